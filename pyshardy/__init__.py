@@ -1,0 +1,1 @@
+"""Shardy in Python: sharding propagation that explains itself."""

@@ -1,0 +1,83 @@
+"""From a sharding and a shape to what every device holds (representation spec, section 1).
+
+A dimension of size `d` in `n` shards gives every device `ceil(d / n)` elements; the last shards are padded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyshardy.core.axes import AxisRef
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding, shard_counts
+from pyshardy.errors import InvalidShardingError
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The part of a tensor that one device holds: per dimension the half-open range of global indices.
+
+    `padding` counts, per dimension, the elements of the local buffer beyond the tensor.
+    """
+
+    starts: tuple[int, ...]
+    stops: tuple[int, ...]
+    padding: tuple[int, ...]
+
+
+def local_shape(sharding: TensorSharding | None, mesh: Mesh, shape: Sequence[int]) -> tuple[int, ...]:
+    """Shape of the buffer of one device; the global shape if there is no sharding or it has rank 0.
+
+    Raises:
+        InvalidShardingError: The sharding and the shape have different ranks.
+
+    >>> from pyshardy.core.sharding import DimSharding
+    >>> sharding = TensorSharding("m", [DimSharding(["x"]), DimSharding()])
+    >>> local_shape(sharding, Mesh([("x", 4)]), (10, 3))
+    (3, 3)
+    """
+    if sharding is None or not sharding.dims:
+        return tuple(shape)
+    if len(shape) != sharding.rank:
+        raise InvalidShardingError(
+            f"computing the local shape under {sharding}", got=f"shape {tuple(shape)}", needed=f"rank {sharding.rank}"
+        )
+    return tuple(-(-size // count) for size, count in zip(shape, shard_counts(sharding, mesh)))
+
+
+def coordinate_along(axis: AxisRef, mesh: Mesh, coordinates: Sequence[int]) -> int:
+    """Coordinate of a device along a reference, given its coordinates along the axes of the mesh.
+
+    >>> coordinate_along(AxisRef("x", 2, 2), Mesh([("x", 8)]), (5,))
+    0
+    """
+    coordinate = coordinates[mesh.positions[axis.name]]
+    if axis.size is None:
+        return coordinate
+    return coordinate // (mesh.axis_size(axis.name) // axis.end(mesh)) % axis.size
+
+
+def device_boxes(sharding: TensorSharding, mesh: Mesh, shape: Sequence[int]) -> dict[int, Box]:
+    """What every device of the mesh holds of a tensor, keyed by device id in mesh order.
+
+    >>> from pyshardy.core.sharding import DimSharding
+    >>> boxes = device_boxes(TensorSharding("m", [DimSharding(["x"])]), Mesh([("x", 2)]), (3,))
+    >>> boxes[1]
+    Box(starts=(2,), stops=(3,), padding=(1,))
+    """
+    local = local_shape(sharding, mesh, shape)
+    dims = sharding.dims if sharding.dims else ()
+    found: dict[int, Box] = {}
+    for position, device in enumerate(mesh.device_order):
+        coordinates = mesh.coordinates(position)
+        starts, stops = [], []
+        for index, (size, width) in enumerate(zip(shape, local)):
+            shard = 0
+            for axis in dims[index].axes if dims else ():
+                shard = shard * axis.length(mesh) + coordinate_along(axis, mesh, coordinates)
+            starts.append(min(shard * width, size))
+            stops.append(min(starts[-1] + width, size))
+        padding = tuple(width - (stop - start) for width, start, stop in zip(local, starts, stops))
+        found[device] = Box(tuple(starts), tuple(stops), padding)
+    return found

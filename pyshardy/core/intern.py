@@ -1,0 +1,89 @@
+"""Interned values: equal values are the same object, so equality and hashing cost a pointer comparison.
+
+A subclass lists its fields in `__slots__` and overrides `_canonical` to check and normalise them; the check
+runs once per distinct value, because a value that already exists is returned before it is checked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+from weakref import WeakValueDictionary
+
+T = TypeVar("T", bound="Interned")
+
+_cache_clearers: list[Callable[[], None]] = []
+
+
+def register_cache(clear: Callable[[], None]) -> None:
+    """Have `clear_caches` call `clear`; every module-level cache of the package registers itself here.
+
+    >>> from functools import lru_cache
+    >>> cached = lru_cache(maxsize=8)(abs)
+    >>> register_cache(cached.cache_clear)
+    """
+    _cache_clearers.append(clear)
+
+
+def clear_caches() -> None:
+    """Empty every bounded cache of the package. Values stay valid, and equal values stay identical.
+
+    >>> clear_caches()
+    """
+    for clear in _cache_clearers:
+        clear()
+
+
+class Interned:
+    """Base class of immutable values of which there is only one object per distinct content."""
+
+    __slots__ = ("__weakref__",)
+
+    _fields: ClassVar[tuple[str, ...]] = ()
+    _table: ClassVar[WeakValueDictionary[Any, Any]]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls._fields = tuple(name for name in cls.__dict__.get("__slots__", ()) if not name.startswith("_"))
+        cls._table = WeakValueDictionary()
+
+    @classmethod
+    def _make(cls: type[T], key: tuple[Any, ...]) -> T:
+        """Return the one object with these field values, checking and building it if it is new."""
+        found: T | None = cls._table.get(key)
+        if found is not None:
+            return found
+        canonical = cls._canonical(*key)
+        if canonical != key:
+            return cls._make(canonical)
+        value = object.__new__(cls)
+        for name, field in zip(cls._fields, key):
+            object.__setattr__(value, name, field)
+        # Another thread may have built the same value meanwhile: the first one stays.
+        first: T = cls._table.setdefault(key, value)
+        return first
+
+    @classmethod
+    def _canonical(cls, *fields: Any) -> tuple[Any, ...]:
+        """Return the normal form of the fields, or raise if they make no valid value."""
+        return fields
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable; make a new one instead of setting {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable; {name!r} cannot be deleted")
+
+    def __copy__(self: T) -> T:
+        return self
+
+    def __deepcopy__(self: T, memo: Any) -> T:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), tuple(getattr(self, name) for name in self._fields))
+
+
+def _rebuild(cls: type[T], key: tuple[Any, ...]) -> T:
+    """Unpickle: find or build the one object with these field values."""
+    return cls._make(key)

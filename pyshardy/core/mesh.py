@@ -1,0 +1,164 @@
+"""Meshes: named axes over devices (representation spec, section 2.1).
+
+A mesh lays its devices out in row-major order: the first axis is the slowest. The device at position `p` is
+`device_ids[p]` when the mesh gives an explicit order, and `p` otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+
+from pyshardy.core.intern import Interned
+from pyshardy.core.text import quote
+from pyshardy.errors import InvalidShardingError
+
+
+class Mesh(Interned):
+    """Named axes with sizes, and the order of the devices on them.
+
+    Args:
+        axes: Pairs of axis name and size, major to minor. Sizes are at least 1, names are unique.
+        device_ids: A permutation of `range(total size)`, or None for the natural order. Without axes, exactly
+            one id makes a *single-device* mesh and no id the *empty* mesh, a placeholder.
+
+    Raises:
+        InvalidShardingError: A size below 1, a repeated name, or ids that are no permutation.
+
+    >>> mesh = Mesh([("data", 4), ("model", 2)])
+    >>> mesh.size, mesh.axis_size("model")
+    (8, 2)
+    >>> Mesh([("x", 2)], device_ids=[0, 1]) is Mesh([("x", 2)])
+    True
+    """
+
+    __slots__ = ("axes", "device_ids", "_positions")
+
+    axes: tuple[tuple[str, int], ...]
+    device_ids: tuple[int, ...] | None
+    _positions: dict[str, int]
+
+    def __new__(cls, axes: Iterable[tuple[str, int]], device_ids: Iterable[int] | None = None) -> Mesh:  # noqa: D102 (the class docstring says it)
+        ids = None if device_ids is None else tuple(device_ids)
+        return cls._make((tuple((name, size) for name, size in axes), ids))
+
+    @classmethod
+    def _canonical(
+        cls, axes: tuple[tuple[str, int], ...], device_ids: tuple[int, ...] | None
+    ) -> tuple[tuple[tuple[str, int], ...], tuple[int, ...] | None]:
+        _check_axes(axes)
+        if not device_ids:
+            return axes, None
+        _check_device_ids(axes, device_ids)
+        natural = bool(axes) and device_ids == tuple(range(len(device_ids)))
+        return axes, None if natural else device_ids
+
+    def __repr__(self) -> str:
+        order = f", device_ids={list(self.device_ids)}" if self.device_ids else ""
+        return f"Mesh({list(self.axes)}{order})"
+
+    def __str__(self) -> str:
+        axes = ", ".join(f"{quote(name)}={size}" for name, size in self.axes)
+        order = f", device_ids={list(self.device_ids)}" if self.device_ids else ""
+        return f"<[{axes}]{order}>"
+
+    @property
+    def positions(self) -> dict[str, int]:
+        """Position of every axis name in `axes`; the order in which lists of axes are sorted. Do not change it."""
+        try:
+            return self._positions
+        except AttributeError:
+            found = {name: position for position, (name, _) in enumerate(self.axes)}
+            object.__setattr__(self, "_positions", found)
+            return found
+
+    @property
+    def axis_names(self) -> tuple[str, ...]:
+        """The names of the axes, major to minor."""
+        return tuple(name for name, _ in self.axes)
+
+    @property
+    def size(self) -> int:
+        """Number of positions: the product of the axis sizes, 1 without axes."""
+        return prod(size for _, size in self.axes)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether this is the placeholder mesh, with neither axes nor a device."""
+        return not self.axes and self.device_ids is None
+
+    @property
+    def is_single_device(self) -> bool:
+        """Whether this mesh stands for one device that holds everything."""
+        return not self.axes and self.device_ids is not None
+
+    @property
+    def device_order(self) -> tuple[int, ...]:
+        """The device id at every position."""
+        return self.device_ids if self.device_ids is not None else tuple(range(self.size))
+
+    def has_axis(self, name: str) -> bool:
+        """Whether the mesh has an axis of this name."""
+        return name in self.positions
+
+    def axis_size(self, name: str) -> int:
+        """Size of the axis `name`; raises `InvalidShardingError` if the mesh has none of that name."""
+        position = self.positions.get(name)
+        if position is None:
+            raise InvalidShardingError(
+                "looking up a mesh axis",
+                got=f'unknown axis name "{name}"',
+                needed=f"one of {', '.join(repr(known) for known in self.axis_names) or 'no axes at all'}",
+            )
+        return self.axes[position][1]
+
+    def coordinates(self, position: int) -> tuple[int, ...]:
+        """Coordinate along every axis of the mesh position `position`, row-major.
+
+        >>> Mesh([("x", 2), ("y", 4)]).coordinates(6)
+        (1, 2)
+        """
+        found = []
+        for _, size in reversed(self.axes):
+            position, coordinate = divmod(position, size)
+            found.append(coordinate)
+        return tuple(reversed(found))
+
+    def same_axes(self, other: Mesh) -> bool:
+        """Whether both meshes are equal when the order of their devices is ignored."""
+        return self.is_single_device == other.is_single_device and self.axes == other.axes
+
+
+def _check_axes(axes: tuple[tuple[str, int], ...]) -> None:
+    doing = f"making a mesh of {list(axes)}"
+    seen = set()
+    for name, size in axes:
+        if not isinstance(name, str) or not isinstance(size, int):
+            raise InvalidShardingError(doing, got=f"axis {name!r} of size {size!r}", needed="a string and an integer")
+        if size < 1:
+            raise InvalidShardingError(doing, got=f'size {size} for axis "{name}"', needed="a size of at least 1")
+        if name in seen:
+            raise InvalidShardingError(doing, got=f'axis name "{name}" twice', needed="unique axis names")
+        seen.add(name)
+
+
+def _check_device_ids(axes: tuple[tuple[str, int], ...], device_ids: tuple[int, ...]) -> None:
+    doing = f"ordering the devices of a mesh of {list(axes)}"
+    negative = [device for device in device_ids if device < 0]
+    if negative:
+        raise InvalidShardingError(doing, got=f"device id {negative[0]}", needed="ids of at least 0")
+    if not axes:
+        if len(device_ids) > 1:
+            raise InvalidShardingError(
+                doing, got=f"{len(device_ids)} device ids without axes", needed="axes, or exactly one device id"
+            )
+        return
+    total = prod(size for _, size in axes)
+    if len(device_ids) != total:
+        raise InvalidShardingError(
+            doing, got=f"{len(device_ids)} device ids", needed=f"{total}, the product of the axis sizes"
+        )
+    if sorted(device_ids) != list(range(total)):
+        raise InvalidShardingError(
+            doing, got=f"device ids {list(device_ids)}", needed=f"a permutation of 0 to {total - 1}"
+        )

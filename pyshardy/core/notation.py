@@ -1,0 +1,321 @@
+"""Reading meshes, axes and shardings from text; `str` of each value is the exact inverse.
+
+The grammar is that of the `sdy` dialect (representation spec, section 3). A leading `#sdy.mesh`,
+`#sdy.sharding` or `#sdy.sharding_per_value` is accepted on input and never printed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+from pyshardy.core.axes import AxisRef
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding
+from pyshardy.errors import NotationError, ShardyError
+
+T = TypeVar("T")
+
+_SPACE = re.compile(r"(?:\s|//[^\n]*)*")
+_STRING = re.compile(r'"((?:[^"\\\n\v\f]|\\["\\nt]|\\[0-9A-Fa-f]{2})*)"')
+_ESCAPE = re.compile(r'\\(["\\nt]|[0-9A-Fa-f]{2})')
+_INTEGER = re.compile(r"-?\d+")
+_SYMBOL = re.compile(r'@(?:([A-Za-z_][\w$.]*)|("(?:[^"\\\n]|\\.)*"))')
+_WORD = re.compile(r"[A-Za-z_][\w$.]*")
+_ESCAPED_CHARACTERS = {'"': '"', "\\": "\\", "n": "\n", "t": "\t"}
+_MAX_INT64 = 2**63 - 1
+
+
+class Scanner:
+    """A position in a text, with the small vocabulary that the parsers of this package are written in.
+
+    Args:
+        text: The text to read.
+        doing: What is being read, for messages.
+    """
+
+    def __init__(self, text: str, doing: str) -> None:
+        self.text = text
+        self.doing = doing
+        self.position = 0
+        self.skip_space()
+
+    def fail(self, needed: str, *, got: str | None = None, hint: str | None = None) -> NotationError:
+        """The error for what stands at the current position."""
+        return NotationError(
+            self.doing, text=self.text, position=self.position, got=got or self._here(), needed=needed, hint=hint
+        )
+
+    def _here(self) -> str:
+        return repr(self.text[self.position]) if self.position < len(self.text) else "the end of the text"
+
+    def skip_space(self) -> None:
+        """Move over white space and comments."""
+        match = _SPACE.match(self.text, self.position)
+        assert match is not None
+        self.position = match.end()
+
+    def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Consume the pattern and the white space behind it, if it stands here."""
+        found = pattern.match(self.text, self.position)
+        if found:
+            self.position = found.end()
+            self.skip_space()
+        return found
+
+    def accept(self, token: str) -> bool:
+        """Consume `token` if it stands here."""
+        if not self.text.startswith(token, self.position):
+            return False
+        self.position += len(token)
+        self.skip_space()
+        return True
+
+    def accept_word(self, word: str) -> bool:
+        """Consume `word` if it stands here as a whole word."""
+        found = _WORD.match(self.text, self.position)
+        return found is not None and found.group() == word and self.accept(word)
+
+    def expect(self, token: str) -> None:
+        """Consume `token` or fail."""
+        if not self.accept(token):
+            raise self.fail(f"'{token}'")
+
+    def integer(self, what: str) -> int:
+        """Consume a 64-bit integer or fail."""
+        start = self.position
+        found = self.match(_INTEGER)
+        if found is None:
+            raise self.fail(what)
+        value = int(found.group())
+        if not -_MAX_INT64 - 1 <= value <= _MAX_INT64:
+            self.position = start
+            raise self.fail("a 64-bit integer", got=found.group())
+        return value
+
+    def string(self, what: str) -> str:
+        """Consume a quoted string and return its content, or fail."""
+        found = self.match(_STRING)
+        if found is None:
+            raise self.fail(what)
+        return _ESCAPE.sub(_unescape, found.group(1))
+
+    def comma_list(self, item: Callable[[], T], closing: str) -> list[T]:
+        """Read items separated by commas up to `closing`, which may follow at once."""
+        if self.accept(closing):
+            return []
+        items = [item()]
+        while self.accept(","):
+            items.append(item())
+        self.expect(closing)
+        return items
+
+    def build(self, start: int, make: Callable[[], T]) -> T:
+        """Make a value from what was read since `start`; a refusal points there."""
+        try:
+            return make()
+        except NotationError:
+            raise
+        except ShardyError as error:
+            raise NotationError(
+                self.doing, text=self.text, position=start, got=error.got, needed=error.needed, hint=error.hint
+            ) from error
+
+    def finish(self, value: T) -> T:
+        """Return the value, or fail if text is left."""
+        if self.position != len(self.text):
+            raise self.fail("the end of the text")
+        return value
+
+
+def _unescape(match: re.Match[str]) -> str:
+    code = match.group(1)
+    return _ESCAPED_CHARACTERS[code] if code in _ESCAPED_CHARACTERS else chr(int(code, 16))
+
+
+def parse_mesh(text: str) -> Mesh:
+    """Read a mesh; raises `NotationError` at the offending place.
+
+    >>> parse_mesh('<["data"=4, "model"=2]>')
+    Mesh([('data', 4), ('model', 2)])
+    """
+    scanner = Scanner(text, "reading a mesh")
+    scanner.accept("#sdy.mesh")
+    return scanner.finish(scan_mesh(scanner))
+
+
+def parse_axis(text: str) -> AxisRef:
+    """Read an axis reference.
+
+    >>> parse_axis('"x":(2)4')
+    AxisRef('x', 2, 4)
+    """
+    scanner = Scanner(text, "reading an axis")
+    return scanner.finish(scan_axis(scanner))
+
+
+def parse_dim(text: str) -> DimSharding:
+    """Read a dimension sharding.
+
+    >>> parse_dim('{"x", ?}p1')
+    DimSharding({"x", ?}p1)
+    """
+    scanner = Scanner(text, "reading a dimension sharding")
+    return scanner.finish(scan_dim(scanner))
+
+
+def parse_sharding(text: str) -> TensorSharding:
+    """Read a tensor sharding.
+
+    >>> parse_sharding('<@mesh, [{"x"}, {?}], replicated={"y"}>').replicated
+    (AxisRef('y'),)
+    """
+    scanner = Scanner(text, "reading a sharding")
+    scanner.accept("#sdy.sharding")
+    return scanner.finish(scan_sharding(scanner))
+
+
+def parse_sharding_list(text: str) -> tuple[TensorSharding, ...]:
+    """Read the shardings of several values, `<[<@mesh, [{"x"}]>, <@mesh, []>]>`.
+
+    >>> len(parse_sharding_list('<[<@mesh, [{"x"}]>, <@mesh, []>]>'))
+    2
+    """
+    scanner = Scanner(text, "reading a list of shardings")
+    scanner.accept("#sdy.sharding_per_value")
+    scanner.expect("<")
+    scanner.expect("[")
+    shardings = tuple(scanner.comma_list(lambda: scan_sharding(scanner), "]"))
+    scanner.expect(">")
+    return scanner.finish(shardings)
+
+
+def format_sharding_list(shardings: tuple[TensorSharding, ...]) -> str:
+    """The inverse of `parse_sharding_list`."""
+    return "<[" + ", ".join(str(sharding) for sharding in shardings) + "]>"
+
+
+def scan_mesh(scanner: Scanner) -> Mesh:
+    """Read a mesh at the scanner's position."""
+    start = scanner.position
+    scanner.expect("<")
+    scanner.expect("[")
+    axes = scanner.comma_list(lambda: _scan_mesh_axis(scanner), "]")
+    device_ids = None
+    if scanner.accept(","):
+        scanner.expect("device_ids")
+        scanner.expect("=")
+        scanner.expect("[")
+        device_ids = [scanner.integer("a device id")]
+        while scanner.accept(","):
+            device_ids.append(scanner.integer("a device id"))
+        scanner.expect("]")
+    scanner.expect(">")
+    return scanner.build(start, lambda: Mesh(axes, device_ids))
+
+
+def _scan_mesh_axis(scanner: Scanner) -> tuple[str, int]:
+    name = scanner.string("an axis name in quotes")
+    scanner.expect("=")
+    return name, scanner.integer("the size of the axis")
+
+
+def scan_axis(scanner: Scanner) -> AxisRef:
+    """Read an axis reference at the scanner's position."""
+    start = scanner.position
+    name = scanner.string("an axis name in quotes")
+    if not scanner.accept(":"):
+        return AxisRef(name)
+    scanner.expect("(")
+    pre_size = scanner.integer("the pre-size of the sub-axis")
+    scanner.expect(")")
+    size = scanner.integer("the size of the sub-axis")
+    return scanner.build(start, lambda: AxisRef(name, pre_size, size))
+
+
+def scan_axes(scanner: Scanner) -> list[AxisRef]:
+    """Read at least one axis reference and the closing brace."""
+    axes = [scan_axis(scanner)]
+    while scanner.accept(","):
+        axes.append(scan_axis(scanner))
+    scanner.expect("}")
+    return axes
+
+
+def scan_dim(scanner: Scanner) -> DimSharding:
+    """Read a dimension sharding at the scanner's position."""
+    start = scanner.position
+    scanner.expect("{")
+    axes: list[AxisRef] = []
+    is_open = scanner.accept("?")
+    if not is_open and not scanner.text.startswith("}", scanner.position):
+        axes.append(scan_axis(scanner))
+        while not is_open and scanner.accept(","):
+            is_open = scanner.accept("?")
+            if not is_open:
+                axes.append(scan_axis(scanner))
+    scanner.expect("}")
+    priority = _scan_priority(scanner)
+    return scanner.build(start, lambda: DimSharding(axes, is_open, priority))
+
+
+def _scan_priority(scanner: Scanner) -> int | None:
+    word = _WORD.match(scanner.text, scanner.position)
+    if word is None:
+        return None
+    digits = word.group()[1:]
+    if not word.group().startswith("p") or not digits.isascii() or not digits.isdigit():
+        raise scanner.fail("a priority like p1", got=word.group())
+    if digits.startswith("0") and digits != "0":
+        raise scanner.fail("a priority without leading zeros", got=word.group())
+    if int(digits) > _MAX_INT64:
+        raise scanner.fail("a 64-bit integer as priority", got=word.group())
+    scanner.match(_WORD)
+    return int(digits)
+
+
+def scan_sharding(scanner: Scanner) -> TensorSharding:
+    """Read a tensor sharding at the scanner's position."""
+    start = scanner.position
+    scanner.expect("<")
+    mesh = _scan_mesh_reference(scanner)
+    scanner.expect(",")
+    scanner.expect("[")
+    dims = scanner.comma_list(lambda: scan_dim(scanner), "]")
+    named: dict[str, list[AxisRef]] = {}
+    reduction = ReductionKind.SUM
+    while scanner.accept(","):
+        if "replicated" not in named and scanner.accept_word("replicated"):
+            scanner.expect("=")
+            scanner.expect("{")
+            named["replicated"] = scan_axes(scanner)
+        elif "unreduced" not in named and scanner.accept_word("unreduced"):
+            reduction = _scan_reduction(scanner)
+            scanner.expect("{")
+            named["unreduced"] = scan_axes(scanner)
+        else:
+            raise scanner.fail("'replicated' or 'unreduced', each at most once")
+    scanner.expect(">")
+    return scanner.build(
+        start,
+        lambda: TensorSharding(mesh, dims, named.get("replicated", ()), named.get("unreduced", ()), reduction),
+    )
+
+
+def _scan_mesh_reference(scanner: Scanner) -> str | Mesh:
+    if scanner.accept_word("mesh"):
+        return scan_mesh(scanner)
+    symbol = scanner.match(_SYMBOL)
+    if symbol is None:
+        raise scanner.fail("'@' and the name of a mesh, or 'mesh<...>'")
+    return symbol.group(1) or _ESCAPE.sub(_unescape, symbol.group(2)[1:-1])
+
+
+def _scan_reduction(scanner: Scanner) -> ReductionKind:
+    if not scanner.accept("="):
+        return ReductionKind.SUM
+    for kind in ReductionKind:
+        if scanner.accept_word(kind.value):
+            return kind
+    return ReductionKind.SUM

@@ -1,0 +1,325 @@
+"""Dimension and tensor shardings (representation spec, sections 2.5 to 2.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
+
+from pyshardy.core.axes import (
+    Axes,
+    AxisRef,
+    axes_size,
+    check_axes_in_mesh,
+    sort_axes,
+)
+from pyshardy.core.intern import Interned
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.text import format_symbol
+from pyshardy.errors import InvalidShardingError
+
+Meshes = Mapping[str, Mesh]
+
+
+class ReductionKind(Enum):
+    """How partial values on unreduced axes combine into the tensor."""
+
+    SUM = "sum"
+    MAX = "max"
+    MIN = "min"
+
+
+class DimSharding(Interned):
+    """By which axes one dimension is split, major to minor, and whether propagation may add more.
+
+    Args:
+        axes: The axes, or their names, major to minor.
+        is_open: Whether propagation may append axes.
+        priority: User priority, at least 0, lower first; None where the user gave none, which counts as 0.
+
+    Raises:
+        InvalidShardingError: A negative priority, a priority on an empty closed dimension, an axis used twice,
+            or neighbours that should be written as one reference.
+
+    >>> DimSharding(["data"], is_open=True)
+    DimSharding({"data", ?})
+    """
+
+    __slots__ = ("axes", "is_open", "priority")
+
+    axes: Axes
+    is_open: bool
+    priority: int | None
+
+    def __new__(  # noqa: D102 (the class docstring says it)
+        cls, axes: Iterable[AxisRef | str] = (), is_open: bool = False, priority: int | None = None
+    ) -> DimSharding:
+        return cls._make((as_axes(axes), bool(is_open), priority))
+
+    @classmethod
+    def _canonical(cls, axes: Axes, is_open: bool, priority: int | None) -> tuple[Axes, bool, int | None]:
+        doing = "sharding a dimension"
+        if priority is not None and priority < 0:
+            raise InvalidShardingError(doing, got=f"priority {priority}", needed="a priority of at least 0")
+        if priority is not None and not axes and not is_open:
+            raise InvalidShardingError(
+                doing,
+                got=f"priority {priority} on an empty closed dimension",
+                needed="an axis, an open dimension, or no priority",
+            )
+        check_disjoint(axes, doing)
+        check_merged(axes, doing)
+        return axes, is_open, priority
+
+    def __str__(self) -> str:
+        parts = [str(axis) for axis in self.axes] + (["?"] if self.is_open else [])
+        return "{" + ", ".join(parts) + "}" + (f"p{self.priority}" if self.priority is not None else "")
+
+    def __repr__(self) -> str:
+        return f"DimSharding({self})"
+
+    def closed(self) -> DimSharding:
+        """The same axes and priority, closed."""
+        return DimSharding(self.axes, False, self.priority)
+
+    def opened(self) -> DimSharding:
+        """The same axes and priority, open."""
+        return DimSharding(self.axes, True, self.priority)
+
+    def without_priority(self) -> DimSharding:
+        """The same axes and openness, no priority."""
+        return DimSharding(self.axes, self.is_open)
+
+
+class TensorSharding(Interned):
+    """How one tensor is laid out over one mesh.
+
+    Args:
+        mesh: Name of the mesh in its module, or the mesh itself ("inlined").
+        dims: One sharding per dimension of the tensor.
+        replicated: Axes along which the tensor must stay replicated; in mesh order.
+        unreduced: Axes along which devices hold partial values; in mesh order.
+        reduction: How the partial values combine.
+
+    What depends on the mesh (known axes, sizes, order) is checked by `check_sharding`.
+
+    Raises:
+        InvalidShardingError: An axis that appears twice, or two overlapping parts of one axis.
+
+    >>> TensorSharding("mesh", [DimSharding(["data"]), DimSharding(is_open=True)])
+    TensorSharding(<@mesh, [{"data"}, {?}]>)
+    """
+
+    __slots__ = ("mesh", "dims", "replicated", "unreduced", "reduction")
+
+    mesh: str | Mesh
+    dims: tuple[DimSharding, ...]
+    replicated: Axes
+    unreduced: Axes
+    reduction: ReductionKind
+
+    def __new__(  # noqa: D102 (the class docstring says it)
+        cls,
+        mesh: str | Mesh,
+        dims: Iterable[DimSharding] = (),
+        replicated: Iterable[AxisRef | str] = (),
+        unreduced: Iterable[AxisRef | str] = (),
+        reduction: ReductionKind = ReductionKind.SUM,
+    ) -> TensorSharding:
+        return cls._make((mesh, tuple(dims), as_axes(replicated), as_axes(unreduced), reduction))
+
+    @classmethod
+    def _canonical(
+        cls, mesh: str | Mesh, dims: tuple[DimSharding, ...], replicated: Axes, unreduced: Axes, kind: ReductionKind
+    ) -> tuple[str | Mesh, tuple[DimSharding, ...], Axes, Axes, ReductionKind]:
+        check_disjoint([*(axis for dim in dims for axis in dim.axes), *replicated, *unreduced], "sharding a tensor")
+        return mesh, dims, replicated, unreduced, kind
+
+    def __str__(self) -> str:
+        mesh = f"mesh{self.mesh}" if isinstance(self.mesh, Mesh) else format_symbol(self.mesh)
+        parts = [mesh, "[" + ", ".join(map(str, self.dims)) + "]"]
+        if self.replicated:
+            parts.append("replicated={" + ", ".join(map(str, self.replicated)) + "}")
+        if self.unreduced:
+            kind = "" if self.reduction is ReductionKind.SUM else self.reduction.value
+            parts.append(f"unreduced={kind}{{" + ", ".join(map(str, self.unreduced)) + "}")
+        return "<" + ", ".join(parts) + ">"
+
+    def __repr__(self) -> str:
+        return f"TensorSharding({self})"
+
+    @classmethod
+    def replicated_like(cls, mesh: str | Mesh, rank: int, is_open: bool = False) -> TensorSharding:
+        """A sharding of `rank` empty dimensions: fully closed, or fully open."""
+        return cls(mesh, (DimSharding(is_open=is_open),) * rank)
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions."""
+        return len(self.dims)
+
+    @property
+    def dim_axes(self) -> tuple[Axes, ...]:
+        """The axes of every dimension, without openness and priorities."""
+        return tuple(dim.axes for dim in self.dims)
+
+    @property
+    def is_fully_closed(self) -> bool:
+        """Whether no dimension is open."""
+        return not any(dim.is_open for dim in self.dims)
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether no dimension has an axis; explicit replicated and unreduced axes do not count."""
+        return not any(dim.axes for dim in self.dims)
+
+    def all_axes(self) -> list[AxisRef]:
+        """Every reference that appears, in dimensions, then replicated, then unreduced."""
+        return [axis for dim in self.dims for axis in dim.axes] + list(self.replicated) + list(self.unreduced)
+
+    def with_mesh(self, mesh: str | Mesh) -> TensorSharding:
+        """The same sharding bound to another mesh."""
+        return TensorSharding(mesh, self.dims, self.replicated, self.unreduced, self.reduction)
+
+    def with_dims(self, dims: Iterable[DimSharding]) -> TensorSharding:
+        """The same sharding with other dimensions."""
+        return TensorSharding(self.mesh, dims, self.replicated, self.unreduced, self.reduction)
+
+    def with_replicated(self, axes: Iterable[AxisRef]) -> TensorSharding:
+        """The same sharding with other replicated axes."""
+        return TensorSharding(self.mesh, self.dims, axes, self.unreduced, self.reduction)
+
+    def with_unreduced(self, axes: Iterable[AxisRef], reduction: ReductionKind | None = None) -> TensorSharding:
+        """The same sharding with other unreduced axes, and another reduction kind if one is given."""
+        return TensorSharding(self.mesh, self.dims, self.replicated, axes, reduction or self.reduction)
+
+    def map_dims(self, change: Callable[[DimSharding], DimSharding]) -> TensorSharding:
+        """The same sharding with `change` applied to every dimension."""
+        return self.with_dims(change(dim) for dim in self.dims)
+
+    def closed(self) -> TensorSharding:
+        """All dimensions closed, priorities kept, replicated axes dropped, unreduced axes kept."""
+        return TensorSharding(self.mesh, (dim.closed() for dim in self.dims), (), self.unreduced, self.reduction)
+
+    def opened(self) -> TensorSharding:
+        """All dimensions open, everything else kept."""
+        return self.map_dims(DimSharding.opened)
+
+
+def as_axes(axes: Iterable[AxisRef | str]) -> Axes:
+    """References from references and axis names."""
+    return tuple(AxisRef(axis) if isinstance(axis, str) else axis for axis in axes)
+
+
+def check_disjoint(axes: Sequence[AxisRef], doing: str) -> None:
+    """Raise `InvalidShardingError` if any two references share a part of an axis."""
+    by_name: dict[str, list[AxisRef]] = {}
+    for axis in axes:
+        for other in by_name.get(axis.name, ()):
+            if axis is other:
+                raise InvalidShardingError(doing, got=f"axis {axis} twice", needed="every axis at most once")
+            if axis.overlaps(other):
+                kind = "the full axis" if axis.is_full or other.is_full else "an overlapping part"
+                raise InvalidShardingError(
+                    doing, got=f"{other} and {axis}", needed=f"no reference together with {kind}"
+                )
+        by_name.setdefault(axis.name, []).append(axis)
+
+
+def check_merged(axes: Sequence[AxisRef], doing: str) -> None:
+    """Raise `InvalidShardingError` if two neighbours should be written as one reference."""
+    for major, minor in zip(axes, axes[1:]):
+        if major.can_merge(minor):
+            raise InvalidShardingError(
+                doing, got=f"the consecutive sub-axes {major} and {minor}", needed="the one sub-axis they make"
+            )
+
+
+def check_sharding(sharding: TensorSharding, mesh: Mesh, rank: int) -> None:
+    """Raise `InvalidShardingError` unless the sharding fits the mesh and a tensor of this rank.
+
+    >>> check_sharding(TensorSharding("m", [DimSharding(["x"])]), Mesh([("x", 2)]), rank=1)
+    """
+    doing = f"checking the sharding {sharding}"
+    if mesh.is_single_device:
+        if sharding.dims or sharding.replicated or sharding.unreduced:
+            raise InvalidShardingError(
+                doing, got="dimensions or axes on a single-device mesh", needed="rank 0 and no axes"
+            )
+        return
+    if sharding.rank != rank:
+        raise InvalidShardingError(doing, got=f"{sharding.rank} dimensions", needed=f"{rank}, the rank of the tensor")
+    check_axes_in_mesh(sharding.all_axes(), mesh, doing)
+    for kind, axes in (("replicated", sharding.replicated), ("unreduced", sharding.unreduced)):
+        check_merged(axes, doing)
+        ordered = sort_axes(axes, mesh)
+        if list(axes) != ordered:
+            raise InvalidShardingError(
+                doing,
+                got=f"{kind} axes {', '.join(map(str, axes))}",
+                needed=f"the order of the mesh: {', '.join(map(str, ordered))}",
+            )
+
+
+def mesh_of(sharding: TensorSharding, meshes: Meshes) -> Mesh:
+    """The mesh a sharding is bound to; raises `InvalidShardingError` for a name that is no mesh."""
+    if isinstance(sharding.mesh, Mesh):
+        return sharding.mesh
+    found = meshes.get(sharding.mesh)
+    if found is None:
+        known = ", ".join(map(format_symbol, meshes)) or "a mesh; there is none at all"
+        raise InvalidShardingError(
+            f"looking up the mesh of {sharding}", got=f"unknown mesh {format_symbol(sharding.mesh)}", needed=known
+        )
+    return found
+
+
+def common_mesh(
+    shardings: Iterable[TensorSharding | None], meshes: Meshes, ignore_device_order: bool = False
+) -> tuple[str | Mesh, Mesh] | None:
+    """The mesh that all present shardings agree on, as written and resolved; None if there is none.
+
+    Empty meshes agree with any other. Among equal meshes under different names the first name wins; with
+    `ignore_device_order`, a later mesh in natural device order replaces one with the same axes.
+    """
+    ref: str | Mesh | None = None
+    mesh: Mesh | None = None
+    for sharding in shardings:
+        if sharding is None or sharding.mesh == ref:
+            continue
+        candidate = mesh_of(sharding, meshes)
+        if mesh is None or mesh.is_empty:
+            ref, mesh = sharding.mesh, candidate
+        elif candidate.is_empty or candidate is mesh:
+            continue
+        elif not ignore_device_order or not mesh.same_axes(candidate):
+            return None
+        elif candidate.device_ids is None:
+            ref, mesh = sharding.mesh, candidate
+    return None if ref is None or mesh is None else (ref, mesh)
+
+
+def is_plain(sharding: TensorSharding | None, ignore_unreduced: bool = False) -> bool:
+    """Whether a sharding is absent or splits nothing: no axes in dimensions and no unreduced axes."""
+    return sharding is None or (sharding.is_fully_replicated and (ignore_unreduced or not sharding.unreduced))
+
+
+def is_equivalent(first: TensorSharding, second: TensorSharding | None, ignore_unreduced: bool = False) -> bool:
+    """Whether both lay a tensor out alike; openness, priorities and replicated axes do not matter.
+
+    >>> open_x = TensorSharding("m", [DimSharding(["x"], is_open=True)])
+    >>> is_equivalent(open_x, open_x.closed())
+    True
+    """
+    if is_plain(first, ignore_unreduced):
+        return is_plain(second, ignore_unreduced)
+    return (
+        second is not None
+        and first.mesh == second.mesh
+        and (ignore_unreduced or first.unreduced == second.unreduced)
+        and first.dim_axes == second.dim_axes
+    )
+
+
+def shard_counts(sharding: TensorSharding, mesh: Mesh) -> tuple[int, ...]:
+    """Number of shards of every dimension."""
+    return tuple(axes_size(dim.axes, mesh) for dim in sharding.dims)

@@ -1,0 +1,1 @@
+"""Sharding rules: which dimensions of an op's operands and results belong together. Pure Python."""
