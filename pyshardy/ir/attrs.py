@@ -1,0 +1,239 @@
+"""Between MLIR attributes and types and the values pyshardy works with, each distinct one converted once.
+
+The attributes listed in `_CODECS` become values of `core` and `rules` when a module is read and are built
+again when it is written. Every other attribute stays the MLIR attribute it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from jaxlib.mlir import ir
+
+from pyshardy.core.axes import AxisRef
+from pyshardy.core.notation import (
+    Scanner,
+    format_sharding_list,
+    parse_mesh,
+    parse_sharding,
+    parse_sharding_list,
+    scan_axis,
+)
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.text import quote
+from pyshardy.errors import UnsupportedVersionError
+from pyshardy.ir.nodes import ValueType
+from pyshardy.rules.notation import parse_rule
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """How one kind of attribute is read and built."""
+
+    decode: Callable[[Any], Any]
+    encode: Callable[[Any], Any]
+
+
+def _text_codec(parse: Callable[[str], Any], form: Callable[[Any], str]) -> Codec:
+    return Codec(lambda attr: parse(str(attr)), lambda value: ir.Attribute.parse(form(value)))
+
+
+def _parse_names(text: str) -> tuple[str, ...]:
+    scanner = Scanner(text, "reading manual axes")
+    scanner.expect("#sdy<manual_axes{")
+    names = scanner.comma_list(lambda: scanner.string("an axis name"), "}")
+    return tuple(names)
+
+
+def _scan_axis_list(scanner: Scanner) -> tuple[AxisRef, ...]:
+    scanner.expect("{")
+    return tuple(scanner.comma_list(lambda: scan_axis(scanner), "}"))
+
+
+def _parse_axis_list(text: str) -> tuple[AxisRef, ...]:
+    scanner = Scanner(text, "reading a list of axes")
+    scanner.expect("#sdy<axis_ref_list")
+    return _scan_axis_list(scanner)
+
+
+def _parse_axis_lists(text: str) -> tuple[tuple[AxisRef, ...], ...]:
+    scanner = Scanner(text, "reading axes per dimension")
+    scanner.expect("#sdy<list_of_axis_ref_lists")
+    scanner.expect("[")
+    return tuple(scanner.comma_list(lambda: _scan_axis_list(scanner), "]"))
+
+
+def _format_axis_list(axes: tuple[AxisRef, ...]) -> str:
+    return "{" + ", ".join(map(str, axes)) + "}"
+
+
+def _decode_integer(attr: Any) -> int:
+    return ir.IntegerAttr(attr).value
+
+
+def _integer_codec(width: int) -> Codec:
+    return Codec(_decode_integer, lambda value: ir.IntegerAttr.get(ir.IntegerType.get_signless(width), value))
+
+
+SHARDING = _text_codec(parse_sharding, lambda sharding: f"#sdy.sharding{sharding}")
+SHARDINGS = _text_codec(parse_sharding_list, lambda list_: f"#sdy.sharding_per_value{format_sharding_list(list_)}")
+RULE = _text_codec(parse_rule, lambda rule: f"#sdy.op_sharding_rule{rule}")
+MESH = _text_codec(parse_mesh, lambda mesh: f"#sdy.mesh{mesh}")
+NAMES = _text_codec(_parse_names, lambda names: f"#sdy<manual_axes{{{', '.join(map(quote, names))}}}>")
+AXES = _text_codec(_parse_axis_list, lambda axes: f"#sdy<axis_ref_list{_format_axis_list(axes)}>")
+AXES_PER_DIM = _text_codec(
+    _parse_axis_lists, lambda dims: f"#sdy<list_of_axis_ref_lists[{', '.join(map(_format_axis_list, dims))}]>"
+)
+STRING = Codec(lambda attr: ir.StringAttr(attr).value, lambda text: ir.StringAttr.get(text))
+SYMBOL = Codec(lambda attr: ir.FlatSymbolRefAttr(attr).value, lambda name: ir.FlatSymbolRefAttr.get(name))
+INT32 = _integer_codec(32)
+INT64 = _integer_codec(64)
+
+_ANY_OP: dict[str, Codec] = {"sdy.sharding": SHARDINGS, "sdy.sharding_rule": RULE}
+_ANY_SYMBOL = {"sym_name": STRING, "sym_visibility": STRING}
+_SHARDING_OP = {"sharding": SHARDING}
+_COLLECTIVE = {"out_sharding": SHARDING}
+
+_CODECS: dict[str, dict[str, Codec]] = {
+    "builtin.module": _ANY_SYMBOL,
+    "func.func": {**_ANY_SYMBOL, "sdy.original_func_name": STRING},
+    "func.call": {"callee": SYMBOL},
+    "sdy.mesh": {"mesh": MESH, **_ANY_SYMBOL},
+    "sdy.sharding_constraint": _SHARDING_OP,
+    "sdy.reshard": _SHARDING_OP,
+    "sdy.data_flow_edge": _SHARDING_OP,
+    "sdy.manual_computation": {"in_shardings": SHARDINGS, "out_shardings": SHARDINGS, "manual_axes": NAMES},
+    "sdy.named_computation": {"in_shardings": SHARDINGS, "out_shardings": SHARDINGS, "name": STRING},
+    "sdy.sharding_group": {"group_id": INT64},
+    "sdy.propagation_barrier": {"allowed_direction": INT32},
+    "sdy.all_gather": {**_COLLECTIVE, "gathering_axes": AXES_PER_DIM},
+    "sdy.all_slice": {**_COLLECTIVE, "slicing_axes": AXES_PER_DIM},
+    "sdy.all_to_all": _COLLECTIVE,
+    "sdy.collective_permute": _COLLECTIVE,
+    "sdy.all_reduce": {**_COLLECTIVE, "reduction_axes": AXES, "reduction_op": INT32},
+    "sdy.reduce_scatter": {**_COLLECTIVE, "reduce_scatter_axes": AXES_PER_DIM, "reduction_op": INT32},
+    "sdy.sharded_to_unreduced": {**_COLLECTIVE, "axes": AXES_PER_DIM},
+    "sdy.replicated_to_unreduced": {**_COLLECTIVE, "axes": AXES},
+}
+_ARG_CODECS = {"sdy.sharding": SHARDING}
+
+
+class AttrTable:
+    """The attributes and types of one context, converted once each, in both directions.
+
+    Use it with its context entered.
+    """
+
+    def __init__(self) -> None:
+        self._decoded: dict[tuple[Codec, Any], Any] = {}
+        self._encoded: dict[tuple[Codec, Any], Any] = {}
+        self._types: dict[Any, ValueType] = {}
+
+    def type(self, mlir: Any) -> ValueType:
+        """The one `ValueType` of an MLIR type."""
+        found = self._types.get(mlir)
+        if found is None:
+            found = self._types[mlir] = _value_type(mlir)
+        return found
+
+    def ranked_type(self, shape: tuple[int, ...], like: ValueType) -> ValueType:
+        """The tensor type of another static shape with the element type of `like`."""
+        element = ir.RankedTensorType(like.mlir).element_type
+        return self.type(ir.RankedTensorType.get(shape, element))
+
+    def decode_attrs(self, op_name: str, items: list[tuple[str, Any]]) -> dict[str, Any]:
+        """The attributes of an op as a dictionary of values and opaque attributes."""
+        codecs = _CODECS.get(op_name, _NO_CODECS)
+        found: dict[str, Any] = {}
+        for name, attr in items:
+            codec = codecs.get(name) or _ANY_OP.get(name)
+            found[name] = attr if codec is None else self._decode(codec, attr)
+        if op_name == "func.func":
+            for name in ("arg_attrs", "res_attrs"):
+                if name in found:
+                    found[name] = [self._decode_dict(entry) for entry in ir.ArrayAttr(found[name])]
+        return found
+
+    def encode_attrs(self, op_name: str, attrs: dict[str, Any]) -> dict[str, Any]:
+        """The inverse of `decode_attrs`."""
+        codecs = _CODECS.get(op_name, _NO_CODECS)
+        found: dict[str, Any] = {}
+        for name, value in attrs.items():
+            codec = codecs.get(name) or _ANY_OP.get(name)
+            found[name] = value if codec is None else self._encode(codec, value)
+        if op_name == "func.func":
+            self._encode_function(found)
+        return found
+
+    def _encode_function(self, attrs: dict[str, Any]) -> None:
+        for name in ("arg_attrs", "res_attrs"):
+            if name not in attrs:
+                continue
+            if any(attrs[name]):
+                attrs[name] = ir.ArrayAttr.get([self._encode_dict(entry) for entry in attrs[name]])
+            else:
+                del attrs[name]
+        signature = attrs["function_type"]
+        if isinstance(signature, tuple):
+            inputs, results = ([type.mlir for type in types] for types in signature)
+            attrs["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
+
+    def _decode_dict(self, attr: Any) -> dict[str, Any]:
+        named = ir.DictAttr(attr)
+        entries = [named[index] for index in range(len(named))]
+        return {
+            entry.name: self._decode(_ARG_CODECS[entry.name], entry.attr) if entry.name in _ARG_CODECS else entry.attr
+            for entry in entries
+        }
+
+    def _encode_dict(self, attrs: dict[str, Any]) -> Any:
+        return ir.DictAttr.get(
+            {
+                name: self._encode(_ARG_CODECS[name], value) if name in _ARG_CODECS else value
+                for name, value in attrs.items()
+            }
+        )
+
+    def _decode(self, codec: Codec, attr: Any) -> Any:
+        key = (codec, attr)
+        found = self._decoded.get(key)
+        if found is None:
+            found = self._decoded[key] = codec.decode(attr)
+        return found
+
+    def _encode(self, codec: Codec, value: Any) -> Any:
+        key = (codec, value)
+        found = self._encoded.get(key)
+        if found is None:
+            try:
+                found = codec.encode(value)
+            except ir.MLIRError as error:
+                raise UnsupportedVersionError(
+                    "writing an attribute of the sdy dialect",
+                    got=_text_of(value),
+                    needed="a jaxlib whose dialect can hold it",
+                    hint="pip install --upgrade jax jaxlib, to 0.12 or newer",
+                ) from error
+            self._encoded[key] = found
+        return found
+
+
+_NO_CODECS: dict[str, Codec] = {}
+
+
+def _text_of(value: Any) -> str:
+    if isinstance(value, tuple) and value and isinstance(value[0], TensorSharding):
+        return format_sharding_list(value)
+    return str(value)
+
+
+def _value_type(mlir: Any) -> ValueType:
+    if not isinstance(mlir, ir.ShapedType):
+        return ValueType(mlir, None, str(mlir), False, False)
+    shaped = ir.ShapedType(mlir)
+    if not shaped.has_rank:
+        return ValueType(mlir, None, str(mlir), True, False)
+    shape = tuple(-1 if shaped.is_dynamic_dim(dim) else shaped.get_dim_size(dim) for dim in range(shaped.rank))
+    return ValueType(mlir, shape, str(shaped.element_type), True, isinstance(mlir, ir.RankedTensorType))

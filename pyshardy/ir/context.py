@@ -1,0 +1,26 @@
+"""MLIR contexts with the dialects pyshardy reads, made without importing jax."""
+
+from __future__ import annotations
+
+from jaxlib.mlir import ir
+from jaxlib.mlir._mlir_libs import _jax_mlir_ext
+from jaxlib.mlir.dialects import chlo, mhlo, sdy, stablehlo
+
+
+def make_context(allow_unregistered_dialects: bool = False) -> ir.Context:
+    """A new context that knows StableHLO, CHLO, MHLO, `sdy`, `func` and MLIR's own dialects.
+
+    Args:
+        allow_unregistered_dialects: Whether ops of unknown dialects may be parsed, in generic form.
+    """
+    registry = ir.DialectRegistry()
+    _jax_mlir_ext.register_dialects(registry)
+    context = ir.Context()
+    context.append_dialect_registry(registry)
+    context.load_all_available_dialects()
+    sdy.register_dialect(context)
+    mhlo.register_mhlo_dialect(context)
+    chlo.register_dialect(context)
+    stablehlo.register_dialect(context)
+    context.allow_unregistered_dialects = allow_unregistered_dialects
+    return context

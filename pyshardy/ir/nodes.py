@@ -1,0 +1,412 @@
+"""A module as plain Python objects: what every pass of pyshardy works on.
+
+MLIR is read once into these nodes (`read.py`) and written once from them (`write.py`). They mirror MLIR's
+structure, including the order of use-lists: some results of propagation depend on it (propagation spec,
+section 6.5). Attributes that pyshardy understands are held as values of `core` and `rules`, all others as
+opaque MLIR attributes (`attrs.py` says which).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+Use = tuple["Op", int]
+"""A place where a value is used: an op and the number of the operand."""
+
+
+class ValueType:
+    """The type of a value; one object per distinct type of a module.
+
+    Attributes:
+        mlir: The MLIR type.
+        shape: Sizes of the dimensions, -1 for a dynamic one; None if the type has no dimensions (a token, a
+            tuple, an unranked tensor).
+        element: Text of the element type, such as "f32"; the text of the whole type if it has no dimensions.
+        is_shaped: Whether MLIR counts it as shaped, ranked or not.
+        is_ranked_tensor: Whether it is a ranked tensor.
+    """
+
+    __slots__ = ("mlir", "shape", "element", "is_shaped", "is_ranked_tensor", "is_static")
+
+    def __init__(
+        self, mlir: Any, shape: tuple[int, ...] | None, element: str, is_shaped: bool, is_ranked_tensor: bool
+    ) -> None:
+        self.mlir = mlir
+        self.shape = shape
+        self.element = element
+        self.is_shaped = is_shaped
+        self.is_ranked_tensor = is_ranked_tensor
+        self.is_static = shape is not None and -1 not in shape
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions; 0 for a type without."""
+        return len(self.shape or ())
+
+    def __str__(self) -> str:
+        return str(self.mlir)
+
+
+class Value:
+    """A result of an op, or an argument of a block.
+
+    `uses` lists the places that use it in MLIR's order *reversed*: the last entry is the head of the list.
+    """
+
+    __slots__ = ("type", "owner", "index", "uses", "location")
+
+    def __init__(self, type: ValueType, owner: Op | Block, index: int, location: Any = None) -> None:
+        self.type = type
+        self.owner = owner
+        self.index = index
+        self.uses: list[Use] = []
+        self.location = location
+
+    @property
+    def defining_op(self) -> Op | None:
+        """The op this is a result of; None for a block argument."""
+        return self.owner if isinstance(self.owner, Op) else None
+
+    @property
+    def block(self) -> Block:
+        """The block in which this value is defined."""
+        owner = self.owner
+        if isinstance(owner, Block):
+            return owner
+        assert owner.block is not None
+        return owner.block
+
+    def users(self) -> list[Op]:
+        """The ops that use this value, in use-list order, one entry per use."""
+        return [op for op, _ in reversed(self.uses)]
+
+    def has_one_use(self) -> bool:
+        """Whether exactly one operand is this value."""
+        return len(self.uses) == 1
+
+    def replace_uses(self, new: Value, only: Callable[[Op, int], bool] | None = None) -> None:
+        """Make every use, or those that `only` accepts, use `new` instead.
+
+        The uses are walked from the head of the list, so they end up reversed in front of those of `new`.
+        """
+        kept: list[Use] = []
+        for use in reversed(self.uses):
+            op, index = use
+            if only is not None and not only(op, index):
+                kept.append(use)
+                continue
+            op.operands[index] = new
+            new.uses.append(use)
+        kept.reverse()
+        self.uses = kept
+
+    def _remove_use(self, use: Use) -> None:
+        uses = self.uses
+        if uses[-1] == use:
+            uses.pop()
+        else:
+            uses.remove(use)
+
+
+class Block:
+    """A list of ops with arguments, linked so that inserting and removing anywhere takes constant time."""
+
+    __slots__ = ("region", "args", "first", "last", "_ordered")
+
+    def __init__(self, region: Region | None = None) -> None:
+        self.region = region
+        self.args: list[Value] = []
+        self.first: Op | None = None
+        self.last: Op | None = None
+        self._ordered = False
+
+    def __iter__(self) -> Iterator[Op]:
+        op = self.first
+        while op is not None:
+            following = op.next
+            yield op
+            op = following
+
+    def __reversed__(self) -> Iterator[Op]:
+        op = self.last
+        while op is not None:
+            previous = op.prev
+            yield op
+            op = previous
+
+    @property
+    def parent_op(self) -> Op:
+        """The op whose region holds this block."""
+        assert self.region is not None
+        return self.region.op
+
+    @property
+    def terminator(self) -> Op:
+        """The last op."""
+        assert self.last is not None
+        return self.last
+
+    def add_arg(self, type: ValueType, location: Any = None) -> Value:
+        """Append an argument."""
+        arg = Value(type, self, len(self.args), location)
+        self.args.append(arg)
+        return arg
+
+    def append(self, op: Op) -> Op:
+        """Put a detached op at the end."""
+        self._link(op, self.last, None)
+        return op
+
+    def prepend(self, op: Op) -> Op:
+        """Put a detached op at the start."""
+        self._link(op, None, self.first)
+        return op
+
+    def _link(self, op: Op, before: Op | None, after: Op | None) -> None:
+        op.block, op.prev, op.next = self, before, after
+        if before is None:
+            self.first = op
+        else:
+            before.next = op
+        if after is None:
+            self.last = op
+            if self._ordered:
+                op.order = 0 if before is None else before.order + 1
+        else:
+            after.prev = op
+            self._ordered = False
+
+    def _number(self) -> None:
+        for order, op in enumerate(self):
+            op.order = order
+        self._ordered = True
+
+
+class Region:
+    """The blocks that belong to one op."""
+
+    __slots__ = ("op", "blocks")
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        self.blocks: list[Block] = []
+
+    @property
+    def block(self) -> Block:
+        """The only block."""
+        (block,) = self.blocks
+        return block
+
+    def add_block(self) -> Block:
+        """Append an empty block."""
+        block = Block(self)
+        self.blocks.append(block)
+        return block
+
+    def take_body(self, other: Region) -> None:
+        """Move all blocks of `other` to the end of this region."""
+        for block in other.blocks:
+            block.region = self
+        self.blocks.extend(other.blocks)
+        other.blocks = []
+
+
+class Op:
+    """An operation.
+
+    Args:
+        name: Full name, "stablehlo.add".
+        operands: The values it uses.
+        result_types: Types of its results.
+        attrs: Its attributes, inherent and discardable alike.
+        region_count: Number of empty regions to make.
+        location: The MLIR location.
+        successors: Blocks a terminator may branch to.
+    """
+
+    __slots__ = ("name", "operands", "results", "attrs", "regions", "successors", "location")
+    __slots__ += ("block", "prev", "next", "order")
+
+    block: Block | None
+    prev: Op | None
+    next: Op | None
+
+    def __init__(
+        self,
+        name: str,
+        operands: Iterable[Value] = (),
+        result_types: Iterable[ValueType] = (),
+        attrs: dict[str, Any] | None = None,
+        region_count: int = 0,
+        location: Any = None,
+        successors: tuple[Block, ...] = (),
+    ) -> None:
+        self.name = name
+        self.operands = list(operands)
+        self.results = [Value(type, self, index) for index, type in enumerate(result_types)]
+        self.attrs: dict[str, Any] = {} if attrs is None else attrs
+        self.regions: tuple[Region, ...] = tuple(Region(self) for _ in range(region_count))
+        self.successors = successors
+        self.location = location
+        self.block = self.prev = self.next = None
+        self.order = 0
+        for index, value in enumerate(self.operands):
+            value.uses.append((self, index))
+
+    def __repr__(self) -> str:
+        return f"<Op {self.name}>"
+
+    @property
+    def result(self) -> Value:
+        """The only result."""
+        (result,) = self.results
+        return result
+
+    @property
+    def region(self) -> Region:
+        """The only region."""
+        (region,) = self.regions
+        return region
+
+    @property
+    def parent_op(self) -> Op | None:
+        """The op around this one; None for the module."""
+        return None if self.block is None or self.block.region is None else self.block.region.op
+
+    def ancestors(self) -> Iterator[Op]:
+        """The ops around this one, innermost first."""
+        parent = self.parent_op
+        while parent is not None:
+            yield parent
+            parent = parent.parent_op
+
+    def enclosing(self, name: str) -> Op | None:
+        """The innermost op of this name around this one."""
+        return next((op for op in self.ancestors() if op.name == name), None)
+
+    @property
+    def is_terminator(self) -> bool:
+        """Whether this op ends its block; by position, as every block of these programs has one."""
+        return self.next is None and self.name in TERMINATORS
+
+    def has_uses(self) -> bool:
+        """Whether any result is used."""
+        return any(result.uses for result in self.results)
+
+    def is_before(self, other: Op) -> bool:
+        """Whether this op stands before `other` in the same block."""
+        assert self.block is not None and self.block is other.block
+        if not self.block._ordered:
+            self.block._number()
+        return self.order < other.order
+
+    def set_operand(self, index: int, value: Value) -> None:
+        """Use `value` as operand `index`."""
+        use = (self, index)
+        self.operands[index]._remove_use(use)
+        self.operands[index] = value
+        value.uses.append(use)
+
+    def insert_before(self, anchor: Op) -> Op:
+        """Put this detached op before `anchor`."""
+        assert anchor.block is not None
+        anchor.block._link(self, anchor.prev, anchor)
+        return self
+
+    def insert_after(self, anchor: Op) -> Op:
+        """Put this detached op after `anchor`."""
+        assert anchor.block is not None
+        anchor.block._link(self, anchor, anchor.next)
+        return self
+
+    def detach(self) -> Op:
+        """Take this op out of its block, keeping its operands."""
+        assert self.block is not None
+        if self.prev is None:
+            self.block.first = self.next
+        else:
+            self.prev.next = self.next
+        if self.next is None:
+            self.block.last = self.prev
+        else:
+            self.next.prev = self.prev
+        self.block = self.prev = self.next = None
+        return self
+
+    def erase(self) -> None:
+        """Remove this op and all it holds; nothing may use its results."""
+        assert not self.has_uses(), f"{self.name} still has uses"
+        self.detach()
+        self.drop_operands()
+
+    def drop_operands(self) -> None:
+        """Forget the operands of this op and of all ops inside it."""
+        for index, value in enumerate(self.operands):
+            value._remove_use((self, index))
+        self.operands = []
+        for region in self.regions:
+            for block in region.blocks:
+                for op in block:
+                    op.drop_operands()
+
+    def clone(self, mapping: dict[Value, Value] | None = None) -> Op:
+        """A detached copy with everything inside; operands found in `mapping` are replaced.
+
+        `mapping` gains the results and block arguments of all that was copied.
+        """
+        mapping = {} if mapping is None else mapping
+        copy = Op(
+            self.name,
+            [mapping.get(value, value) for value in self.operands],
+            [result.type for result in self.results],
+            dict(self.attrs),
+            len(self.regions),
+            self.location,
+            self.successors,
+        )
+        mapping.update(zip(self.results, copy.results))
+        for region, target in zip(self.regions, copy.regions):
+            clone_region_into(region, target, mapping)
+        return copy
+
+
+def clone_region_into(source: Region, target: Region, mapping: dict[Value, Value]) -> None:
+    """Copy the blocks of `source` to the end of `target`; `mapping` gains their arguments and results."""
+    blocks = {block: target.add_block() for block in source.blocks}
+    for block, copy in blocks.items():
+        for arg in block.args:
+            mapping[arg] = copy.add_arg(arg.type, arg.location)
+    for block, copy in blocks.items():
+        for op in block:
+            cloned = copy.append(op.clone(mapping))
+            cloned.successors = tuple(blocks.get(successor, successor) for successor in op.successors)
+
+
+TERMINATORS = frozenset(
+    ("func.return", "stablehlo.return", "sdy.return", "mhlo.return", "chlo.return", "mpmd.return", "cf.br", "cf.cond_br")
+)
+
+
+def walk(op: Op) -> Iterator[Op]:
+    """The op and all ops inside it, every op before what it holds. The op just yielded may be erased."""
+    yield op
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block:
+                if inner.regions:
+                    yield from walk(inner)
+                else:
+                    yield inner
+
+
+def walk_post_order(op: Op) -> Iterator[Op]:
+    """All ops inside the op and then the op itself, every op after what it holds. May erase as it goes."""
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block:
+                if inner.regions:
+                    yield from walk_post_order(inner)
+                else:
+                    yield inner
+    yield op

@@ -1,0 +1,72 @@
+"""From nodes to MLIR: builds a new module, every distinct attribute once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxlib.mlir import ir
+
+from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.nodes import Block, Op, Region, Value
+from pyshardy.ir.pause_gc import pause_gc
+
+
+def write_module(root: Op, table: AttrTable) -> ir.Module:
+    """A new MLIR module with the content of a `builtin.module` op.
+
+    Args:
+        root: The module op.
+        table: Converts attributes and types; that of the context in which `root` was read, which must be entered.
+
+    Raises:
+        UnsupportedVersionError: A value that the dialect of the installed jaxlib cannot hold.
+    """
+    with pause_gc():
+        module = ir.Module.create(root.location)
+        for name, attr in table.encode_attrs(root.name, root.attrs).items():
+            module.operation.attributes[name] = attr
+        writer = _Writer(table)
+        writer.fill_block(root.region.block, module.body)
+    return module
+
+
+class _Writer:
+    def __init__(self, table: AttrTable) -> None:
+        self.table = table
+        self.values: dict[Value, Any] = {}
+        self.blocks: dict[Block, Any] = {}
+
+    def fill_block(self, block: Block, target: Any) -> None:
+        values = self.values
+        place = ir.InsertionPoint(target)
+        for op in block:
+            created = ir.Operation.create(
+                op.name,
+                [result.type.mlir for result in op.results],
+                [values[value] for value in op.operands],
+                self.table.encode_attrs(op.name, op.attrs),
+                [self.blocks[successor] for successor in op.successors] or None,
+                len(op.regions),
+                op.location,
+                place,
+            )
+            for result, mirror in zip(op.results, created.results):
+                values[result] = mirror
+            for region, target_region in zip(op.regions, created.regions):
+                self.fill_region(region, target_region)
+
+    def fill_region(self, region: Region, target: Any) -> None:
+        created = []
+        for block in region.blocks:
+            locations = [arg.location or ir.Location.unknown() for arg in block.args]
+            types = [arg.type.mlir for arg in block.args]
+            if created:
+                new = created[-1].create_after(*types, arg_locs=locations)
+            else:
+                new = ir.Block.create_at_start(target, types, locations)
+            created.append(new)
+            self.blocks[block] = new
+            for arg, mirror in zip(block.args, new.arguments):
+                self.values[arg] = mirror
+        for block, new in zip(region.blocks, created):
+            self.fill_block(block, new)

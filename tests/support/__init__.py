@@ -1,0 +1,1 @@
+"""What several tests share: the reference passes, comparisons, programs."""
