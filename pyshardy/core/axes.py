@@ -314,6 +314,11 @@ def is_strict_prefix(first: Axes, second: Axes) -> bool:
     return first[-1].is_prefix_of(second[count - 1])
 
 
+def is_prefix(first: Axes, second: Axes) -> bool:
+    """Whether `first` equals `second` or is a strict prefix of it."""
+    return first == second or is_strict_prefix(first, second)
+
+
 def list_sort_key(axes: Sequence[AxisRef]) -> tuple[int, list[tuple[str, int, int, int]]]:
     """Key of the order of lists: shorter first, then by the first reference that differs."""
     return len(axes), [axis.sort_key() for axis in axes]

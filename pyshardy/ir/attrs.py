@@ -6,6 +6,7 @@ again when it is written. Every other attribute stays the MLIR attribute it was.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -130,6 +131,7 @@ class AttrTable:
         self._decoded: dict[tuple[Codec, Any], Any] = {}
         self._encoded: dict[tuple[Codec, Any], Any] = {}
         self._types: dict[Any, ValueType] = {}
+        self._parsed: dict[str, Any] = {}
 
     def type(self, mlir: Any) -> ValueType:
         """The one `ValueType` of an MLIR type."""
@@ -142,6 +144,13 @@ class AttrTable:
         """The tensor type of another static shape with the element type of `like`."""
         element = ir.RankedTensorType(like.mlir).element_type
         return self.type(ir.RankedTensorType.get(shape, element))
+
+    def parse(self, text: str) -> Any:
+        """An opaque MLIR attribute from its text."""
+        found = self._parsed.get(text)
+        if found is None:
+            found = self._parsed[text] = ir.Attribute.parse(text)
+        return found
 
     def decode_attrs(self, op_name: str, items: list[tuple[str, Any]]) -> dict[str, Any]:
         """The attributes of an op as a dictionary of values and opaque attributes."""
@@ -221,6 +230,28 @@ class AttrTable:
 
 
 _NO_CODECS: dict[str, Codec] = {}
+_SYMBOL_IN_TEXT = re.compile(r'@([\w$.]+|"(?:[^"\\]|\\.)*")')
+
+
+def symbols_in(value: Any) -> list[str]:
+    """The symbols that an attribute of a node refers to, at any depth."""
+    if isinstance(value, TensorSharding):
+        return [value.mesh] if isinstance(value.mesh, str) else []
+    if isinstance(value, (tuple, list)):
+        return [name for entry in value for name in symbols_in(entry)]
+    if isinstance(value, dict):
+        return [name for entry in value.values() for name in symbols_in(entry)]
+    if isinstance(value, (ir.FlatSymbolRefAttr, ir.SymbolRefAttr)) or type(value) is ir.Attribute:
+        return [_unquoted(name) for name in _SYMBOL_IN_TEXT.findall(str(value))]
+    if isinstance(value, ir.ArrayAttr):
+        return [name for entry in value for name in symbols_in(entry)]
+    if isinstance(value, ir.DictAttr):
+        return [name for index in range(len(value)) for name in symbols_in(value[index].attr)]
+    return []
+
+
+def _unquoted(name: str) -> str:
+    return ir.StringAttr(ir.Attribute.parse(name)).value if name.startswith('"') else name
 
 
 def _text_of(value: Any) -> str:

@@ -225,8 +225,9 @@ class Op:
         successors: Blocks a terminator may branch to.
     """
 
-    __slots__ = ("name", "operands", "results", "attrs", "regions", "successors", "location")
-    __slots__ += ("block", "prev", "next", "order")
+    __slots__ = (
+        "name", "operands", "results", "attrs", "regions", "successors", "location", "block", "prev", "next", "order"
+    )  # fmt: skip
 
     block: Block | None
     prev: Op | None
@@ -360,7 +361,7 @@ class Op:
             self.name,
             [mapping.get(value, value) for value in self.operands],
             [result.type for result in self.results],
-            dict(self.attrs),
+            {name: _copied(attr) for name, attr in self.attrs.items()},
             len(self.regions),
             self.location,
             self.successors,
@@ -369,6 +370,11 @@ class Op:
         for region, target in zip(self.regions, copy.regions):
             clone_region_into(region, target, mapping)
         return copy
+
+
+def _copied(attr: Any) -> Any:
+    """Attributes are immutable but for the lists of dictionaries with the attributes of arguments and results."""
+    return [dict(entry) for entry in attr] if type(attr) is list else attr
 
 
 def clone_region_into(source: Region, target: Region, mapping: dict[Value, Value]) -> None:
@@ -384,7 +390,16 @@ def clone_region_into(source: Region, target: Region, mapping: dict[Value, Value
 
 
 TERMINATORS = frozenset(
-    ("func.return", "stablehlo.return", "sdy.return", "mhlo.return", "chlo.return", "mpmd.return", "cf.br", "cf.cond_br")
+    (
+        "func.return",
+        "stablehlo.return",
+        "sdy.return",
+        "mhlo.return",
+        "chlo.return",
+        "mpmd.return",
+        "cf.br",
+        "cf.cond_br",
+    )
 )
 
 

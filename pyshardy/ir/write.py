@@ -56,7 +56,7 @@ class _Writer:
                 self.fill_region(region, target_region)
 
     def fill_region(self, region: Region, target: Any) -> None:
-        created = []
+        created: list[Any] = []
         for block in region.blocks:
             locations = [arg.location or ir.Location.unknown() for arg in block.args]
             types = [arg.type.mlir for arg in block.args]

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Passes: from module to module, one file each, named as upstream's pass without its `sdy-` prefix."""

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Factor propagation: pure Python over interned shardings and integers."""

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Resharding: which shardings make an op run without communication. Pure Python."""

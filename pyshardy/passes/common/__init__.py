@@ -1,1 +1,1 @@
-"""TODO"""
+"""Passes that several pipelines use."""

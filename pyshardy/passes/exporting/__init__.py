@@ -1,1 +1,1 @@
-"""TODO"""
+"""Export: from a propagated module to one that a partitioner can take."""

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Partitioning: from shardings to explicit communication."""

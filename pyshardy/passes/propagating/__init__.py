@@ -1,1 +1,1 @@
-"""TODO"""
+"""Propagation: four faces of the one core."""

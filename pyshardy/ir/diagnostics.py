@@ -1,0 +1,81 @@
+"""Warnings and errors that point at an op, collected while passes run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from pyshardy.errors import InvalidModuleError
+from pyshardy.ir.nodes import Op
+
+
+class Severity(Enum):
+    """How bad it is."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    REMARK = "remark"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One message about one place.
+
+    Attributes:
+        severity: How bad it is.
+        message: What is wrong.
+        location: The MLIR location, or None.
+        notes: Further places that belong to it.
+    """
+
+    severity: Severity
+    message: str
+    location: Any = None
+    notes: tuple[Diagnostic, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{format_location(self.location)}: {self.severity.value}: {self.message}"
+
+
+@dataclass(slots=True)
+class Diagnostics:
+    """A list of messages that grows while passes run."""
+
+    messages: list[Diagnostic] = field(default_factory=list)
+
+    def warn(self, op: Op, message: str) -> None:
+        """Report something that the user should know and that is no error."""
+        self.messages.append(Diagnostic(Severity.WARNING, message, op.location))
+
+
+class PassError(InvalidModuleError):
+    """A pass cannot go on; carries the diagnostic at the op.
+
+    Args:
+        op: The op at fault.
+        message: What is wrong with it.
+        notes: Pairs of op and message for further places.
+    """
+
+    def __init__(self, op: Op, message: str, notes: Sequence[tuple[Op, str]] = ()) -> None:
+        self.diagnostic = Diagnostic(
+            Severity.ERROR,
+            f"'{op.name}' op {message}",
+            op.location,
+            tuple(Diagnostic(Severity.NOTE, text, other.location) for other, text in notes),
+        )
+        super().__init__(self.diagnostic.message, where=format_location(op.location))
+
+
+def format_location(location: Any) -> str:
+    """A location as file, line and column where it has them.
+
+    Locations of JAX name the Python line; a fused or named location shows the file it contains.
+    """
+    text = str(location) if location is not None else "unknown"
+    if text.startswith("loc(") and text.endswith(")"):
+        text = text[len("loc(") : -1]
+    return text.replace('"', "") if text.startswith('"') and text.count('"') == 2 else text

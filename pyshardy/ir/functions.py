@@ -1,0 +1,119 @@
+"""Functions and calls of a module: finding them, their attributes per argument and result, their return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.errors import InvalidModuleError
+from pyshardy.ir.nodes import Op, Value, ValueType, walk
+
+SHARDING = "sdy.sharding"
+
+
+def functions(root: Op) -> Iterator[Op]:
+    """The functions at the top of a module, in order."""
+    return (op for op in root.region.block if op.name == "func.func")
+
+
+def is_declaration(function: Op) -> bool:
+    """Whether the function has no body."""
+    return not function.region.blocks
+
+
+def main_function(root: Op) -> Op:
+    """The only function, or the one named `main`.
+
+    Raises:
+        InvalidModuleError: There are several functions, or none, and no `main`.
+    """
+    found = list(functions(root))
+    if len(found) == 1:
+        return found[0]
+    for function in found:
+        if function.attrs["sym_name"] == "main":
+            return function
+    names = ", ".join("@" + function.attrs["sym_name"] for function in found)
+    raise InvalidModuleError(
+        "looking for the main function",
+        got=f"the functions {names}" if names else "a module without functions",
+        needed="a function named @main, or exactly one function",
+    )
+
+
+def calls(op: Op) -> Iterator[Op]:
+    """The `func.call` ops inside an op, in program order."""
+    return (inner for inner in walk(op) if inner.name == "func.call")
+
+
+def return_op(function: Op) -> Op:
+    """The `func.return` of a function with a body."""
+    return function.region.blocks[-1].terminator
+
+
+def signature(function: Op) -> tuple[list[ValueType], list[ValueType]]:
+    """The types of the arguments and results of a function with a body."""
+    inputs = [arg.type for arg in function.region.blocks[0].args]
+    return inputs, [value.type for value in return_op(function).operands]
+
+
+def arg_attrs(function: Op, index: int) -> dict[str, Any]:
+    """The attributes of an argument; do not change them."""
+    return _entry(function, "arg_attrs", index)
+
+
+def result_attrs(function: Op, index: int) -> dict[str, Any]:
+    """The attributes of a result; do not change them."""
+    return _entry(function, "res_attrs", index)
+
+
+def _entry(function: Op, kind: str, index: int) -> dict[str, Any]:
+    entries = function.attrs.get(kind)
+    return entries[index] if entries else {}
+
+
+def arg_sharding(function: Op, index: int) -> TensorSharding | None:
+    """The sharding of an argument."""
+    return arg_attrs(function, index).get(SHARDING)
+
+
+def result_sharding(function: Op, index: int) -> TensorSharding | None:
+    """The sharding of a result."""
+    return result_attrs(function, index).get(SHARDING)
+
+
+def set_arg_sharding(function: Op, index: int, sharding: TensorSharding | None) -> None:
+    """Set or, with None, remove the sharding of an argument."""
+    _set(function, "arg_attrs", len(function.region.blocks[0].args), index, sharding)
+
+
+def set_result_sharding(function: Op, index: int, sharding: TensorSharding | None) -> None:
+    """Set or, with None, remove the sharding of a result."""
+    _set(function, "res_attrs", result_count(function), index, sharding)
+
+
+def result_count(function: Op) -> int:
+    """Number of results."""
+    entries = function.attrs.get("res_attrs")
+    return len(entries) if entries else len(return_op(function).operands)
+
+
+def _set(function: Op, kind: str, count: int, index: int, sharding: TensorSharding | None) -> None:
+    entries = function.attrs.get(kind)
+    if not entries:
+        if sharding is None:
+            return
+        entries = function.attrs[kind] = [{} for _ in range(count)]
+    if sharding is not None:
+        entries[index][SHARDING] = sharding
+    else:
+        entries[index].pop(SHARDING, None)
+
+
+def function_of_argument(value: Value) -> Op | None:
+    """The function this value is an argument of, if it is one."""
+    if value.defining_op is not None:
+        return None
+    parent = value.block.parent_op
+    return parent if parent.name == "func.func" and parent.region.blocks[0] is value.block else None

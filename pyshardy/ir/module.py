@@ -1,0 +1,121 @@
+"""`Module`: a program as pyshardy holds it, read from MLIR once and written once."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import Any
+
+from jaxlib.mlir import ir
+
+from pyshardy.errors import InvalidModuleError
+from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.context import make_context
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.read import read_module
+from pyshardy.ir.write import write_module
+
+
+class Module:
+    """An immutable StableHLO module.
+
+    Make one with `Module.parse`; passes give new ones.
+
+    Args:
+        context: The MLIR context that everything in the module belongs to.
+        attrs: The attributes and types of that context.
+        mlir: The MLIR module, or
+        root: the module as nodes, from which the MLIR module is written when it is needed. The module owns
+            the nodes from now on.
+    """
+
+    def __init__(
+        self, context: ir.Context, attrs: AttrTable, *, mlir: ir.Module | None = None, root: Op | None = None
+    ) -> None:
+        assert (mlir is None) != (root is None)
+        self.context = context
+        self.attrs = attrs
+        self._mlir = mlir
+        self._root = root
+
+    @classmethod
+    def parse(cls, source: str | bytes, *, name: str = "-", allow_unregistered_dialects: bool = False) -> Module:
+        """Read a module from text or bytecode and verify it.
+
+        Args:
+            source: The module.
+            name: What to call the source in messages: a file name.
+            allow_unregistered_dialects: Whether ops of unknown dialects are accepted, in generic form.
+
+        Raises:
+            InvalidModuleError: The source is no valid module; lists MLIR's diagnostics.
+
+        >>> module = Module.parse("func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }")
+        >>> "func.func @main" in module.text()
+        True
+        """
+        context = make_context(allow_unregistered_dialects)
+        with context:
+            try:
+                parsed = ir.Module.parse(source)
+            except ir.MLIRError as error:
+                raise invalid_module("reading a module", error, name) from error
+        return cls(context, AttrTable(), mlir=parsed)
+
+    @property
+    def mlir(self) -> ir.Module:
+        """The MLIR module; do not change it."""
+        if self._mlir is None:
+            assert self._root is not None
+            with self.context:
+                self._mlir = write_module(self._root, self.attrs)
+        return self._mlir
+
+    @property
+    def root(self) -> Op:
+        """The module as nodes, to look at; do not change them."""
+        if self._root is None:
+            self._root = self.copy_root()
+        return self._root
+
+    def copy_root(self) -> Op:
+        """A copy of the module as nodes, to work on."""
+        with self.context:
+            return read_module(self.mlir, self.attrs)
+
+    def text(self, *, debug_info: bool = False, generic: bool = False) -> str:
+        """The module in MLIR's textual form, ending in a newline.
+
+        Args:
+            debug_info: Whether to print locations.
+            generic: Whether to print every op in generic form.
+        """
+        with self.context:
+            text = self.mlir.operation.get_asm(enable_debug_info=debug_info, print_generic_op_form=generic)
+        return str(text).rstrip("\n") + "\n"
+
+    def bytecode(self) -> bytes:
+        """The module as MLIR bytecode."""
+        stream = BytesIO()
+        with self.context:
+            self.mlir.operation.write_bytecode(stream)
+        return stream.getvalue()
+
+    def verify(self) -> None:
+        """Raise `InvalidModuleError` unless MLIR's verifier accepts the module."""
+        with self.context:
+            try:
+                self.mlir.operation.verify()
+            except ir.MLIRError as error:
+                raise invalid_module("verifying a module", error, "-") from error
+
+
+def invalid_module(doing: str, error: Any, name: str) -> InvalidModuleError:
+    """The error for a module that MLIR refuses, with the first diagnostic and its place."""
+    diagnostics = error.error_diagnostics
+    if not diagnostics:
+        return InvalidModuleError(doing, where=name, got=str(error))
+    first = diagnostics[0]
+    place = str(first.location).removeprefix("loc(").removesuffix(")").replace('"-"', name).replace('"', "")
+    notes = "; ".join(note.message for note in first.notes if "see current operation" not in note.message)
+    message = first.message.strip()
+    return InvalidModuleError(doing, where=place, got=f"{message} ({notes})" if notes else message)

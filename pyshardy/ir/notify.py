@@ -1,0 +1,63 @@
+"""Which ops a new sharding of a value concerns, in the order of the reference (propagation spec, section 6.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyshardy.ir.callers import Callers
+from pyshardy.ir.dataflow import DATA_FLOW_OPS, EDGE, edge_of_source, targets_besides_owner
+from pyshardy.ir.nodes import TERMINATORS, Op, Value
+
+_SPECIAL = DATA_FLOW_OPS | TERMINATORS | {"func.call"}
+
+
+class Notifications:
+    """Finds the ops to look at again when the sharding of a value changes.
+
+    Args:
+        numbers: Number of every op.
+        callers: The calls of the module.
+    """
+
+    def __init__(self, numbers: Mapping[Op, int], callers: Callers) -> None:
+        self._numbers = numbers
+        self._callers = callers
+
+    def of(self, holder: Value) -> tuple[int, ...]:
+        """Numbers of the ops, in the order in which they are pushed."""
+        found: list[int] = []
+        op = holder.defining_op
+        if op is not None and op.name == EDGE:
+            for target in targets_besides_owner(op.operands[0]):
+                self._add_users(target, found)
+        found.append(self._numbers[op if op is not None else holder.block.parent_op])
+        self._add_users(holder, found)
+        return tuple(found)
+
+    def _add_users(self, value: Value, found: list[int]) -> None:
+        numbers = self._numbers
+        for user, index in reversed(value.uses):
+            if user.name in _SPECIAL:
+                self._add_special(user, index, found)
+            else:
+                found.append(numbers[user])
+
+    def _add_special(self, user: Op, index: int, found: list[int]) -> None:
+        edge = edge_of_source(user, index)
+        if edge is not None:
+            found.append(self._numbers[edge])
+        elif user.name == "func.call":
+            block = self._callers.callee(user).region.blocks[:1]
+            for entry in block:
+                self._add_users(entry.args[index], found)
+        elif user.name == "func.return":
+            function = user.parent_op
+            assert function is not None
+            for call in self._callers.of(function):
+                self._add_users(call.results[index], found)
+        elif user.name in TERMINATORS:
+            parent = user.parent_op
+            assert parent is not None
+            found.append(self._numbers[parent])
+        else:
+            found.append(self._numbers[user])

@@ -1,0 +1,214 @@
+"""What the sharding rule of an op depends on, read from its node: the bridge from `ir` to `rules`.
+
+Only the attributes that the rule of an op reads are looked at, and each distinct MLIR attribute is decoded
+once. Three ops look around themselves; what they see there becomes a plain fact: whether a `concatenate`
+joins slices, whether a `scatter` combines by a plain function, whether an `X64Combine` feeds a random state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from jaxlib.mlir.dialects import stablehlo
+
+from pyshardy.ir.nodes import Op, Value
+from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers, GatherNumbers
+from pyshardy.rules.opspec import OpSpec
+
+_Facts = tuple[tuple[str, Hashable], ...]
+_Decoder = Callable[[Any], Hashable]
+
+
+class OpSpecReader:
+    """Describes the ops of one module for the rule table; keeps what it has decoded.
+
+    It holds MLIR attributes, so it must not outlive the module's context.
+    """
+
+    def __init__(self) -> None:
+        self._decoded: dict[Any, Hashable] = {}
+
+    def spec(self, op: Op) -> OpSpec:
+        """The description of an op as it is now."""
+        name = op.name
+        fields = _FIELDS.get(name)
+        return OpSpec._make(
+            (
+                name,
+                tuple([value.type.shape for value in op.operands]),
+                tuple([value.type.shape for value in op.results]),
+                () if fields is None else self._facts(op, fields),
+            )
+        )
+
+    def _facts(self, op: Op, fields: dict[str, _Decoder]) -> _Facts:
+        attrs, decoded = op.attrs, self._decoded
+        facts: list[tuple[str, Hashable]] = []
+        for name, decode in fields.items():
+            attr = attrs.get(name)
+            if attr is None:
+                continue
+            value = decoded.get(attr)
+            if value is None:
+                value = decoded[attr] = decode(attr)
+            facts.append((name, value))
+        look = _LOOKS_AROUND.get(op.name)
+        if look is not None:
+            facts += look(op)
+        facts.sort(key=_name_of)
+        return tuple(facts)
+
+
+def _name_of(fact: tuple[str, Hashable]) -> str:
+    return fact[0]
+
+
+def _number(attr: Any) -> int | bool | str:
+    found: int | bool | str = attr.value
+    return found
+
+
+def _numbers(attr: Any) -> tuple[int, ...]:
+    return tuple(attr)
+
+
+def _pairs(attr: Any) -> tuple[tuple[int, int], ...]:
+    flat = iter(attr)
+    return tuple(zip(flat, flat))
+
+
+def _transpose_kind(attr: Any) -> str:
+    kind: str = stablehlo.TransposeAttr(attr).value
+    return kind
+
+
+def _dot_numbers(attr: Any) -> DotNumbers:
+    found = stablehlo.DotDimensionNumbers(attr)
+    return DotNumbers(
+        tuple(found.lhs_batching_dimensions),
+        tuple(found.rhs_batching_dimensions),
+        tuple(found.lhs_contracting_dimensions),
+        tuple(found.rhs_contracting_dimensions),
+    )
+
+
+def _convolution_numbers(attr: Any) -> ConvolutionNumbers:
+    found = stablehlo.ConvDimensionNumbers(attr)
+    return ConvolutionNumbers(
+        found.input_batch_dimension,
+        found.input_feature_dimension,
+        tuple(found.input_spatial_dimensions),
+        found.kernel_input_feature_dimension,
+        found.kernel_output_feature_dimension,
+        tuple(found.kernel_spatial_dimensions),
+        found.output_batch_dimension,
+        found.output_feature_dimension,
+        tuple(found.output_spatial_dimensions),
+    )
+
+
+def _gather_numbers(attr: Any) -> GatherNumbers:
+    found = stablehlo.GatherDimensionNumbers(attr)
+    return GatherNumbers(
+        tuple(found.offset_dims),
+        tuple(found.collapsed_slice_dims),
+        tuple(found.operand_batching_dims),
+        tuple(found.start_indices_batching_dims),
+        found.index_vector_dim,
+    )
+
+
+def _scatter_numbers(attr: Any) -> GatherNumbers:
+    found = stablehlo.ScatterDimensionNumbers(attr)
+    return GatherNumbers(
+        tuple(found.update_window_dims),
+        tuple(found.inserted_window_dims),
+        tuple(found.input_batching_dims),
+        tuple(found.scatter_indices_batching_dims),
+        found.index_vector_dim,
+    )
+
+
+_WINDOW: dict[str, _Decoder] = {"window_dimensions": _numbers, "window_strides": _numbers, "padding": _pairs}
+_FIELDS: dict[str, dict[str, _Decoder]] = {
+    "stablehlo.all_gather": {"all_gather_dim": _number},
+    "stablehlo.all_to_all": {"split_dimension": _number, "concat_dimension": _number},
+    "stablehlo.batch_norm_inference": {"feature_index": _number},
+    "stablehlo.broadcast_in_dim": {"broadcast_dimensions": _numbers},
+    "stablehlo.concatenate": {"dimension": _number},
+    "stablehlo.convolution": {
+        "batch_group_count": _number,
+        "dimension_numbers": _convolution_numbers,
+        "feature_group_count": _number,
+    },
+    "stablehlo.custom_call": {"call_target_name": _number},
+    "stablehlo.dot_general": {"dot_dimension_numbers": _dot_numbers},
+    "stablehlo.fft": {"fft_length": _numbers},
+    "stablehlo.gather": {"dimension_numbers": _gather_numbers},
+    "stablehlo.pad": {"edge_padding_high": _numbers, "edge_padding_low": _numbers, "interior_padding": _numbers},
+    "stablehlo.reduce": {"dimensions": _numbers},
+    "stablehlo.reduce_scatter": {"scatter_dimension": _number},
+    "stablehlo.reduce_window": _WINDOW,
+    "stablehlo.reverse": {"dimensions": _numbers},
+    "stablehlo.scatter": {"scatter_dimension_numbers": _scatter_numbers},
+    "stablehlo.select_and_scatter": _WINDOW,
+    "stablehlo.sort": {"dimension": _number},
+    "stablehlo.transpose": {"permutation": _numbers},
+    "stablehlo.triangular_solve": {"left_side": _number, "transpose_a": _transpose_kind},
+}
+"""Per op, the attributes that its rule reads, in order of name."""
+
+
+def _origins(op: Op) -> _Facts:
+    """Whether a concatenate joins slices only, or slices of a value with that value itself."""
+    slices = [_slice_of(value) for value in op.operands]
+    origins = {value if found is None else found.operands[0] for value, found in zip(op.operands, slices)}
+    joins = None not in slices or (any(slices) and len(origins) == 1)
+    return (("joins_slices", joins),)
+
+
+def _slice_of(value: Value) -> Op | None:
+    op = value.defining_op
+    return op if op is not None and op.name == "stablehlo.slice" else None
+
+
+def _combiner(op: Op) -> _Facts:
+    return (("plain_combiner", _has_plain_combiner(op)),)
+
+
+_PLAIN = frozenset(f"stablehlo.{name}" for name in ("add", "multiply", "maximum", "minimum"))
+_PLAIN_OF_BOOLEANS = _PLAIN | {"stablehlo.and", "stablehlo.or"}
+
+
+def _has_plain_combiner(op: Op) -> bool:
+    """Whether a scatter returns, for each input, one and the same plain function of old and new value."""
+    block = op.region.block
+    returned = block.terminator.operands
+    args, count = block.args, len(returned)
+    if len(args) != 2 * count:
+        return False
+    names = set()
+    for index, value in enumerate(returned):
+        combined = value.defining_op
+        if combined is None or len(combined.operands) != 2:
+            return False
+        plain = _PLAIN_OF_BOOLEANS if value.type.element == "i1" else _PLAIN
+        if combined.name not in plain or set(combined.operands) != {args[index], args[index + count]}:
+            return False
+        names.add(combined.name)
+    return len(names) == 1
+
+
+def _random_state(op: Op) -> _Facts:
+    if op.attrs["call_target_name"].value != "X64Combine":
+        return ()
+    feeds = any(user.name == "stablehlo.rng_bit_generator" for result in op.results for user, _ in result.uses)
+    return (("feeds_rng", feeds),)
+
+
+_LOOKS_AROUND: dict[str, Callable[[Op], _Facts]] = {
+    "stablehlo.concatenate": _origins,
+    "stablehlo.custom_call": _random_state,
+    "stablehlo.scatter": _combiner,
+}

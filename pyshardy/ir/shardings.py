@@ -1,0 +1,214 @@
+"""Reading and writing the sharding of a value, wherever it is stored (representation spec, section 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.errors import InvalidShardingError
+from pyshardy.ir.dataflow import block_arg_owners, edge_held, is_data_flow_op, owner_of
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.functions import SHARDING, arg_sharding, result_sharding, return_op, set_arg_sharding
+from pyshardy.ir.nodes import Op, Value, walk
+from pyshardy.propagate.views import join_manual_axes, strip_manual_axes
+
+Meshes = dict[str, Mesh]
+
+_COLLECTIVES = frozenset(
+    f"sdy.{name}"
+    for name in (
+        "all_gather", "all_slice", "all_to_all", "collective_permute", "all_reduce", "reduce_scatter",
+        "sharded_to_unreduced", "replicated_to_unreduced",
+    )
+)  # fmt: skip
+_OWN_ATTRIBUTE = {
+    **dict.fromkeys(("sdy.sharding_constraint", "sdy.reshard", "sdy.data_flow_edge"), "sharding"),
+    **dict.fromkeys(_COLLECTIVES, "out_sharding"),
+}
+
+
+def module_meshes(root: Op) -> Meshes:
+    """The meshes of a module by name, in order."""
+    return {op.attrs["sym_name"]: op.attrs["mesh"] for op in root.region.block if op.name == "sdy.mesh"}
+
+
+def holder_of(value: Value) -> Value | None:
+    """The value that holds the sharding of `value`: itself, a data-flow edge's result, or nothing."""
+    edge = edge_held(value)
+    if edge is not None:
+        return edge.result
+    if value.defining_op is not None:
+        return value
+    parent = value.block.parent_op
+    if parent.name == "func.func":
+        return value
+    if is_data_flow_op(parent):
+        return owner_of(value)
+    if parent.name == "stablehlo.async_start":
+        return holder_of(parent.operands[value.index])
+    return None
+
+
+def get_sharding(value: Value) -> TensorSharding | None:
+    """The sharding of a value; None if it has none, or can have none."""
+    holder = holder_of(value)
+    return None if holder is None else stored_sharding(holder)
+
+
+def set_sharding(value: Value, sharding: TensorSharding) -> None:
+    """Set the sharding of a value; does nothing for a value that can have none."""
+    holder = holder_of(value)
+    if holder is not None:
+        store_sharding(holder, sharding)
+
+
+def stored_sharding(holder: Value) -> TensorSharding | None:
+    """The sharding of a value that holds its own."""
+    op = holder.defining_op
+    if op is None:
+        parent = holder.block.parent_op
+        if parent.name == "func.func":
+            return arg_sharding(parent, holder.index)
+        return _block_arg_sharding(parent, holder.index)
+    name = _OWN_ATTRIBUTE.get(op.name)
+    if name is not None:
+        return op.attrs.get(name)
+    shardings = op.attrs.get(results_attribute(op))
+    return shardings[holder.index] if shardings else None
+
+
+def store_sharding(holder: Value, sharding: TensorSharding) -> None:
+    """Set the sharding of a value that holds its own."""
+    op = holder.defining_op
+    if op is None:
+        parent = holder.block.parent_op
+        if parent.name == "func.func":
+            set_arg_sharding(parent, holder.index, sharding)
+        else:
+            outer = _outer(parent, holder.index, sharding)
+            _store_in_list(parent, "in_shardings", holder.block.args, holder.index, outer)
+        return
+    name = _OWN_ATTRIBUTE.get(op.name)
+    if name is not None:
+        op.attrs[name] = sharding
+    else:
+        _store_in_list(op, results_attribute(op), op.results, holder.index, sharding)
+
+
+def results_attribute(op: Op) -> str:
+    """Name of the attribute with the shardings of all results of an op."""
+    return "out_shardings" if op.name in ("sdy.manual_computation", "sdy.named_computation") else SHARDING
+
+
+def _store_in_list(op: Op, name: str, values: Sequence[Value], index: int, sharding: TensorSharding) -> None:
+    old = op.attrs.get(name) or tuple(
+        TensorSharding.replicated_like(sharding.mesh, value.type.rank, is_open=True) for value in values
+    )
+    op.attrs[name] = (*old[:index], sharding, *old[index + 1 :])
+
+
+def _block_arg_sharding(op: Op, index: int) -> TensorSharding | None:
+    shardings = op.attrs.get("in_shardings")
+    if not shardings:
+        return None
+    if op.name == "sdy.manual_computation":
+        return strip_manual_axes(shardings[index], op.attrs["manual_axes"])
+    found: TensorSharding = shardings[index]
+    return found
+
+
+def _outer(op: Op, index: int, sharding: TensorSharding) -> TensorSharding:
+    """A block argument's sharding as it is stored on the op."""
+    if op.name != "sdy.manual_computation":
+        return sharding
+    return join_manual_axes(op.attrs["in_shardings"][index], sharding, op.attrs["manual_axes"])
+
+
+def block_arg_shardings(op: Op) -> list[TensorSharding]:
+    """The stored shardings of the block arguments of a data-flow op, inner view; empty if there are none."""
+    if not op.attrs.get("in_shardings"):
+        return []
+    return [_block_arg_sharding(op, arg.index) for arg in block_arg_owners(op)]  # type: ignore[misc]
+
+
+def set_block_arg_shardings(op: Op, shardings: Iterable[TensorSharding]) -> None:
+    """Store the shardings of the block arguments of a named or manual computation, given in inner view."""
+    op.attrs["in_shardings"] = tuple(_outer(op, index, sharding) for index, sharding in enumerate(shardings))
+
+
+def result_shardings(op: Op) -> tuple[TensorSharding, ...]:
+    """The shardings of all results in their stored form; empty if there are none."""
+    found: tuple[TensorSharding, ...] = op.attrs.get(results_attribute(op)) or ()
+    return found
+
+
+def transform_shardings(root: Op, change: Callable[[TensorSharding], TensorSharding]) -> None:
+    """Replace every sharding of a module, in the canonical order (representation spec, section 6.3).
+
+    Functions come argument by argument, then result by result; ops before what they hold.
+
+    Raises:
+        PassError: `change` refused a sharding; names the op that carries it.
+    """
+    for op in walk(root):
+        try:
+            if op.name == "func.func":
+                _transform_function(op, change)
+            else:
+                _transform_op(op, change)
+        except InvalidShardingError as error:
+            raise PassError(op, str(error)) from error
+
+
+def _transform_op(op: Op, change: Callable[[TensorSharding], TensorSharding]) -> None:
+    for name in sharding_attributes(op):
+        value = op.attrs.get(name)
+        if isinstance(value, TensorSharding):
+            op.attrs[name] = change(value)
+        elif value:
+            op.attrs[name] = tuple([change(sharding) for sharding in value])
+
+
+def _transform_function(function: Op, change: Callable[[TensorSharding], TensorSharding]) -> None:
+    for kind in ("arg_attrs", "res_attrs"):
+        for entry in function.attrs.get(kind) or ():
+            if SHARDING in entry:
+                entry[SHARDING] = change(entry[SHARDING])
+
+
+def sharding_attributes(op: Op) -> tuple[str, ...]:
+    """Names of the attributes that hold shardings of an op other than a function, in canonical order."""
+    if op.name == "sdy.manual_computation" or op.name == "sdy.named_computation":
+        return "in_shardings", "out_shardings"
+    own = _OWN_ATTRIBUTE.get(op.name)
+    return (own,) if own is not None else (SHARDING,)
+
+
+def fill_shardings(
+    shardings: Sequence[TensorSharding | None], values: Sequence[Value], meshes: Meshes
+) -> tuple[TensorSharding, ...] | None:
+    """One sharding per value, fully open where there is none; None if none is on an ordinary mesh.
+
+    Open ones are on the mesh of the first sharding that is not on a single-device mesh.
+    """
+    first = next((s for s in shardings if s is not None and not mesh_of(s, meshes).is_single_device), None)
+    if first is None:
+        return None
+    return tuple(
+        sharding or TensorSharding.replicated_like(first.mesh, value.type.rank, is_open=True)
+        for sharding, value in zip(shardings, values)
+    )
+
+
+def all_arg_shardings(function: Op, meshes: Meshes) -> tuple[TensorSharding, ...] | None:
+    """The shardings of the arguments of a function by `fill_shardings`."""
+    args = function.region.blocks[0].args
+    return fill_shardings([arg_sharding(function, arg.index) for arg in args], args, meshes)
+
+
+def all_result_shardings(function: Op, meshes: Meshes) -> tuple[TensorSharding, ...] | None:
+    """The shardings of the results of a function by `fill_shardings`."""
+    returned = return_op(function).operands
+    shardings = [result_sharding(function, index) for index in range(len(returned))]
+    return fill_shardings(shardings, returned, meshes)

@@ -1,0 +1,113 @@
+"""Symbols and the call graph of a module (import spec, section 2)."""
+
+from __future__ import annotations
+
+from pyshardy.errors import InvalidModuleError
+from pyshardy.ir.functions import calls, functions, is_declaration
+from pyshardy.ir.nodes import Op
+
+ORIGINAL_NAME = "sdy.original_func_name"
+
+
+class SymbolTable:
+    """The symbols at the top of a module; gives new ones free names.
+
+    A taken name gets a suffix from one counter that all names share.
+
+    Args:
+        root: The module.
+    """
+
+    def __init__(self, root: Op) -> None:
+        self.block = root.region.block
+        self.ops: dict[str, Op] = {op.attrs["sym_name"]: op for op in self.block if "sym_name" in op.attrs}
+        self._counter = 0
+
+    def __getitem__(self, name: str) -> Op:
+        return self.ops[name]
+
+    def insert(self, op: Op) -> str:
+        """Give a symbol op a free name, and append it to the module unless it stands there already."""
+        base: str = op.attrs["sym_name"]
+        name = base
+        while name in self.ops:
+            name = f"{base}_{self._counter}"
+            self._counter += 1
+        op.attrs["sym_name"] = name
+        self.ops[name] = op
+        if op.block is None:
+            self.block.append(op)
+        return name
+
+    def erase(self, name: str) -> None:
+        """Remove a symbol op from the module; its name is free again."""
+        self.ops.pop(name).erase()
+
+    def callee(self, call: Op) -> Op:
+        """The function that a call refers to."""
+        return self.ops[call.attrs["callee"]]
+
+
+def original_name(function: Op) -> str:
+    """The name of the function that this one was copied from, or its own."""
+    found: str = function.attrs.get(ORIGINAL_NAME, function.attrs["sym_name"])
+    return found
+
+
+def post_order(root: Op) -> list[Op]:
+    """The functions with a body, each after all that it calls; otherwise in the order of the module and of the calls.
+
+    Raises:
+        InvalidModuleError: A function calls itself, directly or through others.
+    """
+    found: dict[str, Op] = {op.attrs["sym_name"]: op for op in functions(root) if not is_declaration(op)}
+    callees = {
+        name: list(dict.fromkeys(call.attrs["callee"] for call in calls(function) if call.attrs["callee"] in found))
+        for name, function in found.items()
+    }
+    done: dict[str, Op] = {}
+    for name in found:
+        _visit(name, found, callees, done)
+    return list(done.values())
+
+
+def _visit(start: str, found: dict[str, Op], callees: dict[str, list[str]], done: dict[str, Op]) -> None:
+    path = {start: iter(callees[start])} if start not in done else {}
+    while path:
+        name = next(reversed(path))
+        callee = next((callee for callee in path[name] if callee not in done), None)
+        if callee is None:
+            done[name] = found[name]
+            del path[name]
+        elif callee in path:
+            raise InvalidModuleError(
+                "ordering the functions of a module by their calls",
+                where=f"function @{callee}",
+                got=f"a cycle of calls: {' -> '.join('@' + step for step in (*path, callee))}",
+                needed="functions that do not call themselves",
+            )
+        else:
+            path[callee] = iter(callees[callee])
+
+
+def pre_order(root: Op) -> list[Op]:
+    """The reverse of `post_order`: callers first, and among siblings the one called last."""
+    return post_order(root)[::-1]
+
+
+def calls_in_post_order(root: Op) -> list[Op]:
+    """All calls: function by function in post-order, in program order inside each."""
+    return [call for function in post_order(root) for call in calls(function)]
+
+
+def clone_function(function: Op, table: SymbolTable) -> Op:
+    """Copy a function and, recursively, everything it calls; every call in a copy gets a copy of its own.
+
+    Copies remember the name of their original and are appended to the module, inner ones first.
+    """
+    copy = function.clone()
+    copy.attrs[ORIGINAL_NAME] = original_name(function)
+    for call in calls(copy):
+        call.attrs["callee"] = clone_function(table.callee(call), table).attrs["sym_name"]
+    table.insert(copy)
+    return copy

@@ -1,0 +1,63 @@
+"""What a pass is, and what it is given besides the ops it works on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import ClassVar
+
+from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.diagnostics import Diagnostics
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.opspec import OpSpecReader
+from pyshardy.ir.shardings import Meshes, module_meshes
+
+
+class Anchor(Enum):
+    """On what a pass runs."""
+
+    MODULE = "module"
+    FUNCTION = "func"
+
+
+@dataclass(slots=True)
+class PassContext:
+    """What the passes over one module share.
+
+    Attributes:
+        root: The module op.
+        attrs: The attributes and types of its context.
+        specs: Describes ops for the sharding rules.
+        diagnostics: Where warnings go.
+    """
+
+    root: Op
+    attrs: AttrTable
+    specs: OpSpecReader
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+
+    @property
+    def meshes(self) -> Meshes:
+        """The meshes of the module by name, as they are now."""
+        return module_meshes(self.root)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A pass; its options are the fields of the subclass, spelled with dashes on the command line.
+
+    Attributes:
+        name: Its name on the command line.
+        anchor: Whether it runs on the module or on every function.
+    """
+
+    name: ClassVar[str]
+    anchor: ClassVar[Anchor] = Anchor.MODULE
+
+    def run(self, op: Op, context: PassContext) -> None:
+        """Change the module or function `op` in place.
+
+        Raises:
+            PassError: The module is not what the pass needs.
+        """
+        raise NotImplementedError

@@ -1,0 +1,28 @@
+"""`sdy-close-shardings`: all shardings are final (export spec, section 4.8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.shardings import transform_shardings
+from pyshardy.passes.base import Pass, PassContext
+
+
+@dataclass(frozen=True)
+class CloseShardings(Pass):
+    """Close every dimension of every sharding and drop replicated axes."""
+
+    name = "sdy-close-shardings"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        closed: dict[TensorSharding, TensorSharding] = {}
+
+        def close(sharding: TensorSharding) -> TensorSharding:
+            found = closed.get(sharding)
+            if found is None:
+                found = closed[sharding] = sharding.closed()
+            return found
+
+        transform_shardings(op, close)

@@ -1,0 +1,29 @@
+"""`sdy-drop-sharding-rules` (export spec, section 4.12)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyshardy.ir.nodes import Op, walk
+from pyshardy.passes.base import Anchor, Pass, PassContext
+
+RULE = "sdy.sharding_rule"
+
+
+@dataclass(frozen=True)
+class DropShardingRules(Pass):
+    """Remove the sharding rules that no user gave."""
+
+    name = "sdy-drop-sharding-rules"
+    anchor = Anchor.FUNCTION
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        drop_sharding_rules(op)
+
+
+def drop_sharding_rules(op: Op) -> None:
+    """Remove the rules that are not custom from all ops inside `op`."""
+    for inner in walk(op):
+        rule = inner.attrs.get(RULE)
+        if rule is not None and not rule.is_custom:
+            del inner.attrs[RULE]

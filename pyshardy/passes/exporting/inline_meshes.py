@@ -1,0 +1,48 @@
+"""`sdy-inline-meshes`: shardings hold their meshes, and no mesh has a name (export spec, section 4.16)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.text import quote
+from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.shardings import transform_shardings
+from pyshardy.passes.base import Pass, PassContext
+
+_SYMBOL = re.compile(r"mesh = @([\w$.]+)")
+
+
+@dataclass(frozen=True)
+class InlineMeshes(Pass):
+    """Replace the names of meshes by the meshes and erase the mesh ops."""
+
+    name = "sdy-inline-meshes"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        meshes = context.meshes
+        inlined: dict[TensorSharding, TensorSharding] = {}
+
+        def inline(sharding: TensorSharding) -> TensorSharding:
+            found = inlined.get(sharding)
+            if found is None:
+                found = inlined[sharding] = sharding.with_mesh(mesh_of(sharding, meshes))
+            return found
+
+        transform_shardings(op, inline)
+        for inner in walk(op):
+            groups = inner.attrs.get("replica_groups")
+            if groups is not None and str(groups).startswith("#stablehlo.replica_group_mesh_axes"):
+                text = _SYMBOL.sub(lambda match: f"mesh = {_stablehlo_mesh(meshes[match.group(1)])}", str(groups))
+                inner.attrs["replica_groups"] = context.attrs.parse(text)
+        for inner in op.region.block:
+            if inner.name == "sdy.mesh":
+                inner.erase()
+
+
+def _stablehlo_mesh(mesh: Mesh) -> str:
+    axes = ", ".join(f"#stablehlo.mesh_axis<name = {quote(name)}, size = {size}>" for name, size in mesh.axes)
+    ids = f", device_ids = dense<{list(mesh.device_ids)}> : tensor<{mesh.size}xi64>" if mesh.device_ids else ""
+    return f"#stablehlo.mesh<axes = [{axes}]{ids}>"

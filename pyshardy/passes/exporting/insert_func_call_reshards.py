@@ -1,0 +1,47 @@
+"""`sdy-insert-func-call-reshards`: results of calls are resharded from what the callee gives (export spec, 4.15)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyshardy.core.sharding import TensorSharding, is_equivalent
+from pyshardy.ir.functions import SHARDING, is_declaration
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.shardings import all_result_shardings
+from pyshardy.ir.symbols import SymbolTable, calls_in_post_order
+from pyshardy.passes.base import Pass, PassContext
+
+
+@dataclass(frozen=True)
+class InsertFuncCallReshards(Pass):
+    """Put a reshard behind every result of a call whose sharding is not that of the callee's result."""
+
+    name = "sdy-insert-func-call-reshards"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        symbols, meshes = SymbolTable(op), context.meshes
+        for call in calls_in_post_order(op):
+            callee = symbols.callee(call)
+            wanted: tuple[TensorSharding, ...] = call.attrs.get(SHARDING, ())
+            given = None if is_declaration(callee) else all_result_shardings(callee, meshes)
+            if given is None:
+                given = tuple(TensorSharding.replicated_like(sharding.mesh, sharding.rank) for sharding in wanted)
+            if given:
+                _reshard_results(call, given, wanted)
+                call.attrs[SHARDING] = given
+
+
+def _reshard_results(call: Op, given: tuple[TensorSharding, ...], wanted: tuple[TensorSharding, ...]) -> None:
+    for index, result in enumerate(call.results):
+        target = wanted[index] if wanted else None
+        if is_equivalent(given[index], target):
+            continue
+        if target is None:
+            target = TensorSharding.replicated_like(given[index].mesh, given[index].rank)
+        reshard = Op("sdy.reshard", [result], [result.type], {"sharding": target}, location=call.location)
+        result.replace_uses(reshard.insert_after(call).result, _not_by(reshard))
+
+
+def _not_by(op: Op) -> Callable[[Op, int], bool]:
+    return lambda user, index: user is not op

@@ -1,0 +1,33 @@
+"""`sdy-propagate-to-func-results`: function results take the shardings of the returned values (export spec, 4.14)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyshardy.ir.functions import (
+    functions,
+    is_declaration,
+    main_function,
+    result_sharding,
+    return_op,
+    set_result_sharding,
+)
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.shardings import get_sharding
+from pyshardy.passes.base import Pass, PassContext
+
+
+@dataclass(frozen=True)
+class PropagateToFuncResults(Pass):
+    """Set the result shardings of every function to those of the returned values; in main, only missing ones."""
+
+    name = "sdy-propagate-to-func-results"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        main = main_function(op)
+        for function in functions(op):
+            if is_declaration(function):
+                continue
+            for index, value in enumerate(return_op(function).operands):
+                if function is not main or result_sharding(function, index) is None:
+                    set_result_sharding(function, index, get_sharding(value))

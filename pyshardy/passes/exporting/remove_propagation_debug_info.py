@@ -1,0 +1,31 @@
+"""`sdy-remove-propagation-debug-info` (export spec, section 4.13)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyshardy.ir.nodes import Op, walk
+from pyshardy.passes.base import Pass, PassContext
+
+_DEBUG = tuple(
+    f"sdy.{prefix}{kind}"
+    for kind in ("propagation_edges", "sharding_origins")
+    for prefix in ("", "block_arg_", "result_")
+)
+
+
+@dataclass(frozen=True)
+class RemovePropagationDebugInfo(Pass):
+    """Remove sharding origins and propagation edges from all ops, arguments and results."""
+
+    name = "sdy-remove-propagation-debug-info"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        for inner in walk(op):
+            if inner.name == "func.func":
+                dictionaries = [*(inner.attrs.get("arg_attrs") or ()), *(inner.attrs.get("res_attrs") or ())]
+            else:
+                dictionaries = [inner.attrs]
+            for attrs in dictionaries:
+                for name in _DEBUG:
+                    attrs.pop(name, None)

@@ -1,0 +1,39 @@
+"""`sdy-remove-sub-axes-in-input-output-shardings`: main takes and gives whole axes only (export spec, section 4.7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.ir.functions import SHARDING, main_function
+from pyshardy.ir.nodes import Op
+from pyshardy.passes.base import Pass, PassContext
+
+
+@dataclass(frozen=True)
+class RemoveSubAxesInInputOutputShardings(Pass):
+    """Cut every open dimension of the main function's arguments and results before its first sub-axis."""
+
+    name = "sdy-remove-sub-axes-in-input-output-shardings"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        main = main_function(op)
+        for kind in ("arg_attrs", "res_attrs"):
+            for entry in main.attrs.get(kind) or ():
+                if SHARDING in entry:
+                    entry[SHARDING] = remove_sub_axes(entry[SHARDING])
+
+
+def remove_sub_axes(sharding: TensorSharding) -> TensorSharding:
+    """The sharding with its open dimensions cut before their first sub-axis.
+
+    >>> from pyshardy.core.notation import parse_sharding
+    >>> remove_sub_axes(parse_sharding('<@m, [{"x", "y":(1)2, "z", ?}]>'))
+    TensorSharding(<@m, [{"x", ?}]>)
+    """
+    return sharding.map_dims(_cut)
+
+
+def _cut(dim: DimSharding) -> DimSharding:
+    first = next((index for index, axis in enumerate(dim.axes) if not axis.is_full), None)
+    return dim if first is None or not dim.is_open else DimSharding(dim.axes[:first], True, dim.priority)

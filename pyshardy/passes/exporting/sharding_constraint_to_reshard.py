@@ -1,0 +1,21 @@
+"""`sdy-sharding-constraint-to-reshard` (export spec, section 4.5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyshardy.ir.nodes import Op, walk
+from pyshardy.passes.base import Anchor, Pass, PassContext
+
+
+@dataclass(frozen=True)
+class ShardingConstraintToReshard(Pass):
+    """Turn every `sdy.sharding_constraint` into an `sdy.reshard`."""
+
+    name = "sdy-sharding-constraint-to-reshard"
+    anchor = Anchor.FUNCTION
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        for inner in walk(op):
+            if inner.name == "sdy.sharding_constraint":
+                inner.name = "sdy.reshard"

@@ -1,0 +1,61 @@
+"""`sdy-sink-data-flow-edges`: the shardings of edges go back onto the data-flow ops (export spec, section 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.ir.dataflow import EDGE, block_arg_owners, edge_of, is_data_flow_op
+from pyshardy.ir.nodes import Op, Value, walk
+from pyshardy.ir.shardings import results_attribute, set_block_arg_shardings
+from pyshardy.passes.base import Anchor, Pass, PassContext
+
+
+@dataclass(frozen=True)
+class SinkDataFlowEdges(Pass):
+    """Store the shardings of all edges on their data-flow ops and remove the edges."""
+
+    name = "sdy-sink-data-flow-edges"
+    anchor = Anchor.FUNCTION
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        for inner in walk(op):
+            if is_data_flow_op(inner):
+                sink_block_arg_edges(inner)
+                sink_result_edges(inner)
+            elif inner.name == EDGE:
+                remove_edge(inner)
+
+
+def sink_block_arg_edges(op: Op) -> None:
+    """Store the shardings of the edges of the block arguments, if any edge has one."""
+    shardings = _edge_shardings(block_arg_owners(op))
+    if shardings is not None:
+        set_block_arg_shardings(op, shardings)
+
+
+def sink_result_edges(op: Op) -> None:
+    """Store the shardings of the edges of the results, if any edge has one."""
+    shardings = _edge_shardings(op.results)
+    if shardings is not None:
+        op.attrs[results_attribute(op)] = shardings
+
+
+def _edge_shardings(owners: Sequence[Value]) -> tuple[TensorSharding, ...] | None:
+    """One sharding per owner, open where there is none; None if no edge has a sharding."""
+    edges = [edge_of(owner) for owner in owners]
+    found: list[TensorSharding | None] = [None if edge is None else edge.attrs.get("sharding") for edge in edges]
+    first = next((sharding for sharding in found if sharding is not None), None)
+    if first is None:
+        return None
+    return tuple(
+        sharding or TensorSharding.replicated_like(first.mesh, owner.type.rank, is_open=True)
+        for sharding, owner in zip(found, owners)
+    )
+
+
+def remove_edge(edge: Op) -> None:
+    """Let the users of an edge use its input."""
+    edge.result.replace_uses(edge.operands[0])
+    edge.erase()

@@ -1,0 +1,37 @@
+"""`sdy-sink-func-data-flow-edges`: the shardings of function edges go onto arguments and calls (export spec, 4.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.ir.dataflow import FUNCTION_EDGE
+from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.shardings import get_sharding, set_sharding
+from pyshardy.passes.base import Anchor, Pass, PassContext
+from pyshardy.passes.exporting.sink_data_flow_edges import remove_edge
+
+
+@dataclass(frozen=True)
+class SinkFuncDataFlowEdges(Pass):
+    """Store the sharding of every function edge on its operand and remove the edge."""
+
+    name = "sdy-sink-func-data-flow-edges"
+    anchor = Anchor.FUNCTION
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        for inner in walk(op):
+            if inner.name == FUNCTION_EDGE:
+                _store(inner)
+                remove_edge(inner)
+
+
+def _store(edge: Op) -> None:
+    operand = edge.operands[0]
+    sharding = get_sharding(edge.result)
+    if sharding is not None:
+        set_sharding(operand, sharding)
+        return
+    old = get_sharding(operand)
+    if old is not None:
+        set_sharding(operand, TensorSharding.replicated_like(old.mesh, old.rank, is_open=True))

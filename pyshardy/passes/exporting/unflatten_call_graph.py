@@ -1,0 +1,64 @@
+"""`sdy-unflatten-call-graph`: calls of equal copies of a function go to one of them (export spec, section 4.15)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from pyshardy.ir.functions import functions, is_declaration
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.shardings import Meshes, all_arg_shardings, all_result_shardings
+from pyshardy.ir.symbols import ORIGINAL_NAME, SymbolTable, calls_in_post_order, original_name
+from pyshardy.passes.base import Pass, PassContext
+
+_MANUAL_AXES = "sdy.func_manual_axes"
+
+
+@dataclass(frozen=True)
+class UnflattenCallGraph(Pass):
+    """Redirect calls of copies of one function with equal shardings, or with any, to one of the copies."""
+
+    name = "sdy-unflatten-call-graph"
+
+    dedup_functions_fully: bool = False
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        symbols, meshes = SymbolTable(op), context.meshes
+        calls = [call for call in calls_in_post_order(op) if not is_declaration(symbols.callee(call))]
+        callees = [symbols.callee(call) for call in calls]
+        full_keys = {callee: _full_key(callee, meshes) for callee in callees}
+        if self.dedup_functions_fully:
+            keys: dict[Op, Hashable] = {callee: _short_key(callee) for callee in callees}
+            chosen = _most_called(callees, keys, full_keys)
+        else:
+            keys = full_keys
+            chosen = {}
+            for callee in callees:
+                chosen.setdefault(keys[callee], callee)
+        for call, callee in zip(calls, callees):
+            call.attrs["callee"] = chosen[keys[callee]].attrs["sym_name"]
+        for function in functions(op):
+            function.attrs.pop(ORIGINAL_NAME, None)
+            function.attrs.pop(_MANUAL_AXES, None)
+
+
+def _short_key(function: Op) -> Hashable:
+    return original_name(function), function.attrs.get(_MANUAL_AXES)
+
+
+def _full_key(function: Op, meshes: Meshes) -> Hashable:
+    return _short_key(function), all_arg_shardings(function, meshes), all_result_shardings(function, meshes)
+
+
+def _most_called(callees: list[Op], keys: dict[Op, Hashable], full_keys: dict[Op, Hashable]) -> dict[Hashable, Op]:
+    """Per key a callee: the first, replaced by any whose shardings pull ahead in the running count of calls."""
+    chosen: dict[Hashable, Op] = {}
+    for callee in callees:
+        chosen.setdefault(keys[callee], callee)
+    counts: Counter[Hashable] = Counter()
+    for callee in callees:
+        counts[full_keys[callee]] += 1
+        if counts[full_keys[callee]] > counts[full_keys[chosen[keys[callee]]]]:
+            chosen[keys[callee]] = callee
+    return chosen

@@ -1,0 +1,98 @@
+"""`sdy-update-non-divisible-input-output-shardings`: shardings at borders divide dimensions (export spec, 4.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
+
+from pyshardy.core.axes import Axes, AxisRef, axes_size
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import DimSharding, TensorSharding, mesh_of
+from pyshardy.ir.functions import (
+    SHARDING,
+    arg_sharding,
+    functions,
+    is_declaration,
+    result_sharding,
+    return_op,
+    set_arg_sharding,
+    set_result_sharding,
+)
+from pyshardy.ir.nodes import Op, Value, walk
+from pyshardy.ir.shardings import Meshes, block_arg_shardings, set_block_arg_shardings
+from pyshardy.passes.base import Pass, PassContext
+
+
+@dataclass(frozen=True)
+class UpdateNonDivisibleInputOutputShardings(Pass):
+    """Shorten the shardings of function borders, calls and manual computations to what divides the dimensions."""
+
+    name = "sdy-update-non-divisible-input-output-shardings"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        meshes = context.meshes
+        for function in functions(op):
+            if not is_declaration(function):
+                _update_function(function, meshes)
+        for inner in walk(op):
+            if inner.name == "func.call" and SHARDING in inner.attrs:
+                inner.attrs[SHARDING] = _update_all(inner.attrs[SHARDING], inner.results, meshes)
+            elif inner.name == "sdy.manual_computation":
+                args = inner.region.block.args
+                set_block_arg_shardings(inner, _update_all(block_arg_shardings(inner), args, meshes))
+                inner.attrs["out_shardings"] = _update_all(inner.attrs["out_shardings"], inner.results, meshes)
+
+
+def _update_function(function: Op, meshes: Meshes) -> None:
+    for arg in function.region.blocks[0].args:
+        sharding = arg_sharding(function, arg.index)
+        if sharding is not None:
+            set_arg_sharding(function, arg.index, _update(sharding, arg, meshes))
+    for index, value in enumerate(return_op(function).operands):
+        sharding = result_sharding(function, index)
+        if sharding is not None:
+            set_result_sharding(function, index, _update(sharding, value, meshes))
+
+
+def _update_all(
+    shardings: Sequence[TensorSharding], values: Sequence[Value], meshes: Meshes
+) -> tuple[TensorSharding, ...]:
+    return tuple(_update(sharding, value, meshes) for sharding, value in zip(shardings, values))
+
+
+def _update(sharding: TensorSharding, value: Value, meshes: Meshes) -> TensorSharding:
+    if not value.type.is_static or value.type.shape is None or not sharding.dims:
+        return sharding
+    return divisible_sharding(sharding, value.type.shape, mesh_of(sharding, meshes))
+
+
+def divisible_sharding(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh) -> TensorSharding:
+    """The sharding with every dimension cut to a prefix of its axes that divides the size.
+
+    >>> from pyshardy.core.notation import parse_sharding
+    >>> divisible_sharding(parse_sharding('<@m, [{"p", ?}p1]>'), (6,), Mesh([("p", 4)]))
+    TensorSharding(<@m, [{"p":(1)2, ?}]>)
+    """
+
+    def cut(dim: DimSharding, size: int) -> DimSharding:
+        if size % axes_size(dim.axes, mesh) == 0:
+            return dim
+        return DimSharding(divisible_prefix(dim.axes, size, mesh), dim.is_open)
+
+    return sharding.with_dims(cut(dim, size) for dim, size in zip(sharding.dims, shape))
+
+
+def divisible_prefix(axes: Axes, size: int, mesh: Mesh) -> Axes:
+    """The longest prefix of the axes whose product divides the size; the last may be a sub-axis."""
+    kept: list[AxisRef] = []
+    for axis in axes:
+        length = axis.length(mesh)
+        part = gcd(length, size)
+        if part == 1:
+            break
+        kept.append(axis.head(part, mesh))
+        if part < length:
+            break
+        size //= part
+    return tuple(kept)

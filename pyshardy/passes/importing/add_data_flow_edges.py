@@ -1,0 +1,52 @@
+"""`sdy-add-data-flow-edges`: one edge op per owner of every data-flow op (import spec, section 5.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pyshardy.ir.dataflow import EDGE, block_arg_owners, is_data_flow_op
+from pyshardy.ir.nodes import Op, Value, walk_post_order
+from pyshardy.ir.shardings import get_sharding
+from pyshardy.passes.base import Pass, PassContext
+
+
+@dataclass(frozen=True)
+class AddDataFlowEdges(Pass):
+    """Put an `sdy.data_flow_edge` behind every owner of an edge."""
+
+    name = "sdy-add-data-flow-edges"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        add_data_flow_edges(op)
+
+
+def add_data_flow_edges(root: Op, op_name: str | None = None) -> None:
+    """Add edges to all data-flow ops, or to those of one name, that are inside `root`."""
+    for op in list(walk_post_order(root)):
+        if is_data_flow_op(op) and op_name in (None, op.name):
+            _add_edges(op)
+
+
+def _add_edges(op: Op) -> None:
+    for group in (block_arg_owners(op), op.results):
+        previous: Op | None = None
+        for owner in group:
+            if owner.type.is_static:
+                sharding = get_sharding(owner)
+                attrs = {} if sharding is None else {"sharding": sharding}
+                previous = insert_edge(EDGE, owner, attrs, previous)
+
+
+def insert_edge(name: str, owner: Value, attrs: dict[str, Any], previous: Op | None, location: Any = None) -> Op:
+    """Put an edge op behind a value, or behind the edge before it, and send all uses of the value through it."""
+    op = owner.defining_op
+    if location is None:
+        location = owner.location if op is None else op.location
+    edge = Op(name, (), [owner.type], attrs, location=location)
+    owner.replace_uses(edge.result)
+    edge.operands.append(owner)
+    owner.uses.append((edge, 0))
+    if previous is not None:
+        return edge.insert_after(previous)
+    return owner.block.prepend(edge) if op is None else edge.insert_after(op)

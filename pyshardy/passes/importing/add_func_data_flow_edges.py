@@ -1,0 +1,38 @@
+"""`sdy-add-func-data-flow-edges`: edges on arguments of called functions and on results of calls (import spec, 5.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyshardy.ir.dataflow import FUNCTION_EDGE
+from pyshardy.ir.functions import SHARDING, calls, functions, is_declaration, main_function
+from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.shardings import get_sharding
+from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.importing.add_data_flow_edges import insert_edge
+
+
+@dataclass(frozen=True)
+class AddFuncDataFlowEdges(Pass):
+    """Put an `sdy.func_data_flow_edge` behind every argument of a function but main, and every result of a call."""
+
+    name = "sdy-add-func-data-flow-edges"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        main = main_function(op)
+        for function in functions(op):
+            if function is not main and not is_declaration(function):
+                _add_edges(function.region.blocks[0].args, function.location)
+        for call in list(calls(op)):
+            _add_edges(call.results, call.location)
+
+
+def _add_edges(values: Sequence[Value], location: Any) -> None:
+    previous: Op | None = None
+    for value in values:
+        if value.type.is_static:
+            sharding = get_sharding(value)
+            attrs = {} if sharding is None else {SHARDING: (sharding,)}
+            previous = insert_edge(FUNCTION_EDGE, value, attrs, previous, location)

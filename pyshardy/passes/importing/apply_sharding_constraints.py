@@ -1,0 +1,123 @@
+"""`sdy-apply-sharding-constraints`: a constraint alone decides the sharding of its input (import spec, section 6.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.ir.dataflow import EDGE, FUNCTION_EDGE, edge_held
+from pyshardy.ir.functions import main_function
+from pyshardy.ir.nodes import Op, Value, walk_post_order
+from pyshardy.ir.shardings import get_sharding, holder_of, set_sharding
+from pyshardy.passes.base import Pass, PassContext
+from pyshardy.rules.draft import identity_rule
+
+CONSTRAINT = "sdy.sharding_constraint"
+_MANUAL = "sdy.manual_computation"
+
+
+@dataclass(frozen=True)
+class ApplyShardingConstraints(Pass):
+    """Write the sharding of a constraint onto its input where nothing else has a say."""
+
+    name = "sdy-apply-sharding-constraints"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        main = main_function(op)
+        for inner in list(walk_post_order(op)):
+            if inner.name == CONSTRAINT:
+                _redirect_later_uses(inner, main)
+                _apply(inner, inner.attrs["sharding"], inner.operands[0])
+            elif inner.name == _MANUAL:
+                for index, sharding in enumerate(inner.attrs["in_shardings"]):
+                    _apply(inner, sharding, inner.operands[index])
+
+
+def _redirect_later_uses(first: Op, main: Op) -> None:
+    """At the head of a chain of constraints on a free value, send the later uses of the value through the chain."""
+    value = first.operands[0]
+    last = first
+    while last.result.has_one_use() and last.result.uses[0][0].name == CONSTRAINT:
+        last = last.result.uses[0][0]
+    if (
+        last is first
+        or _is_constraint_result(value)
+        or not _is_free(value)
+        or any(user is not first and user.name in (CONSTRAINT, _MANUAL) for user in value.users())
+        or any(user.name in (CONSTRAINT, _MANUAL) for user in last.result.users())
+    ):
+        return
+
+    def is_redirected(user: Op, index: int) -> bool:
+        if user is first or user.block is not last.block or not last.is_before(user):
+            return False
+        return user.name != "func.return" or user.parent_op is not main
+
+    value.replace_uses(last.result, is_redirected)
+
+
+def _apply(op: Op, sharding: TensorSharding, value: Value) -> None:
+    """Write the sharding that `op` wants onto `value` if it is closed and nothing else has a say."""
+    if (
+        not sharding.is_fully_closed
+        or holder_of(value) is None
+        or not _is_free(value)
+        or any(_wanted(*use) not in (None, sharding) for use in value.uses)
+    ):
+        return
+    if _is_on_edge(value):
+        _constrain_behind(op, sharding, value)
+        return
+    set_sharding(value, sharding)
+    if op.name == CONSTRAINT and "sdy.sharding_rule" not in op.attrs and value.type.is_static:
+        assert value.type.shape is not None
+        op.attrs["sdy.sharding_rule"] = identity_rule(value.type.shape)
+
+
+def _constrain_behind(op: Op, sharding: TensorSharding, value: Value) -> None:
+    """Put the constraint right behind a value whose sharding is shared, and send all other uses through it."""
+    constraint = (
+        op.detach()
+        if op.name == CONSTRAINT
+        else Op(CONSTRAINT, [value], [value.type], {"sharding": sharding}, location=op.location)
+    )
+    if value.defining_op is None:
+        value.block.prepend(constraint)
+    else:
+        constraint.insert_after(value.defining_op)
+    value.replace_uses(constraint.result, lambda user, _: user is not constraint)
+    if sharding.unreduced:
+        current = get_sharding(value) or TensorSharding.replicated_like(sharding.mesh, value.type.rank, is_open=True)
+        set_sharding(value, current.with_unreduced(sharding.unreduced, sharding.reduction))
+
+
+def _is_free(value: Value) -> bool:
+    """Whether the value has no sharding, or one that says nothing."""
+    sharding = get_sharding(value)
+    if sharding is None:
+        return True
+    op = value.defining_op
+    says_nothing = (
+        not sharding.replicated
+        and not sharding.unreduced
+        and not any(dim.axes or not dim.is_open or dim.priority is not None for dim in sharding.dims)
+    )
+    return says_nothing and (bool(sharding.dims) or (op is not None and len(op.results) > 1))
+
+
+def _wanted(user: Op, index: int) -> TensorSharding | None:
+    """The sharding that a user constrains its operand to."""
+    if user.name == CONSTRAINT:
+        found: TensorSharding = user.attrs["sharding"]
+        return found
+    return user.attrs["in_shardings"][index] if user.name == _MANUAL else None
+
+
+def _is_constraint_result(value: Value) -> bool:
+    return value.defining_op is not None and value.defining_op.name == CONSTRAINT
+
+
+def _is_on_edge(value: Value) -> bool:
+    """Whether the sharding of the value is shared with others through an edge."""
+    op = value.defining_op
+    return (op is not None and op.name in (EDGE, FUNCTION_EDGE)) or edge_held(value) is not None

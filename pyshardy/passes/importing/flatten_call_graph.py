@@ -1,0 +1,25 @@
+"""`sdy-flatten-call-graph`: a function of its own for every call (import spec, section 7.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.symbols import SymbolTable, calls_in_post_order, clone_function
+from pyshardy.passes.base import Pass, PassContext
+
+
+@dataclass(frozen=True)
+class FlattenCallGraph(Pass):
+    """Copy functions until each is called at most once."""
+
+    name = "sdy-flatten-call-graph"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        symbols = SymbolTable(op)
+        seen: set[str] = set()
+        for call in calls_in_post_order(op):
+            callee = call.attrs["callee"]
+            if callee in seen:
+                call.attrs["callee"] = clone_function(symbols[callee], symbols).attrs["sym_name"]
+            seen.add(callee)

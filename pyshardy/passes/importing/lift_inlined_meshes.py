@@ -1,0 +1,143 @@
+"""`sdy-lift-inlined-meshes`: every sharding names its mesh, and no two meshes are equal (import spec, section 4.1)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.text import format_symbol, quote
+from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.shardings import transform_shardings
+from pyshardy.ir.symbols import SymbolTable
+from pyshardy.passes.base import Pass, PassContext
+
+MESH_ATTRIBUTE = "stablehlo.mesh"
+
+_WITH_REPLICA_GROUPS = frozenset(
+    f"stablehlo.{name}" for name in ("all_gather", "all_reduce", "reduce_scatter", "all_to_all", "collective_broadcast")
+)
+_MESH_OF_GROUPS = re.compile(
+    r"mesh = (@[\w$.]+|@\"(?:[^\"\\]|\\.)*\"|#stablehlo\.mesh<axes = \[(?:[^\]]*)\][^>]*>(?=,))"
+)
+_STABLEHLO_AXIS = re.compile(r'#stablehlo\.mesh_axis<name = ("(?:[^"\\]|\\.)*"), size = (\d+)>')
+
+
+@dataclass(frozen=True)
+class LiftInlinedMeshes(Pass):
+    """Give every mesh a symbol and every sharding the symbol of its mesh; merge equal meshes."""
+
+    name = "sdy-lift-inlined-meshes"
+
+    use_single_device_mesh_names: bool = False
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        lift_inlined_meshes(op, context, "single_device" if self.use_single_device_mesh_names else "maximal_mesh")
+
+
+def lift_inlined_meshes(root: Op, context: PassContext, single_device_prefix: str = "maximal_mesh") -> None:
+    """Replace inlined meshes by symbols and equal meshes by the first of them.
+
+    Args:
+        root: The module.
+        context: The pass context.
+        single_device_prefix: Beginning of the names of new single-device meshes.
+    """
+    lifter = _Lifter(root, context, single_device_prefix)
+    transform_shardings(root, lifter.lift)
+    for op in walk(root):
+        if op.name in _WITH_REPLICA_GROUPS and "replica_groups" in op.attrs:
+            op.attrs["replica_groups"] = lifter.lift_replica_groups(op.attrs["replica_groups"])
+    for op in root.region.block:
+        if op.name == "sdy.mesh" and MESH_ATTRIBUTE not in op.attrs:
+            op.attrs[MESH_ATTRIBUTE] = context.attrs.parse(_stablehlo_mesh(op.attrs["mesh"]))
+
+
+class _Lifter:
+    def __init__(self, root: Op, context: PassContext, single_device_prefix: str) -> None:
+        self.context = context
+        self.block = root.region.block
+        self.single_device_prefix = single_device_prefix
+        self.symbols = SymbolTable(root)
+        self.names: dict[Mesh, str] = {}
+        self.replaced: dict[str, str] = {}
+        self.last_mesh: Op | None = None
+        self.lifted: dict[TensorSharding, TensorSharding] = {}
+        self.lifted_groups: dict[object, object] = {}
+        self.group_meshes: dict[str, str] = {}
+        for op in self.block:
+            if op.name == "sdy.mesh":
+                self.merge(op)
+
+    def merge(self, op: Op) -> None:
+        """Keep a mesh op, or erase it in favour of an equal one before it."""
+        name = op.attrs["sym_name"]
+        kept = self.names.setdefault(op.attrs["mesh"], name)
+        if kept == name:
+            self.last_mesh = op
+        else:
+            self.replaced[name] = kept
+            self.symbols.erase(name)
+
+    def lift(self, sharding: TensorSharding) -> TensorSharding:
+        """The sharding with its mesh as a symbol that stays."""
+        found = self.lifted.get(sharding)
+        if found is None:
+            mesh = sharding.mesh
+            name = self.name_of(mesh) if isinstance(mesh, Mesh) else self.replaced.get(mesh, mesh)
+            found = self.lifted[sharding] = sharding.with_mesh(name)
+        return found
+
+    def name_of(self, mesh: Mesh) -> str:
+        """The symbol of a mesh, made if there is none yet."""
+        found = self.names.get(mesh)
+        if found is None:
+            found = self.names[mesh] = self.add(mesh)
+        return found
+
+    def add(self, mesh: Mesh) -> str:
+        """A new mesh op behind the others."""
+        if mesh.is_single_device:
+            assert mesh.device_ids is not None
+            base = f"{self.single_device_prefix}_{mesh.device_ids[0]}"
+        else:
+            base = "empty_mesh" if mesh.is_empty else "mesh"
+        op = Op("sdy.mesh", attrs={"sym_name": base, "mesh": mesh}, location=self.context.root.location)
+        if self.last_mesh is None:
+            self.block.prepend(op)
+        else:
+            op.insert_after(self.last_mesh)
+        self.last_mesh = op
+        return self.symbols.insert(op)
+
+    def lift_replica_groups(self, groups: object) -> object:
+        """Replica groups in mesh-axes form with their mesh as a symbol that stays; others as they are."""
+        found = self.lifted_groups.get(groups)
+        if found is None:
+            text = str(groups)
+            found = groups
+            if text.startswith("#stablehlo.replica_group_mesh_axes"):
+                lifted = _MESH_OF_GROUPS.sub(self._group_mesh, text, count=1)
+                found = groups if lifted == text else self.context.attrs.parse(lifted)
+            self.lifted_groups[groups] = found
+        return found
+
+    def _group_mesh(self, match: re.Match[str]) -> str:
+        text = match.group(1)
+        if text.startswith("@"):
+            name = text[1:].strip('"')
+            return f"mesh = {format_symbol(self.replaced.get(name, name))}"
+        if text not in self.group_meshes:
+            axes = [(name[1:-1], int(size)) for name, size in _STABLEHLO_AXIS.findall(text)]
+            self.group_meshes[text] = self.add(Mesh(axes))
+        return f"mesh = {format_symbol(self.group_meshes[text])}"
+
+
+def _stablehlo_mesh(mesh: Mesh) -> str:
+    axes = ", ".join(f"{{name = {quote(name)}, size = {size} : i64}}" for name, size in mesh.axes)
+    if mesh.device_ids is None:
+        return f"{{axes = [{axes}]}}"
+    ids = list(mesh.device_ids)
+    values = ids[0] if len(set(ids)) == 1 else ids
+    return f"{{axes = [{axes}], device_ids = dense<{values}> : tensor<{len(ids)}xi64>}}"

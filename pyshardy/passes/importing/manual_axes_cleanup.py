@@ -1,0 +1,54 @@
+"""`sdy-manual-axes-cleanup`: manual axes sorted, and mentioned by every in- and out-sharding (import spec, 4.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pyshardy.core.axes import AxisRef, sort_and_merge, subtract_axes
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding, common_mesh
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.nodes import Op, Value, walk
+from pyshardy.passes.base import Pass, PassContext
+
+
+@dataclass(frozen=True)
+class ManualAxesCleanup(Pass):
+    """Sort manual axes, and add those that a sharding does not mention to its replicated axes."""
+
+    name = "sdy-manual-axes-cleanup"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        for computation in walk(op):
+            if computation.name == "sdy.manual_computation":
+                _clean_up(computation, context)
+
+
+def _clean_up(op: Op, context: PassContext) -> None:
+    attrs = op.attrs
+    found = common_mesh((*attrs["in_shardings"], *attrs["out_shardings"]), context.meshes)
+    if found is None:
+        if attrs["manual_axes"] and op.region.block.terminator.prev is not None:
+            raise PassError(
+                op, "has manual axes and a body that is not empty, but no in- or out-shardings that say what is local"
+            )
+        return
+    mesh_name, mesh = found
+    manual = sorted(attrs["manual_axes"], key=lambda name: mesh.positions.get(name, len(mesh.axes)))
+    attrs["manual_axes"] = tuple(manual)
+    for name, values in (("in_shardings", op.operands), ("out_shardings", op.results)):
+        attrs[name] = tuple(_add_manual_axes(attrs[name], values, manual, mesh_name, mesh))
+
+
+def _add_manual_axes(
+    shardings: Sequence[TensorSharding], values: Sequence[Value], manual: list[str], mesh_name: str | Mesh, mesh: Mesh
+) -> Iterable[TensorSharding]:
+    wanted = tuple(AxisRef(name) for name in manual)
+    for sharding, value in zip(shardings, values):
+        missing = subtract_axes(wanted, tuple(sharding.all_axes()), mesh)
+        if not missing or not value.type.is_shaped:
+            yield sharding
+        else:
+            replicated = sort_and_merge((*sharding.replicated, *missing), mesh)
+            yield sharding.with_mesh(mesh_name).with_replicated(replicated)

@@ -1,0 +1,20 @@
+"""`sdy-pre-order-funcs`: callers before callees (import spec, section 7.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.symbols import pre_order
+from pyshardy.passes.base import Pass, PassContext
+
+
+@dataclass(frozen=True)
+class PreOrderFuncs(Pass):
+    """Move all functions with a body, callers first, to the end of the module."""
+
+    name = "sdy-pre-order-funcs"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        for function in pre_order(op):
+            op.region.block.append(function.detach())

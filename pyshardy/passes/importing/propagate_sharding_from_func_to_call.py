@@ -1,0 +1,29 @@
+"""`sdy-propagate-sharding-from-func-to-call`: calls take the result shardings of their callee (import spec, 4.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyshardy.ir.functions import SHARDING, calls, result_sharding
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.shardings import fill_shardings
+from pyshardy.ir.symbols import SymbolTable
+from pyshardy.passes.base import Pass, PassContext
+
+
+@dataclass(frozen=True)
+class PropagateShardingFromFuncToCall(Pass):
+    """Give every call without shardings those of its callee's results."""
+
+    name = "sdy-propagate-sharding-from-func-to-call"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        symbols, meshes = SymbolTable(op), context.meshes
+        for call in calls(op):
+            if SHARDING in call.attrs:
+                continue
+            callee = symbols.callee(call)
+            found = [result_sharding(callee, result.index) for result in call.results]
+            shardings = fill_shardings(found, call.results, meshes)
+            if shardings is not None:
+                call.attrs[SHARDING] = shardings

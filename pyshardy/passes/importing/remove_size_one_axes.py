@@ -1,0 +1,51 @@
+"""`sdy-remove-size-one-axes`: drops axes of size 1 from all shardings (import spec, section 4.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from pyshardy.core.axes import Axes
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import DimSharding, TensorSharding, mesh_of
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.shardings import transform_shardings
+from pyshardy.passes.base import Pass, PassContext
+
+
+@dataclass(frozen=True)
+class RemoveSizeOneAxes(Pass):
+    """Drop axes of size 1 from all shardings; meshes and manual axes stay."""
+
+    name = "sdy-remove-size-one-axes"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        meshes = context.meshes
+        if any(size == 1 for mesh in meshes.values() for _, size in mesh.axes):
+            remove = lru_cache(maxsize=None)(lambda sharding: remove_size_one_axes(sharding, mesh_of(sharding, meshes)))
+            transform_shardings(op, remove)
+
+
+def remove_size_one_axes(sharding: TensorSharding, mesh: Mesh) -> TensorSharding:
+    """The sharding without axes of size 1; a dimension that ends up empty and closed loses its priority.
+
+    >>> from pyshardy.core.notation import parse_sharding
+    >>> mesh = Mesh([("x", 4), ("o", 1)])
+    >>> remove_size_one_axes(parse_sharding('<@m, [{"x", ?}p2, {"o"}p0]>'), mesh)
+    TensorSharding(<@m, [{"x", ?}p2, {}]>)
+    """
+
+    def kept(axes: Axes) -> Axes:
+        return tuple(axis for axis in axes if not (axis.is_full and mesh.axis_size(axis.name) == 1))
+
+    def kept_dim(dim: DimSharding) -> DimSharding:
+        axes = kept(dim.axes)
+        return DimSharding(axes, dim.is_open, dim.priority if axes or dim.is_open else None)
+
+    return TensorSharding(
+        sharding.mesh,
+        map(kept_dim, sharding.dims),
+        kept(sharding.replicated),
+        kept(sharding.unreduced),
+        sharding.reduction,
+    )

@@ -1,0 +1,72 @@
+"""Options of passes as text: `name=value` pairs from and to the fields of a pass."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from enum import Enum
+from typing import Any, TypeVar, get_type_hints
+
+from pyshardy.errors import UsageError
+from pyshardy.passes.base import Pass
+
+P = TypeVar("P", bound=Pass)
+
+_BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
+
+
+def make_pass(cls: type[P], options: dict[str, str]) -> P:
+    """A pass with the options given as text.
+
+    Raises:
+        UsageError: An option that the pass does not have, or a value that is none of its type.
+    """
+    hints = get_type_hints(cls)
+    known = {field.name.replace("_", "-"): field.name for field in fields(cls)}
+    values: dict[str, Any] = {}
+    for option, text in options.items():
+        if option not in known:
+            needed = f"one of {', '.join(known)}" if known else "no options"
+            raise UsageError(f"reading the options of {cls.name}", got=f"'{option}'", needed=needed)
+        values[known[option]] = _parse_value(cls, option, text, hints[known[option]])
+    return cls(**values)
+
+
+def _parse_value(cls: type[Pass], option: str, text: str, kind: Any) -> Any:
+    needed = "a value"
+    if kind is bool:
+        needed = "true or false"
+        if text in _BOOLEANS:
+            return _BOOLEANS[text]
+    elif kind is int:
+        needed = "an integer"
+        if text.lstrip("-").isdigit():
+            return int(text)
+    elif kind is str:
+        return text
+    elif issubclass(kind, Enum):
+        needed = "one of " + ", ".join(member.value for member in kind)
+        for member in kind:
+            if member.value == text:
+                return member
+    raise UsageError(f"reading option {option} of {cls.name}", got=f"'{text}'", needed=needed)
+
+
+def format_options(pass_: Pass) -> str:
+    """The options of a pass that are not the default, as `name=value` pairs.
+
+    >>> from pyshardy.passes.table import pass_class
+    >>> format_options(pass_class("sdy-unflatten-call-graph")(dedup_functions_fully=True))
+    'dedup-functions-fully=true'
+    """
+    found = []
+    for field in fields(pass_):
+        value = getattr(pass_, field.name)
+        if value != field.default:
+            found.append(f"{field.name.replace('_', '-')}={_format_value(value)}")
+    return " ".join(found)
+
+
+def _format_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value.value) if isinstance(value, Enum) else str(value)

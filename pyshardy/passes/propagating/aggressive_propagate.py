@@ -1,0 +1,20 @@
+"""`sdy-aggressive-propagate`: one run per strategy (propagation spec, section 7.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pyshardy.passes.propagating.basic_propagate import BasicPropagate
+from pyshardy.propagate.options import PropagateOptions, StrategyOption
+
+
+@dataclass(frozen=True)
+class AggressivePropagate(BasicPropagate):
+    """Propagate shardings and resolve conflicts by sizes."""
+
+    name = "sdy-aggressive-propagate"
+
+    propagation_strategy: StrategyOption = StrategyOption.AGGRESSIVE
+
+    def options(self) -> PropagateOptions:  # noqa: D102
+        return replace(super().options(), strategy=self.propagation_strategy)

@@ -1,0 +1,32 @@
+"""`sdy-basic-propagate`: one run that resolves no conflicts (propagation spec, section 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyshardy.ir.nodes import Op
+from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.propagating.propagation import propagate_module
+from pyshardy.propagate.options import PropagateOptions, StrategyOption
+
+
+@dataclass(frozen=True)
+class BasicPropagate(Pass):
+    """Propagate shardings where nothing conflicts."""
+
+    name = "sdy-basic-propagate"
+
+    keep_sharding_rules: bool = False
+    conservative_propagation: bool = False
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        propagate_module(op, context, self.options(), self.keep_sharding_rules)
+
+    def options(self) -> PropagateOptions:
+        """How this pass propagates."""
+        return PropagateOptions(
+            StrategyOption.BASIC,
+            op_priorities=False,
+            user_priorities=False,
+            conservative=self.conservative_propagation,
+        )

@@ -1,0 +1,20 @@
+"""`sdy-op-priority-propagate`: element-wise ops first (propagation spec, section 7.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pyshardy.passes.propagating.aggressive_propagate import AggressivePropagate
+from pyshardy.propagate.options import PropagateOptions
+
+
+@dataclass(frozen=True)
+class OpPriorityPropagate(AggressivePropagate):
+    """Propagate shardings in five rounds, from ops that pass them through to all others."""
+
+    name = "sdy-op-priority-propagate"
+
+    run_op_priority_propagation: bool = True
+
+    def options(self) -> PropagateOptions:  # noqa: D102
+        return replace(super().options(), op_priorities=self.run_op_priority_propagation)

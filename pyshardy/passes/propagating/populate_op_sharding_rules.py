@@ -1,0 +1,33 @@
+"""`sdy-populate-op-sharding-rules`: writes the rule of every op onto it (propagation spec, section 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyshardy.errors import InvalidRuleError
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.program import RULE
+from pyshardy.passes.base import Anchor, Pass, PassContext
+from pyshardy.rules.table import rule_of
+
+
+@dataclass(frozen=True)
+class PopulateOpShardingRules(Pass):
+    """Give every op that has a sharding rule its rule as an attribute."""
+
+    name = "sdy-populate-op-sharding-rules"
+    anchor = Anchor.FUNCTION
+
+    conservative_propagation: bool = False
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        for inner in walk(op):
+            if RULE in inner.attrs:
+                continue
+            try:
+                rule = rule_of(context.specs.spec(inner), self.conservative_propagation)
+            except InvalidRuleError as error:
+                raise PassError(inner, f"has no valid sharding rule: {error}") from error
+            if rule is not None:
+                inner.attrs[RULE] = rule

@@ -1,0 +1,134 @@
+"""What the propagation passes share: from nodes to the core and back (propagation spec, section 1.1)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.errors import InvalidShardingError
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.nodes import Op, Value, walk, walk_post_order
+from pyshardy.ir.program import RULE, ProgramIndex, build_program
+from pyshardy.ir.shardings import get_sharding, set_sharding
+from pyshardy.passes.base import PassContext
+from pyshardy.passes.exporting.drop_sharding_rules import drop_sharding_rules
+from pyshardy.propagate.options import PropagateOptions
+from pyshardy.propagate.run import Propagated, propagate_program
+
+_GROUP = "sdy.sharding_group"
+
+
+def propagate_module(
+    root: Op, context: PassContext, options: PropagateOptions, keep_sharding_rules: bool
+) -> tuple[Propagated, ProgramIndex]:
+    """Propagate shardings through a module in place.
+
+    Args:
+        root: The module.
+        context: The pass context.
+        options: How to propagate.
+        keep_sharding_rules: Whether the rules stay on the ops.
+
+    Raises:
+        PassError: A dynamic shape, a tuple, a value in several sharding groups, or an invalid rule.
+    """
+    _check_types(root)
+    _equalise_groups(root, context)
+    program, index = build_program(root, context.specs, options.conservative)
+    _warn_unknown(index, context)
+    try:
+        propagated = propagate_program(program, options)
+    except InvalidShardingError as error:
+        raise PassError(root, f"cannot be propagated: {error}") from error
+    index.store(propagated.shardings, program.shardings)
+    erased = {index.ops[number] for number in propagated.erased}
+    _erase([index.ops[number] for number in reversed(propagated.erased)])
+    if keep_sharding_rules:
+        for op, rule in index.rules.items():
+            if op not in erased:
+                op.attrs[RULE] = rule
+    else:
+        drop_sharding_rules(root)
+    return propagated, index
+
+
+def _check_types(root: Op) -> None:
+    for op in walk_post_order(root):
+        for result in op.results:
+            if result.type.is_static or not (result.type.is_shaped or result.type.element.startswith("tuple<")):
+                continue
+            kind = "a shape that is not static" if result.type.is_shaped else "a tuple"
+            raise PassError(op, f"has a result of type {result.type}: propagation does not support {kind}")
+
+
+def _equalise_groups(root: Op, context: PassContext) -> None:
+    """Give all members of a sharding group one sharding, or free them of all (propagation spec, section 8)."""
+    members: dict[int, list[Op]] = {}
+    for op in walk(root):
+        if op.name == _GROUP:
+            members.setdefault(op.attrs["group_id"], []).append(op)
+    owner_group: dict[Value, int] = {}
+    for group_id in sorted(members):
+        for op in members[group_id]:
+            if owner_group.setdefault(op.operands[0], group_id) != group_id:
+                raise PassError(op, "puts a value into a second sharding group; groups that share one are to be merged")
+        _equalise_group(group_id, [op.operands[0] for op in members[group_id]], context)
+
+
+def _equalise_group(group_id: int, values: list[Value], context: PassContext) -> None:
+    if len(values) < 2:
+        return
+    found = [sharding for sharding in map(get_sharding, values) if sharding is not None and not _is_open(sharding)]
+    if not found:
+        return
+    if all(sharding is found[0] for sharding in found):
+        for value in values:
+            set_sharding(value, found[0])
+        return
+    first = values[0].defining_op or values[0].block.parent_op
+    context.diagnostics.warn(
+        first,
+        f"the members of sharding group {group_id} have different shardings; all are freed by open constraints",
+    )
+    for value in values:
+        _constrain_openly(value, found[0])
+
+
+def _is_open(sharding: TensorSharding) -> bool:
+    return all(dim.is_open and not dim.axes for dim in sharding.dims)
+
+
+def _constrain_openly(value: Value, like: TensorSharding) -> None:
+    """Send all uses of a value through an open constraint on the mesh of `like`."""
+    op = value.defining_op
+    sharding = TensorSharding.replicated_like(like.mesh, value.type.rank, is_open=True)
+    location = value.location if op is None else op.location
+    constraint = Op("sdy.sharding_constraint", [value], [value.type], {"sharding": sharding}, location=location)
+    if op is None:
+        value.block.prepend(constraint)
+    else:
+        constraint.insert_after(op)
+    value.replace_uses(constraint.result, lambda user, _: user is not constraint)
+
+
+def _warn_unknown(index: ProgramIndex, context: PassContext) -> None:
+    """Report every kind of op without a rule once, with the number of such ops."""
+    first: dict[str, Op] = {}
+    counts: Counter[str] = Counter()
+    for op in index.unknown:
+        name = op.name
+        if name == "stablehlo.custom_call":
+            name = f"custom call @{op.attrs['call_target_name'].value}"
+        first.setdefault(name, op)
+        counts[name] += 1
+    for name, op in first.items():
+        context.diagnostics.warn(
+            op, f"no sharding rule is known for {name} ({counts[name]} in the module): nothing propagates through it"
+        )
+
+
+def _erase(ops: list[Op]) -> None:
+    """Erase dead ops; users come before what they use."""
+    for op in ops:
+        if op.block is not None:
+            op.erase()

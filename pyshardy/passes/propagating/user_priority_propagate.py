@@ -1,0 +1,18 @@
+"""`sdy-user-priority-propagate`: the priorities that users gave first (propagation spec, section 7.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pyshardy.passes.propagating.op_priority_propagate import OpPriorityPropagate
+from pyshardy.propagate.options import PropagateOptions
+
+
+@dataclass(frozen=True)
+class UserPriorityPropagate(OpPriorityPropagate):
+    """Propagate shardings once per user priority."""
+
+    name = "sdy-user-priority-propagate"
+
+    def options(self) -> PropagateOptions:  # noqa: D102
+        return replace(super().options(), user_priorities=True)

@@ -1,0 +1,68 @@
+"""The passes by name, in the order in which a program flows through them; loaded when they are used."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+
+from pyshardy.errors import UsageError
+from pyshardy.passes.base import Pass
+
+PASSES: dict[str, str] = {
+    "symbol-dce": "common.symbol_dce:SymbolDce",
+    "sdy-lift-inlined-meshes": "importing.lift_inlined_meshes:LiftInlinedMeshes",
+    "sdy-remove-size-one-axes": "importing.remove_size_one_axes:RemoveSizeOneAxes",
+    "sdy-propagate-sharding-from-func-to-call": (
+        "importing.propagate_sharding_from_func_to_call:PropagateShardingFromFuncToCall"
+    ),
+    "sdy-constant-or-scalar-splitter": "importing.constant_or_scalar_splitter:ConstantOrScalarSplitter",
+    "sdy-manual-axes-cleanup": "importing.manual_axes_cleanup:ManualAxesCleanup",
+    "sdy-add-data-flow-edges": "importing.add_data_flow_edges:AddDataFlowEdges",
+    "sdy-flatten-call-graph": "importing.flatten_call_graph:FlattenCallGraph",
+    "sdy-add-func-data-flow-edges": "importing.add_func_data_flow_edges:AddFuncDataFlowEdges",
+    "sdy-apply-sharding-constraints": "importing.apply_sharding_constraints:ApplyShardingConstraints",
+    "sdy-sharding-group-import": "importing.sharding_group_import:ShardingGroupImport",
+    "sdy-import-func-calls": "importing.import_func_calls:ImportFuncCalls",
+    "sdy-pre-order-funcs": "importing.pre_order_funcs:PreOrderFuncs",
+    "sdy-populate-op-sharding-rules": "propagating.populate_op_sharding_rules:PopulateOpShardingRules",
+    "sdy-basic-propagate": "propagating.basic_propagate:BasicPropagate",
+    "sdy-aggressive-propagate": "propagating.aggressive_propagate:AggressivePropagate",
+    "sdy-op-priority-propagate": "propagating.op_priority_propagate:OpPriorityPropagate",
+    "sdy-user-priority-propagate": "propagating.user_priority_propagate:UserPriorityPropagate",
+    "sdy-export-named-computations": "exporting.export_named_computations:ExportNamedComputations",
+    "sdy-propagate-to-func-results": "exporting.propagate_to_func_results:PropagateToFuncResults",
+    "sdy-unflatten-call-graph": "exporting.unflatten_call_graph:UnflattenCallGraph",
+    "sdy-insert-func-call-reshards": "exporting.insert_func_call_reshards:InsertFuncCallReshards",
+    "sdy-constant-or-scalar-merger": "exporting.constant_or_scalar_merger:ConstantOrScalarMerger",
+    "sdy-sink-data-flow-edges": "exporting.sink_data_flow_edges:SinkDataFlowEdges",
+    "sdy-sink-func-data-flow-edges": "exporting.sink_func_data_flow_edges:SinkFuncDataFlowEdges",
+    "sdy-remove-sharding-groups": "exporting.remove_sharding_groups:RemoveShardingGroups",
+    "sdy-sharding-constraint-to-reshard": "exporting.sharding_constraint_to_reshard:ShardingConstraintToReshard",
+    "sdy-update-non-divisible-input-output-shardings": (
+        "exporting.update_non_divisible_input_output_shardings:UpdateNonDivisibleInputOutputShardings"
+    ),
+    "sdy-remove-sub-axes-in-input-output-shardings": (
+        "exporting.remove_sub_axes_in_input_output_shardings:RemoveSubAxesInInputOutputShardings"
+    ),
+    "sdy-close-shardings": "exporting.close_shardings:CloseShardings",
+    "sdy-verify-unreduced-axes": "partitioning.verify_unreduced_axes:VerifyUnreducedAxes",
+    "sdy-insert-explicit-reshards": "partitioning.insert_explicit_reshards:InsertExplicitReshards",
+    "canonicalize": "common.canonicalize:Canonicalize",
+    "sdy-drop-sharding-rules": "exporting.drop_sharding_rules:DropShardingRules",
+    "sdy-remove-propagation-debug-info": "exporting.remove_propagation_debug_info:RemovePropagationDebugInfo",
+    "sdy-inline-meshes": "exporting.inline_meshes:InlineMeshes",
+}
+
+
+@cache
+def pass_class(name: str) -> type[Pass]:
+    """The class of a pass.
+
+    Raises:
+        UsageError: There is no pass of this name.
+    """
+    if name not in PASSES:
+        raise UsageError("looking for a pass", got=f"'{name}'", needed=f"one of {', '.join(PASSES)}")
+    module, class_name = PASSES[name].split(":")
+    found: type[Pass] = getattr(import_module(f"pyshardy.passes.{module}"), class_name)
+    return found

@@ -1,0 +1,126 @@
+"""Which axes the tensors of a step agree on, and where conflicts cut them (propagation spec, sections 4.3, 4.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import gcd
+
+from pyshardy.core.axes import Axes, AxisRef, prefix_without_overlaps
+from pyshardy.core.mesh import Mesh
+from pyshardy.graph.program import Direction
+from pyshardy.propagate.projection import FactorState, TensorState
+
+
+def compatible_axes(factor: int, states: Sequence[TensorState], operand_count: int, direction: Direction) -> Axes:
+    """The longest list of axes that all tensors with the factor can follow.
+
+    The direction says which tensors may contribute axes; all of them can cut the list.
+
+    Args:
+        factor: The factor.
+        states: The tensors, operands first.
+        operand_count: How many of them are operands.
+        direction: Who contributes.
+    """
+    if direction is Direction.NONE:
+        return ()
+    operands, results = states[:operand_count], states[operand_count:]
+    groups = (results, operands) if direction is Direction.BACKWARD else (operands, results)
+    axes: list[AxisRef] = []
+    frozen = False
+    for group in groups:
+        for state in group:
+            found = state.factors.get(factor)
+            if found is not None:
+                frozen = _follow(axes, found.axes, frozen) or frozen
+        frozen = frozen or direction is not Direction.BOTH
+    return tuple(axes)
+
+
+def _follow(axes: list[AxisRef], new: Axes, frozen: bool) -> bool:
+    """Cut or extend `axes` in place by those of one more tensor; whether it must not grow any more."""
+    for position, (old_axis, new_axis) in enumerate(zip(axes, new)):
+        if old_axis is new_axis:
+            continue
+        if new_axis.is_strict_prefix_of(old_axis):
+            if position + 1 == len(new):
+                continue
+            axes[position:] = [new_axis]
+        elif old_axis.is_strict_prefix_of(new_axis):
+            if not frozen and position + 1 == len(axes):
+                axes[position] = new_axis
+                continue
+            del axes[position + 1 :]
+        else:
+            del axes[position:]
+        return True
+    if not frozen:
+        axes.extend(new[len(axes) :])
+    return False
+
+
+def cut_by_other_factors(axis: AxisRef, state: TensorState, factor: int) -> AxisRef | None:
+    """The prefix of `axis` that no other factor of the tensor uses; None if there is none."""
+    return prefix_without_overlaps(axis, _axes_of_others(state, factor))
+
+
+def _axes_of_others(state: TensorState, factor: int) -> Iterable[AxisRef]:
+    for other, found in state.factors.items():
+        if other != factor:
+            yield from found.axes
+            yield from found.overflow
+
+
+def cut_within_factor(
+    axis: AxisRef, state: TensorState, found: FactorState, size: int, previous: int, mesh: Mesh
+) -> AxisRef | None:
+    """The prefix of `axis` that this factor of this tensor can take; None if there is none.
+
+    Args:
+        axis: The axis to add.
+        state: The tensor.
+        found: Its state of the factor.
+        size: Size of the factor.
+        previous: Product of the axes of the candidate list before `axis`.
+        mesh: The mesh.
+    """
+    free = prefix_without_overlaps(axis, state.blocked)
+    if free is None:
+        return None
+    if any(own.contains(free) for own in found.axes):
+        return free
+    if not found.is_closed and not found.overflow:
+        if found.is_minor_most:
+            return free
+        if size % previous == 0:
+            part = gcd(size // previous, free.length(mesh))
+            if part == free.length(mesh):
+                return free
+            if part > 1:
+                return free.head(part, mesh)
+    if found.axes and found.axes[-1].is_prefix_of(free):
+        return found.axes[-1]
+    return None
+
+
+class Cutter:
+    """Collects the axes of a candidate list up to the first that conflicts cut.
+
+    Args:
+        mesh: The mesh.
+        is_conservative: Whether a sub-axis ends the list.
+    """
+
+    def __init__(self, mesh: Mesh, is_conservative: bool) -> None:
+        self.mesh = mesh
+        self.is_conservative = is_conservative
+        self.kept: list[AxisRef] = []
+        self.product = 1
+
+    def take(self, axis: AxisRef, rest: AxisRef | None) -> bool:
+        """Keep what is left of `axis`; whether the list may go on."""
+        if rest is None or (self.is_conservative and not rest.is_full):
+            return False
+        self.kept.append(rest)
+        self.product *= rest.length(self.mesh)
+        return rest is axis

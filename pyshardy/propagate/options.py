@@ -1,0 +1,47 @@
+"""The options of propagation, with the defaults of the reference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from pyshardy.propagate.step import Strategy
+
+
+class StrategyOption(Enum):
+    """The strategies of one round, in order."""
+
+    BASIC = "basic"
+    AGGRESSIVE = "aggressive"
+    BASIC_THEN_AGGRESSIVE = "basic-then-aggressive"
+
+    @property
+    def strategies(self) -> tuple[Strategy, ...]:
+        """The runs this stands for."""
+        return _STRATEGIES[self]
+
+
+_STRATEGIES = {
+    StrategyOption.BASIC: (Strategy.BASIC,),
+    StrategyOption.AGGRESSIVE: (Strategy.AGGRESSIVE,),
+    StrategyOption.BASIC_THEN_AGGRESSIVE: (Strategy.BASIC, Strategy.AGGRESSIVE),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PropagateOptions:
+    """How shardings propagate (propagation spec, sections 1 and 7).
+
+    Attributes:
+        strategy: How conflicts between the tensors of one op are resolved.
+        op_priorities: Whether ops take part in five rounds, element-wise ops first.
+        user_priorities: Whether the priorities on dimensions are obeyed.
+        conservative: Whether sub-axes and axes that do not divide a dimension are avoided.
+        trace: Whether to record every step, for explanations.
+    """
+
+    strategy: StrategyOption = StrategyOption.AGGRESSIVE
+    op_priorities: bool = True
+    user_priorities: bool = True
+    conservative: bool = False
+    trace: bool = False

@@ -1,0 +1,135 @@
+"""Dimension shardings to factor shardings and back (propagation spec, sections 4.2 and 4.6)."""
+
+from __future__ import annotations
+
+from math import gcd
+
+from pyshardy.core.axes import Axes, AxisRef, append_or_merge, axes_size
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.rules.rule import DimMapping, TensorMapping
+
+
+class FactorState:
+    """How one factor of one tensor is sharded during a step.
+
+    Attributes:
+        axes: The axes, major to minor.
+        is_closed: Whether no axis may be added.
+        is_minor_most: Whether the factor is the last of its dimension, and so may be padded.
+        overflow: Axes that do not fit into this factor nor, without a strided layout, into the next one.
+    """
+
+    __slots__ = ("axes", "is_closed", "is_minor_most", "overflow")
+
+    def __init__(self, axes: Axes, is_closed: bool, is_minor_most: bool, overflow: Axes = ()) -> None:
+        self.axes = axes
+        self.is_closed = is_closed
+        self.is_minor_most = is_minor_most
+        self.overflow = overflow
+
+
+class TensorState:
+    """The factors of one tensor during a step; a factor behind an overflow is missing.
+
+    Attributes:
+        factors: State of every factor the tensor has.
+        blocked: Replicated and unreduced axes: not available in this tensor, in that order.
+    """
+
+    __slots__ = ("factors", "blocked")
+
+    def __init__(self, factors: dict[int, FactorState], blocked: Axes) -> None:
+        self.factors = factors
+        self.blocked = blocked
+
+
+def project(sharding: TensorSharding | None, mapping: TensorMapping, sizes: tuple[int, ...], mesh: Mesh) -> TensorState:
+    """Distribute the axes of every dimension over its factors.
+
+    Args:
+        sharding: The sharding of the tensor; None counts as open without axes.
+        mapping: The factors of every dimension.
+        sizes: Size of every factor of the rule.
+        mesh: The mesh of the sharding.
+    """
+    factors: dict[int, FactorState] = {}
+    if sharding is None:
+        for dim in mapping:
+            for factor in dim:
+                factors[factor] = FactorState((), False, factor == dim[-1])
+        return TensorState(factors, ())
+    for dim, dim_sharding in zip(mapping, sharding.dims):
+        _project_dim(dim_sharding, dim, sizes, mesh, factors)
+    return TensorState(factors, sharding.replicated + sharding.unreduced)
+
+
+def _project_dim(
+    sharding: DimSharding, dim: DimMapping, sizes: tuple[int, ...], mesh: Mesh, factors: dict[int, FactorState]
+) -> None:
+    is_closed = not sharding.is_open
+    todo = sharding.axes
+    for position, factor in enumerate(dim[:-1]):
+        taken, room, todo = take_axes(todo, sizes[factor], mesh)
+        overflows = bool(todo) and room > 1
+        factors[factor] = FactorState(taken, is_closed, False, todo if overflows else ())
+        if overflows:
+            following = dim[position + 1]
+            factors[following] = FactorState((), True, following == dim[-1])
+            return
+    factors[dim[-1]] = FactorState(todo, is_closed, True)
+
+
+def take_axes(axes: Axes, size: int, mesh: Mesh) -> tuple[Axes, int, Axes]:
+    """Take from the front of `axes` what divides a factor of this size, splitting an axis if need be.
+
+    Returns:
+        The axes taken, the part of the size still free, and the axes left.
+
+    >>> take_axes((AxisRef("p"),), 4, Mesh([("p", 12)]))
+    ((AxisRef('p', 1, 4),), 1, (AxisRef('p', 4, 3),))
+    """
+    taken: list[AxisRef] = []
+    left = list(axes)
+    while left:
+        length = left[0].length(mesh)
+        part = 1 if length == 1 else gcd(size, length)
+        if length > 1 and part == 1:
+            break
+        taken.append(left[0].head(part, mesh))
+        size //= part
+        if part == length:
+            left.pop(0)
+        else:
+            left[0] = left[0].tail(part, mesh)
+    return tuple(taken), size, tuple(left)
+
+
+def unproject(
+    state: TensorState, mapping: TensorMapping, sizes: tuple[int, ...], mesh: Mesh
+) -> tuple[DimSharding, ...]:
+    """The dimension shardings that the factor states make; priorities are gone.
+
+    Axes that would need a strided layout, behind a factor that is not filled, are dropped.
+    """
+    return tuple(_unproject_dim(state.factors, dim, sizes, mesh) for dim in mapping)
+
+
+def _unproject_dim(factors: dict[int, FactorState], dim: DimMapping, sizes: tuple[int, ...], mesh: Mesh) -> DimSharding:
+    if len(dim) == 1:
+        only = factors[dim[0]]
+        return DimSharding(only.axes, not only.is_closed)
+    axes: list[AxisRef] = []
+    is_closed = False
+    for factor in dim:
+        state = factors.get(factor)
+        if state is None:
+            break
+        is_closed |= state.is_closed
+        for part in (state.axes, state.overflow):
+            if part:
+                append_or_merge(axes, part[0], mesh)
+                axes.extend(part[1:])
+        if state.overflow or axes_size(state.axes, mesh) < sizes[factor]:
+            break
+    return DimSharding(axes, not is_closed)

@@ -1,0 +1,57 @@
+"""Propagation over a whole program: all user priorities, op priorities and strategies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.graph.program import Program
+from pyshardy.propagate.engine import Engine
+from pyshardy.propagate.options import PropagateOptions
+from pyshardy.propagate.schedule import LAST_ROUND, ROUNDS
+from pyshardy.propagate.trace import Step
+from pyshardy.propagate.user_priorities import user_priority_rounds
+
+
+@dataclass(frozen=True, slots=True)
+class Propagated:
+    """The result of propagation.
+
+    Attributes:
+        shardings: The sharding of every value of the program, by number.
+        erased: The ops that were removed as dead code, ascending.
+        steps: What happened, in order; empty without `PropagateOptions.trace`.
+    """
+
+    shardings: tuple[TensorSharding | None, ...]
+    erased: tuple[int, ...]
+    steps: tuple[Step, ...]
+
+
+def propagate_program(
+    program: Program,
+    options: PropagateOptions = PropagateOptions(),
+    after_user_priority: Callable[[int, Engine], None] | None = None,
+) -> Propagated:
+    """Infer a sharding for every value (propagation spec, section 7).
+
+    Args:
+        program: The program; it is not changed.
+        options: How to propagate.
+        after_user_priority: Called with the priority and the state after every round of user priorities.
+    """
+    trace: list[Step] | None = [] if options.trace else None
+    engine = Engine(program, options.conservative, trace)
+    for priority in user_priority_rounds(engine) if options.user_priorities else (0,):
+        engine.user_priority = priority
+        for round_ in range(ROUNDS) if options.op_priorities else (LAST_ROUND,):
+            for strategy in options.strategy.strategies:
+                engine.run(strategy, round_)
+        if after_user_priority is not None:
+            after_user_priority(priority, engine)
+    return Propagated(
+        tuple(engine.shardings[: len(program.values)]),
+        tuple(number for number, erased in enumerate(engine.erased) if erased),
+        tuple(trace or ()),
+    )

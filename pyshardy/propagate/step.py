@@ -1,0 +1,140 @@
+"""One propagation step through one op, as a pure function (propagation spec, section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from pyshardy.core.axes import Axes, is_prefix
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding, common_mesh
+from pyshardy.graph.program import Direction
+from pyshardy.propagate.aggressive import propagate_aggressive
+from pyshardy.propagate.basic import propagate_basic
+from pyshardy.propagate.projection import TensorState, project, unproject
+from pyshardy.rules.rule import Rule
+
+
+class Strategy(Enum):
+    """How conflicts between the tensors of an op are resolved."""
+
+    BASIC = "basic"
+    """Not at all: only axes that all tensors can follow are propagated."""
+    AGGRESSIVE = "aggressive"
+    """In favour of the larger tensor or, for element-wise ops, the more sharded factor."""
+
+
+class StepInput(NamedTuple):
+    """All that the outcome of a step depends on besides the meshes and the shardings.
+
+    Attributes:
+        rule: The rule of the op.
+        directions: Direction per factor.
+        strategy: The strategy.
+        is_conservative: Whether sub-axes are refused.
+        is_elementwise: Whether the op is element-wise.
+    """
+
+    rule: Rule
+    directions: tuple[Direction, ...]
+    strategy: Strategy
+    is_conservative: bool = False
+    is_elementwise: bool = False
+
+
+Update = tuple[int, TensorSharding]
+"""The number of a tensor of the step, operands first, and its new sharding."""
+
+
+class Move(NamedTuple):
+    """Axes that a step put on one factor of one tensor, and the tensor they came from."""
+
+    target: int
+    factor: int
+    axes: Axes
+    source: int | None
+
+
+def propagate_step(
+    step: StepInput, shardings: Sequence[TensorSharding | None], meshes: Mapping[str, Mesh]
+) -> tuple[Update, ...]:
+    """The new shardings that one step gives, in the order in which they are to be written.
+
+    Args:
+        step: Rule, directions and strategy.
+        shardings: Sharding of every tensor of the rule, operands first.
+        meshes: The meshes by name.
+
+    >>> from pyshardy.core.notation import parse_sharding
+    >>> from pyshardy.rules.notation import parse_rule
+    >>> dot = parse_rule("<([i, k], [k, j])->([i, j]) {i=8, j=8, k=8} reduction={k}>")
+    >>> step = StepInput(dot, (Direction.BOTH,) * 3, Strategy.BASIC)
+    >>> left = parse_sharding('<@m, [{"x"}, {}]>')
+    >>> propagate_step(step, (left, None, None), {"m": Mesh([("x", 2)])})
+    ((2, TensorSharding(<@m, [{"x", ?}, {?}]>)),)
+    """
+    mesh_ref_and_mesh = common_mesh(shardings, meshes)
+    if mesh_ref_and_mesh is None or mesh_ref_and_mesh[1].is_single_device:
+        return ()
+    mesh_ref, mesh = mesh_ref_and_mesh
+    states, changed = _run(step, shardings, mesh)
+    updates = []
+    for tensor in sorted({tensor for tensor, _ in changed}):
+        old = shardings[tensor]
+        dims = unproject(states[tensor], step.rule.tensors[tensor], step.rule.factor_sizes, mesh)
+        if old is not None:
+            new = TensorSharding(mesh_ref, dims, old.replicated, old.unreduced, old.reduction)
+        elif any(dim.axes for dim in dims):
+            new = TensorSharding(mesh_ref, dims)
+        else:
+            continue
+        if new is not old:
+            updates.append((tensor, new))
+    return tuple(updates)
+
+
+def explain_step(
+    step: StepInput, shardings: Sequence[TensorSharding | None], meshes: Mapping[str, Mesh]
+) -> tuple[Move, ...]:
+    """What the step moves: for every factor it extends, the new axes and the tensor that had them before.
+
+    The source is the first operand, else the first result, that was already sharded on the factor at least as
+    far as the target is afterwards (propagation spec, section 10.1).
+    """
+    found = common_mesh(shardings, meshes)
+    if found is None or found[1].is_single_device:
+        return ()
+    mesh = found[1]
+    before = _project_all(step.rule, shardings, mesh)
+    states, changed = _run(step, shardings, mesh)
+    moves = []
+    for tensor, factor in changed:
+        new, old = states[tensor].factors[factor].axes, before[tensor].factors[factor].axes
+        source = next((other for other, state in enumerate(before) if _has(state, factor, new)), None)
+        kept = next((index for index, (one, two) in enumerate(zip(old, new)) if one is not two), len(old))
+        moves.append(Move(tensor, factor, new[kept:], source))
+    return tuple(moves)
+
+
+def _has(state: TensorState, factor: int, axes: Axes) -> bool:
+    found = state.factors.get(factor)
+    return found is not None and is_prefix(axes, found.axes)
+
+
+def _project_all(rule: Rule, shardings: Sequence[TensorSharding | None], mesh: Mesh) -> list[TensorState]:
+    sizes = rule.factor_sizes
+    return [project(sharding, mapping, sizes, mesh) for sharding, mapping in zip(shardings, rule.tensors)]
+
+
+def _run(
+    step: StepInput, shardings: Sequence[TensorSharding | None], mesh: Mesh
+) -> tuple[list[TensorState], list[tuple[int, int]]]:
+    states = _project_all(step.rule, shardings, mesh)
+    if step.strategy is Strategy.BASIC:
+        changed = propagate_basic(step.rule, states, step.directions, mesh, step.is_conservative)
+    else:
+        changed = propagate_aggressive(
+            step.rule, states, step.directions, mesh, step.is_conservative, step.is_elementwise
+        )
+    return states, changed

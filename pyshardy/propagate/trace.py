@@ -1,0 +1,41 @@
+"""What propagation did, step by step: every axis placed on every value, and where it came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyshardy.core.axes import Axes
+from pyshardy.graph.program import Direction
+from pyshardy.propagate.step import Strategy
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Axes placed on one dimension factor of one value.
+
+    Attributes:
+        op: Number of the op they moved through; `MAIN_RESULT` for the returned values of the main function,
+            `GROUP` for a copy between the members of a sharding group.
+        source: The value (its holder) that was sharded so before; None if it cannot be told.
+        target: The value (its holder) that received them.
+        factor: The factor of the op's rule.
+        axes: The axes, major to minor.
+        direction: The direction that was allowed for the factor.
+        strategy: How conflicts were resolved.
+        user_priority: The user priority of the round.
+        op_priority: The op-priority round, 0 to 4.
+    """
+
+    op: int
+    source: int | None
+    target: int
+    factor: int
+    axes: Axes
+    direction: Direction
+    strategy: Strategy
+    user_priority: int
+    op_priority: int
+
+
+MAIN_RESULT = -1
+GROUP = -2

@@ -1,0 +1,67 @@
+"""User priorities: what is not yet in its turn is hidden, and restored later (propagation spec, section 7.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pyshardy.core.axes import sort_axes
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import DimSharding, TensorSharding, mesh_of
+from pyshardy.propagate.engine import Engine
+
+
+def user_priority_rounds(engine: Engine) -> Iterator[int]:
+    """The user priorities of the program, 0 first; before each is yielded, the shardings are prepared for it.
+
+    Dimensions whose turn has not come are empty and closed, and their axes replicated, so that nothing can
+    use them; when it comes they get back the axes the user gave.
+    """
+    originals = _mask_all(engine)
+    yield 0
+    for priority in sorted({dim.priority for sharding in originals.values() for dim in sharding.dims if dim.priority}):
+        for value, original in originals.items():
+            current = engine.shardings[value]
+            if current is not None and any(dim.priority == priority for dim in original.dims):
+                engine.set_sharding(value, _restore(current, original, priority))
+        yield priority
+
+
+def _mask_all(engine: Engine) -> dict[int, TensorSharding]:
+    """Hide all dimensions of a priority above 0; the original sharding of every value that has one."""
+    originals = {}
+    for value, sharding in enumerate(engine.shardings):
+        if sharding is None or all(dim.priority is None for dim in sharding.dims):
+            continue
+        if any(dim.priority for dim in sharding.dims):
+            originals[value] = sharding
+        engine.set_sharding(value, mask(sharding, engine.program.meshes))
+    return originals
+
+
+def mask(sharding: TensorSharding, meshes: Mapping[str, Mesh]) -> TensorSharding:
+    """The sharding in round 0: without priorities, later dimensions empty and closed and their axes replicated.
+
+    >>> from pyshardy.core.notation import parse_sharding
+    >>> mask(parse_sharding('<@m, [{"p"}p2, {"q", ?}p0]>'), {"m": Mesh([("p", 2), ("q", 2)])})
+    TensorSharding(<@m, [{}, {"q", ?}], replicated={"p"}>)
+    """
+    hidden = [axis for dim in sharding.dims if dim.priority for axis in dim.axes]
+    dims = [DimSharding() if dim.priority else dim.without_priority() for dim in sharding.dims]
+    masked = sharding.with_dims(dims)
+    return masked.with_replicated(sort_axes([*sharding.replicated, *hidden], mesh_of(sharding, meshes)))
+
+
+def _restore(current: TensorSharding, original: TensorSharding, priority: int) -> TensorSharding:
+    """`current` with the dimensions of this priority as the user gave them."""
+    restored = {axis for dim in original.dims if dim.priority == priority for axis in dim.axes}
+    dims = [
+        given.without_priority() if given.priority == priority else now
+        for given, now in zip(original.dims, current.dims)
+    ]
+    return TensorSharding(
+        current.mesh,
+        dims,
+        (axis for axis in current.replicated if axis not in restored),
+        current.unreduced,
+        current.reduction,
+    )

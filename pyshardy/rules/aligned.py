@@ -1,0 +1,54 @@
+"""The shape that most rules share: dimension `d` of every tensor is one factor."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from pyshardy.rules.draft import Draft
+from pyshardy.rules.opspec import OpSpec
+from pyshardy.rules.rule import FactorKind, Rule
+
+
+def draft_of(spec: OpSpec) -> Draft:
+    """An empty draft with the shapes of the op.
+
+    >>> print(draft_of(OpSpec("stablehlo.tanh", [(4,)], [(4,)])).finish())
+    <([i])->([j]) {i=1, j=1}>
+    """
+    return Draft(spec.operand_shapes, spec.result_shapes)
+
+
+def aligned_rule(
+    spec: OpSpec,
+    sizes: tuple[int, ...],
+    special: Collection[int] = (),
+    kind: FactorKind = FactorKind.NEED_REPLICATION,
+    blocked: Collection[int] = (),
+) -> Rule:
+    """The rule with one factor per dimension, in that dimension of every tensor of rank 1 or more.
+
+    Args:
+        spec: The op.
+        sizes: Size of every factor.
+        special: The dimensions whose factor is not pass-through.
+        kind: The kind of these.
+        blocked: The dimensions along which nothing propagates.
+
+    >>> print(aligned_rule(OpSpec("stablehlo.slice", [(6, 10)], [(6, 4)]), (6, 10), special=[1]))
+    <([i, j])->([i, j]) {i=6, j=10} need_replication={j}>
+    """
+    draft = draft_of(spec)
+    for dim, size in enumerate(sizes):
+        found = kind if dim in special else FactorKind.PASS_THROUGH
+        draft.factor(size, draft.everywhere(dim), found, dim in blocked)
+    return draft.finish()
+
+
+def changed_dims(spec: OpSpec) -> list[int]:
+    """The dimensions in which the first operand and the first result differ in size.
+
+    >>> changed_dims(OpSpec("stablehlo.slice", [(6, 10)], [(6, 4)]))
+    [1]
+    """
+    pairs = zip(spec.operand(0), spec.result(0))
+    return [dim for dim, (before, after) in enumerate(pairs) if before != after]

@@ -1,0 +1,66 @@
+"""Ops along some dimensions of a tensor: reduce, sort, the largest elements."""
+
+from __future__ import annotations
+
+from pyshardy.rules.aligned import aligned_rule, changed_dims, draft_of
+from pyshardy.rules.opspec import OpSpec
+from pyshardy.rules.rule import FactorKind, Rule
+
+
+def reduce(spec: OpSpec, conservative: bool) -> Rule:
+    """The reduced dimensions are reductions; all inputs, and all results, are alike.
+
+    >>> print(reduce(OpSpec("stablehlo.reduce", [(6, 10), ()], [(6,)], {"dimensions": (1,)}), False))
+    <([i, j], [])->([i]) {i=6, j=10} reduction={j}>
+    """
+    draft = draft_of(spec)
+    inputs = range(len(spec.operand_shapes) // 2)
+    kept_dims = iter(range(len(spec.result(0))))
+    for dim, size in enumerate(spec.operand(0)):
+        places = [(value, dim) for value in inputs]
+        if dim in spec.attr("dimensions"):
+            draft.factor(size, places, FactorKind.REDUCTION)
+        else:
+            kept = next(kept_dims)
+            draft.factor(size, places + [(value, kept) for value in draft.results])
+    return draft.finish()
+
+
+def sort(spec: OpSpec, conservative: bool) -> Rule:
+    """The sorted dimension needs replication; it is blocked where no other dimension has more than one element.
+
+    A negative `dimension` matches none, as in the reference.
+
+    >>> print(sort(OpSpec("stablehlo.sort", [(6, 10)], [(6, 10)], {"dimension": 1}), False))
+    <([i, j])->([i, j]) {i=6, j=10} need_replication={j}>
+    """
+    sizes = spec.operand(0)
+    sorted_dim = spec.attr("dimension", -1)
+    is_alone = all(size == 1 for dim, size in enumerate(sizes) if dim != sorted_dim)
+    return aligned_rule(spec, sizes, (sorted_dim,), blocked=(sorted_dim,) if is_alone else ())
+
+
+def top_k(spec: OpSpec, conservative: bool) -> Rule:
+    """The dimension of which only some elements are kept is blocked.
+
+    >>> print(top_k(OpSpec("stablehlo.custom_call", [(6, 10)], [(6, 3), (6, 3)]), False))
+    <([i, j])->([i, j], [i, j]) {i=6, j=10} need_replication={j} blocked_propagation={j}>
+    """
+    cut = changed_dims(spec)
+    return aligned_rule(spec, spec.operand(0), cut, blocked=cut)
+
+
+def partial_reduce(spec: OpSpec, conservative: bool) -> Rule:
+    """Approximate top-k, of values and their indices: the results have a factor of their own where they are shorter.
+
+    >>> print(partial_reduce(OpSpec("stablehlo.custom_call", [(6,), (6,), (), ()], [(4,), (4,)]), False))
+    <([i], [i], [], [])->([j], [j]) {i=6, j=4} need_replication={j} blocked_propagation={j}>
+    """
+    draft = draft_of(spec)
+    for dim, (before, after) in enumerate(zip(spec.operand(0), spec.result(0))):
+        if before == after:
+            draft.factor(before, draft.everywhere(dim))
+        else:
+            draft.factor(before, [(0, dim), (1, dim)])
+            draft.factor(after, [(value, dim) for value in draft.results], FactorKind.NEED_REPLICATION, blocked=True)
+    return draft.finish()
