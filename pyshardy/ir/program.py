@@ -34,6 +34,7 @@ from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.purity import is_pure
 from pyshardy.ir.shardings import holder_of, module_meshes, store_sharding, stored_sharding
 from pyshardy.rules.draft import identity_rule
+from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.properties import Priority, is_elementwise, priority_of
 from pyshardy.rules.rule import Rule
 from pyshardy.rules.table import is_known, rule_of
@@ -165,15 +166,14 @@ class _Builder:
             direction = Direction(op.attrs["allowed_direction"])
             return identity_rule(shape), self.tensors(op), Priority.FIXED, direction, True, True
         spec = self.specs.spec(op)
-        rule = self.rule(op)
+        rule = self.rule(op, spec)
         tensors = () if rule is None else self.tensors(op)
         return rule, tensors, priority_of(spec), Direction.BOTH, is_elementwise(spec), False
 
-    def rule(self, op: Op) -> Rule | None:
+    def rule(self, op: Op, spec: OpSpec) -> Rule | None:
         """The rule on the op, else that of the table."""
         rule: Rule | None = op.attrs.get(RULE)
         if rule is None:
-            spec = self.specs.spec(op)
             try:
                 rule = rule_of(spec, self.conservative)
             except InvalidRuleError as error:

@@ -102,6 +102,9 @@ def results_attribute(op: Op) -> str:
 
 
 def _store_in_list(op: Op, name: str, values: Sequence[Value], index: int, sharding: TensorSharding) -> None:
+    if len(values) == 1:
+        op.attrs[name] = (sharding,)
+        return
     old = op.attrs.get(name) or tuple(
         TensorSharding.replicated_like(sharding.mesh, value.type.rank, is_open=True) for value in values
     )

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pyshardy.core.sharding import TensorSharding, is_equivalent
-from pyshardy.ir.functions import SHARDING, is_declaration
+from pyshardy.ir.functions import SHARDING, calls, is_declaration
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import all_result_shardings
-from pyshardy.ir.symbols import SymbolTable, calls_in_post_order
+from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.base import Pass, PassContext
 
 
@@ -21,7 +21,7 @@ class InsertFuncCallReshards(Pass):
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         symbols, meshes = SymbolTable(op), context.meshes
-        for call in calls_in_post_order(op):
+        for call in list(calls(op)):
             callee = symbols.callee(call)
             wanted: tuple[TensorSharding, ...] = call.attrs.get(SHARDING, ())
             given = None if is_declaration(callee) else all_result_shardings(callee, meshes)

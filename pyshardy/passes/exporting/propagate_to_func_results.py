@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.ir.functions import (
     functions,
     is_declaration,
@@ -13,7 +14,7 @@ from pyshardy.ir.functions import (
     set_result_sharding,
 )
 from pyshardy.ir.nodes import Op
-from pyshardy.ir.shardings import get_sharding
+from pyshardy.ir.shardings import Meshes, get_sharding
 from pyshardy.passes.base import Pass, PassContext
 
 
@@ -24,10 +25,15 @@ class PropagateToFuncResults(Pass):
     name = "sdy-propagate-to-func-results"
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        main = main_function(op)
+        main, meshes = main_function(op), context.meshes
         for function in functions(op):
             if is_declaration(function):
                 continue
             for index, value in enumerate(return_op(function).operands):
                 if function is not main or result_sharding(function, index) is None:
-                    set_result_sharding(function, index, get_sharding(value))
+                    set_result_sharding(function, index, _on_many_devices(get_sharding(value), meshes))
+
+
+def _on_many_devices(sharding: TensorSharding | None, meshes: Meshes) -> TensorSharding | None:
+    """The sharding, unless it is on a single device: functions do not give such results."""
+    return None if sharding is None or mesh_of(sharding, meshes).is_single_device else sharding

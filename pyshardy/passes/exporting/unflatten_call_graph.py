@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from pyshardy.ir.functions import functions, is_declaration
+from pyshardy.ir.functions import calls, functions, is_declaration
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import Meshes, all_arg_shardings, all_result_shardings
-from pyshardy.ir.symbols import ORIGINAL_NAME, SymbolTable, calls_in_post_order, original_name
+from pyshardy.ir.symbols import ORIGINAL_NAME, SymbolTable, original_name
 from pyshardy.passes.base import Pass, PassContext
 
 _MANUAL_AXES = "sdy.func_manual_axes"
@@ -25,8 +25,8 @@ class UnflattenCallGraph(Pass):
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         symbols, meshes = SymbolTable(op), context.meshes
-        calls = [call for call in calls_in_post_order(op) if not is_declaration(symbols.callee(call))]
-        callees = [symbols.callee(call) for call in calls]
+        found = [call for call in calls(op) if not is_declaration(symbols.callee(call))]
+        callees = [symbols.callee(call) for call in found]
         full_keys = {callee: _full_key(callee, meshes) for callee in callees}
         if self.dedup_functions_fully:
             keys: dict[Op, Hashable] = {callee: _short_key(callee) for callee in callees}
@@ -36,7 +36,7 @@ class UnflattenCallGraph(Pass):
             chosen = {}
             for callee in callees:
                 chosen.setdefault(keys[callee], callee)
-        for call, callee in zip(calls, callees):
+        for call, callee in zip(found, callees):
             call.attrs["callee"] = chosen[keys[callee]].attrs["sym_name"]
         for function in functions(op):
             function.attrs.pop(ORIGINAL_NAME, None)
