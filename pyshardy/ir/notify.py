@@ -22,10 +22,12 @@ class Notifications:
     def __init__(self, numbers: Mapping[Op, int], callers: Callers) -> None:
         self._numbers = numbers
         self._callers = callers
+        self._crossed: set[Value] = set()  # arguments and call results followed, once each
 
     def of(self, holder: Value) -> tuple[int, ...]:
         """Numbers of the ops, in the order in which they are pushed."""
         found: list[int] = []
+        self._crossed = set()
         op = holder.defining_op
         if op is not None and op.name == EDGE:
             for target in targets_besides_owner(op.operands[0]):
@@ -47,17 +49,22 @@ class Notifications:
         if edge is not None:
             found.append(self._numbers[edge])
         elif user.name == "func.call":
-            block = self._callers.callee(user).region.blocks[:1]
-            for entry in block:
-                self._add_users(entry.args[index], found)
+            for entry in self._callers.callee(user).region.blocks[:1]:
+                self._cross_to(entry.args[index], found)
         elif user.name == "func.return":
             function = user.parent_op
             assert function is not None
             for call in self._callers.of(function):
-                self._add_users(call.results[index], found)
+                self._cross_to(call.results[index], found)
         elif user.name in TERMINATORS:
             parent = user.parent_op
             assert parent is not None
             found.append(self._numbers[parent])
         else:
             found.append(self._numbers[user])
+
+    def _cross_to(self, value: Value, found: list[int]) -> None:
+        """Follow a value on the other side of a call; a function that returns its argument may lead in circles."""
+        if value not in self._crossed:
+            self._crossed.add(value)
+            self._add_users(value, found)

@@ -1,0 +1,84 @@
+"""From shardings to the axes of factors and back, as inserting reshards needs it (reshard spec, section 2.6).
+
+It is the projection of propagation, except that a tensor without a sharding counts as closed, and that a
+factor behind an overflow counts as not sharded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyshardy.core.axes import Axes, axes_size
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.propagate.projection import TensorState, project, unproject
+from pyshardy.rules.rule import Rule, TensorMapping
+
+
+def project_tensors(rule: Rule, shardings: Sequence[TensorSharding | None], mesh: Mesh) -> list[TensorState]:
+    """The factors of all tensors of an op, operands first.
+
+    >>> from pyshardy.core.notation import parse_sharding
+    >>> from pyshardy.rules.notation import parse_rule
+    >>> rule = parse_rule("<([ij])->([i, j]) {i=2, j=6}>")
+    >>> mesh = Mesh([("x", 4)])
+    >>> states = project_tensors(rule, [parse_sharding('<@m, [{"x"}]>'), None], mesh)
+    >>> states[0].factors[0].axes, states[0].factors[1].axes
+    ((AxisRef('x', 1, 2),), (AxisRef('x', 2, 2),))
+    """
+    sizes = rule.factor_sizes
+    return [
+        project(sharding or TensorSharding.replicated_like(mesh, len(mapping)), mapping, sizes, mesh)
+        for sharding, mapping in zip(shardings, rule.tensors)
+    ]
+
+
+def rebuild(
+    state: TensorState, mapping: TensorMapping, rule: Rule, mesh: Mesh, ref: str | Mesh, old: TensorSharding | None
+) -> TensorSharding:
+    """The sharding that the factors of a tensor make; all but the dimensions is that of the old one.
+
+    Args:
+        state: The factors.
+        mapping: Which factors the dimensions are made of.
+        rule: The rule the mapping belongs to.
+        mesh: The mesh.
+        ref: The mesh as the sharding names it.
+        old: The sharding that the tensor had.
+    """
+    dims = unproject(state, mapping, rule.factor_sizes, mesh)
+    if old is None:
+        return TensorSharding(ref, dims)
+    return TensorSharding(ref, dims, old.replicated, old.unreduced, old.reduction)
+
+
+def axes_of(state: TensorState) -> Axes:
+    """All axes of a tensor, factor by factor in order of their numbers, each with what overflows it."""
+    found: list[Axes] = []
+    for _, factor in sorted(state.factors.items()):
+        found += factor.axes, factor.overflow
+    return sum(found, ())
+
+
+def shard_count(state: TensorState, mesh: Mesh) -> int:
+    """Into how many pieces all axes of a tensor split it."""
+    return axes_size(axes_of(state), mesh)
+
+
+def has_overflow(state: TensorState) -> bool:
+    """Whether some axes fit into no factor."""
+    return any(factor.overflow for factor in state.factors.values())
+
+
+def assign(states: Sequence[TensorState], common: Sequence[Axes]) -> list[bool]:
+    """Give every factor of every tensor the common axes, in place; which tensors that changes."""
+    return [_assign(state, common) for state in states]
+
+
+def _assign(state: TensorState, common: Sequence[Axes]) -> bool:
+    changed = False
+    for number, factor in state.factors.items():
+        if factor.axes != common[number] or factor.overflow:
+            factor.axes, factor.overflow = common[number], ()
+            changed = True
+    return changed
