@@ -1,1 +1,46 @@
-"""Shardy in Python: sharding propagation that explains itself."""
+"""Shardy in Python: how is each tensor of my program sharded, and why?
+
+    import pyshardy
+    module = pyshardy.load(jax.jit(step, in_shardings=...).lower(*args))
+    result = pyshardy.propagate(module)
+
+Importing this package loads neither jax nor jaxlib; the first use of `load` or `Module` does.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_EXPORTS = {
+    "AxisRef": "core.axes",
+    "DimSharding": "core.sharding",
+    "Mesh": "core.mesh",
+    "Module": "ir.module",
+    "PropagateOptions": "propagate.options",
+    "Propagation": "api",
+    "ReductionKind": "core.sharding",
+    "Rule": "rules.rule",
+    "ShardyError": "errors",
+    "TensorSharding": "core.sharding",
+    "clear_caches": "core.intern",
+    "load": "api",
+    "propagate": "api",
+    "register_rule": "rules.table",
+    "run_pipeline": "passes.pipeline",
+}
+
+__all__ = sorted(_EXPORTS)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _EXPORTS:
+        raise AttributeError(f"module 'pyshardy' has no attribute {name!r}")
+    # `pyshardy.propagate` is the function, not the package of that name that it is made of.
+    value = getattr(import_module(f"pyshardy.{_EXPORTS[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -6,6 +6,8 @@ non-zero status; it never shows a traceback for these.
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class ShardyError(Exception):
     """An error with the five parts of a useful message.
@@ -89,7 +91,13 @@ class NotationError(ShardyError):
 
 
 class InvalidModuleError(ShardyError):
-    """A program that cannot be read, or that breaks an invariant some step needs."""
+    """A program that cannot be read, or that breaks an invariant some step needs.
+
+    Attributes:
+        diagnostics: The messages behind it with their places, if there are any (`ir.diagnostics.Diagnostic`).
+    """
+
+    diagnostics: tuple[Any, ...] = ()
 
 
 class InvalidRuleError(ShardyError):

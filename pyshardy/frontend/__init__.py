@@ -1,1 +1,1 @@
-"""TODO"""
+"""Programs in: from files and text, and from JAX."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -68,6 +69,31 @@ class PassError(InvalidModuleError):
             tuple(Diagnostic(Severity.NOTE, text, other.location) for other, text in notes),
         )
         super().__init__(self.diagnostic.message, where=format_location(op.location))
+        self.diagnostics = (self.diagnostic,)
+
+
+def from_mlir(error: Any) -> tuple[Diagnostic, ...]:
+    """The diagnostics of an `MLIRError`, without the notes that only print the op again."""
+    return tuple(_from_mlir(info) for info in error.error_diagnostics)
+
+
+def _from_mlir(info: Any) -> Diagnostic:
+    severity = Severity[info.severity.name]
+    notes = tuple(_from_mlir(note) for note in info.notes if "see current operation" not in note.message)
+    return Diagnostic(severity, info.message.strip(), info.location, notes)
+
+
+_FILE_LOCATION = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
+
+
+def source_position(location: Any) -> tuple[str, int, int] | None:
+    """File, line and column of the innermost place that a location names; None if it names none.
+
+    >>> source_position('loc("model.mlir":3:8)')
+    ('model.mlir', 3, 8)
+    """
+    found = _FILE_LOCATION.search(str(location))
+    return None if found is None else (found.group(1), int(found.group(2)), int(found.group(3)))
 
 
 def format_location(location: Any) -> str:

@@ -10,6 +10,7 @@ from jaxlib.mlir import ir
 from pyshardy.errors import InvalidModuleError
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.context import make_context
+from pyshardy.ir.diagnostics import from_mlir, source_position
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.read import read_module
 from pyshardy.ir.write import write_module
@@ -36,6 +37,8 @@ class Module:
         self.attrs = attrs
         self._mlir = mlir
         self._root = root
+        self.origin: Any = None
+        """What the frontend knows of the program beyond the module; carried through passes."""
 
     @classmethod
     def parse(cls, source: str | bytes, *, name: str = "-", allow_unregistered_dialects: bool = False) -> Module:
@@ -82,6 +85,12 @@ class Module:
         with self.context:
             return read_module(self.mlir, self.attrs)
 
+    def with_root(self, root: Op) -> Module:
+        """A module with other nodes of the same context, and the same origin."""
+        module = Module(self.context, self.attrs, root=root)
+        module.origin = self.origin
+        return module
+
     def text(self, *, debug_info: bool = False, generic: bool = False) -> str:
         """The module in MLIR's textual form, ending in a newline.
 
@@ -110,12 +119,20 @@ class Module:
 
 
 def invalid_module(doing: str, error: Any, name: str) -> InvalidModuleError:
-    """The error for a module that MLIR refuses, with the first diagnostic and its place."""
-    diagnostics = error.error_diagnostics
+    """The error for a module that MLIR refuses, with its first diagnostic in words and all of them attached.
+
+    Args:
+        doing: What was being done.
+        error: The `MLIRError`.
+        name: What to call the source, which MLIR knows as "-".
+    """
+    diagnostics = from_mlir(error)
     if not diagnostics:
         return InvalidModuleError(doing, where=name, got=str(error))
     first = diagnostics[0]
-    place = str(first.location).removeprefix("loc(").removesuffix(")").replace('"-"', name).replace('"', "")
-    notes = "; ".join(note.message for note in first.notes if "see current operation" not in note.message)
-    message = first.message.strip()
-    return InvalidModuleError(doing, where=place, got=f"{message} ({notes})" if notes else message)
+    position = source_position(first.location)
+    where = name if position is None else f"{name}:{position[1]}:{position[2]}"
+    notes = "; ".join(note.message for note in first.notes)
+    found = InvalidModuleError(doing, where=where, got=f"{first.message} ({notes})" if notes else first.message)
+    found.diagnostics = diagnostics
+    return found

@@ -11,6 +11,7 @@ from pyshardy.ir.diagnostics import Diagnostics
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.shardings import Meshes, module_meshes
+from pyshardy.propagate.run import Propagated
 
 
 class Anchor(Enum):
@@ -29,12 +30,14 @@ class PassContext:
         attrs: The attributes and types of its context.
         specs: Describes ops for the sharding rules.
         diagnostics: Where warnings go.
+        propagated: The results of the propagation passes that ran, for explanations.
     """
 
     root: Op
     attrs: AttrTable
     specs: OpSpecReader
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    propagated: list[Propagated] = field(default_factory=list)
 
     @property
     def meshes(self) -> Meshes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from pyshardy.ir.diagnostics import Diagnostics
 from pyshardy.ir.functions import functions
@@ -33,7 +33,7 @@ def run_passes(
     """
     root = module.copy_root()
     run_on_root(module, root, passes, diagnostics, after_pass)
-    return Module(module.context, module.attrs, root=root)
+    return module.with_root(root)
 
 
 def run_on_root(
@@ -42,8 +42,8 @@ def run_on_root(
     passes: Iterable[Pass],
     diagnostics: Diagnostics | None = None,
     after_pass: Hook | None = None,
-) -> None:
-    """Run passes over the nodes of a module in place."""
+) -> PassContext:
+    """Run passes over the nodes of a module in place; what they shared, with what they recorded."""
     with module.context, pause_gc():
         context = PassContext(root, module.attrs, OpSpecReader(), diagnostics or Diagnostics())
         for pass_ in passes:
@@ -55,6 +55,7 @@ def run_on_root(
                     pass_.run(function, context)
             if after_pass is not None:
                 after_pass(pass_, root, time.perf_counter() - start)
+    return context
 
 
 def run_pipeline(module: Module, text: str, diagnostics: Diagnostics | None = None) -> Module:
@@ -73,6 +74,3 @@ def run_pipeline(module: Module, text: str, diagnostics: Diagnostics | None = No
     from pyshardy.passes.pipelines import parse_pipeline
 
     return run_passes(module, parse_pipeline(text), diagnostics)
-
-
-__all__: Sequence[str] = ("Hook", "run_on_root", "run_passes", "run_pipeline")

@@ -9,6 +9,7 @@ from pyshardy.errors import NotationError, UsageError
 from pyshardy.passes.base import Pass
 from pyshardy.passes.options import make_pass
 from pyshardy.passes.table import PASSES, pass_class
+from pyshardy.propagate.options import PropagateOptions
 
 IMPORT = (
     "symbol-dce,sdy-lift-inlined-meshes,sdy-remove-size-one-axes,sdy-propagate-sharding-from-func-to-call,"
@@ -60,6 +61,27 @@ PIPELINES: dict[str, Callable[[dict[str, str]], str]] = {
 }
 
 _TOKEN = re.compile(r"\s*(?:([\w.-]+)|([(){},]))")
+
+
+def propagation_passes(options: PropagateOptions) -> list[Pass]:
+    """The propagation pipeline with options that its textual form does not have."""
+    propagate = _propagate_pass(options)
+    passes = named_passes("sdy-propagation-pipeline", {})
+    return [propagate if pass_.name == "sdy-user-priority-propagate" else pass_ for pass_ in passes]
+
+
+def _propagate_pass(options: PropagateOptions) -> Pass:
+    from pyshardy.passes.propagating.op_priority_propagate import OpPriorityPropagate
+    from pyshardy.passes.propagating.user_priority_propagate import UserPriorityPropagate
+
+    cls = UserPriorityPropagate if options.user_priorities else OpPriorityPropagate
+    return cls(
+        keep_sharding_rules=True,
+        conservative_propagation=options.conservative,
+        trace=options.trace,
+        propagation_strategy=options.strategy,
+        run_op_priority_propagation=options.op_priorities,
+    )
 
 
 def parse_pipeline(text: str) -> list[Pass]:

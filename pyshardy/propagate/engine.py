@@ -98,12 +98,12 @@ class Engine:
                 self._erase(number)
             elif not clean[number] >> round_ & 1:
                 self._visiting = number
-                for value in self._visit(number, strategy, round_):
-                    self._announce(value)
+                for value, sharding in self._visit(number, strategy, round_):
+                    self._announce(value, sharding)
                 self._visiting = -1
 
-    def _visit(self, number: int, strategy: Strategy, round_: int) -> Iterable[int]:
-        """Propagate through one op; yields every value right after its sharding was written."""
+    def _visit(self, number: int, strategy: Strategy, round_: int) -> Iterable[tuple[int, TensorSharding]]:
+        """Propagate through one op; yields every value, right after it was written, with what the step gave it."""
         node = self._nodes[number]
         clean = self._clean[strategy]
         shardings = self.shardings
@@ -138,15 +138,14 @@ class Engine:
 
     def _write(
         self, number: int, node: OpNode, updates: tuple[Update, ...], clean: bytearray, same: int
-    ) -> Iterable[int]:
+    ) -> Iterable[tuple[int, TensorSharding]]:
         for tensor, sharding in updates:
             value = node.tensors[tensor]
             if value == NO_VALUE:
                 continue
-            if node.view is not None and tensor == len(node.tensors) - 1:
-                sharding = _from_other_side(node, sharding)
-            self.set_sharding(value, sharding)
-            yield value
+            is_viewed = node.view is not None and tensor == len(node.tensors) - 1
+            self.set_sharding(value, _from_other_side(node, sharding) if is_viewed else sharding)
+            yield value, sharding
         if len(set(node.tensors)) == len(node.tensors) and not self._group_of:
             clean[number] = same
 
@@ -177,15 +176,16 @@ class Engine:
             basic[reader] = aggressive[reader] = 0
             todo[reader] = 1
 
-    def _announce(self, value: int) -> None:
-        """Push what the new sharding of a value concerns, and copy it through the value's sharding group."""
+    def _announce(self, value: int, sharding: TensorSharding) -> None:
+        """Push what the new sharding of a value concerns, and copy it through the value's sharding group.
+
+        The edge of a manual computation holds another view than the step gave it; the group gets what the step gave.
+        """
         for number in self.program.values[value].notified:
             self._push(number)
-        sharding = self.shardings[value]
-        assert sharding is not None
         for member in self._group_of.get(value, ()):
             if member != value and self.shardings[member] is not sharding:
-                self._record_copy(value, member)
+                self._record_copy(value, member, sharding)
                 self.set_sharding(member, sharding)
                 for number in self.program.values[member].notified:
                     self._push(number)
@@ -245,9 +245,8 @@ class Engine:
                 )
             )
 
-    def _record_copy(self, value: int, member: int) -> None:
-        sharding = self.shardings[value]
-        if not self._trace or sharding is None:
+    def _record_copy(self, value: int, member: int, sharding: TensorSharding) -> None:
+        if not self._trace:
             return
         cause = self._trace[-1]
         for dim, dim_sharding in enumerate(sharding.dims):

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Running propagated programs on the devices that JAX sees."""

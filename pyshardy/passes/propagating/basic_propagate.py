@@ -18,6 +18,7 @@ class BasicPropagate(Pass):
 
     keep_sharding_rules: bool = False
     conservative_propagation: bool = False
+    trace: bool = False
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         propagate_module(op, context, self.options(), self.keep_sharding_rules)
@@ -29,4 +30,5 @@ class BasicPropagate(Pass):
             op_priorities=False,
             user_priorities=False,
             conservative=self.conservative_propagation,
+            trace=self.trace,
         )

@@ -13,15 +13,13 @@ from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.passes.base import PassContext
 from pyshardy.passes.exporting.drop_sharding_rules import drop_sharding_rules
 from pyshardy.propagate.options import PropagateOptions
-from pyshardy.propagate.run import Propagated, propagate_program
+from pyshardy.propagate.run import propagate_program
 
 _GROUP = "sdy.sharding_group"
 
 
-def propagate_module(
-    root: Op, context: PassContext, options: PropagateOptions, keep_sharding_rules: bool
-) -> tuple[Propagated, ProgramIndex]:
-    """Propagate shardings through a module in place.
+def propagate_module(root: Op, context: PassContext, options: PropagateOptions, keep_sharding_rules: bool) -> None:
+    """Propagate shardings through a module in place; the result is recorded in the context.
 
     Args:
         root: The module.
@@ -40,6 +38,7 @@ def propagate_module(
         propagated = propagate_program(program, options)
     except InvalidShardingError as error:
         raise PassError(root, f"cannot be propagated: {error}") from error
+    context.propagated.append(propagated)
     index.store(propagated.shardings, program.shardings)
     erased = {index.ops[number] for number in propagated.erased}
     _erase([index.ops[number] for number in reversed(propagated.erased)])
@@ -49,7 +48,6 @@ def propagate_module(
                 op.attrs[RULE] = rule
     else:
         drop_sharding_rules(root)
-    return propagated, index
 
 
 def _check_types(root: Op) -> None:

@@ -1,0 +1,298 @@
+"""The public functions and their results."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pyshardy.core.boxes import local_shape
+from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.errors import UsageError
+from pyshardy.frontend.from_text import BYTECODE_MAGIC, load_bytes, load_file
+from pyshardy.frontend.interface import Port, input_ports, output_ports
+from pyshardy.ir.diagnostics import Diagnostics
+from pyshardy.ir.dtypes import tensor_bytes
+from pyshardy.ir.functions import main_function
+from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import walk
+from pyshardy.ir.shardings import Meshes, get_sharding, module_meshes
+from pyshardy.passes.base import Pass
+from pyshardy.passes.pipeline import run_on_root
+from pyshardy.passes.pipelines import propagation_passes
+from pyshardy.propagate.options import PropagateOptions
+from pyshardy.propagate.trace import Step
+from pyshardy.report.summary import Summary, TensorRow
+from pyshardy.report.tables import summary_html, summary_text
+
+REPLICATED = "replicated"
+
+
+def load(source: Any, *example_args: Any, in_shardings: Any = None, out_shardings: Any = None) -> Module:
+    """A StableHLO module from wherever it is.
+
+    Args:
+        source: A path (of text or bytecode), MLIR text or bytecode, an MLIR module of jaxlib, what
+            `jax.jit(f).lower(...)` returns, or a function, jitted or not.
+        example_args: For a function, its arguments: arrays or `jax.ShapeDtypeStruct`s.
+        in_shardings: For a function that is not jitted, as for `jax.jit`.
+        out_shardings: The same for the results.
+
+    Raises:
+        UsageError: Nothing that a module can be made of, or a file that cannot be read.
+        InvalidModuleError: MLIR refuses the module.
+
+    >>> text = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }"
+    >>> load(text).text().startswith("module {")
+    True
+    """
+    if isinstance(source, Module):
+        return source
+    if isinstance(source, Path):
+        return load_file(source)
+    if isinstance(source, bytes):
+        return load_bytes(source)
+    if isinstance(source, str):
+        return Module.parse(source, name="the text") if _is_mlir_text(source) else load_file(source)
+    if hasattr(source, "compiler_ir"):
+        from pyshardy.frontend.from_jax import load_lowered
+
+        return load_lowered(source)
+    if hasattr(source, "operation"):
+        return load_bytes(_bytecode(source), "the module")
+    if callable(source):
+        from pyshardy.frontend.from_jax import load_function
+
+        return load_function(source, example_args, in_shardings, out_shardings)
+    raise UsageError(
+        "loading a module",
+        got=f"a {type(source).__name__}",
+        needed="a path, MLIR text, an MLIR module, a lowered JAX function, or a function",
+    )
+
+
+def _is_mlir_text(source: str) -> bool:
+    return "\n" in source or "{" in source or source.startswith(BYTECODE_MAGIC.decode("latin1"))
+
+
+def _bytecode(module: Any) -> bytes:
+    from io import BytesIO
+
+    stream = BytesIO()
+    module.operation.write_bytecode(stream)
+    return stream.getvalue()
+
+
+@dataclass
+class Propagation:
+    """A module with a sharding for every tensor.
+
+    Attributes:
+        module: The module after propagation, with shardings on arguments, results and ops.
+        before: The module it came from.
+        options: How it was propagated.
+        steps: Every axis placed on every value, if `options.trace` asked for it.
+        diagnostics: What the user should know.
+        stages: Name and seconds of every step taken.
+    """
+
+    module: Module
+    before: Module
+    options: PropagateOptions = field(default_factory=PropagateOptions)
+    steps: tuple[Step, ...] = ()
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    stages: list[tuple[str, float]] = field(default_factory=list)
+
+    @property
+    def meshes(self) -> Meshes:
+        """The meshes of the module by name."""
+        return module_meshes(self.module.root)
+
+    @cached_property
+    def inputs(self) -> list[Port]:
+        """The inputs with their shardings."""
+        return input_ports(self.module.root)
+
+    @cached_property
+    def outputs(self) -> list[Port]:
+        """The outputs with their shardings."""
+        return output_ports(self.module.root)
+
+    @property
+    def in_shardings(self) -> Any:
+        """The shardings of the inputs as `jax.sharding.NamedSharding`s over JAX's devices.
+
+        For a module loaded from a JAX function, a tree over its positional arguments, fit for
+        `jax.jit(in_shardings=...)`; an argument that the function does not use has None. Otherwise a tuple.
+
+        Raises:
+            UsageError: JAX has fewer devices than the mesh.
+            InvalidShardingError: A sub-axis, which `PartitionSpec` cannot name.
+        """
+        return self._named("input")
+
+    @property
+    def out_shardings(self) -> Any:
+        """The shardings of the outputs, like `in_shardings`; for a JAX function, a tree over its result."""
+        return self._named("output")
+
+    def _named(self, side: str) -> Any:
+        from pyshardy.frontend import from_jax
+
+        ports = self.inputs if side == "input" else self.outputs
+        signature = self.module.origin
+        if not isinstance(signature, from_jax.JaxSignature):
+            converter = from_jax.NamedShardings(self.meshes)
+            return tuple(converter.of(port) for port in ports)
+        tree = from_jax.input_tree if side == "input" else from_jax.output_tree
+        return tree(signature, ports, self.meshes)
+
+    @cached_property
+    def summary(self) -> Summary:
+        """What the propagated program looks like from outside, as plain data."""
+        return _summarize(self)
+
+    def run(self, *arrays: Any, devices: Sequence[Any] | None = None) -> tuple[Any, ...]:
+        """The outputs of the program, run on the devices of its mesh under the shardings found.
+
+        Args:
+            arrays: The inputs, one global array per input.
+            devices: The devices; by default those JAX has.
+        """
+        from pyshardy.run.execute import run_on_devices
+
+        return tuple(run_on_devices(self.module, arrays, devices))
+
+    def __str__(self) -> str:
+        return summary_text(self.summary)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return summary_html(self.summary)
+
+
+def propagate(module: Module, options: PropagateOptions = PropagateOptions()) -> Propagation:
+    """Infer a sharding for every tensor of a module; the module given is not changed.
+
+    Args:
+        module: What `load` returns.
+        options: How to propagate.
+
+    Raises:
+        PassError: A module that breaks what propagation needs; names the op.
+
+    >>> module = load('''
+    ... sdy.mesh @mesh = <["x"=2]>
+    ... func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<8xf32> {
+    ...   %0 = stablehlo.tanh %a : tensor<8xf32>
+    ...   return %0 : tensor<8xf32>
+    ... }''')
+    >>> propagate(module).outputs[0].sharding
+    TensorSharding(<@mesh, [{"x"}]>)
+    """
+    stages: dict[str, float] = {}
+    diagnostics = Diagnostics()
+    with _timed(stages, "read"):
+        root = module.copy_root()
+    stage_of = _stage_names()
+
+    def after_pass(pass_: Pass, _: Any, seconds: float) -> None:
+        stage = stage_of(pass_)
+        stages[stage] = stages.get(stage, 0.0) + seconds
+
+    context = run_on_root(module, root, propagation_passes(options), diagnostics, after_pass)
+    result = module.with_root(root)
+    with _timed(stages, "write"):
+        _ = result.mlir
+    steps = tuple(step for record in context.propagated for step in record.steps)
+    return Propagation(result, module, options, steps, diagnostics, list(stages.items()))
+
+
+def _stage_names() -> Callable[[Pass], str]:
+    """Names the stage of a pass: import up to propagation, export behind it."""
+    seen: list[str] = []
+
+    def name(pass_: Pass) -> str:
+        if pass_.name.endswith("-propagate"):
+            seen.append(pass_.name)
+            return "propagate"
+        return "export" if seen else "import"
+
+    return name
+
+
+@contextmanager
+def _timed(stages: dict[str, float], name: str) -> Iterator[None]:
+    start = time.perf_counter()
+    yield
+    stages[name] = stages.get(name, 0.0) + time.perf_counter() - start
+
+
+def _summarize(propagation: Propagation) -> Summary:
+    before, after = propagation.before.root, propagation.module.root
+    meshes_before, meshes = module_meshes(before), propagation.meshes
+    sharded = replicated = 0
+    for op in walk(after):
+        for result in op.results:
+            if result.type.is_ranked_tensor:
+                sharding = get_sharding(result)
+                is_sharded = sharding is not None and not sharding.is_fully_replicated
+                sharded, replicated = sharded + is_sharded, replicated + (not is_sharded)
+    return Summary(
+        title=_title(propagation),
+        meshes=tuple((name, str(mesh)) for name, mesh in meshes.items() if mesh.axes),
+        inputs=_rows(input_ports(before), propagation.inputs, meshes_before, meshes),
+        outputs=_rows(output_ports(before), propagation.outputs, meshes_before, meshes),
+        tensors_sharded=sharded,
+        tensors_replicated=replicated,
+        stages=tuple(propagation.stages),
+        warnings=tuple(message.message for message in propagation.diagnostics.messages),
+    )
+
+
+def _title(propagation: Propagation) -> str:
+    root = propagation.module.root
+    name = root.attrs.get("sym_name")
+    return f"module @{name}" if name else f"function @{main_function(root).attrs['sym_name']}"
+
+
+def _rows(before: list[Port], after: list[Port], meshes_before: Meshes, meshes: Meshes) -> tuple[TensorRow, ...]:
+    return tuple(_row(old, new, meshes_before, meshes) for old, new in zip(before, after))
+
+
+def _row(old: Port, new: Port, meshes_before: Meshes, meshes: Meshes) -> TensorRow:
+    local = _local(new, meshes)
+    return TensorRow(
+        name=new.name,
+        shape=new.shape,
+        dtype=new.element,
+        sharding=_describe(new.sharding),
+        local_shape=local,
+        bytes_total=tensor_bytes(new.shape, new.element),
+        bytes_per_device=tensor_bytes(local, new.element),
+        bytes_per_device_before=tensor_bytes(_local(old, meshes_before), old.element),
+        is_inferred=_splits(new.sharding) and not _splits(old.sharding),
+    )
+
+
+def _local(port: Port, meshes: Meshes) -> tuple[int, ...]:
+    if port.sharding is None:
+        return port.shape
+    return local_shape(port.sharding, mesh_of(port.sharding, meshes), port.shape)
+
+
+def _splits(sharding: TensorSharding | None) -> bool:
+    return sharding is not None and not sharding.is_fully_replicated
+
+
+def _describe(sharding: TensorSharding | None) -> str:
+    if sharding is None or (not _splits(sharding) and not sharding.unreduced):
+        return REPLICATED
+    unreduced = ", ".join(map(str, sharding.unreduced))
+    return "[" + ", ".join(map(str, sharding.dims)) + "]" + (f" unreduced {unreduced}" if unreduced else "")

@@ -1,0 +1,145 @@
+"""`pyshardy run`: propagate, run on virtual devices, and compare with one device."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+from pyshardy import api
+from pyshardy.cli.progress import stage
+from pyshardy.errors import ShardyError, UsageError
+from pyshardy.frontend.from_text import load_file
+from pyshardy.ir.module import Module
+from pyshardy.ir.shardings import module_meshes
+
+_DEVICE_FLAG = "--xla_force_host_platform_device_count"
+
+
+def run_example(
+    arguments: argparse.Namespace, rest: Sequence[str], options: Any
+) -> tuple[api.Propagation, list[Any] | None]:
+    """Lower, propagate and run the example training step; `rest` holds its sizes as flags."""
+    _provide_devices(8)
+    from pyshardy.examples import transformer
+
+    parser = argparse.ArgumentParser(prog="pyshardy run example", allow_abbrev=False)
+    for size in fields(transformer.Config):
+        parser.add_argument(f"--{size.name}", type=type(size.default), default=size.default)
+    parser.error = _refuse  # type: ignore[method-assign]
+    config = transformer.Config(**vars(parser.parse_args(rest)))
+    try:
+        with stage("lowering the training step"):
+            start = time.perf_counter()
+            lowered = transformer.lower(config)
+            seconds = time.perf_counter() - start
+    except ValueError as error:
+        raise UsageError("lowering the example", got=str(error)) from error
+    module = api.load(lowered)
+    import jax
+
+    inputs = jax.tree.leaves(transformer.concrete_args(config, arguments.seed))
+    result, differences = _propagate_and_run(module, inputs, options)
+    result.stages.insert(0, ("lower", seconds))
+    return result, differences
+
+
+def _refuse(message: str) -> None:
+    raise UsageError(f"reading the sizes of the example: {message}", hint="pyshardy run example --layers 4")
+
+
+def run_file(
+    arguments: argparse.Namespace, rest: Sequence[str], options: Any
+) -> tuple[api.Propagation, list[Any] | None]:
+    """Propagate and run the module in a file, on random inputs or those of an `.npz` file."""
+    with stage(f"reading {arguments.source}"):
+        module = load_file(arguments.source)
+    meshes = module_meshes(module.root)
+    _provide_devices(max([mesh.size for mesh in meshes.values() if mesh.axes], default=1))
+    from pyshardy.frontend.interface import input_ports
+    from pyshardy.run.inputs import inputs_from_file, random_inputs
+
+    ports = input_ports(module.root)
+    if arguments.inputs:
+        inputs = inputs_from_file(arguments.inputs, ports)
+    else:
+        inputs = random_inputs(ports, arguments.seed)
+    return _propagate_and_run(module, inputs, options)
+
+
+def _provide_devices(count: int) -> None:
+    """Ask for this many virtual CPU devices, unless the user has chosen a platform or a number."""
+    flags = os.environ.get("XLA_FLAGS", "")
+    if _DEVICE_FLAG not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} {_DEVICE_FLAG}={count}".strip()
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+
+def _propagate_and_run(module: Module, inputs: list[Any], options: Any) -> tuple[api.Propagation, list[Any] | None]:
+    from pyshardy.run.compare import compare_outputs
+    from pyshardy.run.execute import run_on_devices, run_on_one_device
+
+    with stage("propagating"):
+        result = api.propagate(module, options)
+    count = max([mesh.size for mesh in result.meshes.values() if mesh.axes], default=1)
+    with stage(f"compiling and running on {count} devices"):
+        found = _timed(result, f"run on {count} devices", lambda: run_on_devices(result.module, inputs))
+    with stage("compiling and running on one device"):
+        try:
+            expected = _timed(result, "run on one device", lambda: run_on_one_device(module, inputs))
+        except ShardyError as error:
+            result.diagnostics.messages.append(_cannot_compare(error))
+            return result, None
+    return result, compare_outputs([port.name for port in result.outputs], found, expected)
+
+
+def _timed(result: api.Propagation, name: str, action: Any) -> Any:
+    start = time.perf_counter()
+    value = action()
+    result.stages.append((name, time.perf_counter() - start))
+    return value
+
+
+def _cannot_compare(error: ShardyError) -> Any:
+    from pyshardy.ir.diagnostics import Diagnostic, Severity
+
+    return Diagnostic(Severity.WARNING, f"not compared with one device: {error.got or error}")
+
+
+def is_equal(differences: list[Any] | None, tolerance: float) -> bool:
+    """Whether all outputs agree within the tolerance; True where nothing could be compared."""
+    return all(difference.max_relative_error <= tolerance for difference in differences or ())
+
+
+def to_json(differences: list[Any] | None, tolerance: float) -> dict[str, Any]:
+    """The comparison as JSON-ready data."""
+    if differences is None:
+        return {"comparison": None}
+    rows = [
+        {
+            "name": difference.name,
+            "max_absolute_error": difference.max_absolute_error,
+            "max_relative_error": difference.max_relative_error,
+        }
+        for difference in differences
+    ]
+    return {"comparison": {"equal": is_equal(differences, tolerance), "tolerance": tolerance, "outputs": rows}}
+
+
+def print_differences(differences: list[Any] | None, tolerance: float) -> None:
+    """Print the largest error of all outputs, and those that are out of tolerance."""
+    if not differences:
+        return
+    wrong = [difference for difference in differences if difference.max_relative_error > tolerance]
+    for difference in wrong:
+        print(f"output {difference.name}: error {difference.max_absolute_error:.3g}")
+    worst = max(differences, key=lambda difference: difference.max_absolute_error)
+    verdict = f"{len(wrong)} differ" if wrong else "all agree"
+    print(
+        f"compared {len(differences)} outputs with one device: {verdict}; "
+        f"largest error {worst.max_absolute_error:.3g} in {worst.name} "
+        f"(relative {max(d.max_relative_error for d in differences):.3g}, tolerance {tolerance:g})"
+    )

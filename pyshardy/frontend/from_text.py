@@ -1,0 +1,64 @@
+"""Modules from files, standard input and strings."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from pyshardy.errors import InvalidModuleError, UsageError
+from pyshardy.ir.module import Module
+
+BYTECODE_MAGIC = b"ML\xefR"
+STANDARD_INPUT = "-"
+
+
+def load_file(path: str | Path) -> Module:
+    """The module in a file of StableHLO text or bytecode; `-` is standard input.
+
+    Raises:
+        UsageError: There is no such file, or it cannot be read.
+        InvalidModuleError: The file holds no valid module.
+    """
+    name = str(path)
+    return load_bytes(read_bytes(name), name)
+
+
+def read_bytes(path: str) -> bytes:
+    """The content of a file, or of standard input for `-`; raises `UsageError` if it cannot be read."""
+    if path == STANDARD_INPUT:
+        return sys.stdin.buffer.read()
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError as error:
+        raise UsageError(f"reading {path}", got="no such file", needed="a file with a StableHLO module") from error
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UsageError(f"reading {path}", got=reason.lower(), needed="a readable file") from error
+
+
+def load_bytes(content: bytes, name: str = STANDARD_INPUT) -> Module:
+    """The module in the content of a file.
+
+    Args:
+        content: Text or bytecode.
+        name: What to call it in messages.
+
+    Raises:
+        InvalidModuleError: It is no valid module.
+    """
+    return Module.parse(text_or_bytecode(content, name), name=name)
+
+
+def text_or_bytecode(content: bytes, name: str) -> str | bytes:
+    """The content as MLIR reads it: bytecode as it is, text decoded."""
+    if content.startswith(BYTECODE_MAGIC):
+        return content
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidModuleError(
+            "reading a module",
+            where=f"{name}, byte {error.start}",
+            got="bytes that are neither UTF-8 text nor MLIR bytecode",
+            needed="StableHLO as text (.mlir) or as MLIR bytecode",
+        ) from error

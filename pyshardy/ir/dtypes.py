@@ -1,0 +1,43 @@
+"""Element types of tensors: how many bits one element takes."""
+
+from __future__ import annotations
+
+import re
+
+from pyshardy.errors import InvalidModuleError
+
+_NAMED_BITS = {"i1": 8, "index": 64}
+_DIGITS = re.compile(r"(?:bf|tf|f|ui|si|i|b)(\d+)")
+
+
+def element_bits(element: str) -> int:
+    """Bits that one element takes in memory; a predicate takes a whole byte.
+
+    Args:
+        element: MLIR's text of the element type.
+
+    >>> element_bits("bf16"), element_bits("i1"), element_bits("complex<f32>"), element_bits("f8E4M3FN")
+    (16, 8, 64, 8)
+    """
+    if element in _NAMED_BITS:
+        return _NAMED_BITS[element]
+    if element.startswith("complex<"):
+        return 2 * element_bits(element[len("complex<") : -1])
+    if element.startswith("!quant.uniform<"):
+        return element_bits(element[len("!quant.uniform<") :].partition(":")[0])
+    found = _DIGITS.match(element)
+    if found is None:
+        raise InvalidModuleError("looking up the size of an element type", got=element, needed="a type of known size")
+    return int(found.group(1))
+
+
+def tensor_bytes(shape: tuple[int, ...], element: str) -> int:
+    """Bytes of a tensor, rounded up to whole bytes.
+
+    >>> tensor_bytes((2, 3), "f32"), tensor_bytes((3,), "i4")
+    (24, 2)
+    """
+    bits = element_bits(element)
+    for size in shape:
+        bits *= size
+    return -(-bits // 8)

@@ -1,0 +1,1 @@
+"""Results for people: plain data, and tables made of it. Pure Python."""

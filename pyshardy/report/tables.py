@@ -1,0 +1,101 @@
+"""A summary as tables for the terminal, for plain text and for notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import StringIO
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pyshardy.report.summary import Summary, TensorRow, format_bytes, format_seconds, format_shape
+
+_PLAIN_WIDTH = 160
+
+
+def summary_tables(summary: Summary) -> RenderableType:
+    """The mesh, the inputs and outputs, the totals and the stages, for a `rich` console."""
+    parts: list[RenderableType] = [_heading(summary)]
+    parts.append(_tensor_table("inputs", summary.inputs))
+    parts.append(_tensor_table("outputs", summary.outputs))
+    parts.append(_totals(summary))
+    if summary.stages:
+        parts.append(_stages(summary))
+    parts += [Text(f"warning: {warning}", style="yellow") for warning in summary.warnings]
+    return Group(*parts)
+
+
+def summary_text(summary: Summary) -> str:
+    """The tables as plain text."""
+    stream = StringIO()
+    Console(file=stream, width=_PLAIN_WIDTH, color_system=None).print(summary_tables(summary))
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+
+
+def summary_html(summary: Summary) -> str:
+    """The tables as HTML for a notebook cell."""
+    console = Console(file=StringIO(), record=True, width=_PLAIN_WIDTH)
+    console.print(summary_tables(summary))
+    style = "font-family: monospace; line-height: 1.25; white-space: pre; overflow-x: auto"
+    return console.export_html(inline_styles=True, code_format=f'<pre style="{style}">{{code}}</pre>')
+
+
+def _heading(summary: Summary) -> Text:
+    text = Text()
+    text.append(summary.title, style="bold")
+    for name, mesh in summary.meshes:
+        text.append(f"\nmesh @{name} = {mesh}")
+    if not summary.meshes:
+        text.append("\nno mesh: nothing is sharded")
+    return text
+
+
+def _tensor_table(title: str, rows: Sequence[TensorRow]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", show_edge=False)
+    table.add_column("name", overflow="fold")
+    table.add_column("tensor", overflow="fold")
+    table.add_column("sharding", overflow="fold")
+    table.add_column("given by")
+    table.add_column("on one device", overflow="fold")
+    table.add_column("bytes per device", justify="right")
+    for row in rows:
+        is_split = row.bytes_per_device < row.bytes_total
+        table.add_row(
+            Text(row.name),
+            Text(format_shape(row.shape, row.dtype)),
+            Text(row.sharding, style="green" if is_split else "dim"),
+            "propagation" if row.is_inferred else "user" if row.sharding != "replicated" else "",
+            Text(format_shape(row.local_shape, row.dtype)),
+            format_bytes(row.bytes_per_device),
+        )
+    return table
+
+
+def _totals(summary: Summary) -> Table:
+    table = Table(title="totals", title_justify="left", title_style="bold", show_header=True, show_edge=False)
+    table.add_column("")
+    for heading in ("whole", "per device as annotated", "per device after propagation"):
+        table.add_column(heading, justify="right")
+    for name, rows in (("inputs", summary.inputs), ("outputs", summary.outputs)):
+        table.add_row(
+            f"bytes of {name}",
+            format_bytes(sum(row.bytes_total for row in rows)),
+            format_bytes(sum(row.bytes_per_device_before for row in rows)),
+            format_bytes(sum(row.bytes_per_device for row in rows)),
+        )
+    for name, rows in (("inputs", summary.inputs), ("outputs", summary.outputs)):
+        table.add_row(
+            f"{name} that are sharded",
+            f"of {len(rows)}",
+            str(sum(row.bytes_per_device_before < row.bytes_total for row in rows)),
+            str(sum(row.bytes_per_device < row.bytes_total for row in rows)),
+        )
+    total = summary.tensors_sharded + summary.tensors_replicated
+    table.add_row("computed tensors that are sharded", f"of {total}", "", str(summary.tensors_sharded))
+    return table
+
+
+def _stages(summary: Summary) -> Text:
+    times = ", ".join(f"{name} {format_seconds(seconds)}" for name, seconds in summary.stages)
+    return Text(f"time: {times}", style="dim")

@@ -1,0 +1,58 @@
+"""Inputs to run a module with: random ones, or those of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pyshardy.errors import UsageError
+from pyshardy.frontend.interface import Port
+from pyshardy.run.execute import jax_dtype
+
+_SMALL = 8
+
+
+def random_inputs(ports: Sequence[Port], seed: int = 0) -> list[np.ndarray]:
+    """Random arrays for the inputs: normal numbers, integers from 0 to 7, coin flips.
+
+    Small non-negative integers are also valid where an input holds indices.
+    """
+    random = np.random.default_rng(seed)
+    return [_random_array(port, random) for port in ports]
+
+
+def _random_array(port: Port, random: np.random.Generator) -> np.ndarray:
+    dtype = jax_dtype(port.element)
+    if dtype == np.bool_ or np.issubdtype(dtype, np.integer) or port.element.startswith(("i", "ui")):
+        high = 2 if dtype == np.bool_ else _SMALL
+        return random.integers(0, high, port.shape).astype(dtype)
+    array = random.normal(0, 1, port.shape)
+    if np.issubdtype(dtype, np.complexfloating):
+        array = array + 1j * random.normal(0, 1, port.shape)
+    return np.asarray(array).astype(dtype)
+
+
+def inputs_from_file(path: str | Path, ports: Sequence[Port]) -> list[Any]:
+    """The arrays of an `.npz` file: under the names of the inputs, or else in their order.
+
+    Raises:
+        UsageError: The file cannot be read, or has no array for an input.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except (OSError, ValueError) as error:
+        raise UsageError(f"reading inputs from {path}", got=str(error), needed="an .npz file of arrays") from error
+    names = [port.name for port in ports]
+    if set(names) <= set(arrays):
+        return [arrays[name] for name in names]
+    if len(arrays) == len(ports):
+        return list(arrays.values())
+    raise UsageError(
+        f"reading inputs from {path}",
+        got=f"the arrays {', '.join(arrays) or 'none'}",
+        needed=f"one for each of {', '.join(names)}",
+    )
