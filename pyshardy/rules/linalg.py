@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pyshardy.errors import InvalidRuleError
 from pyshardy.rules.aligned import aligned_rule, draft_of
 from pyshardy.rules.draft import Draft
 from pyshardy.rules.opspec import OpSpec
@@ -17,7 +18,7 @@ def cholesky(spec: OpSpec, conservative: bool) -> Rule:
     <([i, j, k])->([i, j, k]) {i=6, j=5, k=5} need_replication={j, k}>
     """
     sizes = spec.operand(0)
-    return aligned_rule(spec, sizes, special=(len(sizes) - 2, len(sizes) - 1))
+    return aligned_rule(spec, sizes, special=_matrix_dims(sizes))
 
 
 def fft(spec: OpSpec, conservative: bool) -> Rule:
@@ -42,7 +43,7 @@ def triangular_solve(spec: OpSpec, conservative: bool) -> Rule:
     draft = draft_of(spec)
     a, b = spec.operand(0), spec.operand(1)
     _add_batch(draft, a)
-    row, column = len(a) - 2, len(a) - 1
+    row, column = _matrix_dims(a)
     inner, outer = (column, row) if spec.attr("transpose_a") in ("TRANSPOSE", "ADJOINT") else (row, column)
     if spec.attr("left_side"):
         draft.factor(a[inner], [(0, inner), (1, row)], _REPLICATE)
@@ -64,7 +65,7 @@ def eigh(spec: OpSpec, conservative: bool) -> Rule:
     draft = draft_of(spec)
     sizes = spec.operand(0)
     _add_batch(draft, sizes)
-    row, column = len(sizes) - 2, len(sizes) - 1
+    row, column = _matrix_dims(sizes)
     draft.factor(sizes[row], [(0, row), (1, row)])
     draft.factor(sizes[column], [(0, column), (1, column), (2, row)])
     return draft.finish()
@@ -93,12 +94,19 @@ def _matrix_and_vector(spec: OpSpec, vector: int) -> Rule:
     draft = draft_of(spec)
     sizes = spec.operand(0)
     _add_batch(draft, sizes)
-    row, column = len(sizes) - 2, len(sizes) - 1
+    row, column = _matrix_dims(sizes)
     result = draft.results[0]
     draft.factor(sizes[row], [(0, row), (result, row)], _REPLICATE)
     draft.factor(sizes[column], [(0, column), (result, column)], _REPLICATE)
     draft.factor((draft.shapes[vector] or ())[row], [(vector, row)], _REPLICATE)
     return draft.finish()
+
+
+def _matrix_dims(sizes: tuple[int, ...]) -> tuple[int, int]:
+    """The dimensions of the rows and of the columns: the last two."""
+    if len(sizes) < 2:
+        raise InvalidRuleError("looking for matrices", got=f"an operand of rank {len(sizes)}", needed="rank 2 or more")
+    return len(sizes) - 2, len(sizes) - 1
 
 
 def _add_batch(draft: Draft, sizes: tuple[int, ...]) -> None:
