@@ -17,7 +17,7 @@ _EXPORTS = {
     "DimSharding": "core.sharding",
     "Mesh": "core.mesh",
     "Module": "ir.module",
-    "PropagateOptions": "propagate.options",
+    "PropagateOptions": "propagation.options",
     "Propagation": "api",
     "ReductionKind": "core.sharding",
     "Rule": "rules.rule",
@@ -36,7 +36,6 @@ __all__ = sorted(_EXPORTS)
 def __getattr__(name: str) -> Any:
     if name not in _EXPORTS:
         raise AttributeError(f"module 'pyshardy' has no attribute {name!r}")
-    # `pyshardy.propagate` is the function, not the package of that name that it is made of.
     value = getattr(import_module(f"pyshardy.{_EXPORTS[name]}"), name)
     globals()[name] = value
     return value

@@ -24,8 +24,8 @@ from pyshardy.ir.shardings import Meshes, get_sharding, module_meshes
 from pyshardy.passes.base import Pass
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.passes.pipelines import propagation_passes
-from pyshardy.propagate.options import PropagateOptions
-from pyshardy.propagate.trace import Step
+from pyshardy.propagation.options import PropagateOptions
+from pyshardy.propagation.trace import Step
 from pyshardy.report.summary import Summary, TensorRow
 from pyshardy.report.tables import summary_html, summary_text
 
@@ -163,7 +163,7 @@ class Propagation:
             arrays: The inputs, one global array per input.
             devices: The devices; by default those JAX has.
         """
-        from pyshardy.run.execute import run_on_devices
+        from pyshardy.runtime.execute import run_on_devices
 
         return tuple(run_on_devices(self.module, arrays, devices))
 

@@ -82,7 +82,7 @@ def _add_propagation_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _options(arguments: argparse.Namespace) -> Any:
-    from pyshardy.propagate.options import PropagateOptions, StrategyOption
+    from pyshardy.propagation.options import PropagateOptions, StrategyOption
 
     return PropagateOptions(
         strategy=StrategyOption(arguments.strategy),

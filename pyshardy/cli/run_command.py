@@ -60,7 +60,7 @@ def run_file(
     meshes = module_meshes(module.root)
     _provide_devices(max([mesh.size for mesh in meshes.values() if mesh.axes], default=1))
     from pyshardy.frontend.interface import input_ports
-    from pyshardy.run.inputs import inputs_from_file, random_inputs
+    from pyshardy.runtime.inputs import inputs_from_file, random_inputs
 
     ports = input_ports(module.root)
     if arguments.inputs:
@@ -79,8 +79,8 @@ def _provide_devices(count: int) -> None:
 
 
 def _propagate_and_run(module: Module, inputs: list[Any], options: Any) -> tuple[api.Propagation, list[Any] | None]:
-    from pyshardy.run.compare import compare_outputs
-    from pyshardy.run.execute import run_on_devices, run_on_one_device
+    from pyshardy.runtime.compare import compare_outputs
+    from pyshardy.runtime.execute import run_on_devices, run_on_one_device
 
     with stage("propagating"):
         result = api.propagate(module, options)

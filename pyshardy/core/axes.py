@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import prod
 
-from pyshardy.core.intern import Interned
+from pyshardy.core.intern import Interned, as_integer
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.text import quote
 from pyshardy.errors import InvalidShardingError
@@ -43,12 +43,17 @@ class AxisRef(Interned):
     @classmethod
     def _canonical(cls, name: str, pre_size: int, size: int | None) -> tuple[str, int, int | None]:
         doing = f'referring to axis "{name}"'
+        if not isinstance(name, str):
+            raise InvalidShardingError("referring to an axis", got=f"name {name!r}", needed="a string")
+        pre_size = as_integer(pre_size, doing)
         if size is None:
             if pre_size != 1:
                 raise InvalidShardingError(doing, got=f"pre-size {pre_size} without a size", needed="both or neither")
-        elif pre_size < 1:
+            return name, pre_size, None
+        size = as_integer(size, doing)
+        if pre_size < 1:
             raise InvalidShardingError(doing, got=f"sub-axis pre-size {pre_size}", needed="at least 1")
-        elif size < 2:
+        if size < 2:
             raise InvalidShardingError(doing, got=f"sub-axis size {size}", needed="greater than 1")
         return name, pre_size, size
 

@@ -7,12 +7,17 @@ runs once per distinct value, because a value that already exists is returned be
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index
+from threading import RLock
 from typing import Any, ClassVar, TypeVar
 from weakref import WeakValueDictionary
+
+from pyshardy.errors import InvalidShardingError
 
 T = TypeVar("T", bound="Interned")
 
 _cache_clearers: list[Callable[[], None]] = []
+_adding = RLock()  # re-entrant: the garbage collector may run other code, which may make values, while it is held
 
 
 def register_cache(clear: Callable[[], None]) -> None:
@@ -57,10 +62,11 @@ class Interned:
         if canonical != key:
             return cls._make(canonical)
         value = object.__new__(cls)
-        for name, field in zip(cls._fields, key):
+        for name, field in zip(cls._fields, canonical):
             object.__setattr__(value, name, field)
-        # Another thread may have built the same value meanwhile: the first one stays.
-        first: T = cls._table.setdefault(key, value)
+        with _adding:
+            # Another thread may have built the same value meanwhile: the first one stays.
+            first: T = cls._table.setdefault(canonical, value)
         return first
 
     @classmethod
@@ -82,6 +88,18 @@ class Interned:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), tuple(getattr(self, name) for name in self._fields))
+
+
+def as_integer(value: object, doing: str) -> int:
+    """The number as a plain `int`, for `_canonical`: numpy's integers and booleans compare equal but print otherwise.
+
+    >>> as_integer(True, "counting")
+    1
+    """
+    try:
+        return int(index(value))  # type: ignore[arg-type]
+    except TypeError as error:
+        raise InvalidShardingError(doing, got=repr(value), needed="an integer") from error
 
 
 def _rebuild(cls: type[T], key: tuple[Any, ...]) -> T:

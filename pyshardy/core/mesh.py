@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import prod
 
-from pyshardy.core.intern import Interned
+from pyshardy.core.intern import Interned, as_integer
 from pyshardy.core.text import quote
 from pyshardy.errors import InvalidShardingError
 
@@ -46,10 +46,10 @@ class Mesh(Interned):
     def _canonical(
         cls, axes: tuple[tuple[str, int], ...], device_ids: tuple[int, ...] | None
     ) -> tuple[tuple[tuple[str, int], ...], tuple[int, ...] | None]:
-        _check_axes(axes)
+        axes = _checked_axes(axes)
         if not device_ids:
             return axes, None
-        _check_device_ids(axes, device_ids)
+        device_ids = _checked_device_ids(axes, device_ids)
         natural = bool(axes) and device_ids == tuple(range(len(device_ids)))
         return axes, None if natural else device_ids
 
@@ -129,21 +129,24 @@ class Mesh(Interned):
         return self.is_single_device == other.is_single_device and self.axes == other.axes
 
 
-def _check_axes(axes: tuple[tuple[str, int], ...]) -> None:
+def _checked_axes(axes: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
     doing = f"making a mesh of {list(axes)}"
     seen = set()
     for name, size in axes:
-        if not isinstance(name, str) or not isinstance(size, int):
-            raise InvalidShardingError(doing, got=f"axis {name!r} of size {size!r}", needed="a string and an integer")
+        if not isinstance(name, str):
+            raise InvalidShardingError(doing, got=f"axis name {name!r}", needed="a string")
+        size = as_integer(size, doing)
         if size < 1:
             raise InvalidShardingError(doing, got=f'size {size} for axis "{name}"', needed="a size of at least 1")
         if name in seen:
             raise InvalidShardingError(doing, got=f'axis name "{name}" twice', needed="unique axis names")
         seen.add(name)
+    return tuple((name, int(size)) for name, size in axes)
 
 
-def _check_device_ids(axes: tuple[tuple[str, int], ...], device_ids: tuple[int, ...]) -> None:
+def _checked_device_ids(axes: tuple[tuple[str, int], ...], device_ids: tuple[int, ...]) -> tuple[int, ...]:
     doing = f"ordering the devices of a mesh of {list(axes)}"
+    device_ids = tuple(as_integer(device, doing) for device in device_ids)
     negative = [device for device in device_ids if device < 0]
     if negative:
         raise InvalidShardingError(doing, got=f"device id {negative[0]}", needed="ids of at least 0")
@@ -152,7 +155,7 @@ def _check_device_ids(axes: tuple[tuple[str, int], ...], device_ids: tuple[int, 
             raise InvalidShardingError(
                 doing, got=f"{len(device_ids)} device ids without axes", needed="axes, or exactly one device id"
             )
-        return
+        return device_ids
     total = prod(size for _, size in axes)
     if len(device_ids) != total:
         raise InvalidShardingError(
@@ -162,3 +165,4 @@ def _check_device_ids(axes: tuple[tuple[str, int], ...], device_ids: tuple[int, 
         raise InvalidShardingError(
             doing, got=f"device ids {list(device_ids)}", needed=f"a permutation of 0 to {total - 1}"
         )
+    return device_ids

@@ -13,17 +13,16 @@ from typing import TypeVar
 from pyshardy.core.axes import AxisRef
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding
+from pyshardy.core.text import unquote
 from pyshardy.errors import NotationError, ShardyError
 
 T = TypeVar("T")
 
-_SPACE = re.compile(r"(?:\s|//[^\n]*)*")
+_SPACE = re.compile(r"(?:[ \t\r\n]|//[^\r\n]*)*")
 _STRING = re.compile(r'"((?:[^"\\\n\v\f]|\\["\\nt]|\\[0-9A-Fa-f]{2})*)"')
-_ESCAPE = re.compile(r'\\(["\\nt]|[0-9A-Fa-f]{2})')
-_INTEGER = re.compile(r"-?\d+")
-_SYMBOL = re.compile(r'@(?:([A-Za-z_][\w$.]*)|("(?:[^"\\\n]|\\.)*"))')
-_WORD = re.compile(r"[A-Za-z_][\w$.]*")
-_ESCAPED_CHARACTERS = {'"': '"', "\\": "\\", "n": "\n", "t": "\t"}
+_INTEGER = re.compile(r"0x[0-9A-Fa-f]+|[0-9]+")
+_SYMBOL = re.compile(rf"@(?:([A-Za-z_][\w$.]*)|{_STRING.pattern})", re.ASCII)
+_WORD = re.compile(r"[A-Za-z_][\w$.]*", re.ASCII)
 _MAX_INT64 = 2**63 - 1
 
 
@@ -85,13 +84,12 @@ class Scanner:
     def integer(self, what: str) -> int:
         """Consume a 64-bit integer or fail."""
         start = self.position
+        sign = "-" if self.accept("-") else ""
         found = self.match(_INTEGER)
-        if found is None:
-            raise self.fail(what)
-        value = int(found.group())
-        if not -_MAX_INT64 - 1 <= value <= _MAX_INT64:
+        value = _int64(sign + found.group()) if found else None
+        if value is None:
             self.position = start
-            raise self.fail("a 64-bit integer", got=found.group())
+            raise self.fail("a 64-bit integer", got=sign + found.group()) if found else self.fail(what)
         return value
 
     def string(self, what: str) -> str:
@@ -99,7 +97,7 @@ class Scanner:
         found = self.match(_STRING)
         if found is None:
             raise self.fail(what)
-        return _ESCAPE.sub(_unescape, found.group(1))
+        return unquote(found.group(1))
 
     def comma_list(self, item: Callable[[], T], closing: str) -> list[T]:
         """Read items separated by commas up to `closing`, which may follow at once."""
@@ -129,9 +127,13 @@ class Scanner:
         return value
 
 
-def _unescape(match: re.Match[str]) -> str:
-    code = match.group(1)
-    return _ESCAPED_CHARACTERS[code] if code in _ESCAPED_CHARACTERS else chr(int(code, 16))
+def _int64(text: str) -> int | None:
+    """The integer that the text spells, None if it does not fit into 64 bits."""
+    try:
+        value = int(text, 16 if "x" in text else 10)
+    except ValueError:  # more digits than Python reads
+        return None
+    return value if -_MAX_INT64 - 1 <= value <= _MAX_INT64 else None
 
 
 def parse_mesh(text: str) -> Mesh:
@@ -269,10 +271,11 @@ def _scan_priority(scanner: Scanner) -> int | None:
         raise scanner.fail("a priority like p1", got=word.group())
     if digits.startswith("0") and digits != "0":
         raise scanner.fail("a priority without leading zeros", got=word.group())
-    if int(digits) > _MAX_INT64:
+    priority = _int64(digits)
+    if priority is None:
         raise scanner.fail("a 64-bit integer as priority", got=word.group())
     scanner.match(_WORD)
-    return int(digits)
+    return priority
 
 
 def scan_sharding(scanner: Scanner) -> TensorSharding:
@@ -309,7 +312,7 @@ def _scan_mesh_reference(scanner: Scanner) -> str | Mesh:
     symbol = scanner.match(_SYMBOL)
     if symbol is None:
         raise scanner.fail("'@' and the name of a mesh, or 'mesh<...>'")
-    return symbol.group(1) or _ESCAPE.sub(_unescape, symbol.group(2)[1:-1])
+    return symbol.group(1) or unquote(symbol.group(2))
 
 
 def _scan_reduction(scanner: Scanner) -> ReductionKind:

@@ -12,7 +12,7 @@ from pyshardy.core.axes import (
     check_axes_in_mesh,
     sort_axes,
 )
-from pyshardy.core.intern import Interned
+from pyshardy.core.intern import Interned, as_integer
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.text import format_symbol
 from pyshardy.errors import InvalidShardingError
@@ -58,6 +58,7 @@ class DimSharding(Interned):
     @classmethod
     def _canonical(cls, axes: Axes, is_open: bool, priority: int | None) -> tuple[Axes, bool, int | None]:
         doing = "sharding a dimension"
+        priority = None if priority is None else as_integer(priority, doing)
         if priority is not None and priority < 0:
             raise InvalidShardingError(doing, got=f"priority {priority}", needed="a priority of at least 0")
         if priority is not None and not axes and not is_open:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][\w$.]*", re.ASCII)
+_ESCAPE = re.compile(rb'\\(["\\nt]|[0-9A-Fa-f]{2})')
+_ESCAPED = {b'"': b'"', b"\\": b"\\", b"n": b"\n", b"t": b"\t"}
 
 
 def quote(text: str) -> str:
-    r"""A string in quotes as MLIR prints it.
+    r"""A string in quotes as MLIR prints it; `unquote` is the inverse.
 
     >>> print(quote('a"b'))
     "a\22b"
@@ -16,12 +18,30 @@ def quote(text: str) -> str:
     return '"' + "".join(_escape(character) for character in text) + '"'
 
 
+def unquote(body: str) -> str:
+    r"""The string whose text between the quotes is `body`; its escapes stand for the bytes of UTF-8.
+
+    Bytes that are no UTF-8 become lone surrogates, as file names do in Python, and are printed as they were.
+
+    >>> unquote(r"\C3\A9t\C3\A9")
+    'été'
+    """
+    if "\\" not in body:
+        return body
+    return _ESCAPE.sub(_unescape, body.encode(errors="surrogateescape")).decode(errors="surrogateescape")
+
+
+def _unescape(match: re.Match[bytes]) -> bytes:
+    code = match.group(1)
+    return _ESCAPED[code] if code in _ESCAPED else bytes([int(code, 16)])
+
+
 def _escape(character: str) -> str:
     if character == "\\":
         return "\\\\"
     if " " <= character <= "~" and character != '"':
         return character
-    return "".join(f"\\{byte:02X}" for byte in character.encode())
+    return "".join(f"\\{byte:02X}" for byte in character.encode(errors="surrogateescape"))
 
 
 def format_symbol(name: str) -> str:

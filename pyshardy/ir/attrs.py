@@ -241,13 +241,18 @@ def symbols_in(value: Any) -> list[str]:
         return [name for entry in value for name in symbols_in(entry)]
     if isinstance(value, dict):
         return [name for entry in value.values() for name in symbols_in(entry)]
-    if isinstance(value, (ir.FlatSymbolRefAttr, ir.SymbolRefAttr)) or type(value) is ir.Attribute:
+    if isinstance(value, (ir.FlatSymbolRefAttr, ir.SymbolRefAttr)) or _is_of_dialect(value):
         return [_unquoted(name) for name in _SYMBOL_IN_TEXT.findall(str(value))]
     if isinstance(value, ir.ArrayAttr):
         return [name for entry in value for name in symbols_in(entry)]
     if isinstance(value, ir.DictAttr):
         return [name for index in range(len(value)) for name in symbols_in(value[index].attr)]
     return []
+
+
+def _is_of_dialect(value: Any) -> bool:
+    """Whether this is an attribute that the bindings have no class for, other than a constant of complex numbers."""
+    return type(value) is ir.Attribute and not isinstance(value.type, ir.ShapedType)
 
 
 def _unquoted(name: str) -> str:

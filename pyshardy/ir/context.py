@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _jax_mlir_ext
+from jaxlib.mlir._mlir_libs._mlir import register_type_caster
 from jaxlib.mlir.dialects import chlo, mhlo, sdy, stablehlo
 
 
@@ -23,4 +27,22 @@ def make_context(allow_unregistered_dialects: bool = False) -> ir.Context:
     chlo.register_dialect(context)
     stablehlo.register_dialect(context)
     context.allow_unregistered_dialects = allow_unregistered_dialects
+    with context:
+        _let_complex_constants_pass()
     return context
+
+
+@cache
+def _let_complex_constants_pass() -> None:
+    """Have the bindings hand out dense constants of complex numbers, which they have no class for and refuse.
+
+    Every other constant keeps the class it has; needs a context to be entered.
+    """
+    dense = ir.Attribute.parse("dense<1.0> : tensor<2xf32>").typeid
+
+    @register_type_caster(dense, replace=True)
+    def cast(attr: Any) -> Any:
+        element = ir.ShapedType(attr.type).element_type
+        if isinstance(element, ir.ComplexType):
+            return attr
+        return ir.DenseFPElementsAttr(attr) if isinstance(element, ir.FloatType) else ir.DenseIntElementsAttr(attr)

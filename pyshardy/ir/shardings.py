@@ -11,7 +11,7 @@ from pyshardy.ir.dataflow import block_arg_owners, edge_held, is_data_flow_op, o
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING, arg_sharding, result_sharding, return_op, set_arg_sharding
 from pyshardy.ir.nodes import Op, Value, walk
-from pyshardy.propagate.views import join_manual_axes, strip_manual_axes
+from pyshardy.propagation.views import join_manual_axes, strip_manual_axes
 
 Meshes = dict[str, Mesh]
 

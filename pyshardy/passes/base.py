@@ -11,7 +11,7 @@ from pyshardy.ir.diagnostics import Diagnostics
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.shardings import Meshes, module_meshes
-from pyshardy.propagate.run import Propagated
+from pyshardy.propagation.run import Propagated
 
 
 class Anchor(Enum):

@@ -9,7 +9,7 @@ from pyshardy.errors import NotationError, UsageError
 from pyshardy.passes.base import Pass
 from pyshardy.passes.options import make_pass
 from pyshardy.passes.table import PASSES, pass_class
-from pyshardy.propagate.options import PropagateOptions
+from pyshardy.propagation.options import PropagateOptions
 
 IMPORT = (
     "symbol-dce,sdy-lift-inlined-meshes,sdy-remove-size-one-axes,sdy-propagate-sharding-from-func-to-call,"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from pyshardy.core.axes import Axes, lists_overlap, truncate_overlaps
 from pyshardy.core.mesh import Mesh
-from pyshardy.propagate.projection import TensorState
+from pyshardy.propagation.projection import TensorState
 from pyshardy.reshard.factors import axes_of, shard_count
 from pyshardy.reshard.greedy import choose_greedily
 from pyshardy.rules.rule import FactorKind, Rule
@@ -71,7 +71,9 @@ def agreed_axes(rule: Rule, states: Sequence[TensorState]) -> tuple[Axes, ...] |
 
 
 def _preference(rule: Rule, state: TensorState, element_count: int, mesh: Mesh) -> tuple[bool, int, int]:
-    permuted = any(state.factors[factor].axes for factor in rule.factors_of(FactorKind.PERMUTATION) if factor in state.factors)
+    permuted = any(
+        state.factors[factor].axes for factor in rule.factors_of(FactorKind.PERMUTATION) if factor in state.factors
+    )
     return not permuted, element_count, shard_count(state, mesh)
 
 

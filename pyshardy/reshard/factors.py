@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pyshardy.core.axes import Axes, axes_size
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.propagate.projection import TensorState, project, unproject
+from pyshardy.propagation.projection import TensorState, project, unproject
 from pyshardy.rules.rule import Rule, TensorMapping
 
 
@@ -70,9 +70,9 @@ def has_overflow(state: TensorState) -> bool:
     return any(factor.overflow for factor in state.factors.values())
 
 
-def assign(states: Sequence[TensorState], common: Sequence[Axes]) -> list[bool]:
-    """Give every factor of every tensor the common axes, in place; which tensors that changes."""
-    return [_assign(state, common) for state in states]
+def assign(states: Sequence[TensorState], common: Sequence[Axes]) -> set[int]:
+    """Give every factor of every tensor the common axes, in place; the tensors that this changes."""
+    return {index for index, state in enumerate(states) if _assign(state, common)}
 
 
 def _assign(state: TensorState, common: Sequence[Axes]) -> bool:

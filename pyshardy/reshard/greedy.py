@@ -15,7 +15,7 @@ from pyshardy.core.axes import (
     truncate_overlaps,
 )
 from pyshardy.core.mesh import Mesh
-from pyshardy.propagate.projection import TensorState
+from pyshardy.propagation.projection import TensorState
 from pyshardy.rules.rule import FactorKind, Rule
 
 _RANK = {

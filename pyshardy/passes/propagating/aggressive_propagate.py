@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pyshardy.passes.propagating.basic_propagate import BasicPropagate
-from pyshardy.propagate.options import PropagateOptions, StrategyOption
+from pyshardy.propagation.options import PropagateOptions, StrategyOption
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.base import Pass, PassContext
 from pyshardy.passes.propagating.propagation import propagate_module
-from pyshardy.propagate.options import PropagateOptions, StrategyOption
+from pyshardy.propagation.options import PropagateOptions, StrategyOption
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from pyshardy.ir.program import RULE, ProgramIndex, build_program
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.passes.base import PassContext
 from pyshardy.passes.exporting.drop_sharding_rules import drop_sharding_rules
-from pyshardy.propagate.options import PropagateOptions
-from pyshardy.propagate.run import propagate_program
+from pyshardy.propagation.options import PropagateOptions
+from pyshardy.propagation.run import propagate_program
 
 _GROUP = "sdy.sharding_group"
 

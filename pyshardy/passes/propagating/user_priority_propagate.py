@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pyshardy.passes.propagating.op_priority_propagate import OpPriorityPropagate
-from pyshardy.propagate.options import PropagateOptions
+from pyshardy.propagation.options import PropagateOptions
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pyshardy.errors import UsageError
 from pyshardy.frontend.interface import Port
-from pyshardy.run.execute import jax_dtype
+from pyshardy.runtime.execute import jax_dtype
 
 _SMALL = 8
 

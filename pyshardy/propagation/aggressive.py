@@ -8,8 +8,8 @@ from math import prod
 from pyshardy.core.axes import Axes, axes_size, is_prefix, is_strict_prefix
 from pyshardy.core.mesh import Mesh
 from pyshardy.graph.program import Direction
-from pyshardy.propagate.compatible import Cutter, compatible_axes, cut_by_other_factors, cut_within_factor
-from pyshardy.propagate.projection import FactorState, TensorState
+from pyshardy.propagation.compatible import Cutter, compatible_axes, cut_by_other_factors, cut_within_factor
+from pyshardy.propagation.projection import FactorState, TensorState
 from pyshardy.rules.rule import Rule
 
 

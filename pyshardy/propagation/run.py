@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.graph.program import Program
-from pyshardy.propagate.engine import Engine
-from pyshardy.propagate.options import PropagateOptions
-from pyshardy.propagate.schedule import LAST_ROUND, ROUNDS
-from pyshardy.propagate.trace import Step
-from pyshardy.propagate.user_priorities import user_priority_rounds
+from pyshardy.propagation.engine import Engine
+from pyshardy.propagation.options import PropagateOptions
+from pyshardy.propagation.schedule import LAST_ROUND, ROUNDS
+from pyshardy.propagation.trace import Step
+from pyshardy.propagation.user_priorities import user_priority_rounds
 
 
 @dataclass(frozen=True, slots=True)

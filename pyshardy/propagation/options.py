@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from pyshardy.propagate.step import Strategy
+from pyshardy.propagation.step import Strategy
 
 
 class StrategyOption(Enum):

@@ -8,7 +8,7 @@ from math import gcd
 from pyshardy.core.axes import Axes, AxisRef, prefix_without_overlaps
 from pyshardy.core.mesh import Mesh
 from pyshardy.graph.program import Direction
-from pyshardy.propagate.projection import FactorState, TensorState
+from pyshardy.propagation.projection import FactorState, TensorState
 
 
 def compatible_axes(factor: int, states: Sequence[TensorState], operand_count: int, direction: Direction) -> Axes:

@@ -10,9 +10,9 @@ from pyshardy.core.axes import Axes, is_prefix
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, common_mesh
 from pyshardy.graph.program import Direction
-from pyshardy.propagate.aggressive import propagate_aggressive
-from pyshardy.propagate.basic import propagate_basic
-from pyshardy.propagate.projection import TensorState, project, unproject
+from pyshardy.propagation.aggressive import propagate_aggressive
+from pyshardy.propagation.basic import propagate_basic
+from pyshardy.propagation.projection import TensorState, project, unproject
 from pyshardy.rules.rule import Rule
 
 

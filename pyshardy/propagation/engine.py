@@ -13,10 +13,10 @@ from dataclasses import replace
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.graph.program import NO_VALUE, OpNode, Program
-from pyshardy.propagate.schedule import ROUNDS, directions, same_rounds
-from pyshardy.propagate.step import StepInput, Strategy, Update, explain_step, propagate_step
-from pyshardy.propagate.trace import GROUP, MAIN_RESULT, Step
-from pyshardy.propagate.views import join_manual_axes, strip_manual_axes
+from pyshardy.propagation.schedule import ROUNDS, directions, same_rounds
+from pyshardy.propagation.step import StepInput, Strategy, Update, explain_step, propagate_step
+from pyshardy.propagation.trace import GROUP, MAIN_RESULT, Step
+from pyshardy.propagation.views import join_manual_axes, strip_manual_axes
 from pyshardy.rules.draft import identity_rule
 from pyshardy.rules.properties import Priority
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pyshardy.core.axes import Axes
 from pyshardy.graph.program import Direction
-from pyshardy.propagate.step import Strategy
+from pyshardy.propagation.step import Strategy
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from pyshardy.frontend.interface import Port, input_ports, output_ports
 from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.shardings import module_meshes
-from pyshardy.run.runnable import partitionable, sequential
+from pyshardy.runtime.runnable import partitionable, sequential
 
 
 def run_on_devices(module: Module, arrays: Sequence[Any], devices: Sequence[Any] | None = None) -> list[jax.Array]:

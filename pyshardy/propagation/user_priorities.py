@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pyshardy.core.axes import sort_axes
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding, mesh_of
-from pyshardy.propagate.engine import Engine
+from pyshardy.propagation.engine import Engine
 
 
 def user_priority_rounds(engine: Engine) -> Iterator[int]:

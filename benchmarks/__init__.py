@@ -1,0 +1,1 @@
+"""Benchmarks: pyshardy against the reference, in one process, on named workloads."""

@@ -1,0 +1,1 @@
+"""Example programs, also importable as `pyshardy.examples`."""

@@ -1,0 +1,21 @@
+"""Looking through `sdy.propagation_barrier`."""
+
+from __future__ import annotations
+
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.ir.nodes import Value
+from pyshardy.ir.shardings import get_sharding
+
+
+def before_barriers(value: Value) -> Value:
+    """The value that comes out of `value` when barriers are taken away."""
+    while True:
+        op = value.defining_op
+        if op is None or op.name != "sdy.propagation_barrier":
+            return value
+        value = op.operands[0]
+
+
+def sharding_before_barriers(value: Value) -> TensorSharding | None:
+    """The sharding of the value before all barriers."""
+    return get_sharding(before_barriers(value))

@@ -1,0 +1,200 @@
+"""`sdy-insert-explicit-reshards`: ops become compatible, partial results complete (reshard spec, section 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeGuard
+
+from pyshardy.core.sharding import Meshes, TensorSharding, mesh_of
+from pyshardy.errors import InvalidRuleError, InvalidShardingError
+from pyshardy.ir.dataflow import block_arg_owners, is_data_flow_op, source_uses
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.functions import SHARDING, is_declaration, result_sharding, return_op
+from pyshardy.ir.nodes import Op, Value, walk_post_order
+from pyshardy.ir.shardings import all_arg_shardings, get_sharding
+from pyshardy.ir.symbols import SymbolTable
+from pyshardy.passes.base import Anchor, Pass, PassContext
+from pyshardy.passes.partitioning.barriers import sharding_before_barriers
+from pyshardy.passes.partitioning.meeting import Use
+from pyshardy.passes.partitioning.op_reshards import apply_plan, complete_partial_results, reduce_operands
+from pyshardy.passes.partitioning.single_device import is_on_single_device, reshard_to_device, single_device_of
+from pyshardy.passes.partitioning.survey import distinct_shardings
+from pyshardy.propagation.views import join_manual_axes, strip_manual_axes
+from pyshardy.reshard.contraction import PRODUCTS
+from pyshardy.reshard.plan import OpInput, OpPlan, plan_op
+from pyshardy.rules.table import rule_of
+
+_ALWAYS_FULL = "mhlo.ragged_dot"
+_TOUCHED_ALWAYS = PRODUCTS | {"func.call", "stablehlo.concatenate", _ALWAYS_FULL}
+
+
+@dataclass(frozen=True)
+class InsertExplicitReshards(Pass):
+    """Insert reshards so that every op can run as it is sharded, and all-reduces where results are partial.
+
+    Attributes:
+        enable_full_version: Whether all ops get reshards; if not, only a few kinds do.
+        mark_partial_result_with_unreduced_axes: Whether an op whose result is all-reduced is itself marked as
+            unreduced.
+    """
+
+    enable_full_version: bool = False
+    mark_partial_result_with_unreduced_axes: bool = False
+
+    name = "sdy-insert-explicit-reshards"
+    anchor = Anchor.FUNCTION
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        _Inserter(op, context, self).run()
+
+
+class _Inserter:
+    """One run over one function."""
+
+    def __init__(self, function: Op, context: PassContext, options: InsertExplicitReshards) -> None:
+        self.function = function
+        self.context = context
+        self.meshes = context.meshes
+        self.is_full = options.enable_full_version
+        self.mark = options.mark_partial_result_with_unreduced_axes
+        self.has_unreduced, self.has_single_device = _survey(function, self.meshes)
+        self.plans: dict[OpInput, OpPlan | None] = {}
+
+    @cached_property
+    def symbols(self) -> SymbolTable:
+        return SymbolTable(self.context.root)
+
+    def run(self) -> None:
+        if is_declaration(self.function):
+            return
+        for op in (*self._ops(), return_op(self.function)):
+            try:
+                self._visit(op)
+            except (InvalidRuleError, InvalidShardingError) as error:
+                raise PassError(op, str(error)) from error
+
+    def _ops(self) -> list[Op]:
+        """The ops to visit, inner ones first: those there are now, not those inserted on the way."""
+        visits_all = self.is_full or self.has_unreduced or self.has_single_device
+        return [
+            op
+            for op in walk_post_order(self.function)
+            if (visits_all or op.name in _TOUCHED_ALWAYS) and not op.is_terminator and op is not self.function
+        ]
+
+    def _visit(self, op: Op) -> None:
+        if is_data_flow_op(op):
+            self._visit_data_flow(op)
+        elif op.name == "func.call":
+            self._visit_call(op)
+        elif op.name == "func.return":
+            self._visit_return(op)
+        elif op.name != "sdy.reshard" or not self._replace_reshard(op):
+            self._visit_plain(op)
+
+    def _visit_return(self, op: Op) -> None:
+        for index in range(len(op.operands)):
+            Use(op, index, self.meshes).meet(result_sharding(self.function, index), self.is_full)
+
+    def _visit_data_flow(self, op: Op) -> None:
+        for owner in (*op.results, *block_arg_owners(op)):
+            target = _target_of_sources(op, owner)
+            for user, index in source_uses(owner):
+                Use(user, index, self.meshes, at_definition=True).meet(target, self.is_full)
+
+    def _visit_call(self, op: Op) -> None:
+        callee = self.symbols.callee(op)
+        targets = None if is_declaration(callee) else all_arg_shardings(callee, self.meshes)
+        if targets is None:
+            mesh = next((found.mesh for found in map(get_sharding, op.operands) if self._is_on_axes(found)), None)
+            if mesh is None:
+                return
+            targets = tuple(TensorSharding.replicated_like(mesh, value.type.rank) for value in op.operands)
+        for index, target in enumerate(targets):
+            Use(op, index, self.meshes, at_definition=True).meet(target, is_full=True)
+
+    def _is_on_axes(self, sharding: TensorSharding | None) -> TypeGuard[TensorSharding]:
+        return sharding is not None and not mesh_of(sharding, self.meshes).is_single_device
+
+    def _replace_reshard(self, op: Op) -> bool:
+        """Replace a reshard to new unreduced axes by the ops that do that; whether it was one."""
+        value = op.operands[0]
+        Use(op, 0, self.meshes).make_unreduced(op.attrs["sharding"])
+        if op.operands[0] is value:
+            return False
+        op.result.replace_uses(op.operands[0])
+        op.erase()
+        return True
+
+    def _visit_plain(self, op: Op) -> None:
+        if self.has_unreduced:
+            reduce_operands(op, self.meshes)
+        if self.has_single_device:
+            device = single_device_of(op, self.meshes)
+            if device is not None:
+                reshard_to_device(op, device, self.meshes)
+                return
+        plan = self._plan(op)
+        if plan is not None:
+            apply_plan(op, plan)
+            complete_partial_results(op, plan, self.meshes, self.mark)
+
+    def _plan(self, op: Op) -> OpPlan | None:
+        shardings = _shardings(op)
+        if not op.operands or not op.results or not any(shardings):
+            return None
+        is_full = self.is_full or op.name == _ALWAYS_FULL or _joins_different(op)
+        if not is_full and op.name not in PRODUCTS and not _is_unreduced(shardings[len(op.operands)]):
+            return None
+        rule = op.attrs.get("sdy.sharding_rule") or rule_of(self.context.specs.spec(op))
+        if rule is None or rule.is_custom:
+            return None
+        shapes = tuple([value.type.shape for value in (*op.operands, *op.results)])
+        key = OpInput(op.name, rule, shapes, shardings, is_full)
+        if key not in self.plans:
+            self.plans[key] = plan_op(key, self.meshes)
+        return self.plans[key]
+
+
+def _survey(function: Op, meshes: Meshes) -> tuple[bool, bool]:
+    """Whether any sharding of the function has unreduced axes, and whether any is on a single device.
+
+    Raises:
+        PassError: An argument or result of the function is on a single device.
+    """
+    for kind, name in (("arg_attrs", "argument"), ("res_attrs", "result")):
+        for index, entry in enumerate(function.attrs.get(kind) or ()):
+            if is_on_single_device(entry.get(SHARDING), meshes):
+                raise PassError(function, f"has {name} {index} on a single device; only ops inside may be")
+    found = distinct_shardings(function)
+    return any(one.unreduced for one in found), any(is_on_single_device(one, meshes) for one in found)
+
+
+def _target_of_sources(op: Op, owner: Value) -> TensorSharding | None:
+    """What the sources of an edge must be sharded like to become its owner."""
+    if op.name != "sdy.manual_computation":
+        return get_sharding(owner)
+    axes = op.attrs["manual_axes"]
+    if owner.defining_op is not None:
+        return strip_manual_axes(op.attrs["out_shardings"][owner.index], axes)
+    outer = op.attrs["in_shardings"][owner.index]
+    return join_manual_axes(outer, strip_manual_axes(outer, axes), axes)
+
+
+def _shardings(op: Op) -> tuple[TensorSharding | None, ...]:
+    """The shardings of operands and results, looking through barriers."""
+    operands = [sharding_before_barriers(value) for value in op.operands]
+    return (*operands, *[get_sharding(result) for result in op.results])
+
+
+def _is_unreduced(sharding: TensorSharding | None) -> bool:
+    return sharding is not None and bool(sharding.unreduced)
+
+
+def _joins_different(op: Op) -> bool:
+    """Whether this is a concatenation of tensors that are not all sharded like the result; sees no further back."""
+    if op.name != "stablehlo.concatenate":
+        return False
+    wanted = get_sharding(op.result)
+    return any(get_sharding(value) is not wanted for value in op.operands)

@@ -1,0 +1,26 @@
+"""Reading from the body of an op how it combines values."""
+
+from __future__ import annotations
+
+from pyshardy.core.sharding import ReductionKind
+from pyshardy.ir.nodes import Op, Value
+
+_KINDS = {
+    "stablehlo.add": ReductionKind.SUM,
+    "stablehlo.maximum": ReductionKind.MAX,
+    "stablehlo.minimum": ReductionKind.MIN,
+}
+
+
+def body_kind(op: Op) -> ReductionKind | None:
+    """How the body of an op combines values; None unless it does so in one known way for all that it returns."""
+    terminator = op.regions[0].blocks[0].terminator
+    if terminator.name != "stablehlo.return":
+        return None
+    kinds = {_kind_of(value) for value in terminator.operands}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _kind_of(value: Value) -> ReductionKind | None:
+    op = value.defining_op
+    return None if op is None else _KINDS.get(op.name)

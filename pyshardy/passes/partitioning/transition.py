@@ -1,0 +1,77 @@
+"""The check that an op neither drops unreduced axes nor adds any that it may not add (export spec, section 4.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pyshardy.core.axes import Axes, lists_overlap, subtract_axes
+from pyshardy.core.sharding import Meshes, ReductionKind, TensorSharding, mesh_of
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.nodes import Op
+
+Kinds = frozenset[ReductionKind]
+ANY_KIND: Kinds = frozenset(ReductionKind)
+NO_KIND: Kinds = frozenset()
+
+
+def check_transition(
+    op: Op,
+    sources: Iterable[TensorSharding | None],
+    results: Iterable[TensorSharding | None],
+    meshes: Meshes,
+    may_add: Kinds,
+    may_drop: Kinds,
+) -> None:
+    """Compare the unreduced axes of what goes into an op with those of what comes out.
+
+    Tensors on different meshes are not compared.
+
+    Args:
+        op: The op.
+        sources: The shardings of what goes in.
+        results: The shardings of what comes out.
+        meshes: The meshes of the module.
+        may_add: How partial results that the op gives may combine; nothing if it gives none.
+        may_drop: How partial values may combine that the op completes; nothing if it completes none.
+
+    Raises:
+        PassError: Axes are dropped or added that may not be, or change how they combine.
+    """
+    given = [sharding for sharding in sources if sharding is not None]
+    made = [sharding for sharding in results if sharding is not None]
+    found = {mesh_of(sharding, meshes): None for sharding in given + made}
+    if len(found) != 1:
+        return
+    mesh = next(iter(found))
+    before, after = _unreduced(given), _unreduced(made)
+    added, dropped = subtract_axes(after, before, mesh), subtract_axes(before, after, mesh)
+    if added:
+        _check_kinds(op, "gives partial results", added, made, may_add)
+    if dropped:
+        _check_kinds(op, "drops the unreduced axes of its operands", dropped, given, may_drop)
+    _check_kept(op, given, made)
+
+
+def _unreduced(shardings: Sequence[TensorSharding]) -> Axes:
+    return sum((sharding.unreduced for sharding in shardings), ())
+
+
+def _check_kinds(op: Op, what: str, axes: Axes, shardings: Sequence[TensorSharding], allowed: Kinds) -> None:
+    if not allowed:
+        hint = "" if what.startswith("gives") else "; only a reshard, an all-reduce or a reduce-scatter may"
+        raise PassError(op, f"{what} along {axes[0]}, which this op cannot{hint}")
+    for sharding in shardings:
+        if sharding.reduction not in allowed and lists_overlap(sharding.unreduced, axes):
+            needed = " or ".join(sorted(kind.value for kind in allowed))
+            raise PassError(op, f"{what} along {axes[0]} combined by {sharding.reduction.value}, needed {needed}")
+
+
+def _check_kept(op: Op, given: Sequence[TensorSharding], made: Sequence[TensorSharding]) -> None:
+    for result in made:
+        for source in given:
+            if source.reduction is not result.reduction and lists_overlap(result.unreduced, source.unreduced):
+                raise PassError(
+                    op,
+                    f"keeps unreduced axes but changes how they combine, from {source.reduction.value} to "
+                    f"{result.reduction.value}",
+                )

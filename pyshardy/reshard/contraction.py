@@ -1,0 +1,62 @@
+"""Keeping a better sharded product where nothing else is resharded (reshard spec, end of section 2.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyshardy.core.axes import Axes, lists_overlap
+from pyshardy.propagation.projection import TensorState
+from pyshardy.rules.rule import Rule
+
+PRODUCTS = frozenset(("stablehlo.dot", "stablehlo.dot_general"))
+
+
+def better_product_axes(
+    rule: Rule, states: Sequence[TensorState], element_counts: Sequence[int]
+) -> tuple[int, Axes] | None:
+    """The factor of the result of a product, and the axes of the operand that the result should take for it.
+
+    That is so when the result is sharded like the operands but for one factor, which has the axes of the
+    contraction: the product is then partial along axes it would have to be split by as well. It is better
+    computed like the operand and resharded afterwards.
+
+    Args:
+        rule: The rule of the product.
+        states: The factors of both operands and of the result.
+        element_counts: Their numbers of elements.
+
+    Returns:
+        The factor and its axes; None if the product is to stay as it is.
+    """
+    left, right, result = states
+    contracted: list[Axes] = []
+    free: list[Axes] = []
+    different: list[tuple[int, Axes, int]] = []
+    for factor in range(len(rule.factor_sizes)):
+        in_operands = [
+            (state.factors[factor].axes, count)
+            for state, count in zip((left, right), element_counts)
+            if factor in state.factors
+        ]
+        own = result.factors.get(factor)
+        if len({axes for axes, _ in in_operands}) != 1:
+            return None
+        axes = in_operands[0][0]
+        if own is None:
+            contracted.append(axes)
+            continue
+        if len(in_operands) == 1:
+            free.append(axes)
+        if axes != own.axes:
+            different.append((factor, axes, max(count for _, count in in_operands)))
+    if len(different) != 1 or _any_overlap(free):
+        return None
+    factor, axes, count = different[0]
+    wanted = result.factors[factor].axes
+    if not axes or not wanted or wanted != sum(contracted, ()) or element_counts[2] > count:
+        return None
+    return factor, axes
+
+
+def _any_overlap(lists: Sequence[Axes]) -> bool:
+    return any(lists_overlap(axes, other) for index, axes in enumerate(lists) for other in lists[:index])

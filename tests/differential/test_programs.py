@@ -1,0 +1,39 @@
+"""Real programs: after the propagation pipeline, the module is the reference's, op by op, attribute by attribute."""
+
+from __future__ import annotations
+
+import pytest
+
+from programs import PROGRAMS
+from support.programs import load_example, module_text
+from support.reference import jaxlib_version
+
+from .compare import Outcome, compare, difference
+
+PIPELINES = ("sdy-propagation-pipeline", "sdy-propagation-pipeline{dedup-functions-fully=true}")
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
+def test_program(name: str, pipeline: str) -> None:
+    program = PROGRAMS[name]
+    reason = program.skip()
+    if reason:
+        pytest.skip(reason)
+    assert compare(module_text(program), pipeline, debug_info=True) == ""
+
+
+@pytest.mark.parametrize("layers", [1, 4, 24])
+def test_transformer(layers: int) -> None:
+    example = load_example("transformer")
+    text = example.lower(example.Config(layers=layers)).as_text()
+    assert compare(text, "sdy-propagation-pipeline") == ""
+
+
+def test_a_wrong_answer_is_noticed() -> None:
+    right = Outcome('"builtin.module"() ({\n}) : () -> ()')
+    assert difference(right, right) == ""
+    assert difference(right, Outcome(right.text + " ")) != ""
+    assert difference(right, Outcome(None, "refused")) != ""
+    assert difference(Outcome(None, "refused"), right) != ""
+    assert jaxlib_version() >= (0, 10)

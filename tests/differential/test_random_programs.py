@@ -1,0 +1,37 @@
+"""Random programs: every level of propagation, and the whole pipeline, gives the reference's result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from .compare import compare
+from .random_programs import Features, random_program
+
+PREPARE = "sdy-lift-inlined-meshes,sdy-add-data-flow-edges,sdy-sharding-group-import,"
+LEVELS = {
+    "basic": ("sdy-basic-propagate", Features()),
+    "aggressive": ("sdy-aggressive-propagate", Features(ops=30)),
+    "op": ("sdy-op-priority-propagate", Features(ops=30)),
+    "user": ("sdy-user-priority-propagate", Features(priorities=0.4)),
+    "pipeline": ("sdy-propagation-pipeline", Features(priorities=0.2, groups=0.0)),
+}
+CHUNK = 25
+
+
+@pytest.mark.parametrize("start", range(0, 100, CHUNK))
+@pytest.mark.parametrize("level", LEVELS)
+def test_random_programs(level: str, start: int) -> None:
+    pipeline, features = LEVELS[level]
+    prepared = pipeline if level == "pipeline" else PREPARE + pipeline
+    for seed in range(start, start + CHUNK):
+        found = compare(random_program(seed, features), prepared)
+        assert found == "", f"seed {seed}: {found}"
+
+
+def test_programs_are_deterministic_and_differ() -> None:
+    texts = [random_program(seed) for seed in range(10)]
+    assert texts == [random_program(seed) for seed in range(10)]
+    assert len(set(texts)) == 10
+    assert random_program(1, replace(Features(), ops=3)) != random_program(1)

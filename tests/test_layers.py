@@ -1,0 +1,80 @@
+"""Dependencies run one way: a file imports only lower ranks and its own folder."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent / "pyshardy"
+
+RANKS = {
+    "errors": 0, "core": 1, "rules": 2, "graph": 3, "propagation": 4, "reshard": 5, "report": 8, "ir": 9,
+    "passes": 10, "frontend": 11, "runtime": 12, "api": 13, "cli": 14, "__init__": 15, "opt": 15,
+}  # fmt: skip
+PURE = 8
+"""Up to this rank there is no MLIR and no JAX."""
+STANDARD_LIBRARY_ONLY = 4
+"""Up to this rank there is nothing but the standard library."""
+MAY_IMPORT_JAX = ("frontend/from_jax.py", "runtime/", "cli/run_command.py")
+
+FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
+
+
+def rank_of(path: Path) -> int:
+    return RANKS[path.parts[0].removesuffix(".py")]
+
+
+def imported_modules(source: str) -> Iterator[str]:
+    """The modules that a source imports anywhere in it, also inside functions."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative imports are not used in the package"
+            yield node.module or ""
+
+
+def breaches(path: Path, source: str) -> list[str]:
+    """What a file imports and must not."""
+    rank, folder = rank_of(path), path.parts[0].removesuffix(".py")
+    found = []
+    for module in imported_modules(source):
+        top, _, rest = module.partition(".")
+        if top == "pyshardy":
+            target = rest.split(".")[0]
+            if target and target not in (folder, "examples") and RANKS[target] >= rank:
+                found.append(f"{module} (rank {RANKS[target]}) from rank {rank}")
+        elif rank <= PURE and top in ("jax", "jaxlib"):
+            found.append(f"{module} in the pure half")
+        elif top == "jax" and not str(path).startswith(MAY_IMPORT_JAX):
+            found.append(f"{module} outside of {MAY_IMPORT_JAX}")
+        elif rank <= STANDARD_LIBRARY_ONLY and top not in sys.stdlib_module_names:
+            found.append(f"{module}, which is not the standard library")
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=str)
+def test_file_imports_lower_ranks_only(path: Path) -> None:
+    assert breaches(path, (ROOT / path).read_text()) == []
+
+
+@pytest.mark.parametrize(
+    "path, source",
+    [
+        ("core/mesh.py", "from pyshardy.rules.rule import Rule"),
+        ("core/mesh.py", "import numpy"),
+        ("rules/rule.py", "def f():\n    from jaxlib.mlir import ir"),
+        ("passes/base.py", "import jax.numpy"),
+        ("passes/base.py", "from pyshardy.api import load"),
+    ],
+)
+def test_breach_is_found(path: str, source: str) -> None:
+    assert breaches(Path(path), source)
+
+
+def test_every_folder_has_a_rank() -> None:
+    assert {path.parts[0].removesuffix(".py") for path in FILES} <= set(RANKS)
