@@ -39,6 +39,15 @@ class Config:
     data: int = 4  # devices along the mesh axis of that name; data * model devices in all
     model: int = 2
 
+    def __post_init__(self) -> None:
+        for whole, part in (("width", "heads"), ("batch", "data")):
+            if getattr(self, part) < 1 or getattr(self, whole) < 1 or getattr(self, whole) % getattr(self, part):
+                raise ValueError(f"{part} must divide {whole}: {getattr(self, part)}, {getattr(self, whole)}")
+        if min(self.layers, self.vocabulary, self.sequence, self.model) < 1:
+            raise ValueError("layers, vocabulary, sequence and model must be at least 1")
+        if self.optimizer not in ("adam", "sgd"):
+            raise ValueError(f"optimizer must be adam or sgd: {self.optimizer}")
+
 
 def shapes(config: Config) -> Tree:
     """The parameters' shapes; the tree has the structure of the parameters themselves."""

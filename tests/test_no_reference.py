@@ -9,8 +9,8 @@ import pytest
 from jaxlib.mlir import passmanager
 
 import pyshardy
-from support.programs import module_text
 from programs import PROGRAMS
+from support.programs import module_text
 
 PACKAGE = Path(pyshardy.__file__).parent
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 import pyshardy
 
 
@@ -21,12 +23,8 @@ def test_every_export_resolves_and_is_documented() -> None:
 
 
 def test_unknown_name() -> None:
-    try:
-        pyshardy.nothing
-    except AttributeError as error:
-        assert "nothing" in str(error)
-    else:
-        raise AssertionError
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = pyshardy.nothing
 
 
 def run_python(code: str) -> str:

@@ -1,6 +1,6 @@
 """`-verify-diagnostics`: comments that say which diagnostics a test file must give, as in MLIR.
 
-    // expected-error@+1 {{has no valid sharding rule}}
+// expected-error@+1 {{has no valid sharding rule}}
 """
 
 from __future__ import annotations

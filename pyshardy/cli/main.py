@@ -1,14 +1,15 @@
 """`pyshardy`: propagate, look at, and run programs from the command line.
 
-    pyshardy run example --layers 4
-    pyshardy propagate model.mlir -o sharded.mlir
-    pyshardy show model.mlir
+pyshardy run example --layers 4
+pyshardy propagate model.mlir -o sharded.mlir
+pyshardy show model.mlir
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -115,6 +116,7 @@ def _show(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 
 
 def _run(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # XLA reads it when it is loaded, and is chatty without
     from pyshardy.cli import run_command
 
     report = run_command.run_example if arguments.source == _EXAMPLE else run_command.run_file

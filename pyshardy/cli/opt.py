@@ -1,7 +1,7 @@
 """`pyshardy-opt`: runs passes over a file, with the command line of upstream's `sdy_opt`.
 
-    pyshardy-opt model.mlir -sdy-propagation-pipeline
-    pyshardy-opt - -sdy-add-data-flow-edges -sdy-aggressive-propagate='propagation-strategy=basic'
+pyshardy-opt model.mlir -sdy-propagation-pipeline
+pyshardy-opt - -sdy-add-data-flow-edges -sdy-aggressive-propagate='propagation-strategy=basic'
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def parse_command(argv: Sequence[str]) -> Command:
     for argument in arguments:
         if argument == STANDARD_INPUT or not argument.startswith("-"):
             if has_source:
-                raise UsageError("reading the command line", got=f"a second input '{argument}'", needed="one input file")
+                raise UsageError("reading the command line", got=f"a second input '{argument}'", needed="one input")
             command.source, has_source = argument, True
             continue
         name, equals, value = argument.lstrip("-").partition("=")

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, NoReturn
 
 from pyshardy import api
 from pyshardy.cli.progress import stage
@@ -23,14 +23,10 @@ def run_example(
     arguments: argparse.Namespace, rest: Sequence[str], options: Any
 ) -> tuple[api.Propagation, list[Any] | None]:
     """Lower, propagate and run the example training step; `rest` holds its sizes as flags."""
-    _provide_devices(8)
     from pyshardy.examples import transformer
 
-    parser = argparse.ArgumentParser(prog="pyshardy run example", allow_abbrev=False)
-    for size in fields(transformer.Config):
-        parser.add_argument(f"--{size.name}", type=type(size.default), default=size.default)
-    parser.error = _refuse  # type: ignore[method-assign]
-    config = transformer.Config(**vars(parser.parse_args(rest)))
+    config = _example_config(transformer.Config, rest)
+    _provide_devices(config.data * config.model)
     try:
         with stage("lowering the training step"):
             start = time.perf_counter()
@@ -47,7 +43,20 @@ def run_example(
     return result, differences
 
 
-def _refuse(message: str) -> None:
+def _example_config(cls: Any, rest: Sequence[str]) -> Any:
+    """The sizes of the example from their flags."""
+    parser = argparse.ArgumentParser(prog="pyshardy run example", allow_abbrev=False)
+    for size in fields(cls):
+        parser.add_argument(f"--{size.name}", type=type(size.default), default=size.default)
+    parser.error = _refuse  # type: ignore[method-assign]
+    values = vars(parser.parse_args(rest))
+    try:
+        return cls(**values)
+    except ValueError as error:
+        _refuse(str(error))
+
+
+def _refuse(message: str) -> NoReturn:
     raise UsageError(f"reading the sizes of the example: {message}", hint="pyshardy run example --layers 4")
 
 

@@ -105,10 +105,11 @@ class Mesh(Interned):
         """Size of the axis `name`; raises `InvalidShardingError` if the mesh has none of that name."""
         position = self.positions.get(name)
         if position is None:
+            known = ", ".join(map(repr, self.axis_names))
             raise InvalidShardingError(
                 "looking up a mesh axis",
                 got=f'unknown axis name "{name}"',
-                needed=f"one of {', '.join(repr(known) for known in self.axis_names) or 'no axes at all'}",
+                needed=f"one of {known}" if known else "a mesh that has axes",
             )
         return self.axes[position][1]
 

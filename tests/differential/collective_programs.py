@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from random import Random
 
 from pyshardy.core.axes import Axes, AxisRef, append_or_merge, sort_and_merge, subtract_axes
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.errors import InvalidShardingError
 
 _MESHES = (
     Mesh([("a", 2), ("b", 2), ("c", 2), ("d", 2)]),
@@ -30,6 +32,7 @@ class CollectiveWriter:
         self.type = f"tensor<{'16x' * self.rank}f32>"
         self.lines: list[str] = []
         self.values: list[tuple[str, TensorSharding]] = []
+        self.gathered = TensorSharding.replicated_like("m", self.rank)
 
     def emit(self, text: str, sharding: TensorSharding) -> None:
         """Write an op with one result, which is sharded like this."""
@@ -75,6 +78,7 @@ class CollectiveWriter:
     def all_gather(self) -> None:
         """Take axes off the ends of dimensions."""
         name, sharding = self.pick()
+        self.gathered = sharding
         counts = [self.random.randint(0, len(dim.axes)) for dim in sharding.dims]
         gathered = [dim.axes[len(dim.axes) - count :] for dim, count in zip(sharding.dims, counts)]
         rest = [dim.axes[: len(dim.axes) - count] for dim, count in zip(sharding.dims, counts)]
@@ -105,17 +109,20 @@ class CollectiveWriter:
     def gather_then_slice(self) -> None:
         """Undo a gather, or nearly."""
         self.all_gather()
-        name, sharding = self.values[-1]
-        before = self.random.choice(self.values)[1]
-        axes = [subtract_axes(dim.axes, old.axes, self.mesh) for dim, old in zip(before.dims, sharding.dims)]
-        self._per_dim("all_slice", name, axes, sharding.with_dims(before.dims))
+        name, gathered = self.values[-1]
+        before = self.random.choice(self.values)[1] if self.random.random() < 0.1 else self.gathered
+        pairs = list(zip(before.dims, gathered.dims))
+        if all(dim.axes[: len(old.axes)] == old.axes for dim, old in pairs):
+            axes = [dim.axes[len(old.axes) :] for dim, old in pairs]
+            self._per_dim("all_slice", name, axes, gathered.with_dims(before.dims))
 
     def all_reduce(self) -> None:
         """Reduce unreduced or replicated axes."""
         name, sharding = self.pick()
         axes = sharding.unreduced or tuple(self.free_axes(sharding)[: self.random.randint(0, 2)])
         axes = sort_and_merge(axes, self.mesh)
-        self.emit(f"sdy.all_reduce {_axes(axes)} {name} out_sharding={sharding.with_unreduced(())}", sharding.with_unreduced(()))
+        out = sharding.with_unreduced(())
+        self.emit(f"sdy.all_reduce {_axes(axes)} {name} out_sharding={out}", out)
 
     def reduce_scatter(self) -> None:
         """Reduce axes onto dimensions."""
@@ -223,7 +230,8 @@ class CollectiveWriter:
             self.make_unreduced, self.make_dims_unreduced, self.reshard, self.abs, self.constant,
         ]  # fmt: skip
         for _ in range(self.random.randint(3, 12)):
-            self.random.choice(makers)()
+            with suppress(InvalidShardingError):  # an axis that is used already
+                self.random.choice(makers)()
         names = [name for name, _ in self.random.sample(self.values, min(3, len(self.values)))]
         types = ", ".join([self.type] * len(names))
         head = f"sdy.mesh @m = {self.mesh}\nfunc.func @main({', '.join(args)}) -> ({types}) {{"

@@ -9,9 +9,9 @@ from jaxlib.mlir import ir
 
 from pyshardy.errors import InvalidModuleError
 from pyshardy.ir.module import Module
+from pyshardy.passes.base import Anchor
 from pyshardy.passes.pipeline import run_passes
 from pyshardy.passes.pipelines import parse_pipeline
-from pyshardy.passes.base import Anchor
 from support.reference import run_reference
 
 
@@ -59,7 +59,8 @@ def difference(reference: Outcome, ours: Outcome, limit: int = 40) -> str:
         return f"reference: {reference.refusal or 'accepts'}\nours: {ours.refusal or 'accepts'}"
     if reference.text == ours.text:
         return ""
-    lines = difflib.unified_diff(reference.text.splitlines(), ours.text.splitlines(), "reference", "ours", n=1, lineterm="")
+    texts = reference.text.splitlines(), ours.text.splitlines()
+    lines = difflib.unified_diff(*texts, "reference", "ours", n=1, lineterm="")
     return "\n".join(line[:400] for _, line in zip(range(limit), lines))
 
 

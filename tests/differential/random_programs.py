@@ -399,10 +399,7 @@ class Writer:
     def group(self) -> None:
         value = self.pick()
         if value:
-            shapes = sorted({shape for _, shape in self.values})
-            group_id = 2 * shapes.index(value[1]) + self.random.randint(0, 1) + 1000 * self.depth
-            # One id per shape: members of a group have equal shapes.
-            group_id = hash_shape(value[1]) + self.random.randint(0, 1)
+            group_id = hash_shape(value[1]) + self.random.randint(0, 1)  # members of a group have equal shapes
             self.emit(f"sdy.sharding_group {value[0]} group_id={group_id} : {tensor(value[1])}")
 
     def optimization_barrier(self) -> None:
@@ -462,7 +459,8 @@ class Writer:
         self.emit(
             f"stablehlo.while({bound}) : {all_types}\n cond {{\n"
             f"  %l{index[1:]} = stablehlo.constant dense<3> : tensor<i32>\n"
-            f"  %p{index[1:]} = stablehlo.compare LT, {index}, %l{index[1:]} : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+            f"  %p{index[1:]} = stablehlo.compare LT, {index}, %l{index[1:]} : "
+            f"(tensor<i32>, tensor<i32>) -> tensor<i1>\n"
             f"  stablehlo.return %p{index[1:]} : tensor<i1>\n }} do {{\n{head}stablehlo.return {index}, {names} : "
             f"tensor<i32>, {types}\n }}",
             None,
@@ -540,7 +538,8 @@ class Writer:
         self.taken = saved
         self.emit(
             f"sdy.manual_computation({value[0]}) in_shardings=[{outer[0]}] out_shardings=[{outer[1]}] "
-            f'manual_axes={{"{manual}"}} ({arg}: {tensor(local)}) {{\n{body}\n }} : ({tensor(value[1])}) -> {tensor(value[1])}',
+            f'manual_axes={{"{manual}"}} ({arg}: {tensor(local)}) {{\n{body}\n }} : '
+            f"({tensor(value[1])}) -> {tensor(value[1])}",
             None,
             result,
         )
@@ -604,7 +603,7 @@ def random_program(seed: int, features: Features = Features()) -> str:
     writer.ops(features.ops)
     returned = [writer.pick() for _ in range(random.randint(1, 3))]
     arguments = ", ".join(f"{name}: {tensor(shape)}{_attribute(writer, shape, 0.7)}" for name, shape in args)
-    results = ", ".join(f"{tensor(shape)}{_attribute(writer, shape, 0.3)}" for _, shape in returned if True)
+    results = ", ".join(f"{tensor(shape)}{_attribute(writer, shape, 0.3)}" for _, shape in returned)
     lines = [f"sdy.mesh {format_symbol(name)} = {mesh}" for name, mesh in meshes.items()]
     lines += [f"func.func @main({arguments}) -> ({results}) {{", *writer.lines]
     lines += [f"  return {', '.join(name for name, _ in returned)} : {', '.join(tensor(s) for _, s in returned)}", "}"]

@@ -15,7 +15,9 @@ def jaxlib_version() -> tuple[int, ...]:
     return tuple(int(part) for part in __version__.split(".")[:3] if part.isdigit())
 
 
-def run_reference(text: str | bytes, pipeline: str, *, allow_unregistered: bool = False, debug_info: bool = False) -> str:
+def run_reference(
+    text: str | bytes, pipeline: str, *, allow_unregistered: bool = False, debug_info: bool = False
+) -> str:
     """The module after the reference's passes, printed in generic form.
 
     Args:

@@ -1,0 +1,154 @@
+"""Rewriting ops until nothing changes, in the order and with the side work of MLIR's greedy driver.
+
+An iteration puts all ops on a stack, once each; an op taken from it is removed if it is dead, else the patterns
+for its name are tried. Whatever a rewrite touches goes back on the stack. Besides, equal constants of a region
+that is isolated become one, and stand at its start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.nodes import Op, Region, Value, walk, walk_post_order
+from pyshardy.ir.purity import is_pure
+
+CONSTANTS = frozenset(("stablehlo.constant", "mhlo.constant", "chlo.constant", "arith.constant"))
+_OWN_CONSTANTS = frozenset(("func.func", "builtin.module", "sdy.manual_computation", "sdy.named_computation"))
+"""Ops whose region keeps its constants to itself."""
+
+
+class Rewriter:
+    """What a pattern changes a program with.
+
+    Args:
+        attrs: The attributes of the context.
+        push: Puts an op on the stack, unless it is there.
+        drop: Takes an op off the stack.
+    """
+
+    def __init__(self, attrs: AttrTable, push: Callable[[Op], None], drop: Callable[[Op], None]) -> None:
+        self.attrs = attrs
+        self._push = push
+        self._drop = drop
+
+    def touch(self, op: Op) -> None:
+        """Have an op, and those around it, looked at again."""
+        self._push(op)
+        for outer in op.ancestors():
+            self._push(outer)
+
+    def insert(self, op: Op, anchor: Op) -> Op:
+        """Put a new op before `anchor`."""
+        op.insert_before(anchor)
+        self.touch(op)
+        return op
+
+    def replace(self, op: Op, value: Value) -> None:
+        """Use `value` in place of the only result of an op, and erase the op."""
+        for user in op.result.users():
+            self.touch(user)
+        op.result.replace_uses(value)
+        self.erase(op)
+
+    def erase(self, op: Op) -> None:
+        """Erase an op that nothing uses; what it used may be dead now."""
+        for value in op.operands:
+            definition = value.defining_op
+            if definition is not None and not _has_two_users_besides(value, op):
+                self.touch(definition)
+        for inner in walk(op):
+            self._drop(inner)
+        op.erase()
+
+
+def _has_two_users_besides(value: Value, op: Op) -> bool:
+    other: Op | None = None
+    for user, _ in reversed(value.uses):
+        if user is op or user is other:
+            continue
+        if other is not None:
+            return True
+        other = user
+    return False
+
+
+Pattern = Callable[[Op, Rewriter], bool]
+"""Rewrites an op if it can; whether it did."""
+
+
+class GreedyDriver:
+    """Applies patterns to all that an op holds, and cleans up.
+
+    Args:
+        patterns: By name of the op they rewrite, in the order in which they are tried.
+        attrs: The attributes of the context.
+        top_down: Whether the first op is tried first instead of the last.
+    """
+
+    def __init__(self, patterns: Mapping[str, Sequence[Pattern]], attrs: AttrTable, top_down: bool) -> None:
+        self.patterns = patterns
+        self.top_down = top_down
+        self.stack: list[Op] = []
+        self.pending: set[Op] = set()
+        self.rewriter = Rewriter(attrs, self._push, self.pending.discard)
+
+    def run(self, root: Op) -> None:
+        """Rewrite until an iteration changes nothing."""
+        while self._iterate(root):
+            pass
+
+    def _push(self, op: Op) -> None:
+        if op not in self.pending and op.block is not None:
+            self.pending.add(op)
+            self.stack.append(op)
+
+    def _iterate(self, root: Op) -> bool:
+        constants = _Constants(self.rewriter)
+        for op in list(walk(root) if self.top_down else walk_post_order(root)):
+            if op is not root and (op.name not in CONSTANTS or constants.keep(op)):
+                self._push(op)
+        if self.top_down:
+            self.stack.reverse()
+        return self._empty_stack()
+
+    def _empty_stack(self) -> bool:
+        changed = False
+        stack, pending, patterns = self.stack, self.pending, self.patterns
+        while stack:
+            op = stack.pop()
+            if op not in pending:
+                continue
+            pending.remove(op)
+            if not op.has_uses() and is_pure(op):
+                self.rewriter.erase(op)
+                changed = True
+                continue
+            found = patterns.get(op.name)
+            if found is not None and any(pattern(op, self.rewriter) for pattern in found):
+                changed = True
+        return changed
+
+
+class _Constants:
+    """The constants of every region that keeps its own, each once, at the start of the region."""
+
+    def __init__(self, rewriter: Rewriter) -> None:
+        self.rewriter = rewriter
+        self.first: dict[tuple[Region, str, object, object], Op] = {}
+        self.kept: set[Op] = set()
+
+    def keep(self, op: Op) -> bool:
+        """Replace a constant by an equal one, or move it to the start; whether it stays."""
+        home = next(outer for outer in op.ancestors() if outer.name in _OWN_CONSTANTS)
+        region = home.regions[0]
+        key = (region, op.name.partition(".")[0], op.attrs["value"], op.result.type)
+        earlier = self.first.setdefault(key, op)
+        if earlier is not op:
+            self.rewriter.replace(op, earlier.result)
+            return False
+        self.kept.add(op)
+        start = region.blocks[0].first
+        if op is not start and op.prev not in self.kept:
+            region.blocks[0].prepend(op.detach())
+        return True
