@@ -352,7 +352,10 @@ def ordered_refs(mesh: Mesh, mentioned: Iterable[AxisRef]) -> Axes:
 def check_axes_in_mesh(axes: Iterable[AxisRef], mesh: Mesh, doing: str) -> None:
     """Raise `InvalidShardingError` unless every reference fits its axis in the mesh."""
     for axis in axes:
-        total = mesh.axis_size(axis.name)
+        try:
+            total = mesh.axis_size(axis.name)
+        except InvalidShardingError as error:
+            raise InvalidShardingError(doing, got=error.got, needed=error.needed) from error
         if axis.size is None:
             continue
         if total % axis.end(mesh):

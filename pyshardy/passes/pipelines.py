@@ -23,9 +23,7 @@ _PREPARE = (
 _PREPARE_DEDUP = "sdy-add-func-data-flow-edges,sdy-pre-order-funcs"
 _PROPAGATE = "sdy-user-priority-propagate{keep-sharding-rules=true}"
 _FINISH = "sdy-export-named-computations,sdy-propagate-to-func-results,sdy-unflatten-call-graph"
-_FINISH_DEDUP = (
-    "sdy-propagate-to-func-results,sdy-sink-func-data-flow-edges,sdy-unflatten-call-graph{dedup-functions-fully=true}"
-)
+_FINISH_DEDUP = "sdy-propagate-to-func-results,sdy-sink-func-data-flow-edges,sdy-unflatten-call-graph"
 _EXPORT = (
     "sdy-constant-or-scalar-merger,sdy-sink-data-flow-edges,sdy-remove-sharding-groups,"
     "sdy-sharding-constraint-to-reshard,sdy-update-non-divisible-input-output-shardings,"

@@ -40,6 +40,7 @@ class Features:
         priorities: Dimensions with a user priority.
         unreduced: Axes that are unreduced.
         meshes: Number of meshes.
+        without: Names of ops that are left out, such as "reshape".
     """
 
     ops: int = 15
@@ -52,6 +53,7 @@ class Features:
     priorities: float = 0.0
     unreduced: float = 0.0
     meshes: int = 1
+    without: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -554,6 +556,7 @@ class Writer:
             self.reverse, self.sort, self.dynamic_slice, self.dynamic_update_slice, self.gather_rows, self.constant,
             self.iota, self.unknown,
         ]  # fmt: skip
+        plain = [make for make in plain if make.__name__ not in features.without]
         special: list[tuple[float, list[Callable[[], None]]]] = [
             (features.control_flow, [self.while_loop, self.case, self.optimization_barrier]),
             (features.calls if not self.taken else 0.0, [self.call]),

@@ -10,6 +10,10 @@ from support.reference import jaxlib_version
 
 from .compare import Outcome, compare, difference
 
+BEFORE_0_12 = {
+    name: "before jaxlib 0.12 results of main without a sharding do not take that of the value (export spec, section 5)"
+    for name in ("callbacks", "manual_collectives")
+}
 PIPELINES = ("sdy-propagation-pipeline", "sdy-propagation-pipeline{dedup-functions-fully=true}")
 
 
@@ -17,7 +21,7 @@ PIPELINES = ("sdy-propagation-pipeline", "sdy-propagation-pipeline{dedup-functio
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
 def test_program(name: str, pipeline: str) -> None:
     program = PROGRAMS[name]
-    reason = program.skip()
+    reason = program.skip() or (jaxlib_version() < (0, 12) and BEFORE_0_12.get(name))
     if reason:
         pytest.skip(reason)
     assert compare(module_text(program), pipeline, debug_info=True) == ""

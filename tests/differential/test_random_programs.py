@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from support.reference import jaxlib_version
+
 from .compare import compare
 from .random_programs import Features, random_program
 
@@ -18,12 +20,19 @@ LEVELS = {
     "pipeline": ("sdy-propagation-pipeline", Features(priorities=0.2, groups=0.0)),
 }
 CHUNK = 25
+CHANGED_RULES = frozenset(("reshape", "pad", "dynamic_update_slice"))
+"""Ops whose rule is another before jaxlib 0.12 (sharding-rule spec, section 12)."""
+IS_OLD = jaxlib_version() < (0, 12)
 
 
 @pytest.mark.parametrize("start", range(0, 100, CHUNK))
 @pytest.mark.parametrize("level", LEVELS)
 def test_random_programs(level: str, start: int) -> None:
     pipeline, features = LEVELS[level]
+    if IS_OLD and level == "pipeline":
+        pytest.skip("before jaxlib 0.12 the import passes run in another order (import spec, section 10)")
+    if IS_OLD:
+        features = replace(features, without=CHANGED_RULES)
     prepared = pipeline if level == "pipeline" else PREPARE + pipeline
     for seed in range(start, start + CHUNK):
         found = compare(random_program(seed, features), prepared)

@@ -128,23 +128,23 @@ class _Inserter:
         return True
 
     def _visit_plain(self, op: Op) -> None:
+        is_full = self.is_full or op.name == _ALWAYS_FULL or _joins_different(op)
         if self.has_unreduced:
             reduce_operands(op, self.meshes)
-        if self.has_single_device:
+        if self.has_single_device and op.name != "sdy.propagation_barrier":
             device = single_device_of(op, self.meshes)
             if device is not None:
                 reshard_to_device(op, device, self.meshes)
                 return
-        plan = self._plan(op)
+        plan = self._plan(op, is_full)
         if plan is not None:
             apply_plan(op, plan)
             complete_partial_results(op, plan, self.meshes, self.mark)
 
-    def _plan(self, op: Op) -> OpPlan | None:
+    def _plan(self, op: Op, is_full: bool) -> OpPlan | None:
         shardings = _shardings(op)
         if not op.operands or not op.results or not any(shardings):
             return None
-        is_full = self.is_full or op.name == _ALWAYS_FULL or _joins_different(op)
         if not is_full and op.name not in PRODUCTS and not _is_unreduced(shardings[len(op.operands)]):
             return None
         rule = op.attrs.get("sdy.sharding_rule") or rule_of(self.context.specs.spec(op))

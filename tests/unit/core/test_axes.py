@@ -79,7 +79,13 @@ def test_two_references(row: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("first", "second", "strict"),
-    [("q:(1)2", "q", True), ("q:(1)2", "q:(1)6", True), ("q:(1)2", "q:(1)2", False), ("q", "q", False), ("q:(2)3", "q", False)],
+    [
+        ("q:(1)2", "q", True),
+        ("q:(1)2", "q:(1)6", True),
+        ("q:(1)2", "q:(1)2", False),
+        ("q", "q", False),
+        ("q:(2)3", "q", False),
+    ],
 )
 def test_strict_prefix_of_a_reference(first: str, second: str, strict: bool) -> None:
     assert ref(first).is_strict_prefix_of(ref(second)) is strict
@@ -320,7 +326,7 @@ def test_axes_that_fit_the_mesh() -> None:
 @pytest.mark.parametrize(
     ("axis", "message"),
     [
-        ("z", "looking up a mesh axis: got unknown axis name \"z\", needed one of 'u', 'v', 'w'"),
+        ("z", "checking: got unknown axis name \"z\", needed one of 'u', 'v', 'w'"),
         (
             "v:(1)5",
             'checking: got sub-axis "v":(1)5, needed an end that divides 24, the size of axis "v"',

@@ -159,7 +159,8 @@ def test_refusals(axes: Any, device_ids: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mesh", "needed"), [(PLAIN, "one of 'x', 'y'"), (EMPTY, "a mesh that has axes"), (DEVICE_7, "a mesh that has axes")]
+    ("mesh", "needed"),
+    [(PLAIN, "one of 'x', 'y'"), (EMPTY, "a mesh that has axes"), (DEVICE_7, "a mesh that has axes")],
 )
 def test_unknown_axes_are_refused(mesh: Mesh, needed: str) -> None:
     with pytest.raises(InvalidShardingError) as caught:
