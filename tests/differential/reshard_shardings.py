@@ -110,7 +110,11 @@ class Sharder:
             for name, values in (("in_shardings", op.operands), ("out_shardings", op.results)):
                 if values and self.random.random() < 0.8:
                     op.attrs[name] = self._list(values, manual)
-        elif op.results and op.name not in ("sdy.manual_computation", "stablehlo.tuple") and self.random.random() >= self.style.missing:
+        elif (
+            op.results
+            and op.name not in ("sdy.manual_computation", "stablehlo.tuple")
+            and self.random.random() >= self.style.missing
+        ):
             op.attrs["sdy.sharding"] = self._list(op.results, manual, may_be_single=not manual)
 
     def _list(

@@ -101,7 +101,9 @@ def data_flow(draw: Draw) -> str:
     types, arguments = f"{one}, {other}", f"%x: {one}, %y: {other}"
     swapped = draw.flag() and one == other
     pair = "%y, %x" if swapped else "%x, %y"
-    branch = f'{{ "stablehlo.return"(%a0, %b#1) : ({types}) -> () }}, {{ "stablehlo.return"(%b#0, %a1) : ({types}) -> () }}'
+    branch = (
+        f'{{ "stablehlo.return"(%a0, %b#1) : ({types}) -> () }}, {{ "stablehlo.return"(%b#0, %a1) : ({types}) -> () }}'
+    )
     number, name = ("tensor<i32>", "case") if draw.flag() else ("tensor<i1>", "if")
     condition = (
         f'^bb0({arguments}): %p = "stablehlo.constant"() {{value = dense<true> : tensor<i1>}} : () -> tensor<i1>\n'

@@ -113,7 +113,9 @@ def _transition(random: Random, mesh: Mesh) -> tuple[TensorSharding, TensorShard
     free: list[AxisRef] = []
     for piece in pieces:
         append_or_merge(random.choice([*dims, *dims, free]), piece, mesh)
-    have = TensorSharding("m", map(DimSharding, dims), (), sort_and_merge(free[:1] if random.random() < 0.2 else [], mesh))
+    have = TensorSharding(
+        "m", map(DimSharding, dims), (), sort_and_merge(free[:1] if random.random() < 0.2 else [], mesh)
+    )
     rest = [piece for piece in free if piece not in have.unreduced]
     moved = [piece for piece in rest if random.random() < 0.5]
     kept = []

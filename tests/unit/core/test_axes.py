@@ -107,7 +107,7 @@ def test_length_and_end() -> None:
 
 def test_order_of_references() -> None:
     ordered = "a b:(1)2 b:(1)4 b b:(2)2 b:(2)4 b:(4)2 c"
-    assert sorted(reversed(refs(ordered)), key=AxisRef.sort_key) == list(refs(ordered))
+    assert sorted(refs(ordered)[::-1], key=AxisRef.sort_key) == list(refs(ordered))
 
 
 def test_mesh_order_goes_by_the_position_of_the_name() -> None:

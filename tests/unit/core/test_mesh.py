@@ -127,7 +127,8 @@ ORDERING_X2Y3 = "ordering the devices of a mesh of [('x', 2), ('y', 3)]"
         (
             [],
             [3, 4],
-            "ordering the devices of a mesh of []: got 2 device ids without axes, needed axes, or exactly one device id",
+            "ordering the devices of a mesh of []: "
+            "got 2 device ids without axes, needed axes, or exactly one device id",
         ),
         (
             [("x", 2), ("y", 3)],

@@ -83,215 +83,236 @@ def test_what_was_read() -> None:
     assert parse_sharding_list("<[<@m, []>, <@n, []>]>") == (TensorSharding("m"), TensorSharding("n"))
 
 
-PRIORITY_OVER_EMPTY = "got priority 1 on an empty closed dimension, needed an axis, an open dimension, or no priority"
-MESH, AXIS, DIM = "reading a mesh", "reading an axis", "reading a dimension sharding"
-SHARDING, LIST = "reading a sharding", "reading a list of shardings"
+# What cannot be read; below each text a caret at the place, then what the message says.
+MESHES = r"""
+["x"=2]
+^ got '[', needed '<'
+<"x"=2>
+ ^ got '"', needed '['
+<[x=2]>
+  ^ got 'x', needed an axis name in quotes
+<["x]>
+  ^ got '"', needed an axis name in quotes
+<["\q"=2]>
+  ^ got '"', needed an axis name in quotes
+<["x":2]>
+     ^ got ':', needed '='
+<["x"=y]>
+      ^ got 'y', needed the size of the axis
+<["x"=-]>
+      ^ got '-', needed the size of the axis
+<["x"=٣]>
+      ^ got '٣', needed the size of the axis
+<["x"=2.5]>
+       ^ got '.', needed ']'
+<["x"=2 "y"=2]>
+        ^ got '"', needed ']'
+<["x"=2,]>
+        ^ got ']', needed an axis name in quotes
+<["x"=2]
+        ^ got the end of the text, needed '>'
+<["x"=2], >
+          ^ got '>', needed 'device_ids'
+<["x"=2], device_ids>
+                    ^ got '>', needed '='
+<["x"=2], device_ids=1>
+                     ^ got '1', needed '['
+<["x"=2], device_ids=[]>
+                      ^ got ']', needed a device id
+<["x"=2], device_ids=[1,]>
+                        ^ got ']', needed a device id
+<["x"=2], device_ids=[1 0]>
+                        ^ got '0', needed ']'
+<["x"=2]> x
+          ^ got 'x', needed the end of the text
+<["x"=9223372036854775808]>
+      ^ got 9223372036854775808, needed a 64-bit integer
+ <["x"=0]>
+ ^ got size 0 for axis "x", needed a size of at least 1
+<["x"=2, "x"=2]>
+^ got axis name "x" twice, needed unique axis names
+<[], device_ids=[- 1]>
+^ got device id -1, needed ids of at least 0
+<[], device_ids=[1, 2]>
+^ got 2 device ids without axes, needed axes, or exactly one device id
+<["x"=2], device_ids=[0]>
+^ got 1 device ids, needed 2, the product of the axis sizes
+<["x"=2], device_ids=[0, 2]>
+^ got device ids [0, 2], needed a permutation of 0 to 1
+"""
+
+AXES = r"""
+x
+^ got 'x', needed an axis name in quotes
+"x":2
+    ^ got '2', needed '('
+"x":()2
+     ^ got ')', needed the pre-size of the sub-axis
+"x":(1
+      ^ got the end of the text, needed ')'
+"x":(1)
+       ^ got the end of the text, needed the size of the sub-axis
+"x":(0)2
+^ got sub-axis pre-size 0, needed at least 1
+"x":(1)1
+^ got sub-axis size 1, needed greater than 1
+"x" "y"
+    ^ got '"', needed the end of the text
+"""
+
+DIMS = r"""
+"x"
+^ got '"', needed '{'
+{x}
+ ^ got 'x', needed an axis name in quotes
+{"x",}
+     ^ got '}', needed an axis name in quotes
+{, ?}
+ ^ got ',', needed an axis name in quotes
+{"x" ?}
+     ^ got '?', needed '}'
+{?, "x"}
+  ^ got ',', needed '}'
+{"x"
+    ^ got the end of the text, needed '}'
+{"x"}P2
+     ^ got P2, needed a priority like p1
+{"x"}pmax
+     ^ got pmax, needed a priority like p1
+{"x"}p
+     ^ got p, needed a priority like p1
+{"x"}p1.5
+     ^ got p1.5, needed a priority like p1
+{"x"}p007
+     ^ got p007, needed a priority without leading zeros
+{"x"}p²
+     ^ got p, needed a priority like p1
+{"x"}p9223372036854775808
+     ^ got p9223372036854775808, needed a 64-bit integer as priority
+{"x"} 2
+      ^ got '2', needed the end of the text
+{}p1
+^ got priority 1 on an empty closed dimension, needed an axis, an open dimension, or no priority
+{"x", "x"}
+^ got axis "x" twice, needed every axis at most once
+{"x":(1)2, "x":(2)2}
+^ got the consecutive sub-axes "x":(1)2 and "x":(2)2, needed the one sub-axis they make
+"""
+
+SHARDINGS = r"""
+@m
+^ got '@', needed '<'
+<m, []>
+ ^ got 'm', needed '@' and the name of a mesh, or 'mesh<...>'
+<@ m, []>
+ ^ got '@', needed '@' and the name of a mesh, or 'mesh<...>'
+<@0, []>
+ ^ got '@', needed '@' and the name of a mesh, or 'mesh<...>'
+<@é, []>
+ ^ got '@', needed '@' and the name of a mesh, or 'mesh<...>'
+<meshes<[]>, []>
+ ^ got 'm', needed '@' and the name of a mesh, or 'mesh<...>'
+<mesh[], []>
+     ^ got '[', needed '<'
+<mesh<["x"=0]>, []>
+     ^ got size 0 for axis "x", needed a size of at least 1
+<@m::@n, []>
+   ^ got ':', needed ','
+<@m>
+   ^ got '>', needed ','
+<@m, {}>
+     ^ got '{', needed '['
+<@m, [{}, ]>
+          ^ got ']', needed '{'
+<@m, [{} {}]>
+         ^ got '{', needed ']'
+<@m, [{}, {}p1]>
+          ^ got priority 1 on an empty closed dimension, needed an axis, an open dimension, or no priority
+<@m, []
+       ^ got the end of the text, needed '>'
+<@m, [],>
+        ^ got '>', needed 'replicated' or 'unreduced', each at most once
+<@m, [], replicateds={"x"}>
+         ^ got 'r', needed 'replicated' or 'unreduced', each at most once
+<@m, [], replicated={"x"}, replicated={"y"}>
+                           ^ got 'r', needed 'replicated' or 'unreduced', each at most once
+<@m, [], unreduced={"x"}, unreduced={"y"}>
+                          ^ got 'u', needed 'replicated' or 'unreduced', each at most once
+<@m, [], replicated{"x"}>
+                   ^ got '{', needed '='
+<@m, [], replicated="x">
+                    ^ got '"', needed '{'
+<@m, [], replicated={}>
+                     ^ got '}', needed an axis name in quotes
+<@m, [], replicated={"x",}>
+                         ^ got '}', needed an axis name in quotes
+<@m, [], replicated={"x"
+                        ^ got the end of the text, needed '}'
+<@m, [], unreduced=mean{"x"}>
+                   ^ got 'm', needed '{'
+<@m, [], unreduced=maximum{"x"}>
+                   ^ got 'm', needed '{'
+<@m, [], unreduced max{"x"}>
+                   ^ got 'm', needed '{'
+<@m, [], unreduced=>
+                   ^ got '>', needed '{'
+#sdy.sharding<@m, [{"x"}, {"x"}]>
+             ^ got axis "x" twice, needed every axis at most once
+<@m, [{"x"}], unreduced={"x":(1)2}>
+^ got "x" and "x":(1)2, needed no reference together with the full axis
+<@m, []>>
+        ^ got '>', needed the end of the text
+"""
+
+LISTS = r"""
+[]
+^ got '[', needed '<'
+<<@m, []>>
+ ^ got '<', needed '['
+<[<@m, []>,]>
+           ^ got ']', needed '<'
+<[]
+   ^ got the end of the text, needed '>'
+<[]>,
+    ^ got ',', needed the end of the text
+<[<@m, []>, <@m, [{}p1]>]>
+                  ^ got priority 1 on an empty closed dimension, needed an axis, an open dimension, or no priority
+"""
+
+
+def _cases(block: str, parse: Callable[[str], Any], doing: str) -> list[Any]:
+    lines = block.strip("\n").splitlines()
+    return [
+        pytest.param(parse, doing, text, pointer, id=text)
+        for text, pointer in zip(lines[::2], lines[1::2], strict=True)
+    ]
 
 
 @pytest.mark.parametrize(
-    ("parse", "doing", "text", "caret", "message"),
+    ("parse", "doing", "text", "pointer"),
     [
-        (parse_mesh, MESH, "", "^", "got the end of the text, needed '<'"),
-        (parse_mesh, MESH, '["x"=2]', "^", "got '[', needed '<'"),
-        (parse_mesh, MESH, '<"x"=2>', " ^", "got '\"', needed '['"),
-        (parse_mesh, MESH, "<[x=2]>", "  ^", "got 'x', needed an axis name in quotes"),
-        (parse_mesh, MESH, '<["x]>', "  ^", "got '\"', needed an axis name in quotes"),
-        (parse_mesh, MESH, r'<["\q"=2]>', "  ^", "got '\"', needed an axis name in quotes"),
-        (parse_mesh, MESH, '<["x":2]>', "     ^", "got ':', needed '='"),
-        (parse_mesh, MESH, '<["x"=y]>', "      ^", "got 'y', needed the size of the axis"),
-        (parse_mesh, MESH, '<["x"=-]>', "      ^", "got '-', needed the size of the axis"),
-        (parse_mesh, MESH, '<["x"=٣]>', "      ^", "got '٣', needed the size of the axis"),
-        (parse_mesh, MESH, '<["x"=2.5]>', "       ^", "got '.', needed ']'"),
-        (parse_mesh, MESH, '<["x"=2 "y"=2]>', "        ^", "got '\"', needed ']'"),
-        (parse_mesh, MESH, '<["x"=2,]>', "        ^", "got ']', needed an axis name in quotes"),
-        (parse_mesh, MESH, '<["x"=2]', "        ^", "got the end of the text, needed '>'"),
-        (parse_mesh, MESH, '<["x"=2]\f>', "        ^", r"got '\x0c', needed '>'"),
-        (parse_mesh, MESH, '<["x"=2], >', "          ^", "got '>', needed 'device_ids'"),
-        (parse_mesh, MESH, '<["x"=2], device_ids>', "                    ^", "got '>', needed '='"),
-        (parse_mesh, MESH, '<["x"=2], device_ids=1>', "                     ^", "got '1', needed '['"),
-        (parse_mesh, MESH, '<["x"=2], device_ids=[]>', "                      ^", "got ']', needed a device id"),
-        (parse_mesh, MESH, '<["x"=2], device_ids=[1,]>', "                        ^", "got ']', needed a device id"),
-        (parse_mesh, MESH, '<["x"=2], device_ids=[1 0]>', "                        ^", "got '0', needed ']'"),
-        (parse_mesh, MESH, '<["x"=2]> x', "          ^", "got 'x', needed the end of the text"),
-        (
-            parse_mesh,
-            MESH,
-            '<["x"=9223372036854775808]>',
-            "      ^",
-            "got 9223372036854775808, needed a 64-bit integer",
-        ),
-        (parse_mesh, MESH, ' <["x"=0]>', " ^", 'got size 0 for axis "x", needed a size of at least 1'),
-        (parse_mesh, MESH, '<["x"=2, "x"=2]>', "^", 'got axis name "x" twice, needed unique axis names'),
-        (parse_mesh, MESH, "<[], device_ids=[- 1]>", "^", "got device id -1, needed ids of at least 0"),
-        (
-            parse_mesh,
-            MESH,
-            "<[], device_ids=[1, 2]>",
-            "^",
-            "got 2 device ids without axes, needed axes, or exactly one device id",
-        ),
-        (
-            parse_mesh,
-            MESH,
-            '<["x"=2], device_ids=[0]>',
-            "^",
-            "got 1 device ids, needed 2, the product of the axis sizes",
-        ),
-        (
-            parse_mesh,
-            MESH,
-            '<["x"=2], device_ids=[0, 2]>',
-            "^",
-            "got device ids [0, 2], needed a permutation of 0 to 1",
-        ),
-        (parse_axis, AXIS, "x", "^", "got 'x', needed an axis name in quotes"),
-        (parse_axis, AXIS, '"x":2', "    ^", "got '2', needed '('"),
-        (parse_axis, AXIS, '"x":()2', "     ^", "got ')', needed the pre-size of the sub-axis"),
-        (parse_axis, AXIS, '"x":(1', "      ^", "got the end of the text, needed ')'"),
-        (parse_axis, AXIS, '"x":(1)', "       ^", "got the end of the text, needed the size of the sub-axis"),
-        (parse_axis, AXIS, '"x":(0)2', "^", "got sub-axis pre-size 0, needed at least 1"),
-        (parse_axis, AXIS, '"x":(1)1', "^", "got sub-axis size 1, needed greater than 1"),
-        (parse_axis, AXIS, '"x" "y"', "    ^", "got '\"', needed the end of the text"),
-        (parse_dim, DIM, '"x"', "^", "got '\"', needed '{'"),
-        (parse_dim, DIM, "{x}", " ^", "got 'x', needed an axis name in quotes"),
-        (parse_dim, DIM, '{"x",}', "     ^", "got '}', needed an axis name in quotes"),
-        (parse_dim, DIM, "{, ?}", " ^", "got ',', needed an axis name in quotes"),
-        (parse_dim, DIM, '{"x" ?}', "     ^", "got '?', needed '}'"),
-        (parse_dim, DIM, '{?, "x"}', "  ^", "got ',', needed '}'"),
-        (parse_dim, DIM, '{"x"', "    ^", "got the end of the text, needed '}'"),
-        (parse_dim, DIM, '{"x"}P2', "     ^", "got P2, needed a priority like p1"),
-        (parse_dim, DIM, '{"x"}pmax', "     ^", "got pmax, needed a priority like p1"),
-        (parse_dim, DIM, '{"x"}p', "     ^", "got p, needed a priority like p1"),
-        (parse_dim, DIM, '{"x"}p1.5', "     ^", "got p1.5, needed a priority like p1"),
-        (parse_dim, DIM, '{"x"}p007', "     ^", "got p007, needed a priority without leading zeros"),
-        (parse_dim, DIM, '{"x"}p²', "     ^", "got p, needed a priority like p1"),
-        (
-            parse_dim,
-            DIM,
-            '{"x"}p9223372036854775808',
-            "     ^",
-            "got p9223372036854775808, needed a 64-bit integer as priority",
-        ),
-        (parse_dim, DIM, '{"x"} 2', "      ^", "got '2', needed the end of the text"),
-        (parse_dim, DIM, "{}p1", "^", PRIORITY_OVER_EMPTY),
-        (parse_dim, DIM, '{"x", "x"}', "^", 'got axis "x" twice, needed every axis at most once'),
-        (
-            parse_dim,
-            DIM,
-            '{"x":(1)2, "x":(2)2}',
-            "^",
-            'got the consecutive sub-axes "x":(1)2 and "x":(2)2, needed the one sub-axis they make',
-        ),
-        (parse_sharding, SHARDING, "@m", "^", "got '@', needed '<'"),
-        (parse_sharding, SHARDING, "<m, []>", " ^", "got 'm', needed '@' and the name of a mesh, or 'mesh<...>'"),
-        (parse_sharding, SHARDING, "<@ m, []>", " ^", "got '@', needed '@' and the name of a mesh, or 'mesh<...>'"),
-        (parse_sharding, SHARDING, "<@0, []>", " ^", "got '@', needed '@' and the name of a mesh, or 'mesh<...>'"),
-        (parse_sharding, SHARDING, "<@é, []>", " ^", "got '@', needed '@' and the name of a mesh, or 'mesh<...>'"),
-        (
-            parse_sharding,
-            SHARDING,
-            "<meshes<[]>, []>",
-            " ^",
-            "got 'm', needed '@' and the name of a mesh, or 'mesh<...>'",
-        ),
-        (parse_sharding, SHARDING, "<mesh[], []>", "     ^", "got '[', needed '<'"),
-        (
-            parse_sharding,
-            SHARDING,
-            '<mesh<["x"=0]>, []>',
-            "     ^",
-            'got size 0 for axis "x", needed a size of at least 1',
-        ),
-        (parse_sharding, SHARDING, "<@m::@n, []>", "   ^", "got ':', needed ','"),
-        (parse_sharding, SHARDING, "<@m>", "   ^", "got '>', needed ','"),
-        (parse_sharding, SHARDING, "<@m, {}>", "     ^", "got '{', needed '['"),
-        (parse_sharding, SHARDING, "<@m, [{}, ]>", "          ^", "got ']', needed '{'"),
-        (parse_sharding, SHARDING, "<@m, [{} {}]>", "         ^", "got '{', needed ']'"),
-        (parse_sharding, SHARDING, "<@m, [{}, {}p1]>", "          ^", PRIORITY_OVER_EMPTY),
-        (parse_sharding, SHARDING, "<@m, []", "       ^", "got the end of the text, needed '>'"),
-        (
-            parse_sharding,
-            SHARDING,
-            "<@m, [],>",
-            "        ^",
-            "got '>', needed 'replicated' or 'unreduced', each at most once",
-        ),
-        (
-            parse_sharding,
-            SHARDING,
-            '<@m, [], replicateds={"x"}>',
-            "         ^",
-            "got 'r', needed 'replicated' or 'unreduced', each at most once",
-        ),
-        (
-            parse_sharding,
-            SHARDING,
-            '<@m, [], replicated={"x"}, replicated={"y"}>',
-            "                           ^",
-            "got 'r', needed 'replicated' or 'unreduced', each at most once",
-        ),
-        (
-            parse_sharding,
-            SHARDING,
-            '<@m, [], unreduced={"x"}, unreduced={"y"}>',
-            "                          ^",
-            "got 'u', needed 'replicated' or 'unreduced', each at most once",
-        ),
-        (parse_sharding, SHARDING, '<@m, [], replicated{"x"}>', "                   ^", "got '{', needed '='"),
-        (parse_sharding, SHARDING, '<@m, [], replicated="x">', "                    ^", "got '\"', needed '{'"),
-        (
-            parse_sharding,
-            SHARDING,
-            "<@m, [], replicated={}>",
-            "                     ^",
-            "got '}', needed an axis name in quotes",
-        ),
-        (
-            parse_sharding,
-            SHARDING,
-            '<@m, [], replicated={"x",}>',
-            "                         ^",
-            "got '}', needed an axis name in quotes",
-        ),
-        (
-            parse_sharding,
-            SHARDING,
-            '<@m, [], replicated={"x"',
-            "                        ^",
-            "got the end of the text, needed '}'",
-        ),
-        (parse_sharding, SHARDING, '<@m, [], unreduced=mean{"x"}>', "                   ^", "got 'm', needed '{'"),
-        (parse_sharding, SHARDING, '<@m, [], unreduced=maximum{"x"}>', "                   ^", "got 'm', needed '{'"),
-        (parse_sharding, SHARDING, '<@m, [], unreduced max{"x"}>', "                   ^", "got 'm', needed '{'"),
-        (parse_sharding, SHARDING, "<@m, [], unreduced=>", "                   ^", "got '>', needed '{'"),
-        (
-            parse_sharding,
-            SHARDING,
-            '#sdy.sharding<@m, [{"x"}, {"x"}]>',
-            "             ^",
-            'got axis "x" twice, needed every axis at most once',
-        ),
-        (
-            parse_sharding,
-            SHARDING,
-            '<@m, [{"x"}], unreduced={"x":(1)2}>',
-            "^",
-            'got "x" and "x":(1)2, needed no reference together with the full axis',
-        ),
-        (parse_sharding, SHARDING, "<@m, []>>", "        ^", "got '>', needed the end of the text"),
-        (parse_sharding_list, LIST, "[]", "^", "got '[', needed '<'"),
-        (parse_sharding_list, LIST, "<<@m, []>>", " ^", "got '<', needed '['"),
-        (parse_sharding_list, LIST, "<[<@m, []>,]>", "           ^", "got ']', needed '<'"),
-        (parse_sharding_list, LIST, "<[]", "   ^", "got the end of the text, needed '>'"),
-        (parse_sharding_list, LIST, "<[]>, ", "    ^", "got ',', needed the end of the text"),
-        (parse_sharding_list, LIST, "<[<@m, []>, <@m, [{}p1]>]>", "                  ^", PRIORITY_OVER_EMPTY),
+        *_cases(MESHES, parse_mesh, "reading a mesh"),
+        *_cases(AXES, parse_axis, "reading an axis"),
+        *_cases(DIMS, parse_dim, "reading a dimension sharding"),
+        *_cases(SHARDINGS, parse_sharding, "reading a sharding"),
+        *_cases(LISTS, parse_sharding_list, "reading a list of shardings"),
     ],
 )
-def test_refusals(parse: Callable[[str], Any], doing: str, text: str, caret: str, message: str) -> None:
+def test_refusals(parse: Callable[[str], Any], doing: str, text: str, pointer: str) -> None:
+    indent, _, message = pointer.partition("^ ")
+    _check_refusal(parse, doing, text, len(indent), message)
+
+
+def _check_refusal(parse: Callable[[str], Any], doing: str, text: str, position: int, message: str) -> None:
     with pytest.raises(NotationError) as caught:
         parse(text)
-    assert str(caught.value) == f"{doing}: {message}\n  {text}\n  {caret}"
-    assert (caught.value.text, caught.value.position) == (text, len(caret) - 1)
+    assert str(caught.value) == f"{doing}: {message}\n  {text}\n  {' ' * position}^"
+    assert (caught.value.text, caught.value.position) == (text, position)
+
+
+def test_refusals_at_the_end_and_of_white_space() -> None:
+    _check_refusal(parse_mesh, "reading a mesh", "", 0, "got the end of the text, needed '<'")
+    _check_refusal(parse_mesh, "reading a mesh", '<["x"=2]\f>', 8, r"got '\x0c', needed '>'")
 
 
 @pytest.mark.parametrize("digits", ["9" * 5000, "0x" + "f" * 5000, "-" + "9" * 19])

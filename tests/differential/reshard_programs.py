@@ -1,0 +1,95 @@
+"""The modules on which inserting reshards, verifying unreduced axes and canonicalizing are compared, by seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import ReductionKind
+from pyshardy.ir.module import Module
+from pyshardy.ir.shardings import module_meshes
+
+from .collective_programs import collective_program
+from .draw import Draw
+from .random_programs import Features, random_program
+from .reshard_shardings import Sharder, Style
+from .rule_instances import KINDS
+from .special_programs import SPECIAL
+from .targeted_programs import product_program, unreduced_program
+
+STYLES = (
+    Style(),
+    Style(missing=0.05, density=0.8, sub_axes=0.4),
+    Style(other_mesh=0.3, single_device=0.1),
+    Style(unreduced=0.1, missing=0.3),
+    Style(unreduced=0.05, kinds=tuple(ReductionKind), replicated=0.1),
+    Style(repeat=0.8, density=0.6),
+)
+OLD_STYLES = tuple(style for style in STYLES if style.kinds == (ReductionKind.SUM,))
+"""What jaxlib before 0.12 can hold: shardings whose unreduced axes are summed."""
+
+INSERT = tuple(
+    f"func.func(sdy-insert-explicit-reshards{{{options}}})"
+    for options in (
+        "enable-full-version=false",
+        "enable-full-version=true",
+        "enable-full-version=true mark-partial-result-with-unreduced-axes=true",
+    )
+)
+VERIFY = ("func.func(sdy-verify-unreduced-axes)",)
+CANONICALIZE = tuple(
+    f"canonicalize{{enable-patterns={label} top-down={order}}}"
+    for label in ("sdy-collective", "sdy-reshard")
+    for order in ("false", "true")
+)
+
+
+def _chain(seed: int, styles: tuple[Style, ...]) -> str:
+    """Ops of all kinds on the results of one another, with control flow, calls and manual computations."""
+    random = Random(f"chain {seed}")
+    ops = random.randint(2, 15)
+    features = Features(ops=ops, control_flow=0.15, constraints=0.03, groups=0, annotated=0, manual=0.08, calls=0.08)
+    module = Module.parse(random_program(seed, features))
+    meshes = module_meshes(module.root)
+    first = next(iter(meshes.values()))
+    if random.random() < 0.4:
+        meshes |= {"device0": Mesh((), [0]), "device1": Mesh((), [1])}
+    if random.random() < 0.3:
+        meshes["backwards"] = Mesh(first.axes, range(first.size)[::-1])
+    if random.random() < 0.3:
+        meshes["same"] = first
+    return _sharded(module, Sharder(random, random.choice(styles), meshes))
+
+
+def _single_ops(
+    makers: dict[str, Callable[[Draw], str]], count: int, seed: int, styles: tuple[Style, ...], more: str = ""
+) -> str:
+    draw = Draw(f"{', '.join(makers)} {seed}")
+    kinds = [draw.choice([*makers, *([more] * len(makers) if more else [])]) for _ in range(count)]
+    functions = [makers[kind](draw).replace("@NAME", f"@f{index}", 1) for index, kind in enumerate(kinds)]
+    module = Module.parse('sdy.mesh @mesh = <["x"=2]>\n' + "".join(functions))
+    return _sharded(module, Sharder(Random(f"ops {seed}"), draw.choice(styles)))
+
+
+def _sharded(module: Module, sharder: Sharder) -> str:
+    root = module.copy_root()
+    with module.context:
+        sharder.shard(root)
+    return Module(module.context, module.attrs, root=root).text(generic=True)
+
+
+Program = Callable[[int, tuple[Style, ...]], str]
+"""From a seed and the styles to choose from to the text of a module."""
+
+FAMILIES: dict[str, tuple[Program, tuple[str, ...]]] = {
+    "chain": (_chain, INSERT + VERIFY),
+    "single": (lambda seed, styles: _single_ops(KINDS, 2, seed, styles), INSERT + VERIFY),
+    "special": (lambda seed, styles: _single_ops(SPECIAL, 1, seed, styles, more="custom_rule"), INSERT + VERIFY),
+    "product": (lambda seed, styles: product_program(seed), INSERT),
+    "unreduced": (lambda seed, styles: unreduced_program(seed), INSERT + VERIFY),
+    "collectives": (lambda seed, styles: collective_program(seed), VERIFY + CANONICALIZE),
+    "clean-up": (_chain, CANONICALIZE[:1] + (f"{INSERT[1]},{CANONICALIZE[2]}",)),
+    "dead": (lambda seed, styles: _single_ops(KINDS, 4, seed, styles), CANONICALIZE[:1]),
+}
+"""Per family, how to make a module and which pipelines to compare on it."""
