@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench campaign clean
+.PHONY: demo test test-reference check bench campaign clean
 
 demo: $(VENV)/.installed  ## propagate, show, run and check the example training step
 	$(BIN)/pyshardy run example
@@ -13,6 +13,9 @@ test: $(VENV)/.tested  ## lint, types, and all tests
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n auto -q
+
+test-reference: $(VENV)/.tested  ## what compares with the reference, on its newest version
+	$(BIN)/pytest -n auto -q tests/differential tests/test_filecheck.py
 
 check: test
 

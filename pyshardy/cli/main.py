@@ -152,12 +152,12 @@ def _print_result(arguments: argparse.Namespace, result: Propagation) -> None:
         return
     from rich.console import Console
 
-    from pyshardy.report.tables import summary_tables
+    from pyshardy.report.tables import summary_tables, summary_text
 
-    console = Console(soft_wrap=False)
-    if not console.is_terminal:
-        console = Console(width=160)
-    console.print(summary_tables(result.summary))
+    if sys.stdout.isatty():
+        Console().print(summary_tables(result.summary))
+    else:
+        sys.stdout.write(summary_text(result.summary))
 
 
 def _print_json(data: dict[str, Any]) -> None:

@@ -34,11 +34,10 @@ def product_program(seed: int) -> str:
         sizes["i"] = sizes["j"] = 4
     has_batch = random.random() < 0.5
     lhs, rhs, result = ("bik", "bkj", "bij") if has_batch else ("ik", "kj", "ij")
-    texts = [_sharding(letters, given) for letters in (lhs, rhs)] + [_sharding(result, wanted, given)]
+    texts = [_sharding(letters, given) for letters in (lhs, rhs)] + [_sharding(result, wanted)]
     types = [tensor([sizes[letter] for letter in letters]) for letters in (lhs, rhs, result)]
-    unreduced = random.random() < 0.2
-    if unreduced:
-        texts[2] = _sharding(result, {**given}, unreduced=given["k"])
+    if random.random() < 0.2:
+        texts[2] = _sharding(result, given, sort_and_merge(given["k"], mesh))
     batch = "lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], " if has_batch else ""
     offset = int(has_batch)
     numbers = f"{batch}lhs_contracting_dimensions = [{1 + offset}], rhs_contracting_dimensions = [{offset}]"
@@ -52,20 +51,15 @@ def product_program(seed: int) -> str:
     )
 
 
-def _sharding(
-    letters: str,
-    axes: dict[str, list[AxisRef]],
-    fallback: dict[str, list[AxisRef]] | None = None,
-    unreduced: list[AxisRef] | None = None,
-) -> TensorSharding:
+def _sharding(letters: str, axes: dict[str, list[AxisRef]], unreduced: tuple[AxisRef, ...] = ()) -> TensorSharding:
     """The sharding of a tensor with these factors; repeated axes are left out."""
-    used: set[AxisRef] = set(unreduced or ())
+    used = set(unreduced)
     dims = []
     for letter in letters:
         own = [axis for axis in axes[letter] if axis not in used]
         used.update(own)
         dims.append(DimSharding(own))
-    return TensorSharding("m", dims, (), unreduced or ())
+    return TensorSharding("m", dims, (), unreduced)
 
 
 def unreduced_program(seed: int) -> str:

@@ -25,17 +25,22 @@ CHANGED_RULES = frozenset(("reshape", "pad", "dynamic_update_slice"))
 IS_OLD = jaxlib_version() < (0, 12)
 
 
+def pipeline_of(level: str) -> tuple[str, Features]:
+    """The passes that a level runs, and what its programs hold."""
+    pipeline, features = LEVELS[level]
+    if IS_OLD:
+        features = replace(features, without=CHANGED_RULES)
+    return (pipeline if level == "pipeline" else PREPARE + pipeline), features
+
+
 @pytest.mark.parametrize("start", range(0, 100, CHUNK))
 @pytest.mark.parametrize("level", LEVELS)
 def test_random_programs(level: str, start: int) -> None:
-    pipeline, features = LEVELS[level]
     if IS_OLD and level == "pipeline":
         pytest.skip("before jaxlib 0.12 the import passes run in another order (import spec, section 10)")
-    if IS_OLD:
-        features = replace(features, without=CHANGED_RULES)
-    prepared = pipeline if level == "pipeline" else PREPARE + pipeline
+    pipeline, features = pipeline_of(level)
     for seed in range(start, start + CHUNK):
-        found = compare(random_program(seed, features), prepared)
+        found = compare(random_program(seed, features), pipeline)
         assert found == "", f"seed {seed}: {found}"
 
 

@@ -1,0 +1,57 @@
+"""The README's code runs and its console examples print what they show."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    """The fenced blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def matches(expected: str, found: str) -> bool:
+    """Whether a text is what is expected, where a line `...` stands for any lines."""
+    parts = [re.escape(part) for part in re.split(r"^\.\.\.\n", expected, flags=re.MULTILINE)]
+    return re.fullmatch("(?:.*\n)*".join(parts), found) is not None
+
+
+@pytest.mark.parametrize("block", blocks("console"))
+def test_console_example(block: str) -> None:
+    prompt, _, expected = block.partition("\n")
+    program, *arguments = shlex.split(prompt.removeprefix("$ "))
+    result = subprocess.run(
+        [str(Path(sys.executable).parent / program), *arguments], capture_output=True, text=True, cwd=ROOT, check=True
+    )
+    assert matches(expected, result.stdout), result.stdout
+
+
+@pytest.mark.parametrize("block", blocks("python"))
+def test_python_example(block: str, capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(block, "README.md", "exec"), {})
+    assert "params['w2']" in capsys.readouterr().out
+
+
+def test_there_are_examples_and_a_wrong_one_is_noticed() -> None:
+    assert blocks("console") and blocks("python")
+    assert matches("a\n...\nb\n", "a\nx\ny\nb\n")
+    assert not matches("a\n...\nb\n", "a\nx\ny\nc\n")
+
+
+def test_links_lead_somewhere() -> None:
+    for target in re.findall(r"\]\((?!http)([^)]+)\)", README):
+        assert (ROOT / target).exists(), target
+
+
+def test_make_targets_exist() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"\bmake ([a-z-]+)", README)) <= targets
