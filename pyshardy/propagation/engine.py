@@ -8,7 +8,7 @@ until one of its shardings, or its directions, change; that is exact and makes m
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from pyshardy.core.sharding import TensorSharding
@@ -76,8 +76,10 @@ class Engine:
         clean = self._clean[strategy]
         for number in range(len(self.program.ops), len(self._nodes)):
             if not clean[number] >> round_ & 1:
-                for _ in self._visit(number, strategy, round_):
-                    pass  # nobody is told: a sweep over everything follows, or the run is over
+                # Nobody is told: a sweep over everything follows, or the run is over.
+                for value, sharding in self._visit(number, strategy, round_):
+                    for _ in self._copy_to_group(value, sharding):
+                        pass
 
     def _sweep(self, strategy: Strategy, round_: int) -> None:
         stack, on_stack, todo, clean = self._stack, self._on_stack, self._todo, self._clean[strategy]
@@ -177,18 +179,23 @@ class Engine:
             todo[reader] = 1
 
     def _announce(self, value: int, sharding: TensorSharding) -> None:
-        """Push what the new sharding of a value concerns, and copy it through the value's sharding group.
+        """Push what the new sharding of a value concerns, and the same for the members of its sharding group."""
+        for number in self.program.values[value].notified:
+            self._push(number)
+        for member in self._copy_to_group(value, sharding):
+            for number in self.program.values[member].notified:
+                self._push(number)
+
+    def _copy_to_group(self, value: int, sharding: TensorSharding) -> Iterator[int]:
+        """Give the other members of the value's sharding group its sharding; yields each right after it changed.
 
         The edge of a manual computation holds another view than the step gave it; the group gets what the step gave.
         """
-        for number in self.program.values[value].notified:
-            self._push(number)
         for member in self._group_of.get(value, ()):
             if member != value and self.shardings[member] is not sharding:
                 self._record_copy(value, member, sharding)
                 self.set_sharding(member, sharding)
-                for number in self.program.values[member].notified:
-                    self._push(number)
+                yield member
 
     def _push(self, number: int) -> None:
         """Have an op visited: in its turn if that is still to come, else next."""

@@ -38,8 +38,9 @@ def meshes(
         max_size: The most devices; an axis that would exceed it is left out, but for the first `min_axes`.
         axis_names: Names of the axes; by default letters that are not in alphabetical order.
     """
-    letters = st.sampled_from(("x", "y", "z", "a", "b"))
-    drawn = draw(st.lists(axis_names or letters, min_size=min_axes, max_size=max_axes, unique=True))
+    if axis_names is None:
+        axis_names = st.sampled_from(("x", "y", "z", "a", "b"))
+    drawn = draw(st.lists(axis_names, min_size=min_axes, max_size=max_axes, unique=True))
     axes: list[tuple[str, int]] = []
     total = 1
     for name in drawn:
@@ -57,7 +58,8 @@ def on_a_mesh(
     draw_on: Callable[[Mesh], st.SearchStrategy[T]], mesh: st.SearchStrategy[Mesh] | None = None
 ) -> st.SearchStrategy[tuple[Mesh, T]]:
     """A mesh and what `draw_on` draws for it; by default a mesh with at least one axis."""
-    return (mesh or meshes(min_axes=1)).flatmap(lambda found: st.tuples(st.just(found), draw_on(found)))
+    drawn = meshes(min_axes=1) if mesh is None else mesh
+    return drawn.flatmap(lambda found: st.tuples(st.just(found), draw_on(found)))
 
 
 def divisors(number: int) -> list[int]:

@@ -290,7 +290,6 @@ def test_every_prefix_is_one(drawn: tuple[Mesh, Axes]) -> None:
     for prefix in _prefixes(axes, mesh):
         assert is_strict_prefix(prefix, axes) is (prefix != axes)
         assert common_prefix(prefix, axes) == common_prefix(axes, prefix) == prefix
-        assert list_sort_key(prefix) <= list_sort_key(axes) or len(prefix) == len(axes)
 
 
 @given(TWO_LISTS, st.data())
@@ -301,13 +300,21 @@ def test_the_common_prefix_is_the_longest(drawn: tuple[Mesh, list[Axes]], data: 
     found = common_prefix(axes, other)
     assert is_prefix(found, axes) and is_prefix(found, other)
     assert not any(
-        is_strict_prefix(found, prefix) and is_prefix(prefix, other) and all(map(_coexists(other), prefix))
+        is_strict_prefix(found, prefix) and is_prefix(prefix, other) and _coexist(prefix, other)
         for prefix in _prefixes(axes, mesh)
     )
 
 
-def _coexists(others: Axes):  # type: ignore[no-untyped-def]
-    return lambda axis: all(axis.can_coexist(other) for other in others)
+def _coexist(first: Axes, second: Axes) -> bool:
+    return all(axis.can_coexist(other) for axis in first for other in second)
+
+
+@given(TWO_LISTS)
+def test_shorter_lists_come_first(drawn: tuple[Mesh, list[Axes]]) -> None:
+    _, (first, second) = drawn
+    assert (list_sort_key(first) == list_sort_key(second)) is (first == second)
+    if len(first) != len(second):
+        assert (list_sort_key(first) < list_sort_key(second)) is (len(first) < len(second))
 
 
 @given(LISTS)
