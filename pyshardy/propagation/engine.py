@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from pyshardy.core.sharding import TensorSharding
+from pyshardy.errors import InvalidShardingError
 from pyshardy.graph.program import NO_VALUE, OpNode, Program
 from pyshardy.propagation.schedule import ROUNDS, directions, same_rounds
-from pyshardy.propagation.step import StepInput, Strategy, Update, explain_step, propagate_step
+from pyshardy.propagation.step import StepError, StepInput, Strategy, Update, explain_step, propagate_step
 from pyshardy.propagation.trace import GROUP, MAIN_RESULT, Step
 from pyshardy.propagation.views import join_manual_axes, strip_manual_axes
 from pyshardy.rules.draft import identity_rule
@@ -126,10 +127,7 @@ class Engine:
             self._is_conservative and not node.ignores_conservative,
             node.is_elementwise,
         )
-        key = (step, current)
-        updates = self._outcomes.get(key)
-        if updates is None:
-            updates = self._outcomes[key] = propagate_step(step, current, self.program.meshes)
+        updates = self._outcome(number, step, current)
         same = same_rounds(rule, node.priority, node.direction, round_)
         if not updates:
             clean[number] |= same
@@ -137,6 +135,17 @@ class Engine:
         if self._trace is not None:
             self._record(number, step, current, round_)
         return self._write(number, node, updates, clean, same)
+
+    def _outcome(self, number: int, step: StepInput, current: tuple[TensorSharding | None, ...]) -> tuple[Update, ...]:
+        """What the step gives; few of a program's many steps are distinct."""
+        found = self._outcomes.get((step, current))
+        if found is None:
+            try:
+                found = propagate_step(step, current, self.program.meshes)
+            except InvalidShardingError as error:
+                raise StepError(number, error) from error
+            self._outcomes[step, current] = found
+        return found
 
     def _write(
         self, number: int, node: OpNode, updates: tuple[Update, ...], clean: bytearray, same: int

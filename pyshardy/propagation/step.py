@@ -9,6 +9,7 @@ from typing import NamedTuple
 from pyshardy.core.axes import Axes, is_prefix
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, common_mesh
+from pyshardy.errors import ShardyError
 from pyshardy.graph.program import Direction
 from pyshardy.propagation.aggressive import propagate_aggressive
 from pyshardy.propagation.basic import propagate_basic
@@ -23,6 +24,18 @@ class Strategy(Enum):
     """Not at all: only axes that all tensors can follow are propagated."""
     AGGRESSIVE = "aggressive"
     """In favour of the larger tensor or, for element-wise ops, the more sharded factor."""
+
+
+class StepError(ShardyError):
+    """A step, or a priority whose turn came, gave a sharding that is not valid.
+
+    Attributes:
+        op: Number of the op; that of a result of the main function lies behind those of the ops.
+    """
+
+    def __init__(self, op: int, cause: ShardyError) -> None:
+        self.op = op
+        super().__init__(cause.doing, got=cause.got, needed=cause.needed)
 
 
 class StepInput(NamedTuple):

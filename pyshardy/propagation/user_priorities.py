@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from pyshardy.core.axes import sort_axes
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding, mesh_of
+from pyshardy.errors import InvalidShardingError
 from pyshardy.propagation.engine import Engine
+from pyshardy.propagation.step import StepError
 
 
 def user_priority_rounds(engine: Engine) -> Iterator[int]:
@@ -21,8 +23,12 @@ def user_priority_rounds(engine: Engine) -> Iterator[int]:
     for priority in sorted({dim.priority for sharding in originals.values() for dim in sharding.dims if dim.priority}):
         for value, original in originals.items():
             current = engine.shardings[value]
-            if current is not None and any(dim.priority == priority for dim in original.dims):
+            if current is None or all(dim.priority != priority for dim in original.dims):
+                continue
+            try:
                 engine.set_sharding(value, _restore(current, original, priority))
+            except InvalidShardingError as error:
+                raise StepError(engine.program.values[value].owner, error) from error
         yield priority
 
 

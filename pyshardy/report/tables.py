@@ -16,12 +16,11 @@ _PLAIN_WIDTH = 160
 
 def summary_tables(summary: Summary) -> RenderableType:
     """The mesh, the inputs and outputs, the totals and the stages, for a `rich` console."""
-    parts: list[RenderableType] = [_heading(summary)]
-    parts.append(_tensor_table("inputs", summary.inputs))
-    parts.append(_tensor_table("outputs", summary.outputs))
+    parts: list[RenderableType] = [_heading(summary), ""]
+    parts += [_tensor_table("inputs", summary.inputs), "", _tensor_table("outputs", summary.outputs), ""]
     parts.append(_totals(summary))
     if summary.stages:
-        parts.append(_stages(summary))
+        parts += ["", _stages(summary)]
     parts += [Text(f"warning: {warning}", style="yellow") for warning in summary.warnings]
     return Group(*parts)
 

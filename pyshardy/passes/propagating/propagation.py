@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value, walk, walk_post_order
 from pyshardy.ir.program import RULE, ProgramIndex, build_program
@@ -14,6 +13,7 @@ from pyshardy.passes.base import PassContext
 from pyshardy.passes.exporting.drop_sharding_rules import drop_sharding_rules
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.run import propagate_program
+from pyshardy.propagation.step import StepError
 
 _GROUP = "sdy.sharding_group"
 
@@ -36,8 +36,9 @@ def propagate_module(root: Op, context: PassContext, options: PropagateOptions, 
     _warn_unknown(index, context)
     try:
         propagated = propagate_program(program, options)
-    except InvalidShardingError as error:
-        raise PassError(root, f"cannot be propagated: {error}") from error
+    except StepError as error:
+        at = index.ops[error.op] if error.op < len(index.ops) else root
+        raise PassError(at, f"gets a sharding that is not valid: {error}") from error
     context.propagated.append(propagated)
     index.store(propagated.shardings, program.shardings)
     erased = {index.ops[number] for number in propagated.erased}

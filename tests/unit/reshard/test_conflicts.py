@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import pytest
+
+from pyshardy.core.mesh import Mesh
+from pyshardy.reshard.conflicts import agreed_axes, common_axes
+from pyshardy.rules.notation import parse_rule
+from pyshardy.rules.rule import Rule
+
+from .setting import ABC, ADD, DOT, counts, short, states
+
+ABS = parse_rule("<([i, j])->([i, j]) {i=8, j=16}>")
+REVERSE = parse_rule("<([i, j])->([i, j]) {i=8, j=16} permutation={j}>")
+
+
+def common(rule: Rule, *texts: str | None, mesh: Mesh = ABC) -> list[str]:
+    return short(common_axes(rule, states(rule, *texts, mesh=mesh), counts(rule), mesh))
+
+
+def test_compatible_tensors_keep_what_they_have() -> None:
+    assert common(DOT, '{"a"}, {"b"}', '{"b"}, {"c"}', '{"a"}, {"c"}') == ["a", "c", "b"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "texts"),
+    [
+        (ADD, ('{"a"}, {}', '{"b"}, {}', '{"a"}, {}')),
+        (DOT, ('{"a"}, {}', '{}, {"a"}', '{"a"}, {}')),
+        (DOT, ('{"a"}, {"b"}', '{"b"}, {"a":(1)2}', None)),
+        (parse_rule("<([i])->([i]) {i=8} need_replication={i}>"), ('{"a"}', '{"a"}')),
+    ],
+    ids=["a factor differs", "two factors share an axis", "two factors share a part", "an axis must be gathered"],
+)
+def test_incompatible(rule: Rule, texts: tuple[str | None, ...]) -> None:
+    assert agreed_axes(rule, states(rule, *texts, mesh=Mesh([("a", 4), ("b", 2)]))) is None
+
+
+def test_of_two_tensors_the_more_sharded_one_is_kept() -> None:
+    assert common(ABS, '{"a"}, {}', '{}, {"a", "b"}') == ["", "a b"]
+
+
+def test_of_two_tensors_sharded_alike_far_the_first_is_kept() -> None:
+    assert common(ABS, '{"a"}, {}', '{}, {"a"}') == ["a", ""]
+
+
+def test_of_two_tensors_one_without_permuted_axes_is_kept() -> None:
+    assert common(REVERSE, '{"a"}, {"b", "c"}', '{"a"}, {}') == ["a", ""]
+
+
+def test_of_two_tensors_the_larger_one_is_kept() -> None:
+    broadcast = parse_rule("<([i])->([j, i]) {i=8, j=4}>")
+    assert common(broadcast, '{"a", "b"}', '{}, {"c"}') == ["c", ""]
+
+
+def test_of_two_tensors_the_other_keeps_what_does_not_get_in_the_way() -> None:
+    reduce = parse_rule("<([i, j], [])->([i]) {i=4, j=64} reduction={j}>")
+    assert common(reduce, "{}, {}", None, '{"a"}') == ["", ""]
+    broadcast = parse_rule("<([i])->([j, k]) {i=64, j=2, k=2}>")
+    assert common(broadcast, '{"a", "b"}', '{"c"}, {"b"}') == ["a b", "c", ""]
