@@ -406,22 +406,34 @@ TERMINATORS = frozenset(
 def walk(op: Op) -> Iterator[Op]:
     """The op and all ops inside it, every op before what it holds. The op just yielded may be erased."""
     yield op
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block:
-                if inner.regions:
-                    yield from walk(inner)
-                else:
-                    yield inner
+    pending: list[Op | Block | None] = _blocks_reversed(op)
+    while pending:
+        place = pending.pop()
+        current = place.first if isinstance(place, Block) else place
+        while current is not None:
+            following = current.next
+            yield current
+            if current.regions:
+                pending.append(following)
+                pending += _blocks_reversed(current)
+                break
+            current = following
+
+
+def _blocks_reversed(op: Op) -> list[Op | Block | None]:
+    return [block for region in reversed(op.regions) for block in reversed(region.blocks)]
 
 
 def walk_post_order(op: Op) -> Iterator[Op]:
     """All ops inside the op and then the op itself, every op after what it holds. May erase as it goes."""
     for region in op.regions:
         for block in region.blocks:
-            for inner in block:
+            inner = block.first
+            while inner is not None:
+                following = inner.next
                 if inner.regions:
                     yield from walk_post_order(inner)
                 else:
                     yield inner
+                inner = following
     yield op
