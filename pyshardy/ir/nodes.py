@@ -245,15 +245,19 @@ class Op:
     ) -> None:
         self.name = name
         self.operands = list(operands)
-        self.results = [Value(type, self, index) for index, type in enumerate(result_types)]
+        self.results: list[Value] = []
+        for type in result_types:
+            self.results.append(Value(type, self, len(self.results)))
         self.attrs: dict[str, Any] = {} if attrs is None else attrs
-        self.regions: tuple[Region, ...] = tuple(Region(self) for _ in range(region_count))
+        self.regions: tuple[Region, ...] = tuple([Region(self) for _ in range(region_count)]) if region_count else ()
         self.successors = successors
         self.location = location
         self.block = self.prev = self.next = None
         self.order = 0
-        for index, value in enumerate(self.operands):
+        index = 0
+        for value in self.operands:
             value.uses.append((self, index))
+            index += 1
 
     def __repr__(self) -> str:
         return f"<Op {self.name}>"
