@@ -207,7 +207,11 @@ class TensorSharding(Interned):
 
 
 def as_axes(axes: Iterable[AxisRef | str]) -> Axes:
-    """References from references and axis names."""
+    """References from references and axis names; raises `InvalidShardingError` for a bare string."""
+    if isinstance(axes, str):
+        raise InvalidShardingError(
+            "listing axes", got=f"the string {axes!r}", needed="a list of axes", hint=f"[{axes!r}]"
+        )
     return tuple(AxisRef(axis) if isinstance(axis, str) else axis for axis in axes)
 
 

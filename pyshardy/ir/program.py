@@ -197,7 +197,8 @@ class _Builder:
             return [call.operands[owner.index] for call in self.callers.of(function)]
         call = owner.defining_op
         assert call is not None
-        return [return_op(self.callers.callee(call)).operands[owner.index]]
+        callee = self.callers.callee(call)
+        return [] if is_declaration(callee) else [return_op(callee).operands[owner.index]]
 
     def info(self, value: Value) -> ValueInfo:
         number = self.numbers[value]

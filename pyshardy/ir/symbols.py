@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyshardy.errors import InvalidModuleError
+from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import calls, functions, is_declaration
 from pyshardy.ir.nodes import Op
 
@@ -58,7 +58,7 @@ def post_order(root: Op) -> list[Op]:
     """The functions with a body, each after all that it calls; otherwise in the order of the module and of the calls.
 
     Raises:
-        InvalidModuleError: A function calls itself, directly or through others.
+        PassError: A function calls itself, directly or through others.
     """
     found: dict[str, Op] = {op.attrs["sym_name"]: op for op in functions(root) if not is_declaration(op)}
     callees = {
@@ -80,12 +80,9 @@ def _visit(start: str, found: dict[str, Op], callees: dict[str, list[str]], done
             done[name] = found[name]
             del path[name]
         elif callee in path:
-            raise InvalidModuleError(
-                "ordering the functions of a module by their calls",
-                where=f"function @{callee}",
-                got=f"a cycle of calls: {' -> '.join('@' + step for step in (*path, callee))}",
-                needed="functions that do not call themselves",
-            )
+            steps = list(path)
+            cycle = (*steps[steps.index(callee) :], callee)
+            raise PassError(found[callee], f"calls itself: {' -> '.join('@' + step for step in cycle)}")
         else:
             path[callee] = iter(callees[callee])
 

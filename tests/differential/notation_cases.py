@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_mesh
+from pyshardy.core.text import unquote
 
 from .draw import Draw
 
@@ -22,6 +23,8 @@ MESHES: dict[str, Mesh] = {
 
 _SYMBOLS = {"m": ("@m", "@m", '@"m"', r'@"\6D"'), "a b": ('@"a b"', r'@"a\20b"')}
 _NAMES = (*(f'"{name}"' for name in "xyzbawXé"), '"one"', '""', r'"\C3\A9"', r'"\n\\\"\t\7f"')
+_WRONG_PRIORITIES = ("p01", "p00", "P1", "p", "p1.5", "p-1", "p_1", "p9223372036854775808", "px", "\np1")
+_NO_TEXT = re.compile("[\ud800-\udfff]")
 _SPACES = ("", "", "", " ", "  ", "\n", "\t", "\r\n", " // a comment\n", "//\r")
 _TOKEN = re.compile(r'@?"(?:[^"\\]|\\.)*"|//[^\n]*|@?\w+|\s+|.', re.DOTALL)
 _EXTRA_TOKENS = (
@@ -47,12 +50,14 @@ class TextDraw(Draw):
     wrong: float = 0.0
     mesh_name: str = "m"
     pool: list[str] = []
+    used: str = ""
 
     def begin(self, mesh_name: str) -> None:
-        """Start a value on that mesh: its axes, whole or cut in pieces, are to be used once each."""
+        """Start a value on that mesh: its axes, whole or cut in pieces, are mostly to be used once each."""
         self.mesh_name = mesh_name
-        self.pool = []
-        for name, size in MESHES[mesh_name].axes:
+        self.pool, self.used = [], ""
+        axes = MESHES["m" if self.flag(self.wrong) else mesh_name].axes
+        for name, size in axes:
             text = r'"\C3\A9"' if name == "é" else f'"{name}"'
             cuts = [cut for cut in range(2, size) if size % cut == 0]
             if cuts and self.flag(0.4):
@@ -85,11 +90,15 @@ class TextDraw(Draw):
 
     def axis(self) -> str:
         """An axis or a sub-axis of the mesh that was not used yet, mostly."""
+        if self.used and self.flag(self.wrong):
+            name = self.used.split(":")[0]
+            return self.choice((self.used, name, *(f"{name}:{part}" for part in ("(1)2", "(1)4", "(2)2", "(1)12"))))
         if self.flag(self.wrong) or not self.pool:
             pre_size, size = self.choice((1, 1, 2, 3, 4, 0, -1)), self.choice((2, 2, 3, 4, 8, 24, 1, 0, -2))
             text = self.joined(self.name(), ":", "(", self.integer(pre_size), ")") + self.integer(size)
             return self.choice((text, self.name()))
-        name, *part = re.split(r":\((\d+)\)", self.pool.pop())
+        self.used = self.pool.pop()
+        name, *part = re.split(r":\((\d+)\)", self.used)
         if not part:
             return name
         return self.joined(name, ":", "(", self.integer(int(part[0])), ")") + self.integer(int(part[1]))
@@ -101,12 +110,13 @@ class TextDraw(Draw):
 
     def dim(self) -> str:
         """The sharding of a dimension."""
-        items = self.axes(2) + (["?"] if self.flag(0.4) else [])
-        priority = self.choice(("p0", "p1", "p12", " p3", "p9223372036854775807"))
+        items = self.axes(3) + (["?"] if self.flag(0.4) else [])
+        priority = ""
         if self.flag(self.wrong):
-            priority = self.choice(("p01", "p00", "P1", "p", "p1.5", "p-1", "p_1", "p9223372036854775808", "px", "\np1"))
-        has_priority = self.flag(0.3) if items else self.flag(self.wrong)
-        return self.joined("{", self.comma(items), "}") + (priority if has_priority else "")
+            priority = self.choice(_WRONG_PRIORITIES)
+        elif self.flag(0.3 if items else self.wrong):
+            priority = self.choice(("p0", "p1", "p12", " p3", "p9223372036854775807"))
+        return self.joined("{", self.comma(items), "}") + priority
 
     def named_axes(self) -> list[str]:
         """Replicated and unreduced axes, mostly in their order."""
@@ -129,7 +139,7 @@ class TextDraw(Draw):
 
     def mesh_reference(self) -> str:
         """A mesh for the value that begins: a symbol, or the mesh itself."""
-        self.begin("m" if self.flag(0.7) else self.choice(list(MESHES)))
+        self.begin("m" if self.flag(0.6) else self.choice(list(MESHES)))
         if self.flag(self.wrong):
             return self.choice(("@nope", "@_$.0", '@""', "@ m", "m", self.joined("mesh", self.mesh())))
         if self.flag(0.2):
@@ -161,14 +171,16 @@ class TextDraw(Draw):
             total *= size
         items = [self.joined(name, "=") + self.integer(size) for name, size in axes.items()]
         if self.flag(self.wrong):
-            items.append(self.choice(('"x"=0', '"x"=2', '"y"=-1', '"big"=9223372036854775807', '"b"=9223372036854775808')))
+            items.append(f"{self.name()}={self.choice((0, -1, 2, 2**63 - 1, 2**63))}")
         ids = list(range(total)) if axes else [self.choice(range(9))]
         if self.flag(0.7):
             ids = self.shuffled(ids)
+        has_order = self.flag(0.3)
         if self.flag(self.wrong):
             ids = self.choice(([], [0], [1, 0], [-1, 0], [*ids, total], [*ids[1:], ids[-1]]))
+            has_order = True
         order = self.joined(",", "device_ids", "=", "[", self.comma([self.integer(device) for device in ids]), "]")
-        return self.joined("<", "[", self.comma(items), "]", order if self.flag(0.3) else "") + ">"
+        return self.joined("<", "[", self.comma(items), "]", order if has_order else "") + ">"
 
     def mistyped(self, text: str) -> str:
         """The text with a mistake or two in it."""
@@ -206,8 +218,11 @@ def cases(kind: str, count: int, seed: int) -> Iterator[Case]:
     """Texts of one kind, a third each valid, breaking rules, and mistyped; the same ones for the same seed."""
     draw = TextDraw(f"{kind} {seed}")
     for index in range(count):
-        draw.wrong = (0.0, 0.08, 0.0)[index % 3]
+        draw.wrong = (0.0, 0.1, 0.0)[index % 3]
         draw.begin("m")
         rank = draw.choice((0, 1, 2, 2, 3)) if kind == "sharding" else 1
         text = KINDS[kind](draw, rank)
-        yield Case(kind, draw.mistyped(text) if index % 3 == 2 else text, rank)
+        if index % 3 == 2:
+            text = draw.mistyped(text)
+        # A message of MLIR that quotes bytes which are no text ends the process, so there are no such bytes.
+        yield Case(kind, "" if _NO_TEXT.search(unquote(text)) else text, rank)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import sdy
-from support.reference import jaxlib_version
 
 from pyshardy.core.axes import check_axes_in_mesh
 from pyshardy.core.notation import (
@@ -23,6 +22,7 @@ from pyshardy.core.sharding import TensorSharding, check_sharding, mesh_of
 from pyshardy.core.text import format_symbol
 from pyshardy.errors import InvalidShardingError, NotationError
 from pyshardy.ir.context import make_context
+from support.reference import jaxlib_version
 
 from .notation_cases import MESHES, Case
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -26,9 +27,10 @@ from pyshardy.core.axes import (
     truncate_overlaps,
 )
 from pyshardy.core.mesh import Mesh
+from pyshardy.errors import InvalidShardingError
 
 from .positions import count, independent, labels, number, refines, same_partition
-from .strategies import axis_lists, axis_refs, compatible_lists, divisors, on_a_mesh, pieces
+from .strategies import axis_lists, axis_refs, compatible_lists, divisors, meshes, on_a_mesh, pieces
 
 ONE = on_a_mesh(axis_refs)
 PAIRS = on_a_mesh(lambda mesh: st.tuples(axis_refs(mesh), axis_refs(mesh)))
@@ -60,6 +62,17 @@ def test_a_reference_makes_as_many_shards_as_it_is_long(drawn: tuple[Mesh, AxisR
     check_axes_in_mesh([axis], mesh, "checking")
     assert count([axis], mesh) == axis.length(mesh)
     assert axis.end(mesh) == axis.pre_size * axis.length(mesh)
+
+
+@given(meshes(min_axes=1), st.data())
+def test_sub_axes_fit_if_they_divide_the_axis_and_are_not_all_of_it(mesh: Mesh, data: st.DataObject) -> None:
+    name, total = data.draw(st.sampled_from(mesh.axes))
+    axis = AxisRef(name, data.draw(st.integers(1, total)), data.draw(st.integers(2, total + 1)))
+    if total % axis.end(mesh) == 0 and axis.size != total:
+        check_axes_in_mesh([axis], mesh, "checking")
+    else:
+        with pytest.raises(InvalidShardingError, match="an end that divides|the full axis"):
+            check_axes_in_mesh([axis], mesh, "checking")
 
 
 @given(PAIRS | on_one_axis())
@@ -205,7 +218,7 @@ def test_sorting_and_merging_is_idempotent_and_keeps_the_partition(drawn: tuple[
 @given(TWO_LISTS)
 def test_lists_overlap_if_they_share_something(drawn: tuple[Mesh, list[Axes]]) -> None:
     mesh, lists = drawn
-    first, second = ([axis for axis in axes if axis.length(mesh) > 1] for axes in lists)
+    first, second = (_without_size_1(axes, mesh) for axes in lists)
     assert lists_overlap(first, second) is lists_overlap(second, first) is not independent(first, second, mesh)
 
 
@@ -249,12 +262,18 @@ def test_subtraction_of_what_cannot_coexist_leaves_no_overlap(drawn: tuple[Mesh,
 
 @given(TWO_LISTS)
 def test_truncation_keeps_the_longest_prefix_without_overlap(drawn: tuple[Mesh, list[Axes]]) -> None:
-    mesh, (axes, others) = drawn
+    mesh, lists = drawn
+    axes, others = (_without_size_1(axes, mesh) for axes in lists)
     kept = truncate_overlaps(axes, others)
     assert is_prefix(kept, axes)
     assert independent(kept, others, mesh)
     longer = [prefix for prefix in _prefixes(axes, mesh) if axes_size(prefix, mesh) > axes_size(kept, mesh)]
-    assert not any(independent(prefix, others, mesh) for prefix in longer)
+    assert not any(_coexist(prefix, others) and independent(prefix, others, mesh) for prefix in longer)
+
+
+def _without_size_1(axes: Axes, mesh: Mesh) -> Axes:
+    """The references that tell any positions apart; to the algebra, an axis of size 1 overlaps itself all the same."""
+    return tuple(axis for axis in axes if axis.length(mesh) > 1)
 
 
 def _prefixes(axes: Axes, mesh: Mesh) -> list[Axes]:

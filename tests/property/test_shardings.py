@@ -112,6 +112,9 @@ def test_equivalence_sees_axes_alone(drawn: tuple[Mesh, TensorSharding], data: s
         assert not is_equivalent(sharding, other.with_dims([*other.dims, DimSharding()]))
         assert not is_equivalent(sharding, other.with_mesh(mesh))
         assert not is_equivalent(sharding, other.map_dims(lambda dim: DimSharding()))
+    if sharding.unreduced:
+        assert not is_equivalent(sharding, other.with_unreduced(()))
+        assert is_equivalent(sharding, other.with_unreduced(()), ignore_unreduced=True)
 
 
 @given(on_a_mesh(pieces), st.data())

@@ -292,6 +292,7 @@ def test_subtraction(axes: str, removed: str, kept: str) -> None:
         ("x:(1)2 y", "x y", False),
         ("z x:(1)2", "z x", True),
         ("y", "x y", False),
+        ("y x", "z x w", False),
     ],
 )
 def test_prefixes_of_lists(first: str, second: str, strict: bool) -> None:

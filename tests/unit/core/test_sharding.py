@@ -393,3 +393,8 @@ def test_the_mesh_counts_for_equivalence_unless_nothing_is_split() -> None:
     assert not is_equivalent(split, split.with_mesh("n"))
     assert not is_equivalent(split, split.with_mesh(MESH))
     assert is_equivalent(sharding("[{}]"), sharding("[]", "mesh<[], device_ids=[7]>"))
+
+
+def test_a_bare_string_is_no_list_of_axes() -> None:
+    with pytest.raises(InvalidShardingError, match=r"got the string 'xy', needed a list of axes\n  try: \['xy'\]"):
+        DimSharding("xy")
