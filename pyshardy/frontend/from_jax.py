@@ -31,6 +31,8 @@ class JaxSignature:
         kept: The leaves that the module takes; JAX drops those that are not used.
         out_tree: Structure of the result.
         out_ranks: Rank of every leaf of the result.
+        devices: The devices it was lowered for, in the order that device ids of the module count them; None if it
+            was lowered for no devices in particular.
     """
 
     in_tree: Any
@@ -38,6 +40,7 @@ class JaxSignature:
     kept: tuple[int, ...]
     out_tree: Any
     out_ranks: tuple[int, ...]
+    devices: tuple[Any, ...] | None = None
 
 
 def load_lowered(lowered: jax.stages.Lowered) -> Module:
@@ -62,12 +65,15 @@ def load_function(
         out_shardings: As for `jax.jit`.
 
     Raises:
-        UsageError: Shardings for a function that is jitted already.
+        UsageError: Shardings for a function that is jitted already, or a function that is compiled already.
     """
+    if isinstance(function, jax.stages.Compiled):
+        raise UsageError("loading a function", got="a compiled one", needed="the function, or what lowering it gives")
     given = {"in_shardings": in_shardings, "out_shardings": out_shardings}
     given = {name: value for name, value in given.items() if value is not None}
+    jitted: Any = function
     if not hasattr(function, "lower"):
-        function = jax.jit(function, **given)
+        jitted = jax.jit(function, **given)
     elif given:
         raise UsageError(
             "loading a jitted function",
@@ -75,7 +81,7 @@ def load_function(
             needed="the shardings in jax.jit itself",
             hint="pass the function before jax.jit, or give jax.jit the shardings",
         )
-    return load_lowered(function.lower(*args))
+    return load_lowered(jitted.lower(*args))
 
 
 def _signature(lowered: jax.stages.Lowered) -> JaxSignature:
@@ -87,6 +93,7 @@ def _signature(lowered: jax.stages.Lowered) -> JaxSignature:
         _kept_leaves(lowered, len(in_leaves)),
         lowered.out_tree,
         tuple(len(leaf.shape) for leaf in out_leaves),
+        _devices(lowered),
     )
 
 
@@ -99,6 +106,12 @@ def _kept_leaves(lowered: jax.stages.Lowered, count: int) -> tuple[int, ...]:
     return tuple(sorted(kept))
 
 
+def _devices(lowered: jax.stages.Lowered) -> tuple[Any, ...] | None:
+    """The devices of the meshes in the function, which may be any of JAX's in any order; not public in JAX either."""
+    devices = getattr(lowered._lowering, "_device_list", None)
+    return None if devices is None else tuple(devices)
+
+
 def input_tree(
     signature: JaxSignature, ports: Sequence[Port], meshes: Mapping[str, Mesh], devices: Sequence[Any] | None = None
 ) -> Tree:
@@ -108,7 +121,7 @@ def input_tree(
         signature: The signature of the function.
         ports: The inputs of the module.
         meshes: The meshes by name.
-        devices: The devices that the meshes are laid over; by default all that JAX has.
+        devices: The devices that the meshes are laid over; by default those that the function was lowered for.
 
     Raises:
         UnsupportedVersionError: This JAX does not tell which arguments it dropped.
@@ -122,7 +135,7 @@ def input_tree(
             hint="lower with jax.jit(..., keep_unused=True)",
         )
     leaves: list[NamedSharding | None] = [None] * len(signature.in_ranks)
-    converter = NamedShardings(meshes, devices)
+    converter = NamedShardings(meshes, signature.devices if devices is None else devices)
     for leaf, port in zip(signature.kept, ports):
         leaves[leaf] = converter.of(port, signature.in_ranks[leaf])
     args, _ = jax.tree.unflatten(signature.in_tree, leaves)
@@ -133,7 +146,7 @@ def output_tree(
     signature: JaxSignature, ports: Sequence[Port], meshes: Mapping[str, Mesh], devices: Sequence[Any] | None = None
 ) -> Tree:
     """The shardings of the outputs as a tree over the result, fit for `jax.jit(out_shardings=...)`."""
-    converter = NamedShardings(meshes, devices)
+    converter = NamedShardings(meshes, signature.devices if devices is None else devices)
     leaves = [converter.of(port, rank) for port, rank in zip(ports, signature.out_ranks)]
     return jax.tree.unflatten(signature.out_tree, leaves)
 

@@ -31,6 +31,12 @@ def read_bytes(path: str) -> bytes:
         return Path(path).read_bytes()
     except FileNotFoundError as error:
         raise UsageError(f"reading {path}", got="no such file", needed="a file with a StableHLO module") from error
+    except IsADirectoryError as error:
+        raise UsageError(
+            f"reading {path or 'a file'}",
+            got="a directory" if path else "an empty name",
+            needed="a file with a StableHLO module",
+        ) from error
     except OSError as error:
         reason = error.strerror or str(error)
         raise UsageError(f"reading {path}", got=reason.lower(), needed="a readable file") from error

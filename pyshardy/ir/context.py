@@ -27,6 +27,7 @@ def make_context(allow_unregistered_dialects: bool = False) -> ir.Context:
     chlo.register_dialect(context)
     stablehlo.register_dialect(context)
     context.allow_unregistered_dialects = allow_unregistered_dialects
+    context.enable_multithreading(False)  # a diagnostic from a thread of MLIR's ends the process
     with context:
         _let_complex_constants_pass()
     return context

@@ -65,11 +65,8 @@ def source_uses(owner: Value) -> list[Use]:
 
 def edge_of(owner: Value) -> Op | None:
     """The edge op of an owner: its only user, if that is one."""
-    if len(owner.uses) == 1:
-        user = owner.uses[0][0]
-        if user.name == EDGE:
-            return user
-    return None
+    user = owner.only_user()
+    return user if user is not None and user.name == EDGE else None
 
 
 def edge_of_source(op: Op, index: int) -> Op | None:

@@ -51,7 +51,8 @@ class ValueType:
 class Value:
     """A result of an op, or an argument of a block.
 
-    `uses` lists the places that use it in MLIR's order *reversed*: the last entry is the head of the list.
+    `uses` holds the places that use it in MLIR's order *reversed*: the last entry is the head of the use-list. It
+    is a dictionary without values, so that any use is found and removed in constant time.
     """
 
     __slots__ = ("type", "owner", "index", "uses", "location")
@@ -60,7 +61,7 @@ class Value:
         self.type = type
         self.owner = owner
         self.index = index
-        self.uses: list[Use] = []
+        self.uses: dict[Use, None] = {}
         self.location = location
 
     @property
@@ -85,28 +86,28 @@ class Value:
         """Whether exactly one operand is this value."""
         return len(self.uses) == 1
 
+    def only_user(self) -> Op | None:
+        """The op of the only use; None if there are none or several."""
+        if len(self.uses) != 1:
+            return None
+        ((op, _),) = self.uses
+        return op
+
     def replace_uses(self, new: Value, only: Callable[[Op, int], bool] | None = None) -> None:
         """Make every use, or those that `only` accepts, use `new` instead.
 
         The uses are walked from the head of the list, so they end up reversed in front of those of `new`.
         """
-        kept: list[Use] = []
-        for use in reversed(self.uses):
+        moved = [use for use in reversed(self.uses) if only is None or only(*use)]
+        for use in moved:
             op, index = use
-            if only is not None and not only(op, index):
-                kept.append(use)
-                continue
             op.operands[index] = new
-            new.uses.append(use)
-        kept.reverse()
-        self.uses = kept
-
-    def _remove_use(self, use: Use) -> None:
-        uses = self.uses
-        if uses[-1] == use:
-            uses.pop()
+            new.uses[use] = None
+        if len(moved) == len(self.uses):
+            self.uses = {}
         else:
-            uses.remove(use)
+            for use in moved:
+                del self.uses[use]
 
 
 class Block:
@@ -256,7 +257,7 @@ class Op:
         self.order = 0
         index = 0
         for value in self.operands:
-            value.uses.append((self, index))
+            value.uses[self, index] = None
             index += 1  # noqa: SIM113 (faster than enumerate where most ops have one or two operands)
 
     def __repr__(self) -> str:
@@ -309,9 +310,9 @@ class Op:
     def set_operand(self, index: int, value: Value) -> None:
         """Use `value` as operand `index`."""
         use = (self, index)
-        self.operands[index]._remove_use(use)
+        del self.operands[index].uses[use]
         self.operands[index] = value
-        value.uses.append(use)
+        value.uses[use] = None
 
     def insert_before(self, anchor: Op) -> Op:
         """Put this detached op before `anchor`."""
@@ -348,7 +349,7 @@ class Op:
     def drop_operands(self) -> None:
         """Forget the operands of this op and of all ops inside it."""
         for index, value in enumerate(self.operands):
-            value._remove_use((self, index))
+            del value.uses[self, index]
         self.operands = []
         for region in self.regions:
             for block in region.blocks:

@@ -8,7 +8,7 @@ _IMPURE = frozenset(
     f"stablehlo.{name}"
     for name in (
         "all_gather", "all_reduce", "all_to_all", "async_done", "async_start", "collective_broadcast",
-        "collective_permute", "collective_reduce", "composite", "cross-replica-sum", "infeed", "outfeed", "recv",
+        "collective_permute", "collective_reduce", "composite", "infeed", "outfeed", "recv",
         "reduce_scatter", "rng", "send",
     )
 )  # fmt: skip

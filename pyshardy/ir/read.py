@@ -71,5 +71,4 @@ class _Reader:
         for source, value in self.values.items():
             if len(value.uses) > 1:
                 uses: list[Use] = [(ops[use.owner.operation], use.operand_number) for use in source.uses]
-                uses.reverse()
-                value.uses = uses
+                value.uses = dict.fromkeys(reversed(uses))

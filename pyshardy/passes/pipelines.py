@@ -126,11 +126,14 @@ def is_pass_or_pipeline(name: str) -> bool:
 def _parse_options(text: str, position: int) -> tuple[int, dict[str, str]]:
     if _next(text, position) != "{":
         return position, {}
-    end = text.find("}", position)
-    if end < 0:
-        raise _error(text, position, "'}' behind the options")
-    inside = text[text.index("{", position) + 1 : end]
-    return end + 1, parse_option_text(inside)
+    start = text.index("{", position)
+    end, depth = start, 0
+    while end < len(text):
+        depth += {"{": 1, "}": -1}.get(text[end], 0)
+        if depth == 0:
+            return end + 1, parse_option_text(text[start + 1 : end])
+        end += 1
+    raise _error(text, position, "'}' behind the options")
 
 
 def parse_option_text(text: str) -> dict[str, str]:

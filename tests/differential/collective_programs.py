@@ -197,6 +197,14 @@ class CollectiveWriter:
     def _per_dim(self, kind: str, name: str, axes: Sequence[Sequence[AxisRef]], out: TensorSharding) -> None:
         self.emit(f"sdy.{kind} [{', '.join(map(_axes, axes))}] {name} out_sharding={out}", out)
 
+    def nothing(self) -> None:
+        """Collectives without axes."""
+        for _ in range(self.random.randint(1, 4)):
+            name, sharding = self.pick()
+            kind = self.random.choice(("all_gather", "all_slice", "all_slice", "reduce_scatter", "all_reduce"))
+            axes = "{}" if kind == "all_reduce" else f"[{', '.join(['{}'] * self.rank)}]"
+            self.emit(f"sdy.{kind} {axes} {name} out_sharding={sharding}", sharding)
+
     # Others
 
     def reshard(self) -> None:
@@ -227,7 +235,8 @@ class CollectiveWriter:
         makers = [
             self.all_gather, self.all_slice, self.slice_again, self.gather_then_slice, self.all_reduce,
             self.reduce_scatter, self.reduce_then_slice, self.all_to_all, self.all_to_alls, self.permute,
-            self.make_unreduced, self.make_dims_unreduced, self.reshard, self.abs, self.constant,
+            self.nothing, self.nothing, self.make_unreduced, self.make_dims_unreduced, self.reshard, self.abs,
+            self.constant,
         ]  # fmt: skip
         for _ in range(self.random.randint(3, 12)):
             with suppress(InvalidShardingError):  # an axis that is used already

@@ -28,7 +28,7 @@ class Died(Exception):
 
 
 def run_in_process(text: str, pipeline: str) -> str:
-    """What the reference makes of a module, in generic form.
+    """What the reference makes of a module, in generic form with locations.
 
     Raises:
         Refused: It refuses the module.
@@ -39,7 +39,7 @@ def run_in_process(text: str, pipeline: str) -> str:
             context.enable_multithreading(False)
             module = ir.Module.parse(text)
             PassManager.parse(f"builtin.module({pipeline})").run(module.operation)
-            return str(module.operation.get_asm(print_generic_op_form=True))
+            return str(module.operation.get_asm(print_generic_op_form=True, enable_debug_info=True))
     except ir.MLIRError as error:
         first = error.error_diagnostics[0]
         raise Refused(f"{format_location(first.location)}: {first.message}") from error
@@ -62,7 +62,7 @@ class ReferenceProcess:
         self.stop()
 
     def run(self, text: str, pipeline: str) -> str:
-        """What the reference makes of a module, in generic form.
+        """What the reference makes of a module, in generic form with locations.
 
         Raises:
             Refused: It refuses the module.

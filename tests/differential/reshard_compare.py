@@ -15,7 +15,7 @@ from pyshardy.passes.pipeline import run_pipeline
 from .reference_process import Died, Refused
 
 Runner = Callable[[str, str], str]
-"""From a module and a pipeline to the text of the module after it, in generic form; may raise `Refused`."""
+"""From a module and a pipeline to the text of the module after it, generic and with locations; may raise `Refused`."""
 
 FATAL = (
     "both must be on the same mesh",
@@ -48,7 +48,7 @@ class Comparison:
 
 
 def ours(text: str, pipeline: str) -> str:
-    """What pyshardy makes of a module, in generic form.
+    """What pyshardy makes of a module, in generic form with locations.
 
     Raises:
         Refused: It refuses the module.
@@ -62,7 +62,7 @@ def ours(text: str, pipeline: str) -> str:
         raise Refused(f"{place}: {error.diagnostic.message}") from error
     except ShardyError as error:
         raise Refused(f"{error.where}: {error}") from error
-    return result.text(generic=True)
+    return result.text(generic=True, debug_info=True)
 
 
 def compare(

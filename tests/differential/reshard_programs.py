@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 
 from pyshardy.core.mesh import Mesh
@@ -26,8 +27,8 @@ STYLES = (
     Style(unreduced=0.05, kinds=tuple(ReductionKind), replicated=0.1),
     Style(repeat=0.8, density=0.6),
 )
-OLD_STYLES = tuple(style for style in STYLES if style.kinds == (ReductionKind.SUM,))
-"""What jaxlib before 0.12 can hold: shardings whose unreduced axes are summed."""
+OLD_STYLES = tuple(replace(style, single_device=0.0) for style in STYLES if style.kinds == (ReductionKind.SUM,))
+"""What jaxlib before 0.12 knows: partial values that are summed, and no ops on single devices."""
 
 INSERT = tuple(
     f"func.func(sdy-insert-explicit-reshards{{{options}}})"

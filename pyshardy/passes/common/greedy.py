@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from jaxlib.mlir import ir
+
+from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Region, Value, walk, walk_post_order
 from pyshardy.ir.purity import is_pure
 
@@ -94,7 +98,11 @@ class GreedyDriver:
         self.rewriter = Rewriter(attrs, self._push, self.pending.discard)
 
     def run(self, root: Op) -> None:
-        """Rewrite until an iteration changes nothing."""
+        """Rewrite until an iteration changes nothing.
+
+        Raises:
+            PassError: A rewrite would use an axis twice in one sharding.
+        """
         while self._iterate(root):
             pass
 
@@ -125,13 +133,22 @@ class GreedyDriver:
                 changed = True
                 continue
             found = patterns.get(op.name)
-            if found is not None and any(pattern(op, self.rewriter) for pattern in found):
+            if found is not None and self._rewrite(op, found):
                 changed = True
         return changed
 
+    def _rewrite(self, op: Op, patterns: Sequence[Pattern]) -> bool:
+        try:
+            return any(pattern(op, self.rewriter) for pattern in patterns)
+        except InvalidShardingError as error:
+            raise PassError(op, str(error)) from error
+
 
 class _Constants:
-    """The constants of every region that keeps its own, each once, at the start of the region."""
+    """The constants of every region that keeps its own, each once, at the start of the region.
+
+    One that stands for several, or comes out of an inner region, has no location any more.
+    """
 
     def __init__(self, rewriter: Rewriter) -> None:
         self.rewriter = rewriter
@@ -146,9 +163,12 @@ class _Constants:
         earlier = self.first.setdefault(key, op)
         if earlier is not op:
             self.rewriter.replace(op, earlier.result)
+            earlier.location = ir.Location.unknown()
             return False
         self.kept.add(op)
-        start = region.blocks[0].first
-        if op is not start and op.prev not in self.kept:
-            region.blocks[0].prepend(op.detach())
+        target = region.blocks[0]
+        if op.block is not target:
+            op.location = ir.Location.unknown()
+        if op is not target.first and op.prev not in self.kept:
+            target.prepend(op.detach())
         return True

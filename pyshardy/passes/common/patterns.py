@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jaxlib.mlir import ir
 
 from pyshardy.core.axes import Axes, AxisRef, append_or_merge, sort_and_merge
 from pyshardy.core.sharding import DimSharding, Meshes, TensorSharding, is_equivalent, mesh_of
@@ -24,13 +27,20 @@ def _operation_of(op: Op, name: str) -> Op | None:
     return found if found is not None and found.name == name else None
 
 
+def _both(op: Op, inner: Op) -> Any:
+    """The location of an op that does what two did."""
+    if op.location is None or inner.location is None:
+        return op.location or inner.location
+    return ir.Location.fused([op.location, inner.location])
+
+
 def reshard_of_reshard(op: Op, rewriter: Rewriter) -> bool:
     """Go from the first sharding to the last at once, if nothing else uses the one in between."""
     inner = _operation_of(op, "sdy.reshard")
     if inner is None or not inner.result.has_one_use():
         return False
     attrs = {"sharding": op.attrs["sharding"]}
-    new = rewriter.insert(Op("sdy.reshard", inner.operands, [op.result.type], attrs, location=op.location), op)
+    new = rewriter.insert(Op("sdy.reshard", inner.operands, [op.result.type], attrs, location=_both(op, inner)), op)
     rewriter.replace(op, new.result)
     return True
 
@@ -95,7 +105,7 @@ def all_to_all_of_all_to_all(op: Op, rewriter: Rewriter) -> bool:
     if len(set(dims)) < len(dims):
         return False
     attrs = {"params": make_params(params, rewriter.attrs), "out_sharding": op.attrs["out_sharding"]}
-    new = Op("sdy.all_to_all", inner.operands, [op.result.type], attrs, location=op.location)
+    new = Op("sdy.all_to_all", inner.operands, [op.result.type], attrs, location=_both(op, inner))
     rewriter.replace(op, rewriter.insert(new, op).result)
     return True
 
@@ -119,7 +129,7 @@ def slice_of_all_reduce(op: Op, rewriter: Rewriter) -> bool:
     attrs = {"reduce_scatter_axes": scattered, "out_sharding": _scattered_sharding(op, reduce, scattered)}
     if "reduction_op" in reduce.attrs:
         attrs["reduction_op"] = reduce.attrs["reduction_op"]
-    new = Op("sdy.reduce_scatter", reduce.operands, [op.result.type], attrs, location=op.location)
+    new = Op("sdy.reduce_scatter", reduce.operands, [op.result.type], attrs, location=reduce.location)
     rewriter.insert(new, op)
     if any(rest):
         attrs = {"slicing_axes": rest, "out_sharding": op.attrs["out_sharding"]}
@@ -189,7 +199,7 @@ RESHARD_PATTERNS: Mapping[str, Sequence[Pattern]] = {"sdy.reshard": (reshard_of_
 COLLECTIVE_PATTERNS: Mapping[str, Sequence[Pattern]] = {
     "sdy.all_gather": (without_axes,),
     "sdy.all_reduce": (without_axes, reduce_of_replicated, reduce_of_sharded),
-    "sdy.all_slice": (without_axes, slice_of_gather, slice_of_all_reduce),
+    "sdy.all_slice": (slice_of_gather, without_axes, slice_of_all_reduce),
     "sdy.all_to_all": (all_to_all_of_all_to_all, unused),
     "sdy.collective_permute": (permute_to_same,),
     "sdy.reduce_scatter": (without_axes,),

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, mesh_of
-from pyshardy.core.text import quote
+from pyshardy.core.text import quote, unquote
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.ir.shardings import transform_shardings
 from pyshardy.passes.base import Pass, PassContext
 
-_SYMBOL = re.compile(r"mesh = @([\w$.]+)")
+_SYMBOL = re.compile(r'mesh = @(?:(?P<plain>[\w$.]+)|"(?P<quoted>(?:[^"\\]|\\.)*)")')
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,16 @@ class InlineMeshes(Pass):
         for inner in walk(op):
             groups = inner.attrs.get("replica_groups")
             if groups is not None and str(groups).startswith("#stablehlo.replica_group_mesh_axes"):
-                text = _SYMBOL.sub(lambda match: f"mesh = {_stablehlo_mesh(meshes[match.group(1)])}", str(groups))
+                text = _SYMBOL.sub(lambda match: f"mesh = {_stablehlo_mesh(meshes[_name(match)])}", str(groups))
                 inner.attrs["replica_groups"] = context.attrs.parse(text)
         for inner in op.region.block:
             if inner.name == "sdy.mesh":
                 inner.erase()
+
+
+def _name(match: re.Match[str]) -> str:
+    plain: str | None = match["plain"]
+    return unquote(match["quoted"]) if plain is None else plain
 
 
 def _stablehlo_mesh(mesh: Mesh) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pyshardy.core.sharding import TensorSharding, is_equivalent
-from pyshardy.ir.functions import SHARDING, calls, is_declaration
+from pyshardy.ir.functions import SHARDING, calls, result_sharding
 from pyshardy.ir.nodes import Op
-from pyshardy.ir.shardings import all_result_shardings
+from pyshardy.ir.shardings import fill_shardings
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.base import Pass, PassContext
 
@@ -24,7 +24,8 @@ class InsertFuncCallReshards(Pass):
         for call in list(calls(op)):
             callee = symbols.callee(call)
             wanted: tuple[TensorSharding, ...] = call.attrs.get(SHARDING, ())
-            given = None if is_declaration(callee) else all_result_shardings(callee, meshes)
+            found = [result_sharding(callee, result.index) for result in call.results]
+            given = fill_shardings(found, call.results, meshes)
             if given is None:
                 given = tuple(TensorSharding.replicated_like(sharding.mesh, sharding.rank) for sharding in wanted)
             if given:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pyshardy.ir.dataflow import EDGE, block_arg_owners, is_data_flow_op
+from pyshardy.ir.dataflow import EDGE, block_arg_owners, edge_of, is_data_flow_op
 from pyshardy.ir.nodes import Op, Value, walk_post_order
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.base import Pass, PassContext
@@ -22,7 +22,10 @@ class AddDataFlowEdges(Pass):
 
 
 def add_data_flow_edges(root: Op, op_name: str | None = None) -> None:
-    """Add edges to all data-flow ops, or to those of one name, that are inside `root`."""
+    """Add edges to all data-flow ops, or to those of one name, that are inside `root`.
+
+    Owners that have an edge keep it (import spec, section 12).
+    """
     for op in list(walk_post_order(root)):
         if is_data_flow_op(op) and op_name in (None, op.name):
             _add_edges(op)
@@ -32,7 +35,7 @@ def _add_edges(op: Op) -> None:
     for group in (block_arg_owners(op), op.results):
         previous: Op | None = None
         for owner in group:
-            if owner.type.is_static:
+            if owner.type.is_static and edge_of(owner) is None:
                 sharding = get_sharding(owner)
                 attrs = {} if sharding is None else {"sharding": sharding}
                 previous = insert_edge(EDGE, owner, attrs, previous)
@@ -46,7 +49,7 @@ def insert_edge(name: str, owner: Value, attrs: dict[str, Any], previous: Op | N
     edge = Op(name, (), [owner.type], attrs, location=location)
     owner.replace_uses(edge.result)
     edge.operands.append(owner)
-    owner.uses.append((edge, 0))
+    owner.uses[edge, 0] = None
     if previous is not None:
         return edge.insert_after(previous)
     return owner.block.prepend(edge) if op is None else edge.insert_after(op)

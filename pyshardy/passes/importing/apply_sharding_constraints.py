@@ -37,8 +37,8 @@ def _redirect_later_uses(first: Op, main: Op) -> None:
     """At the head of a chain of constraints on a free value, send the later uses of the value through the chain."""
     value = first.operands[0]
     last = first
-    while last.result.has_one_use() and last.result.uses[0][0].name == CONSTRAINT:
-        last = last.result.uses[0][0]
+    while (user := last.result.only_user()) is not None and user.name == CONSTRAINT:
+        last = user
     if (
         last is first
         or _is_constraint_result(value)

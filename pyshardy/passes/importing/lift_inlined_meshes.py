@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.core.text import format_symbol, quote
+from pyshardy.core.text import format_symbol, quote, unquote
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.ir.shardings import transform_shardings
 from pyshardy.ir.symbols import SymbolTable
@@ -18,10 +18,13 @@ MESH_ATTRIBUTE = "stablehlo.mesh"
 _WITH_REPLICA_GROUPS = frozenset(
     f"stablehlo.{name}" for name in ("all_gather", "all_reduce", "reduce_scatter", "all_to_all", "collective_broadcast")
 )
+_QUOTED = r'"(?:[^"\\]|\\.)*"'
 _MESH_OF_GROUPS = re.compile(
-    r"mesh = (@[\w$.]+|@\"(?:[^\"\\]|\\.)*\"|#stablehlo\.mesh<axes = \[(?:[^\]]*)\][^>]*>(?=,))"
+    rf"mesh = (?:@(?P<symbol>[\w$.]+|{_QUOTED})"
+    rf'|(?P<mesh>#stablehlo\.mesh<axes ?= ?\[(?:{_QUOTED}|[^\]"])*\]'
+    r"(?:, device_ids ?= ?dense<[^>]*> : tensor<[^>]*>)?>))"
 )
-_STABLEHLO_AXIS = re.compile(r'#stablehlo\.mesh_axis<name = ("(?:[^"\\]|\\.)*"), size = (\d+)>')
+_STABLEHLO_AXIS = re.compile(rf"<name = ({_QUOTED}), size = (\d+)>")
 
 
 @dataclass(frozen=True)
@@ -124,12 +127,12 @@ class _Lifter:
         return found
 
     def _group_mesh(self, match: re.Match[str]) -> str:
-        text = match.group(1)
-        if text.startswith("@"):
-            name = text[1:].strip('"')
+        symbol, text = match["symbol"], match["mesh"]
+        if symbol is not None:
+            name = unquote(symbol[1:-1]) if symbol.startswith('"') else symbol
             return f"mesh = {format_symbol(self.replaced.get(name, name))}"
         if text not in self.group_meshes:
-            axes = [(name[1:-1], int(size)) for name, size in _STABLEHLO_AXIS.findall(text)]
+            axes = [(unquote(name[1:-1]), int(size)) for name, size in _STABLEHLO_AXIS.findall(text)]
             self.group_meshes[text] = self.add(Mesh(axes))
         return f"mesh = {format_symbol(self.group_meshes[text])}"
 

@@ -13,7 +13,7 @@ from pyshardy.ir.nodes import Op, Value, walk_post_order
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.base import Anchor, Pass, PassContext
-from pyshardy.passes.partitioning.barriers import before_barriers
+from pyshardy.passes.partitioning.barriers import before_barriers, sharding_before_barriers
 from pyshardy.passes.partitioning.reduction_kinds import body_kind
 from pyshardy.passes.partitioning.survey import distinct_shardings
 from pyshardy.passes.partitioning.transition import ANY_KIND, NO_KIND, Kinds, check_transition
@@ -22,6 +22,8 @@ from pyshardy.propagation.views import strip_manual_axes
 _RESHARDS = frozenset(("sdy.reshard", "sdy.sharding_constraint"))
 _UNCHECKED = _RESHARDS | {"sdy.propagation_barrier"}
 _SDY_REDUCTIONS = frozenset(("sdy.all_reduce", "sdy.reduce_scatter"))
+_ALWAYS_CHECKED = _SDY_REDUCTIONS | {"func.call"}
+"""Ops that can be at fault although nothing in their function is unreduced."""
 _REDUCTIONS = frozenset(("stablehlo.all_reduce", "stablehlo.reduce_scatter"))
 _PRODUCTS = frozenset(("stablehlo.dot", "stablehlo.dot_general"))
 _SUM: Kinds = frozenset((ReductionKind.SUM,))
@@ -56,7 +58,7 @@ class _Verifier:
     def run(self) -> None:
         has_unreduced = any(sharding.unreduced for sharding in distinct_shardings(self.function))
         for op in walk_post_order(self.function):
-            if has_unreduced or op.name == "func.call":
+            if has_unreduced or op.name in _ALWAYS_CHECKED:
                 self._verify(op)
 
     def _verify(self, op: Op) -> None:
@@ -66,11 +68,11 @@ class _Verifier:
         elif op.is_terminator:
             self._verify_return(op)
         elif name in _SDY_REDUCTIONS:
-            if get_sharding(before_barriers(op.operands[0])) is None:
+            if sharding_before_barriers(op.operands[0]) is None:
                 raise PassError(op, "has an operand without a sharding")
         elif name in _REDUCTIONS:
-            pair = get_sharding(op.operands[0]), get_sharding(op.results[0])
-            check_transition(op, pair[:1], pair[1:], self.meshes, NO_KIND, _body_kinds(op))
+            given, made = sharding_before_barriers(op.operands[0]), get_sharding(op.results[0])
+            check_transition(op, [given], [made], self.meshes, NO_KIND, _body_kinds(op))
         elif name == "stablehlo.reduce":
             self._check(op, op.operands[: len(op.results)], _body_kinds(op))
         elif name not in _UNCHECKED:
@@ -111,7 +113,7 @@ def _is_free(value: Value) -> bool:
 
 
 def _source_sharding(value: Value) -> TensorSharding | None:
-    return None if _is_free(value) else get_sharding(before_barriers(value))
+    return None if _is_free(value) else sharding_before_barriers(value)
 
 
 def _returned_to(parent: Op, index: int) -> TensorSharding | None:
@@ -130,7 +132,7 @@ def _compare(op: Op, value: Value, what: str, other: TensorSharding | None) -> N
     """Refuse a value that is unreduced along other axes than the place it goes to or comes from."""
     if _is_free(value):
         return
-    sharding = get_sharding(before_barriers(value))
+    sharding = sharding_before_barriers(value)
     ours = frozenset(() if sharding is None else sharding.unreduced)
     theirs = frozenset(() if other is None else other.unreduced)
     if ours != theirs:
