@@ -98,7 +98,7 @@ def compare(name: str, bytecode: bytes, repeat: int) -> list[Row]:
     whole = our_seconds(module, PIPELINE, repeat)
     imported = Module.parse(reference_result(module, IMPORT))
     alone = our_seconds(imported, PROPAGATE, repeat)
-    rows = [
+    return [
         Row(name, ops, "whole pipeline", whole["whole"], *references(module, PIPELINE, repeat)),
         Row(name, ops, "user-priority propagation alone", alone["whole"], *references(imported, PROPAGATE, repeat)),
         Row(name, ops, "reading the module", whole["read"], None, None),
@@ -107,7 +107,6 @@ def compare(name: str, bytecode: bytes, repeat: int) -> list[Row]:
         Row(name, ops, "text to module (not in the ratios)", timed(lambda: Module.parse(text), repeat), None, None),
         Row(name, ops, "module to text (not in the ratios)", timed(module.text, repeat), None, None),
     ]
-    return rows
 
 
 def references(module: Module, pipeline: str, repeat: int) -> tuple[float, float]:

@@ -43,13 +43,24 @@ def load(source: Any, *example_args: Any, in_shardings: Any = None, out_sharding
         out_shardings: The same for the results.
 
     Raises:
-        UsageError: Nothing that a module can be made of, or a file that cannot be read.
+        UsageError: Nothing that a module can be made of, a file that cannot be read, or arguments for what is no
+            function.
         InvalidModuleError: MLIR refuses the module.
 
     >>> text = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }"
     >>> load(text).text().startswith("module {")
     True
     """
+    if callable(source):
+        from pyshardy.frontend.from_jax import load_function
+
+        return load_function(source, example_args, in_shardings, out_shardings)
+    if example_args or in_shardings is not None or out_shardings is not None:
+        raise UsageError(
+            "loading a module",
+            got=f"arguments or shardings for a {type(source).__name__}",
+            needed="them for a function alone",
+        )
     if isinstance(source, Module):
         return source
     if isinstance(source, Path):
@@ -64,10 +75,6 @@ def load(source: Any, *example_args: Any, in_shardings: Any = None, out_sharding
         return load_lowered(source)
     if hasattr(source, "operation"):
         return load_bytes(_bytecode(source), "the module")
-    if callable(source):
-        from pyshardy.frontend.from_jax import load_function
-
-        return load_function(source, example_args, in_shardings, out_shardings)
     raise UsageError(
         "loading a module",
         got=f"a {type(source).__name__}",
@@ -124,10 +131,11 @@ class Propagation:
 
     @property
     def in_shardings(self) -> Any:
-        """The shardings of the inputs as `jax.sharding.NamedSharding`s over JAX's devices.
+        """The shardings of the inputs as `jax.sharding.NamedSharding`s.
 
-        For a module loaded from a JAX function, a tree over its positional arguments, fit for
-        `jax.jit(in_shardings=...)`; an argument that the function does not use has None. Otherwise a tuple.
+        They are over the devices that a JAX function was lowered for, otherwise over those that JAX has. For a JAX
+        function they are a tree over its positional arguments, fit for `jax.jit(in_shardings=...)`, in which an
+        argument that the function does not use has None; otherwise a tuple.
 
         Raises:
             UsageError: JAX has fewer devices than the mesh.
@@ -161,7 +169,7 @@ class Propagation:
 
         Args:
             arrays: The inputs, one global array per input.
-            devices: The devices; by default those JAX has.
+            devices: The devices; by default those that the function was lowered for, or those JAX has.
         """
         from pyshardy.runtime.execute import run_on_devices
 

@@ -16,6 +16,7 @@ os.environ["XLA_FLAGS"] = " ".join(
     [*os.environ.get("XLA_FLAGS", "").split(), "--xla_force_host_platform_device_count=8"]
 )
 sys.path.insert(0, str(Path(__file__).parent))
+collect_ignore = ["filecheck"]  # lit's, which test_filecheck.py calls
 
 _COMMON = settings(deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("fixed", _COMMON, derandomize=True)

@@ -48,8 +48,9 @@ def calls(op: Op) -> Iterator[Op]:
 
 
 def return_op(function: Op) -> Op:
-    """The `func.return` of a function with a body."""
-    return function.region.blocks[-1].terminator
+    """The `func.return` of a function with a body, the last one of several."""
+    terminators = [block.terminator for block in reversed(function.region.blocks)]
+    return next((op for op in terminators if op.name == "func.return"), terminators[0])
 
 
 def signature(function: Op) -> tuple[list[ValueType], list[ValueType]]:

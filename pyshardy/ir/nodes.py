@@ -109,6 +109,10 @@ class Value:
             for use in moved:
                 del self.uses[use]
 
+    def replace_other_uses(self, op: Op) -> None:
+        """Make every use, but those by `op`, use the first result of `op` instead."""
+        self.replace_uses(op.results[0], lambda user, _: user is not op)
+
 
 class Block:
     """A list of ops with arguments, linked so that inserting and removing anywhere takes constant time."""
@@ -392,6 +396,18 @@ def clone_region_into(source: Region, target: Region, mapping: dict[Value, Value
         for op in block:
             cloned = copy.append(op.clone(mapping))
             cloned.successors = tuple(blocks.get(successor, successor) for successor in op.successors)
+    if len(blocks) > 1:
+        _map_early_operands(blocks.values(), mapping)
+
+
+def _map_early_operands(blocks: Iterable[Block], mapping: dict[Value, Value]) -> None:
+    """Map the operands that were copied before their definition: a block may come before that of its operands."""
+    for block in blocks:
+        for top in block:
+            for op in walk(top):
+                for index, value in enumerate(op.operands):
+                    if value in mapping:
+                        op.set_operand(index, mapping[value])
 
 
 TERMINATORS = frozenset(

@@ -35,15 +35,20 @@ class _Writer:
         self.table = table
         self.values: dict[Value, Any] = {}
         self.blocks: dict[Block, Any] = {}
+        self.early: dict[Value, Any] = {}  # ops that stand for values used before they are defined
 
     def fill_block(self, block: Block, target: Any) -> None:
         values = self.values
         place = ir.InsertionPoint(target)
         for op in block:
+            try:
+                operands = [values[value] for value in op.operands]
+            except KeyError:
+                operands = [values.get(value) or self.early_value(value, place) for value in op.operands]
             created = ir.Operation.create(
                 op.name,
                 [result.type.mlir for result in op.results],
-                [values[value] for value in op.operands],
+                operands,
                 self.table.encode_attrs(op.name, op.attrs),
                 [self.blocks[successor] for successor in op.successors] or None,
                 len(op.regions),
@@ -52,8 +57,26 @@ class _Writer:
             )
             for result, mirror in zip(op.results, created.results):
                 values[result] = mirror
+            if self.early:
+                self.define_early_values(op)
             for region, target_region in zip(op.regions, created.regions):
                 self.fill_region(region, target_region)
+
+    def early_value(self, value: Value, place: Any) -> Any:
+        """What stands for a value until its definition is written: a block may come before that of its operands."""
+        unknown = ir.Location.unknown()
+        op = ir.Operation.create("builtin.unrealized_conversion_cast", [value.type.mlir], [], loc=unknown, ip=place)
+        self.early[value] = op
+        self.values[value] = op.result
+        return op.result
+
+    def define_early_values(self, op: Op) -> None:
+        """Let the uses of what stands for the results of an op use the results."""
+        for result in op.results:
+            early = self.early.pop(result, None)
+            if early is not None:
+                early.result.replace_all_uses_with(self.values[result])
+                early.erase()
 
     def fill_region(self, region: Region, target: Any) -> None:
         created: list[Any] = []

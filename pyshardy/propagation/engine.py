@@ -21,6 +21,8 @@ from pyshardy.propagation.views import join_manual_axes, strip_manual_axes
 from pyshardy.rules.draft import identity_rule
 from pyshardy.rules.properties import Priority
 
+_Outcome = tuple[tuple[Update, ...], bool]
+"""What a step gives, and whether it would give nothing if it were repeated at once."""
 _ALL_ROUNDS = (1 << ROUNDS) - 1
 _DIRTY_IN_ROUND = [bytes(0 if mask >> round_ & 1 else 1 for mask in range(256)) for round_ in range(ROUNDS)]
 
@@ -50,7 +52,7 @@ class Engine:
         self._readers = _readers(self._nodes, len(program.values))
         self._uses_left = [len(value.users) for value in program.values]
         self._group_of = {value: group for group in program.groups for value in group}
-        self._outcomes: dict[tuple[StepInput, tuple[TensorSharding | None, ...]], tuple[Update, ...]] = {}
+        self._outcomes: dict[tuple[StepInput, tuple[TensorSharding | None, ...]], _Outcome] = {}
         self._clean = {strategy: self._initially_clean() for strategy in Strategy}
         self._todo = bytearray(len(self._nodes))
         self._on_stack = bytearray(len(self._nodes))
@@ -127,25 +129,41 @@ class Engine:
             self._is_conservative and not node.ignores_conservative,
             node.is_elementwise,
         )
-        updates = self._outcome(number, step, current)
+        updates, is_settled = self._outcome(number, step, current)
         same = same_rounds(rule, node.priority, node.direction, round_)
         if not updates:
             clean[number] |= same
             return ()
         if self._trace is not None:
             self._record(number, step, current, round_)
-        return self._write(number, node, updates, clean, same)
+        return self._write(number, node, updates, clean, same if is_settled else 0)
 
-    def _outcome(self, number: int, step: StepInput, current: tuple[TensorSharding | None, ...]) -> tuple[Update, ...]:
+    def _outcome(self, number: int, step: StepInput, current: tuple[TensorSharding | None, ...]) -> _Outcome:
         """What the step gives; few of a program's many steps are distinct."""
         found = self._outcomes.get((step, current))
         if found is None:
             try:
-                found = propagate_step(step, current, self.program.meshes)
+                updates = propagate_step(step, current, self.program.meshes)
             except InvalidShardingError as error:
                 raise StepError(number, error) from error
-            self._outcomes[step, current] = found
+            found = self._outcomes[step, current] = updates, self._is_settled(step, current, updates)
         return found
+
+    def _is_settled(
+        self, step: StepInput, current: tuple[TensorSharding | None, ...], updates: tuple[Update, ...]
+    ) -> bool:
+        """Whether the step would change nothing if it were repeated at once.
+
+        It rarely would: where writing drops an axis that would need a strided layout, or where a sub-axis that
+        grows no longer cuts another one in an impossible place.
+        """
+        after = list(current)
+        for tensor, sharding in updates:
+            after[tensor] = sharding
+        try:
+            return not updates or not propagate_step(step, after, self.program.meshes)
+        except InvalidShardingError:
+            return False
 
     def _write(
         self, number: int, node: OpNode, updates: tuple[Update, ...], clean: bytearray, same: int
@@ -157,7 +175,7 @@ class Engine:
             is_viewed = node.view is not None and tensor == len(node.tensors) - 1
             self.set_sharding(value, _from_other_side(node, sharding) if is_viewed else sharding)
             yield value, sharding
-        if len(set(node.tensors)) == len(node.tensors) and not self._group_of:
+        if node.view is None and len(set(node.tensors)) == len(node.tensors) and not self._group_of:
             clean[number] = same
 
     def _waits(self, node: OpNode) -> bool:

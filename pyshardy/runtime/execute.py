@@ -6,6 +6,7 @@ runs it under the shardings it carries.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Sequence
 from typing import Any
@@ -13,10 +14,11 @@ from typing import Any
 import jax
 import jax.export
 import numpy as np
+from jax.sharding import NamedSharding
 from jaxlib.mlir.dialects import stablehlo
 
 from pyshardy.errors import ShardyError, UsageError
-from pyshardy.frontend.from_jax import NamedShardings
+from pyshardy.frontend.from_jax import JaxSignature, NamedShardings
 from pyshardy.frontend.interface import Port, input_ports, output_ports
 from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
@@ -30,16 +32,31 @@ def run_on_devices(module: Module, arrays: Sequence[Any], devices: Sequence[Any]
     Args:
         module: A propagated module.
         arrays: The inputs, global arrays.
-        devices: The devices to use; by default those JAX has.
+        devices: The devices to use; by default those that a JAX function was lowered for, or those JAX has.
 
     Raises:
         UsageError: Inputs that do not fit, or too few devices.
     """
+    if devices is None and isinstance(module.origin, JaxSignature):
+        devices = module.origin.devices
     converter = NamedShardings(module_meshes(module.root), devices)
     count = max([mesh.size for mesh in converter.meshes.values() if mesh.axes], default=1)
     ins, outs = input_ports(module.root), output_ports(module.root)
     shardings = [converter.of(port) for port in ins], [converter.of(port) for port in outs]
+    _check_one_order(shardings[0] + shardings[1])
     return _run(partitionable(module, count), arrays, ins, outs, *shardings)
+
+
+def _check_one_order(shardings: list[NamedSharding | None]) -> None:
+    """Refuse meshes that JAX does not take together."""
+    meshes = list(dict.fromkeys(sharding.mesh for sharding in shardings if sharding is not None))
+    orders = {tuple(device.id for device in mesh.devices.flat) for mesh in meshes}
+    if len(orders) > 1:
+        raise ShardyError(
+            "running a module",
+            got=f"inputs or outputs on the devices {' and '.join(str(list(order)) for order in sorted(orders))}",
+            needed="the same devices in the same order for all, as jax.jit wants them",
+        )
 
 
 def run_on_one_device(module: Module, arrays: Sequence[Any]) -> list[jax.Array]:
@@ -57,7 +74,24 @@ def _run(
     module: Module, arrays: Sequence[Any], ins: list[Port], outs: list[Port], in_shardings: Any, out_shardings: Any
 ) -> list[jax.Array]:
     _check_runnable(module)
-    arrays = check_inputs(arrays, ins)
+    dtypes = [jax_dtype(port.element) for port in (*ins, *outs)]
+    with jax.enable_x64(jax.config.read("jax_enable_x64") or any(map(_is_wide, dtypes))):
+        checked = check_inputs(arrays, ins)
+        try:
+            return _run_exported(module, checked, outs, in_shardings, out_shardings)
+        except jax.errors.JaxRuntimeError as error:
+            reason = str(error).strip().partition("\n")[0]
+            raise ShardyError("running a module", got=reason, needed="a program that XLA can compile here") from error
+
+
+def _is_wide(dtype: Any) -> bool:
+    """Whether JAX has numbers of this type only when 64-bit types are enabled."""
+    return bool(dtype.itemsize == 8 * (2 if dtype.kind == "c" else 1))
+
+
+def _run_exported(
+    module: Module, arrays: list[Any], outs: list[Port], in_shardings: Any, out_shardings: Any
+) -> list[jax.Array]:
     result_types = [jax.ShapeDtypeStruct(port.shape, jax_dtype(port.element)) for port in outs]
     options: dict[str, Any] = {"keep_unused": True}
     if in_shardings is not None:
@@ -131,5 +165,6 @@ def jax_dtype(element: str) -> Any:
     for prefix, name in _PREFIXES.items():
         rest = element.removeprefix(prefix)
         if rest != element and rest[0].isdigit():
-            return jax.numpy.dtype(name + (f"{rest[0]}_{rest[1:].lower()}" if "E" in rest else rest))
+            with contextlib.suppress(TypeError):
+                return jax.numpy.dtype(name + (f"{rest[0]}_{rest[1:].lower()}" if "E" in rest else rest))
     raise ShardyError("running a module", got=f"element type {element}", needed="one that JAX has")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,9 @@ def random_inputs(ports: Sequence[Port], seed: int = 0) -> list[np.ndarray]:
     """Random arrays for the inputs: normal numbers, integers from 0 to 7, coin flips.
 
     Small non-negative integers are also valid where an input holds indices.
+
+    Raises:
+        UsageError: An input of dynamic shape.
     """
     random = np.random.default_rng(seed)
     return [_random_array(port, random) for port in ports]
@@ -26,6 +31,8 @@ def random_inputs(ports: Sequence[Port], seed: int = 0) -> list[np.ndarray]:
 
 def _random_array(port: Port, random: np.random.Generator) -> np.ndarray:
     dtype = jax_dtype(port.element)
+    if min(port.shape, default=0) < 0:
+        raise UsageError("drawing random inputs", got=f"the dynamic shape of {port.name}", needed="static shapes")
     if dtype == np.bool_ or np.issubdtype(dtype, np.integer) or port.element.startswith(("i", "ui")):
         high = 2 if dtype == np.bool_ else _SMALL
         return random.integers(0, high, port.shape).astype(dtype)
@@ -42,9 +49,8 @@ def inputs_from_file(path: str | Path, ports: Sequence[Port]) -> list[Any]:
         UsageError: The file cannot be read, or has no array for an input.
     """
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError) as error:
+        arrays = _read_archive(path)
+    except (OSError, ValueError, zipfile.BadZipFile, zlib.error) as error:
         raise UsageError(f"reading inputs from {path}", got=str(error), needed="an .npz file of arrays") from error
     names = [port.name for port in ports]
     if set(names) <= set(arrays):
@@ -56,3 +62,12 @@ def inputs_from_file(path: str | Path, ports: Sequence[Port]) -> list[Any]:
         got=f"the arrays {', '.join(arrays) or 'none'}",
         needed=f"one for each of {', '.join(names)}",
     )
+
+
+def _read_archive(path: str | Path) -> dict[str, np.ndarray]:
+    with open(path, "rb") as stream:
+        if not zipfile.is_zipfile(stream):
+            raise ValueError("a file that is no archive")
+        stream.seek(0)
+        with np.load(stream, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from pyshardy.errors import ShardyError
 from pyshardy.ir.attrs import AttrTable
-from pyshardy.ir.functions import SHARDING, functions
+from pyshardy.ir.diagnostics import format_location
+from pyshardy.ir.functions import SHARDING, functions, main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
+from pyshardy.passes.exporting.export_named_computations import ExportNamedComputations
+from pyshardy.passes.pipeline import run_on_root
 
-_RESHARDS = {
-    "sdy.reshard": "sharding",
-    **{
-        f"sdy.{name}": "out_sharding"
-        for name in ("all_gather", "all_slice", "all_to_all", "collective_permute", "reduce_scatter", "all_reduce")
-    },
-}
+_COLLECTIVES = (
+    "all_gather all_slice all_to_all collective_permute reduce_scatter all_reduce sharded_to_unreduced "
+    "replicated_to_unreduced"
+)
+_RESHARDS = {"sdy.reshard": "sharding"} | {f"sdy.{name}": "out_sharding" for name in _COLLECTIVES.split()}
+"""The ops that only change a sharding, and the attribute that says to which."""
 
 
 def partitionable(module: Module, device_count: int) -> Module:
@@ -32,8 +34,25 @@ def partitionable(module: Module, device_count: int) -> Module:
             op.name = "sdy.sharding_constraint"
         elif op.name == "sdy.constant":
             op.name = "stablehlo.constant"
-    _set_partitions(root, module.attrs, device_count, module)
+    for loop in [op for op in walk(root) if op.name == "stablehlo.while"]:
+        _free_loop(loop)
+    _make_runnable(root, module.attrs, device_count, module)
     return module.with_root(root)
+
+
+def _free_loop(loop: Op) -> None:
+    """Constrain the results of a loop instead of giving the loop a list of shardings.
+
+    Before XLA looks at shardings it drops values that a loop carries unchanged or for nothing, but not their
+    shardings; then the list is too long, and XLA fails.
+    """
+    shardings = loop.attrs.pop(SHARDING, ())
+    for value, sharding in zip(loop.results, shardings):
+        if value.uses and value.type.is_ranked_tensor:
+            constrained = {"sharding": sharding.with_unreduced(())}
+            constraint = Op("sdy.sharding_constraint", [value], [value.type], constrained, location=loop.location)
+            constraint.insert_after(loop)
+            value.replace_other_uses(constraint)
 
 
 def sequential(module: Module) -> Module:
@@ -43,11 +62,12 @@ def sequential(module: Module) -> Module:
         ShardyError: The module holds manual computations, which are written for several devices.
     """
     root = module.copy_root()
+    run_on_root(module, root, [ExportNamedComputations()])
     for op in walk(root):
         if op.name == "sdy.manual_computation":
             raise ShardyError(
                 "making a single-device version of the program",
-                where=str(op.location),
+                where=format_location(op.location),
                 got="a manual computation (shard_map), which is written per device",
                 needed="a program without",
             )
@@ -65,11 +85,15 @@ def sequential(module: Module) -> Module:
             op.erase()
         elif op.name in ("sdy.sharding_group", "sdy.mesh"):
             op.erase()
-    _set_partitions(root, module.attrs, 1, module)
+    _make_runnable(root, module.attrs, 1, module)
     return module.with_root(root)
 
 
-def _set_partitions(root: Op, attrs: AttrTable, count: int, module: Module) -> None:
+def _make_runnable(root: Op, attrs: AttrTable, count: int, module: Module) -> None:
+    """Name the main function and the number of devices as XLA wants it."""
+    main = main_function(root)
+    main.attrs["sym_name"] = "main"
+    main.attrs.pop("sym_visibility", None)
     with module.context:
         root.attrs["mhlo.num_partitions"] = attrs.parse(f"{count} : i32")
         root.attrs["mhlo.num_replicas"] = attrs.parse("1 : i32")

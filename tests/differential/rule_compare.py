@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from jaxlib.mlir import ir
-from support.reference import run_reference
 
 from pyshardy.errors import InvalidRuleError
 from pyshardy.ir.attrs import AttrTable
@@ -16,6 +15,7 @@ from pyshardy.ir.read import read_module
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.rule import Rule
 from pyshardy.rules.table import rule_of
+from support.reference import run_reference
 
 from .rule_instances import module_of
 

@@ -10,10 +10,10 @@ from support.reference import jaxlib_version
 
 from .compare import Outcome, compare, difference
 
-BEFORE_0_12 = {
-    name: "before jaxlib 0.12 results of main without a sharding do not take that of the value (export spec, section 5)"
-    for name in ("callbacks", "manual_collectives")
-}
+BEFORE_0_12 = dict.fromkeys(
+    ("callbacks", "manual_collectives"),
+    "before jaxlib 0.12 results of main without a sharding do not take that of the value (export spec, section 5)",
+)
 PIPELINES = ("sdy-propagation-pipeline", "sdy-propagation-pipeline{dedup-functions-fully=true}")
 
 

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import pytest
 from jaxlib.mlir import ir
-from support.reference import jaxlib_version, run_reference
 
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.context import make_context
@@ -20,6 +19,7 @@ from pyshardy.ir.nodes import Op, walk
 from pyshardy.ir.read import read_module
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.properties import Priority, preserves_constants, priority_of
+from support.reference import jaxlib_version, run_reference
 
 DIALECTS = ("stablehlo", "chlo", "mhlo", "arith", "math")
 # MLIR folds these away where they change nothing, as in the probes.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from support.reference import jaxlib_version
 
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.rule import FactorKind, Rule
 from pyshardy.rules.table import RULES, rule_of
+from support.reference import jaxlib_version
 
 from .rule_compare import differences, reference_rules, specs_of
 from .rule_instances import KINDS, instances, module_of

@@ -1,10 +1,14 @@
-"""How lit runs the file-check tests: `lit -v tests/filecheck`, or pytest, which calls it."""
+"""How lit runs the file-check tests: `lit -v tests/filecheck`, or pytest, which calls it.
+
+A file that needs a dialect newer than the oldest supported one says `REQUIRES: jaxlib-0.12`.
+"""
 
 import shlex
 import sys
 from pathlib import Path
 
 import lit.formats
+from jaxlib.version import __version__
 
 config.name = "pyshardy"  # noqa: F821 (lit provides `config`)
 config.test_format = lit.formats.ShTest(execute_external=False)  # noqa: F821
@@ -18,3 +22,5 @@ config.substitutions += [  # noqa: F821
     ("sdy_opt", f"{python} -m pyshardy.opt"),
     ("FileCheck", filecheck),
 ]
+if tuple(int(part) for part in __version__.split(".")[:2]) >= (0, 12):
+    config.available_features.add("jaxlib-0.12")  # noqa: F821

@@ -8,11 +8,11 @@ import jax
 import numpy as np
 import pytest
 from jaxlib.mlir import ir
+
 from programs import PROGRAMS
+from pyshardy.ir.context import make_context
 from support.programs import load_example, module_text
 from support.reference import run_reference
-
-from pyshardy.ir.context import make_context
 
 # What the corpus exists to cover; taking a program away must not lose any of these.
 COVERED = """
@@ -144,6 +144,6 @@ def test_transformer_lowers(layers):
 
 
 def test_transformer_says_what_devices_it_needs():
-    example, config = tiny(data=16)
+    example, config = tiny(data=16, batch=16)
     with pytest.raises(ValueError, match=r"data=16, model=2 needs 32 devices, JAX has 8; .*device_count=32"):
         example.make_mesh(config)

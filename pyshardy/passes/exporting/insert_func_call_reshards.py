@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from pyshardy.core.sharding import TensorSharding, is_equivalent
@@ -41,8 +40,4 @@ def _reshard_results(call: Op, given: tuple[TensorSharding, ...], wanted: tuple[
         if target is None:
             target = TensorSharding.replicated_like(given[index].mesh, given[index].rank)
         reshard = Op("sdy.reshard", [result], [result.type], {"sharding": target}, location=call.location)
-        result.replace_uses(reshard.insert_after(call).result, _not_by(reshard))
-
-
-def _not_by(op: Op) -> Callable[[Op, int], bool]:
-    return lambda user, index: user is not op
+        result.replace_other_uses(reshard.insert_after(call))

@@ -85,7 +85,7 @@ def _constrain_behind(op: Op, sharding: TensorSharding, value: Value) -> None:
         value.block.prepend(constraint)
     else:
         constraint.insert_after(value.defining_op)
-    value.replace_uses(constraint.result, lambda user, _: user is not constraint)
+    value.replace_other_uses(constraint)
     if sharding.unreduced:
         current = get_sharding(value) or TensorSharding.replicated_like(sharding.mesh, value.type.rank, is_open=True)
         set_sharding(value, current.with_unreduced(sharding.unreduced, sharding.reduction))

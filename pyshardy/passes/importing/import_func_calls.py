@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING, is_declaration
 from pyshardy.ir.nodes import Op, clone_region_into
 from pyshardy.ir.shardings import Meshes, all_arg_shardings
@@ -40,6 +41,8 @@ def import_func_calls(root: Op, context: PassContext) -> None:
         function = symbols[callee]
         if is_declaration(function) and callee not in bodies:
             continue
+        if len(function.region.blocks) > 1:
+            raise PassError(call, f"calls @{callee}, whose body has several blocks; a named computation can hold one")
         if callee in bodies and not warned:
             context.diagnostics.warn(call, f"function @{callee} is called several times: its body is copied")
             warned = True

@@ -15,7 +15,7 @@ from pyshardy.reshard.plan import OpPlan
 def insert_after(new: Op, anchor: Op, value: Value) -> Op:
     """Put an op on `value` behind `anchor`, and let all other uses of the value use its result."""
     new.insert_after(anchor)
-    value.replace_uses(new.result, lambda user, _: user is not new)
+    value.replace_other_uses(new)
     return new
 
 

@@ -107,7 +107,7 @@ def _constrain_openly(value: Value, like: TensorSharding) -> None:
         value.block.prepend(constraint)
     else:
         constraint.insert_after(op)
-    value.replace_uses(constraint.result, lambda user, _: user is not constraint)
+    value.replace_other_uses(constraint)
 
 
 def _warn_unknown(index: ProgramIndex, context: PassContext) -> None:

@@ -1,0 +1,71 @@
+"""Reading a module into nodes and writing it back gives what MLIR itself prints, for programs of all kinds."""
+
+from __future__ import annotations
+
+import pytest
+from jaxlib.mlir import ir
+
+from programs import PROGRAMS
+from pyshardy.ir.context import make_context
+from pyshardy.ir.module import Module
+from support.programs import load_example, module_text
+from support.reference import jaxlib_version
+
+from .random_programs import Features, random_program
+from .test_filecheck_inputs import CASES, FILES
+
+
+def printed(text: str | bytes, debug_info: bool) -> str:
+    """What MLIR prints."""
+    with make_context():
+        module = ir.Module.parse(text)
+        return str(module.operation.get_asm(enable_debug_info=debug_info)).strip()
+
+
+def check(text: str) -> None:
+    """Text with and without places, and bytecode, come back as they were."""
+    module = Module.parse(text)
+    written = module.with_root(module.copy_root())
+    for debug_info in (False, True):
+        assert written.text(debug_info=debug_info).strip() == printed(text, debug_info)
+    assert printed(written.bytecode(), True) == printed(text, True)
+    again = Module.parse(module.bytecode())
+    assert again.with_root(again.copy_root()).text(debug_info=True).strip() == printed(text, True)
+
+
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
+def test_program(name: str) -> None:
+    program = PROGRAMS[name]
+    if reason := program.skip():
+        pytest.skip(reason)
+    check(module_text(program))
+    text = module_text(program, debug_info=True)
+    module = Module.parse(text)
+    assert module.with_root(module.copy_root()).text(debug_info=True).strip() == printed(text, True)
+
+
+def test_transformer() -> None:
+    example = load_example("transformer")
+    check(example.lower(example.Config(layers=2)).as_text())
+
+
+@pytest.mark.parametrize("start", range(0, 30, 10))
+def test_random_programs(start: int) -> None:
+    for seed in range(start, start + 10):
+        check(random_program(seed, Features(priorities=0.3, meshes=2)))
+
+
+@pytest.mark.parametrize("path", FILES, ids=str)
+def test_filecheck_inputs(path: object) -> None:
+    stem = str(path).removesuffix(".mlir")
+    for text in {case.text for case in CASES if case.name.startswith(f"{stem}:")}:
+        if "unreduced=m" in text and jaxlib_version() < (0, 12):
+            pytest.skip("the dialect of jaxlib 0.12")
+        check(text)
+
+
+def test_a_loss_is_noticed() -> None:
+    module = Module.parse("func.func @main() attributes {my.note} { return }")
+    root = module.copy_root()
+    del next(iter(root.region.block)).attrs["my.note"]
+    assert module.with_root(root).text().strip() != printed(module.text(), False)
