@@ -1,4 +1,4 @@
-"""The README's code runs and its console examples print what they show."""
+"""The README's code runs and prints what it shows; the list of differences is complete."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from .differential.notation_compare import KNOWN_DIFFERENCES
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
+DIFFERENCES = (ROOT / "docs/differences.md").read_text()
 
 
 def blocks(language: str) -> list[str]:
@@ -55,3 +58,31 @@ def test_links_lead_somewhere() -> None:
 def test_make_targets_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert set(re.findall(r"\bmake ([a-z-]+)", README)) <= targets
+
+
+# docs/differences.md
+
+
+def paths_named() -> set[str]:
+    return set(re.findall(r"`(tests/[^`]+)`", DIFFERENCES))
+
+
+def test_differences_name_tests_that_exist() -> None:
+    assert len(paths_named()) > 10
+    for path in paths_named():
+        assert (ROOT / path).exists(), path
+
+
+def test_file_checks_that_differ_are_listed() -> None:
+    differing = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "tests/filecheck").rglob("*.mlir")
+        if "// DIFFERS: " in path.read_text()
+    }
+    listed = {path for path in paths_named() if path.endswith(".mlir")}
+    assert differing and differing <= listed
+
+
+def test_differences_in_the_notation_are_listed() -> None:
+    section = DIFFERENCES.partition("## Notation")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| (.*?) \|", section, re.MULTILINE)[1:] == list(KNOWN_DIFFERENCES)

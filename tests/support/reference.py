@@ -21,7 +21,6 @@ def run_reference(
     *,
     allow_unregistered: bool = False,
     debug_info: bool = False,
-    verify_each: bool = True,
 ) -> str:
     """The module after the reference's passes, printed in generic form.
 
@@ -30,7 +29,6 @@ def run_reference(
         pipeline: Passes as inside `builtin.module(...)`, such as "sdy-propagation-pipeline".
         allow_unregistered: Whether unknown dialects are accepted.
         debug_info: Whether to print locations.
-        verify_each: Whether to verify the module after every pass, or only after the last.
 
     Raises:
         ir.MLIRError: The text, or the module after a pass, is not valid.
@@ -38,7 +36,5 @@ def run_reference(
     with make_context(allow_unregistered), ir.Location.unknown():
         module = ir.Module.parse(text)
         passes = passmanager.PassManager.parse(f"builtin.module({pipeline})")
-        passes.enable_verifier(verify_each)
         passes.run(module.operation)
-        module.operation.verify()
         return str(module.operation.get_asm(print_generic_op_form=True, enable_debug_info=debug_info))

@@ -1,0 +1,98 @@
+"""What `docs/differences.md` says of modules that no file-check holds: what the reference does, and what we do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from .compare import our_outcome, reference_pipeline
+from .reference_process import Died, ReferenceProcess, Refused
+
+MIXED_RANKS = """
+func.func @main(%a: tensor<4x8xf32>, %b: tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>) {
+  %0:2 = "stablehlo.all_to_all"(%a, %b) {split_dimension = 0 : i64, concat_dimension = 0 : i64, split_count = 2 : i64,
+    replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}
+    : (tensor<4x8xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>)
+  return %0#0, %0#1 : tensor<4x8xf32>, tensor<4xf32>
+}"""
+DECLARATION = """
+sdy.mesh @m = <["x"=2]>
+func.func private @f(tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) -> tensor<8xf32>
+func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
+  return %a : tensor<8xf32>
+}"""
+INLINED_MESH = """
+func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<mesh<["x"=2]>, [{"x"}]>}) -> tensor<8xf32> {
+  %0 = stablehlo.sine %a : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}"""
+SLICE_IN_A_REGION = """
+sdy.mesh @m = <["a"=2]>
+func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{}]>}, %i: tensor<i32>)
+    -> (tensor<8xf32>, tensor<8xf32>) {
+  %1 = sdy.all_reduce {"a"} %x out_sharding=<@m, [{}]> : tensor<8xf32>
+  %2 = "stablehlo.case"(%i) ({
+    %4 = sdy.all_slice [{"a"}] %1 out_sharding=<@m, [{"a"}]> : tensor<8xf32>
+    stablehlo.return %4 : tensor<8xf32>
+  }) : (tensor<i32>) -> tensor<8xf32>
+  %3 = sdy.all_slice [{"a"}] %1 out_sharding=<@m, [{"a"}]> : tensor<8xf32>
+  return %2, %3 : tensor<8xf32>, tensor<8xf32>
+}"""
+FUNCTION_PASSES = (
+    "sdy-close-shardings",
+    "sdy-inline-meshes",
+    "sdy-insert-explicit-reshards",
+    "sdy-lift-inlined-meshes",
+    "sdy-propagate-to-func-results",
+    "sdy-update-non-divisible-input-output-shardings",
+)
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[ReferenceProcess]:
+    with ReferenceProcess() as process:
+        yield process
+
+
+def body(text: str | None) -> list[str]:
+    """The names of the ops in a printed module."""
+    assert text is not None
+    return re.findall(r'"([a-z_]+\.[a-z_]+)"\(', text)
+
+
+def test_collectives_over_tensors_of_different_ranks_have_no_rule(reference: ReferenceProcess) -> None:
+    pipeline = "sdy-populate-op-sharding-rules"
+    with pytest.raises(Died):
+        reference.run(MIXED_RANKS, reference_pipeline(pipeline))
+    text = our_outcome(MIXED_RANKS, pipeline).text
+    assert "stablehlo.all_to_all" in body(text)
+    assert "sharding_rule" not in str(text)
+
+
+@pytest.mark.parametrize("pipeline", FUNCTION_PASSES)
+def test_declarations_are_passed_over(pipeline: str, reference: ReferenceProcess) -> None:
+    with pytest.raises(Died):
+        reference.run(DECLARATION, reference_pipeline(pipeline))
+    text = our_outcome(DECLARATION, pipeline).text
+    assert re.search(r'"func.func"\(\) <\{arg_attrs = \[\{sdy.sharding = #sdy.sharding<.*, \[\{"x"\}\]>', str(text))
+    assert body(text)[-3:] == ["func.func", "func.func", "func.return"]
+
+
+def test_inlined_meshes_need_not_be_lifted_to_propagate(reference: ReferenceProcess) -> None:
+    with pytest.raises(Died):
+        reference.run(INLINED_MESH, "sdy-basic-propagate")
+    text = our_outcome(INLINED_MESH, "sdy-basic-propagate").text
+    assert '"stablehlo.sine"(%arg0) {sdy.sharding = #sdy.sharding_per_value<[<mesh<["x"=2]>, [{"x", ?}]>]>}' in str(
+        text
+    )
+
+
+def test_slices_in_different_regions_make_no_reduce_scatter(reference: ReferenceProcess) -> None:
+    pipeline = "canonicalize{enable-patterns=sdy-collective}"
+    with pytest.raises(Refused, match="does not dominate this use"):
+        reference.run(SLICE_IN_A_REGION, pipeline)
+    found = body(our_outcome(SLICE_IN_A_REGION, pipeline).text)
+    assert found.count("sdy.all_slice") == 2
+    assert "sdy.all_reduce" in found and "sdy.reduce_scatter" not in found
