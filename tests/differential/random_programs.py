@@ -38,7 +38,7 @@ class Features:
         groups: Sharding groups.
         annotated: Ops with a sharding of their own.
         priorities: Dimensions with a user priority.
-        unreduced: Axes that are unreduced.
+        unreduced: Axes not used by a sharding that are unreduced.
         meshes: Number of meshes.
         without: Names of ops that are left out, such as "reshape".
     """
@@ -88,7 +88,7 @@ class Writer:
         """A random sharding on a random mesh, without axes that are manual around here."""
         name = self.random.choice(list(self.meshes))
         mesh = Mesh([axis for axis in self.meshes[name].axes if axis[0] not in self.taken])
-        chances = {"priorities": self.features.priorities, "unreduced": 0.0, **chances}
+        chances = {"priorities": self.features.priorities, "unreduced": self.features.unreduced, **chances}
         return random_sharding(self.random, name, mesh, rank, **chances)
 
     def annotation(self, rank: int) -> str:
@@ -501,6 +501,8 @@ class Writer:
         inner.values = [(inner.fresh(), shape) for shape in shapes]
         args = list(inner.values)
         inner.ops(self.random.randint(1, 5))
+        if inner.values[-1] in args:
+            inner.generic("negate", [inner.values[-1]], inner.values[-1][1])  # identities: docs/differences.md
         returned = inner.values[-1]
         name = f"f{len(self.functions)}"
         arguments = ", ".join(f"{arg}: {tensor(shape)}{_attribute(inner, shape, 0.1)}" for arg, shape in args)

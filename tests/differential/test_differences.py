@@ -28,6 +28,18 @@ func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<mesh<["x"=2]>, [
   %0 = stablehlo.sine %a : tensor<8xf32>
   return %0 : tensor<8xf32>
 }"""
+IDENTITY = """
+sdy.mesh @m = <["x"=2]>
+func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) -> tensor<8xf32> {
+  %0 = stablehlo.sine %a : tensor<8xf32>
+  %1 = call @f(%0) : (tensor<8xf32>) -> tensor<8xf32>
+  %2 = call @f(%1) : (tensor<8xf32>) -> tensor<8xf32>
+  %3 = stablehlo.sine %1 : tensor<8xf32>
+  return %3 : tensor<8xf32>
+}
+func.func private @f(%a: tensor<8xf32>) -> tensor<8xf32> {
+  return %a : tensor<8xf32>
+}"""
 SLICE_IN_A_REGION = """
 sdy.mesh @m = <["a"=2]>
 func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{}]>}, %i: tensor<i32>)
@@ -96,3 +108,10 @@ def test_slices_in_different_regions_make_no_reduce_scatter(reference: Reference
     found = body(our_outcome(SLICE_IN_A_REGION, pipeline).text)
     assert found.count("sdy.all_slice") == 2
     assert "sdy.all_reduce" in found and "sdy.reduce_scatter" not in found
+
+
+def test_an_identity_called_on_its_own_result_ends(reference: ReferenceProcess) -> None:
+    with pytest.raises(Died):
+        reference.run(IDENTITY, "sdy-basic-propagate")
+    text = our_outcome(IDENTITY, "sdy-basic-propagate").text
+    assert '"stablehlo.sine"(%arg1) {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x", ?}]>]>}' in str(text)

@@ -13,8 +13,8 @@ from .random_programs import Features, random_program
 
 PREPARE = "sdy-lift-inlined-meshes,sdy-add-data-flow-edges,sdy-sharding-group-import,"
 LEVELS = {
-    "basic": ("sdy-basic-propagate", Features()),
-    "aggressive": ("sdy-aggressive-propagate", Features(ops=30)),
+    "basic": ("sdy-basic-propagate", Features(unreduced=0.1)),
+    "aggressive": ("sdy-aggressive-propagate", Features(ops=30, meshes=2)),
     "op": ("sdy-op-priority-propagate", Features(ops=30)),
     "user": ("sdy-user-priority-propagate", Features(priorities=0.4)),
     "pipeline": ("sdy-propagation-pipeline", Features(priorities=0.2, groups=0.0)),
