@@ -26,7 +26,7 @@ _EXPORTS = {
     "clear_caches": "core.intern",
     "load": "api",
     "propagate": "api",
-    "register_rule": "rules.table",
+    "register_rule": "rules.user_rules",
     "run_pipeline": "passes.pipeline",
 }
 

@@ -6,7 +6,7 @@ non-zero status; it never shows a traceback for these.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 
 class ShardyError(Exception):
@@ -38,6 +38,13 @@ class ShardyError(Exception):
         self.needed = needed
         self.hint = hint
         super().__init__(self._message())
+
+    def located(self, doing: str, where: str) -> Self:
+        """This error, saying more of what was being done, and where unless it says so already."""
+        self.doing = doing
+        self.where = self.where or where
+        self.args = (self._message(),)
+        return self
 
     def _message(self) -> str:
         facts = [f"got {self.got}" if self.got else "", f"needed {self.needed}" if self.needed else ""]
@@ -102,6 +109,10 @@ class InvalidModuleError(ShardyError):
 
 class InvalidRuleError(ShardyError):
     """A sharding rule that does not fit its op, or that contradicts itself."""
+
+
+class RuleNotationError(NotationError, InvalidRuleError):
+    """A sharding rule in notation that does not fit an op; shows the place in the notation."""
 
 
 class UnsupportedVersionError(ShardyError):

@@ -76,6 +76,11 @@ class Scanner:
         found = _WORD.match(self.text, self.position)
         return found is not None and found.group() == word and self.accept(word)
 
+    def stands_at(self, *tokens: str) -> bool:
+        """Whether one of the tokens stands here; an empty one is the end of the text."""
+        rest = self.text[self.position :]
+        return any(rest.startswith(token) if token else not rest for token in tokens)
+
     def expect(self, token: str) -> None:
         """Consume `token` or fail."""
         if not self.accept(token):

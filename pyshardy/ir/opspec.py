@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
 from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.plain_attributes import plain_attribute
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers, GatherNumbers
 from pyshardy.rules.opspec import OpSpec
+from pyshardy.rules.user_rules import USER_RULES
 
 _Facts = tuple[tuple[str, Hashable], ...]
 _Decoder = Callable[[Any], Hashable]
@@ -33,14 +36,15 @@ class OpSpecReader:
         """The description of an op as it is now."""
         name = op.name
         fields = _FIELDS.get(name)
-        return OpSpec._make(
-            (
-                name,
-                tuple([value.type.shape for value in op.operands]),
-                tuple([value.type.shape for value in op.results]),
-                () if fields is None else self._facts(op, fields),
-            )
-        )
+        shapes = tuple([value.type.shape for value in op.operands]), tuple([value.type.shape for value in op.results])
+        spec = OpSpec._make((name, *shapes, () if fields is None else self._facts(op, fields)))
+        if USER_RULES and spec.key in USER_RULES:
+            return OpSpec(name, *shapes, self._all_attributes(op) | dict(spec.attributes))
+        return spec
+
+    def _all_attributes(self, op: Op) -> dict[str, Hashable]:
+        """Every attribute in plain form, for the functions that users register."""
+        return {name: plain_attribute(attr) for name, attr in op.attrs.items() if isinstance(attr, ir.Attribute)}
 
     def _facts(self, op: Op, fields: dict[str, _Decoder]) -> _Facts:
         attrs, decoded = op.attrs, self._decoded
@@ -136,6 +140,7 @@ _FIELDS: dict[str, dict[str, _Decoder]] = {
     "stablehlo.all_to_all": {"split_dimension": _number, "concat_dimension": _number},
     "stablehlo.batch_norm_inference": {"feature_index": _number},
     "stablehlo.broadcast_in_dim": {"broadcast_dimensions": _numbers},
+    "stablehlo.composite": {"name": _number},
     "stablehlo.concatenate": {"dimension": _number},
     "stablehlo.convolution": {
         "batch_group_count": _number,

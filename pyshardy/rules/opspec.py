@@ -83,6 +83,17 @@ class OpSpec(Interned):
         return self.attr("call_target_name", "") if self.name == "stablehlo.custom_call" else None
 
     @property
+    def key(self) -> str:
+        """What sharding rules go by: the name; `@target` of a custom call; `composite:name` of a composite.
+
+        >>> OpSpec("stablehlo.custom_call", [], [], {"call_target_name": "f"}).key
+        '@f'
+        """
+        if self.name == "stablehlo.custom_call":
+            return f"@{self.target}"
+        return f"composite:{self.attr('name', '')}" if self.name == "stablehlo.composite" else self.name
+
+    @property
     def is_static(self) -> bool:
         """Whether no dimension is dynamic."""
         return not any(-1 in shape for shape in self.operand_shapes + self.result_shapes if shape)

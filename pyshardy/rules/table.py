@@ -7,17 +7,15 @@ conservative, and returns a rule or None.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
 from typing import Final, cast
 
 from pyshardy.core.intern import register_cache
-from pyshardy.errors import InvalidRuleError, UsageError
+from pyshardy.errors import InvalidRuleError
 from pyshardy.rules.opspec import OpSpec, op_names
 from pyshardy.rules.rule import Rule
-
-RuleBuilder = Callable[[OpSpec, bool], Rule | None]
+from pyshardy.rules.user_rules import USER_RULES, RuleBuilder, user_rule_of
 
 _POINTWISE: Final = """
     abs add and atan2 cbrt ceil collective_broadcast collective_permute compare complex convert cosine
@@ -104,8 +102,6 @@ NO_RULE: Final[frozenset[str]] = frozenset(
 )
 """Ops that have no rule on purpose: they are crossed by other means, or stop propagation."""
 
-_user_rules: dict[str, Rule | RuleBuilder] = {}
-
 
 def rule_of(spec: OpSpec, conservative: bool = False) -> Rule | None:
     """The sharding rule of an op, or None if it has none: nothing propagates through it then.
@@ -131,78 +127,20 @@ def is_known(spec: OpSpec) -> bool:
     >>> is_known(OpSpec("stablehlo.while", [], [])), is_known(OpSpec("stablehlo.rng", [], [(4,)]))
     (True, False)
     """
-    key = _key_of(spec)
-    return key in RULES or key in NO_RULE or key in _user_rules
-
-
-def register_rule(name: str, rule: Rule | RuleBuilder) -> None:
-    """Give an op name, or `@target` for custom calls, a rule of your own; it goes before the built-in one.
-
-    Args:
-        name: Such as "my_dialect.my_op" or "@my_kernel".
-        rule: A rule for ops of one shape, or a function from `OpSpec` and whether propagation is conservative.
-
-    Raises:
-        UsageError: The name already has a rule of yours.
-
-    >>> from pyshardy.rules.elementwise import pointwise
-    >>> spec = OpSpec("stablehlo.custom_call", [(4,)], [(4,)], {"call_target_name": "my_kernel"})
-    >>> register_rule("@my_kernel", pointwise)
-    >>> print(rule_of(spec))
-    <([i])->([i]) {i=4}>
-    >>> unregister_rule("@my_kernel")
-    >>> print(rule_of(spec))
-    None
-    """
-    if name in _user_rules:
-        raise UsageError(
-            f"registering a sharding rule for {name}",
-            got="a name that already has a rule",
-            needed="one rule per name",
-            hint=f"unregister_rule({name!r}) first",
-        )
-    _user_rules[name] = rule
-    _cached_rule.cache_clear()
-
-
-def unregister_rule(name: str) -> None:
-    """Forget the rule that `register_rule` gave to a name; raises `UsageError` if there is none.
-
-    >>> unregister_rule("@nobody")
-    Traceback (most recent call last):
-    pyshardy.errors.UsageError: unregistering the sharding rule of @nobody: got a name without a rule...
-    """
-    if name not in _user_rules:
-        raise UsageError(
-            f"unregistering the sharding rule of {name}",
-            got="a name without a rule of yours",
-            needed=f"one of {', '.join(_user_rules) or 'those given to register_rule'}",
-        )
-    del _user_rules[name]
-    _cached_rule.cache_clear()
-
-
-def _key_of(spec: OpSpec) -> str:
-    target = spec.target
-    return spec.name if target is None else f"@{target}"
+    key = spec.key
+    return key in RULES or key in NO_RULE or key in USER_RULES
 
 
 @lru_cache(maxsize=16384)
 def _cached_rule(spec: OpSpec, conservative: bool) -> Rule | None:
-    key = _key_of(spec)
-    entry = _user_rules.get(key) or RULES.get(key)
-    if entry is None or not spec.operand_shapes or not spec.result_shapes:
+    key = spec.key
+    if not (key in RULES or key in USER_RULES) or not spec.operand_shapes or not spec.result_shapes:
         return None
-    builder = load_builder(entry) if isinstance(entry, str) else entry
     try:
         _check_static(spec)
-        rule = builder if isinstance(builder, Rule) else builder(spec, conservative)
-        if rule is not None and key in _user_rules:
-            _check_fit(rule, spec)
+        return user_rule_of(spec, conservative) if key in USER_RULES else load_builder(RULES[key])(spec, conservative)
     except InvalidRuleError as error:
-        raise InvalidRuleError(
-            f"{error.doing}, for {key}", got=error.got, needed=error.needed, where=error.where or str(spec)
-        ) from error
+        raise error.located(f"{error.doing}, for {key}", str(spec)) from None
     except (IndexError, StopIteration) as error:
         raise InvalidRuleError(
             f"building the sharding rule of {key}",
@@ -210,7 +148,6 @@ def _cached_rule(spec: OpSpec, conservative: bool) -> Rule | None:
             got="operands and results of these shapes",
             needed="those that this op is known to have",
         ) from error
-    return rule
 
 
 register_cache(_cached_rule.cache_clear)
@@ -231,16 +168,3 @@ def _check_static(spec: OpSpec) -> None:
         raise InvalidRuleError(
             "building a sharding rule", got="a dynamic dimension", needed="operands and results of static shape"
         )
-
-
-def _check_fit(rule: Rule, spec: OpSpec) -> None:
-    """Refuse a user's rule that does not have one mapping per value with one entry per dimension."""
-    for kind, mappings, shapes in (
-        ("operands", rule.operands, spec.operand_shapes),
-        ("results", rule.results, spec.result_shapes),
-    ):
-        ranks, needed = [len(mapping) for mapping in mappings], [len(shape or ()) for shape in shapes]
-        if ranks != needed:
-            raise InvalidRuleError(
-                f"using the registered rule {rule}", got=f"{kind} of ranks {ranks}", needed=f"ranks {needed}"
-            )

@@ -1,19 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from pyshardy.core.intern import clear_caches
-from pyshardy.errors import InvalidRuleError, UsageError
+from pyshardy.errors import InvalidRuleError
 from pyshardy.rules.opspec import OpSpec
-from pyshardy.rules.rule import Rule
-from pyshardy.rules.table import NO_RULE, RULES, is_known, load_builder, register_rule, rule_of, unregister_rule
+from pyshardy.rules.table import NO_RULE, RULES, is_known, load_builder, rule_of
 
 from .probe import rule, spec
-
-KERNEL = spec("@my_kernel", "4x8 -> 4")
-KERNEL_RULE = Rule((4, 8), [[[0], [1]]], [[[0]]], is_custom=True)
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -110,60 +104,6 @@ def test_a_known_custom_call_of_too_small_a_rank_is_refused() -> None:
 def test_a_missing_attribute_is_refused() -> None:
     with pytest.raises(InvalidRuleError, match="reading attribute 'permutation' of stablehlo.transpose"):
         rule("transpose", "4x5 -> 5x4")
-
-
-@pytest.fixture
-def kernel() -> Iterator[str]:
-    register_rule("@my_kernel", KERNEL_RULE)
-    yield "@my_kernel"
-    unregister_rule("@my_kernel")
-
-
-def test_a_rule_for_a_custom_call(kernel: str) -> None:
-    assert rule_of(KERNEL) is KERNEL_RULE
-    assert is_known(KERNEL)
-    assert rule(kernel, "4x8 -> 4", conservative=True) == str(KERNEL_RULE)[1:-1]
-
-
-def test_unregistering_forgets(kernel: str) -> None:
-    assert rule_of(KERNEL) is KERNEL_RULE
-    unregister_rule(kernel)
-    assert rule_of(KERNEL) is None
-    assert not is_known(KERNEL)
-    register_rule(kernel, KERNEL_RULE)
-
-
-def test_a_function_for_an_op_goes_before_the_built_in_rule() -> None:
-    register_rule("stablehlo.abs", lambda spec, conservative: None if conservative else KERNEL_RULE)
-    try:
-        assert rule("abs", "4x8 -> 4") == str(KERNEL_RULE)[1:-1]
-        assert rule("abs", "4x8 -> 4", conservative=True) is None
-    finally:
-        unregister_rule("stablehlo.abs")
-    assert rule("abs", "4 -> 4") == "([i])->([i]) {i=4}"
-
-
-@pytest.mark.parametrize(
-    ("shapes", "message"),
-    [
-        ("4x8x2 -> 4", r"got operands of ranks \[2\], needed ranks \[3\]"),
-        ("4x8 -> ()", r"got results of ranks \[1\], needed ranks \[0\]"),
-        ("4x8, 4 -> 4", r"got operands of ranks \[2\], needed ranks \[2, 1\]"),
-    ],
-)
-def test_a_rule_that_does_not_fit_is_refused(kernel: str, shapes: str, message: str) -> None:
-    with pytest.raises(InvalidRuleError, match=message):
-        rule(kernel, shapes)
-
-
-def test_one_rule_per_name(kernel: str) -> None:
-    with pytest.raises(UsageError, match=r"try: unregister_rule\('@my_kernel'\) first"):
-        register_rule(kernel, KERNEL_RULE)
-
-
-def test_unregistering_what_is_not_there(kernel: str) -> None:
-    with pytest.raises(UsageError, match="unregistering the sharding rule of @other: .* needed one of @my_kernel"):
-        unregister_rule("@other")
 
 
 def test_rules_survive_clearing_the_caches() -> None:

@@ -1,0 +1,130 @@
+"""Rules that users give to ops; they go before the built-in ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from pyshardy.core.intern import clear_caches
+from pyshardy.errors import InvalidRuleError, UsageError
+from pyshardy.rules.einsum import einsum_rule
+from pyshardy.rules.opspec import OpSpec
+from pyshardy.rules.rule import Rule
+
+RuleBuilder = Callable[[OpSpec, bool], Rule | None]
+UserRuleBuilder = Callable[[OpSpec, bool], Rule | str | None]
+
+USER_RULES: Final[dict[str, UserRuleBuilder]] = {}
+"""What users have registered, by `OpSpec.key`."""
+
+
+def register_rule(
+    name: str,
+    rule: str | Rule | UserRuleBuilder,
+    *,
+    reduction: str | Iterable[str] = (),
+    need_replication: str | Iterable[str] = (),
+    permutation: str | Iterable[str] = (),
+    blocked: str | Iterable[str] = (),
+    sizes: Mapping[str, int] | None = None,
+) -> None:
+    """Give an op a sharding rule of your own; it goes before the built-in one.
+
+    Args:
+        name: The name of an op, "my_dialect.my_op"; "@target" for custom calls of a target; "composite:my.name" for
+            composites of a name.
+        rule: Einsum notation, "... i k, ... k j -> ... i j"; or a `Rule`, for ops of its shapes only; or a function
+            from `OpSpec` (shapes and attributes) and whether propagation is conservative, which returns either of
+            these, or None for an op that nothing propagates through.
+        reduction: With a notation: factors that, sharded, leave partial results; a list, or a string with spaces.
+        need_replication: With a notation: factors that cannot be sharded without gathering first.
+        permutation: With a notation: factors along which neighbours exchange data.
+        blocked: With a notation: factors along which nothing propagates.
+        sizes: With a notation: sizes of factors that only compound dimensions have, where these do not tell.
+
+    Raises:
+        NotationError: Notation that is not valid, with the place.
+        UsageError: The name already has a rule of yours, or options that do not go with the rule.
+
+    >>> from pyshardy.rules.table import rule_of
+    >>> register_rule("@my_matmul", "... i k, ... k j -> ... i j", reduction="k")
+    >>> spec = OpSpec("stablehlo.custom_call", [(4, 8), (8, 16)], [(4, 16)], {"call_target_name": "my_matmul"})
+    >>> print(rule_of(spec))
+    <([i, j], [j, k])->([i, k]) {i=4, j=8, k=16} reduction={j}, custom>
+    >>> unregister_rule("@my_matmul")
+    >>> print(rule_of(spec))
+    None
+    """
+    if name in USER_RULES:
+        raise UsageError(
+            f"registering a sharding rule for {name}",
+            got="a name that already has a rule",
+            needed="one rule per name",
+            hint=f"unregister_rule({name!r}) first",
+        )
+    options = {
+        "reduction": reduction,
+        "need_replication": need_replication,
+        "permutation": permutation,
+        "blocked": blocked,
+        "sizes": sizes,
+    }
+    given = ", ".join(option for option, value in options.items() if value)
+    if given and not isinstance(rule, str):
+        raise UsageError(f"registering a sharding rule for {name}", got=given, needed="them with a notation alone")
+    USER_RULES[name] = _builder(rule, options)
+    clear_caches()
+
+
+def unregister_rule(name: str) -> None:
+    """Forget the rule that `register_rule` gave to a name; raises `UsageError` if there is none.
+
+    >>> unregister_rule("@nobody")
+    Traceback (most recent call last):
+    pyshardy.errors.UsageError: unregistering the sharding rule of @nobody: got a name without a rule...
+    """
+    if name not in USER_RULES:
+        raise UsageError(
+            f"unregistering the sharding rule of {name}",
+            got="a name without a rule of yours",
+            needed=f"one of {', '.join(USER_RULES) or 'those given to register_rule'}",
+        )
+    del USER_RULES[name]
+    clear_caches()
+
+
+def user_rule_of(spec: OpSpec, conservative: bool) -> Rule | None:
+    """What the user's rule for an op gives; raises `InvalidRuleError` if it does not fit the op."""
+    found = USER_RULES[spec.key](spec, conservative)
+    if isinstance(found, str):
+        found = einsum_rule(found)(spec)
+    if found is not None and not isinstance(found, Rule):
+        raise InvalidRuleError(
+            "calling the function registered for the sharding rule",
+            got=f"a {type(found).__name__}",
+            needed="a Rule, a notation or None",
+        )
+    if found is not None:
+        _check_fit(found, spec)
+    return found
+
+
+def _builder(rule: str | Rule | UserRuleBuilder, options: Mapping[str, object]) -> UserRuleBuilder:
+    if isinstance(rule, str):
+        return einsum_rule(rule, **options)  # type: ignore[arg-type]
+    if isinstance(rule, Rule):
+        return lambda spec, conservative: rule
+    return rule
+
+
+def _check_fit(rule: Rule, spec: OpSpec) -> None:
+    """Refuse a user's rule that does not have one mapping per value with one entry per dimension."""
+    for kind, mappings, shapes in (
+        ("operands", rule.operands, spec.operand_shapes),
+        ("results", rule.results, spec.result_shapes),
+    ):
+        ranks, needed = [len(mapping) for mapping in mappings], [len(shape or ()) for shape in shapes]
+        if ranks != needed:
+            raise InvalidRuleError(
+                f"using the registered rule {rule}", got=f"{kind} of ranks {ranks}", needed=f"ranks {needed}"
+            )
