@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,13 @@ from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import walk
-from pyshardy.ir.shardings import Meshes, get_sharding, module_meshes
+from pyshardy.ir.shardings import Meshes, get_sharding, module_meshes, transform_shardings
 from pyshardy.passes.base import Pass
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.passes.pipelines import propagation_passes
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.trace import Step
-from pyshardy.report.summary import Summary, TensorRow
+from pyshardy.report.summary import Summary, TensorRow, format_shape
 from pyshardy.report.tables import summary_html, summary_text
 
 REPLICATED = "replicated"
@@ -208,6 +208,8 @@ def propagate(module: Module, options: PropagateOptions = PropagateOptions()) ->
     diagnostics = Diagnostics()
     with _timed(stages, "read"):
         root = module.copy_root()
+        if not options.user_priorities:
+            transform_shardings(root, lru_cache(maxsize=None)(TensorSharding.without_priorities))
     stage_of = _stage_names()
 
     def after_pass(pass_: Pass, _: Any, seconds: float) -> None:
@@ -252,16 +254,30 @@ def _summarize(propagation: Propagation) -> Summary:
                 sharding = get_sharding(result)
                 is_sharded = sharding is not None and not sharding.is_fully_replicated
                 sharded, replicated = sharded + is_sharded, replicated + (not is_sharded)
+    inputs = _rows(input_ports(before), propagation.inputs, meshes_before, meshes)
+    outputs = _rows(output_ports(before), propagation.outputs, meshes_before, meshes)
     return Summary(
         title=_title(propagation),
         meshes=tuple((name, str(mesh)) for name, mesh in meshes.items() if mesh.axes),
-        inputs=_rows(input_ports(before), propagation.inputs, meshes_before, meshes),
-        outputs=_rows(output_ports(before), propagation.outputs, meshes_before, meshes),
+        inputs=inputs,
+        outputs=outputs,
         tensors_sharded=sharded,
         tensors_replicated=replicated,
         stages=tuple(propagation.stages),
-        warnings=tuple(message.message for message in propagation.diagnostics.messages),
+        warnings=(
+            *(message.message for message in propagation.diagnostics.messages),
+            *_lost("input", inputs),
+            *_lost("output", outputs),
+        ),
     )
+
+
+def _lost(side: str, rows: Iterable[TensorRow]) -> Iterator[str]:
+    """What to say of annotations that are not kept, since inputs and outputs have even shards."""
+    for row in rows:
+        if row.bytes_per_device > row.bytes_per_device_before:
+            shape = format_shape(row.shape, row.dtype)
+            yield f"{side} {row.name} is split less than annotated: {row.sharding} divides {shape} evenly"
 
 
 def _title(propagation: Propagation) -> str:

@@ -13,9 +13,9 @@ from pyshardy.ir.diagnostics import Diagnostic, source_position
 
 _EXPECTATION = re.compile(
     r"expected-(?P<severity>error|warning|remark|note)(?P<regex>-re)?"
-    r"\s*(?:@(?P<place>[+-]\d+|above|below|unknown))?\s*\{\{(?P<text>.*?)\}\}(?!\})"
+    r"\s*(?:@(?P<place>[+-]\d+|above|below|unknown))?\s*\{\{(?P<text>(?:\{\{.*?\}\}(?!\})|(?!\}\}(?!\})).)*)\}\}"
 )
-_REGEX_PART = re.compile(r"\{\{(.*?)\}\}")
+_REGEX_PART = re.compile(r"\{\{(.*?)\}\}(?!\})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def _target_line(place: str | None, number: int, lines: list[str]) -> int | None
 def _regex(text: str) -> str:
     """The pattern of an `-re` expectation: `{{...}}` inside the text are regular expressions."""
     parts = _REGEX_PART.split(text)
-    return "".join(part if index % 2 else re.escape(part) for index, part in enumerate(parts))
+    return "".join(f"(?:{part})" if index % 2 else re.escape(part) for index, part in enumerate(parts))
 
 
 def check_expectations(expected: list[Expectation], diagnostics: Iterable[Diagnostic]) -> Iterator[tuple[int, str]]:

@@ -1,12 +1,15 @@
-"""Writing results: a file appears whole or not at all."""
+"""Writing results, where a file appears whole or not at all, and naming the file read in errors."""
 
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from pyshardy.errors import UsageError
+from pyshardy.errors import InvalidModuleError, UsageError
 
 
 def write_whole(path: str | Path, content: bytes) -> None:
@@ -34,3 +37,32 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def writing_to_standard_output(command: Callable[[], int]) -> int:
+    """Run a command that writes to standard output; its exit status, 1 if the output could not be written.
+
+    A reader that has read enough, as `head` does, is no error worth a message.
+    """
+    try:
+        status = command()
+        sys.stdout.flush()
+    except OSError as error:
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still holds back
+        if not isinstance(error, BrokenPipeError):
+            print(f"error: writing to standard output: got {(error.strerror or str(error)).lower()}", file=sys.stderr)
+        return 1
+    return status
+
+
+@contextmanager
+def naming(source: str) -> Iterator[None]:
+    """Name the file in errors about places inside it, which MLIR knows as "-"."""
+    try:
+        yield
+    except InvalidModuleError as error:
+        if error.where and error.where.startswith("-:"):
+            error.where = source + error.where[1:]
+            error.args = (error._message(),)
+        raise

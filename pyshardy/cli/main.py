@@ -9,17 +9,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pyshardy.errors import InvalidModuleError, ShardyError, UsageError
+from pyshardy.cli.files import naming, write_whole, writing_to_standard_output
+from pyshardy.errors import ShardyError, UsageError
 
 if TYPE_CHECKING:
     from pyshardy.api import Propagation
 
+TOLERANCE = 1e-3
+"""The largest |a-b|/(1+|b|) that `run` allows where the user says nothing."""
 _EXAMPLE = "example"
+_SIZES = "--layers --width --heads --vocabulary --batch --sequence --optimizer --learning_rate --data --model"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -31,6 +36,10 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line; the exit status: 0, 1 for a failure, 2 for a command line that makes no sense."""
+    return writing_to_standard_output(lambda: _main(argv))
+
+
+def _main(argv: Sequence[str] | None) -> int:
     try:
         arguments, rest = _parser().parse_known_args(argv)
         if rest and getattr(arguments, "source", None) != _EXAMPLE:
@@ -59,12 +68,30 @@ def _parser() -> argparse.ArgumentParser:
     _add_propagation_options(show)
 
     run = _command(commands, "run", _run, "infer all shardings, run the program, compare with one device")
+    run.epilog = f"sizes of the example: {_SIZES}"
     run.add_argument("source", metavar="FILE|example", help="a StableHLO file, or the built-in training step")
     run.add_argument("--inputs", metavar="NPZ", help="arrays for the inputs; random ones without")
-    run.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default 0)")
-    run.add_argument("--tolerance", type=float, default=1e-3, help="largest |a-b|/(1+|b|) allowed (default 1e-3)")
+    run.add_argument("--seed", type=_seed, default=0, help="seed of the random inputs (default 0)")
+    text = f"largest |a-b|/(1+|b|) allowed (default {TOLERANCE:g})"
+    run.add_argument("--tolerance", type=_tolerance, default=TOLERANCE, help=text)
     _add_propagation_options(run)
     return parser
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"got '{text}', needed a whole number from 0")
+    return int(text)
+
+
+def _tolerance(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f"got '{text}', needed a number from 0")
+    return value
 
 
 def _command(commands: Any, name: str, function: Any, text: str) -> argparse.ArgumentParser:
@@ -94,8 +121,6 @@ def _options(arguments: argparse.Namespace) -> Any:
 
 
 def _propagate(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
-    from pyshardy.cli.files import write_whole
-
     result = _load_and_propagate(arguments)
     result.module.verify()
     is_bytecode = bool(arguments.output) and arguments.output.endswith((".mlirbc", ".bc"))
@@ -116,6 +141,8 @@ def _show(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 
 
 def _run(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
+    if arguments.source == _EXAMPLE and arguments.inputs:
+        raise UsageError("reading the command line", got="--inputs for the example", needed="it for a file alone")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # XLA reads it when it is loaded, and is chatty without
     from pyshardy.cli import run_command
 
@@ -136,14 +163,8 @@ def _load_and_propagate(arguments: argparse.Namespace) -> Propagation:
 
     with stage(f"reading {arguments.source}"):
         module = load_file(arguments.source)
-    with stage("propagating"):
-        try:
-            return api.propagate(module, _options(arguments))
-        except InvalidModuleError as error:
-            if error.where and error.where.startswith("-:"):
-                error.where = arguments.source + error.where[1:]
-                error.args = (error._message(),)
-            raise
+    with stage("propagating"), naming(arguments.source):
+        return api.propagate(module, _options(arguments))
 
 
 def _print_result(arguments: argparse.Namespace, result: Propagation) -> None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import difflib
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO, TextIO
 
 from pyshardy.cli.expectations import check_expectations, find_expectations
-from pyshardy.cli.files import write_whole
+from pyshardy.cli.files import write_whole, writing_to_standard_output
 from pyshardy.errors import InvalidModuleError, NotationError, ShardyError, UsageError
 from pyshardy.frontend.from_text import STANDARD_INPUT, read_bytes, text_or_bytecode
 from pyshardy.ir.diagnostics import Diagnostic, Diagnostics, Severity, source_position
@@ -54,7 +54,8 @@ class Command:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line of this process."""
-    return run_opt(sys.argv[1:] if argv is None else argv, sys.stdout.buffer, sys.stderr)
+    arguments = sys.argv[1:] if argv is None else argv
+    return writing_to_standard_output(lambda: run_opt(arguments, sys.stdout.buffer, sys.stderr))
 
 
 def run_opt(argv: Sequence[str], stdout: BinaryIO, stderr: TextIO) -> int:
@@ -96,11 +97,9 @@ def parse_command(argv: Sequence[str]) -> Command:
             continue
         name, equals, value = argument.lstrip("-").partition("=")
         if name == "o":
-            command.output = value if equals else next(arguments, None)
-            if command.output is None:
-                raise UsageError("reading the command line", got="-o without a file", needed="-o FILE")
+            command.output = value if equals else _next(arguments, "-o", "FILE")
         elif name == "pass-pipeline":
-            command.passes += parse_pipeline(value)
+            command.passes += parse_pipeline(value if equals else _next(arguments, argument, "TEXT"))
         elif name in _FLAGS:
             _set_flag(command, name, value if equals else "true")
         elif is_pass_or_pipeline(name):
@@ -110,11 +109,21 @@ def parse_command(argv: Sequence[str]) -> Command:
     return command
 
 
+def _next(arguments: Iterator[str], flag: str, what: str) -> str:
+    """The argument after a flag that needs one."""
+    found = next(arguments, None)
+    if found is None:
+        raise UsageError("reading the command line", got=f"{flag} without a value", needed=f"{flag} {what}")
+    return found
+
+
 def _set_flag(command: Command, name: str, value: str) -> None:
     if value not in ("true", "false"):
         raise UsageError(f"reading the flag -{name}", got=f"'{value}'", needed="true or false")
     if value == "true":
         command.flags.add(name)
+    else:
+        command.flags.discard(name)
 
 
 def _unknown_flag(argument: str, name: str) -> UsageError:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, NoReturn
 
 from pyshardy import api
+from pyshardy.cli.files import naming
 from pyshardy.cli.progress import stage
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.frontend.from_text import load_file
+from pyshardy.frontend.interface import Port
 from pyshardy.ir.module import Module
 from pyshardy.ir.shardings import module_meshes
 
@@ -37,7 +39,9 @@ def run_example(
     module = api.load(lowered)
     import jax
 
-    inputs = jax.tree.leaves(transformer.concrete_args(config, arguments.seed))
+    def inputs(_: list[Port]) -> list[Any]:
+        return jax.tree.leaves(transformer.concrete_args(config, arguments.seed))
+
     result, differences = _propagate_and_run(module, inputs, options)
     result.stages.insert(0, ("lower", seconds))
     return result, differences
@@ -68,15 +72,13 @@ def run_file(
         module = load_file(arguments.source)
     meshes = module_meshes(module.root)
     _provide_devices(max([mesh.size for mesh in meshes.values() if mesh.axes], default=1))
-    from pyshardy.frontend.interface import input_ports
     from pyshardy.runtime.inputs import inputs_from_file, random_inputs
 
-    ports = input_ports(module.root)
-    if arguments.inputs:
-        inputs = inputs_from_file(arguments.inputs, ports)
-    else:
-        inputs = random_inputs(ports, arguments.seed)
-    return _propagate_and_run(module, inputs, options)
+    def inputs(ports: list[Port]) -> list[Any]:
+        return inputs_from_file(arguments.inputs, ports) if arguments.inputs else random_inputs(ports, arguments.seed)
+
+    with naming(arguments.source):
+        return _propagate_and_run(module, inputs, options)
 
 
 def _provide_devices(count: int) -> None:
@@ -87,12 +89,15 @@ def _provide_devices(count: int) -> None:
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 
-def _propagate_and_run(module: Module, inputs: list[Any], options: Any) -> tuple[api.Propagation, list[Any] | None]:
+def _propagate_and_run(
+    module: Module, make_inputs: Callable[[list[Port]], list[Any]], options: Any
+) -> tuple[api.Propagation, list[Any] | None]:
     from pyshardy.runtime.compare import compare_outputs
     from pyshardy.runtime.execute import run_on_devices, run_on_one_device
 
     with stage("propagating"):
         result = api.propagate(module, options)
+    inputs = make_inputs(result.inputs)
     count = max([mesh.size for mesh in result.meshes.values() if mesh.axes], default=1)
     with stage(f"compiling and running on {count} devices"):
         found = _timed(result, f"run on {count} devices", lambda: run_on_devices(result.module, inputs))
@@ -146,9 +151,10 @@ def print_differences(differences: list[Any] | None, tolerance: float) -> None:
     for difference in wrong:
         print(f"output {difference.name}: error {difference.max_absolute_error:.3g}")
     worst = max(differences, key=lambda difference: difference.max_absolute_error)
+    count = f"{len(differences)} output{'s' * (len(differences) > 1)}"
     verdict = f"{len(wrong)} differ" if wrong else "all agree"
     print(
-        f"compared {len(differences)} outputs with one device: {verdict}; "
+        f"compared {count} with one device: {verdict}; "
         f"largest error {worst.max_absolute_error:.3g} in {worst.name} "
         f"(relative {max(d.max_relative_error for d in differences):.3g}, tolerance {tolerance:g})"
     )

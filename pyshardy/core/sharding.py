@@ -197,6 +197,10 @@ class TensorSharding(Interned):
         """The same sharding with `change` applied to every dimension."""
         return self.with_dims(change(dim) for dim in self.dims)
 
+    def without_priorities(self) -> TensorSharding:
+        """The same sharding without user priorities."""
+        return self.with_dims(dim.without_priority() for dim in self.dims)
+
     def closed(self) -> TensorSharding:
         """All dimensions closed, priorities kept, replicated axes dropped, unreduced axes kept."""
         return TensorSharding(self.mesh, (dim.closed() for dim in self.dims), (), self.unreduced, self.reduction)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
 
@@ -33,6 +33,7 @@ class JaxSignature:
         out_ranks: Rank of every leaf of the result.
         devices: The devices it was lowered for, in the order that device ids of the module count them; None if it
             was lowered for no devices in particular.
+        lowered: What it comes from: JAX refers to Python functions inside, such as partitioners, weakly.
     """
 
     in_tree: Any
@@ -41,6 +42,7 @@ class JaxSignature:
     out_tree: Any
     out_ranks: tuple[int, ...]
     devices: tuple[Any, ...] | None = None
+    lowered: Any = field(default=None, repr=False, compare=False)
 
 
 def load_lowered(lowered: jax.stages.Lowered) -> Module:
@@ -94,6 +96,7 @@ def _signature(lowered: jax.stages.Lowered) -> JaxSignature:
         lowered.out_tree,
         tuple(len(leaf.shape) for leaf in out_leaves),
         _devices(lowered),
+        lowered,
     )
 
 

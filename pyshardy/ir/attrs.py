@@ -230,7 +230,8 @@ class AttrTable:
 
 
 _NO_CODECS: dict[str, Codec] = {}
-_SYMBOL_IN_TEXT = re.compile(r'@([\w$.]+|"(?:[^"\\]|\\.)*")')
+_QUOTED = r'"(?:[^"\\]|\\.)*"'
+_SYMBOL_IN_TEXT = re.compile(rf"@([\w$.]+|{_QUOTED})|{_QUOTED}")  # the group is empty for any other quoted text
 
 
 def symbols_in(value: Any) -> list[str]:
@@ -242,7 +243,7 @@ def symbols_in(value: Any) -> list[str]:
     if isinstance(value, dict):
         return [name for entry in value.values() for name in symbols_in(entry)]
     if isinstance(value, (ir.FlatSymbolRefAttr, ir.SymbolRefAttr)) or _is_of_dialect(value):
-        return [_unquoted(name) for name in _SYMBOL_IN_TEXT.findall(str(value))]
+        return [_unquoted(name) for name in _SYMBOL_IN_TEXT.findall(str(value)) if name]
     if isinstance(value, ir.ArrayAttr):
         return [name for entry in value for name in symbols_in(entry)]
     if isinstance(value, ir.DictAttr):

@@ -131,7 +131,10 @@ def invalid_module(doing: str, error: Any, name: str) -> InvalidModuleError:
         return InvalidModuleError(doing, where=name, got=str(error))
     first = diagnostics[0]
     position = source_position(first.location)
-    where = name if position is None else f"{name}:{position[1]}:{position[2]}"
+    where = name
+    if position is not None:
+        file, line, column = position
+        where = f"{name if file == '-' else file}:{line}:{column}"
     notes = "; ".join(note.message for note in first.notes)
     found = InvalidModuleError(doing, where=where, got=f"{first.message} ({notes})" if notes else first.message)
     found.diagnostics = diagnostics

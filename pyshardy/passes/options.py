@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from enum import Enum
 from typing import Any, TypeVar, get_type_hints
@@ -11,7 +12,8 @@ from pyshardy.passes.base import Pass
 
 P = TypeVar("P", bound=Pass)
 
-_BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
+BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
+_INTEGER = re.compile(r"-?[0-9]+")
 
 
 def make_pass(cls: type[P], options: dict[str, str]) -> P:
@@ -35,11 +37,11 @@ def _parse_value(cls: type[Pass], option: str, text: str, kind: Any) -> Any:
     needed = "a value"
     if kind is bool:
         needed = "true or false"
-        if text in _BOOLEANS:
-            return _BOOLEANS[text]
+        if text in BOOLEANS:
+            return BOOLEANS[text]
     elif kind is int:
         needed = "an integer"
-        if text.lstrip("-").isdigit():
+        if _INTEGER.fullmatch(text):
             return int(text)
     elif kind is str:
         return text

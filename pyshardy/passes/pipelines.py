@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from pyshardy.errors import NotationError, UsageError
 from pyshardy.passes.base import Pass
-from pyshardy.passes.options import make_pass
+from pyshardy.passes.options import BOOLEANS, make_pass
 from pyshardy.passes.table import PASSES, pass_class
 from pyshardy.propagation.options import PropagateOptions
 
@@ -28,17 +28,17 @@ _EXPORT = (
     "sdy-constant-or-scalar-merger,sdy-sink-data-flow-edges,sdy-remove-sharding-groups,"
     "sdy-sharding-constraint-to-reshard,sdy-update-non-divisible-input-output-shardings,"
     "sdy-remove-sub-axes-in-input-output-shardings,sdy-close-shardings,sdy-verify-unreduced-axes,"
-    "sdy-insert-explicit-reshards,canonicalize{enable-patterns=sdy-collective},sdy-drop-sharding-rules"
+    "sdy-insert-explicit-reshards,canonicalize{enable-patterns=sdy-collective top-down=false},sdy-drop-sharding-rules"
 )
 
 
 def _flag(options: dict[str, str], name: str) -> bool:
     text = options.pop(name, "false")
-    if text not in ("true", "false"):
+    if text not in BOOLEANS:
         raise UsageError(f"reading the pipeline option {name}", got=f"'{text}'", needed="true or false")
     if options:
         raise UsageError("reading pipeline options", got=f"'{next(iter(options))}'", needed=name)
-    return text == "true"
+    return BOOLEANS[text]
 
 
 def _import_pipeline(options: dict[str, str]) -> str:
@@ -89,7 +89,7 @@ def parse_pipeline(text: str) -> list[Pass]:
     ['symbol-dce', 'sdy-drop-sharding-rules']
     """
     passes: list[Pass] = []
-    position, depth = 0, 0
+    position, depth, text = 0, 0, text.rstrip()
     while position < len(text):
         position, name = _expect_name(text, position)
         if name in ("builtin.module", "func.func"):
@@ -102,6 +102,8 @@ def parse_pipeline(text: str) -> list[Pass]:
             position, depth = _expect(text, position, ")"), depth - 1
         if position < len(text):
             position = _expect(text, position, ",")
+            if position == len(text):
+                raise _error(text, position, "the name of a pass")
     if depth:
         raise _error(text, position, "')'")
     return passes

@@ -80,7 +80,8 @@ def format_bytes(count: int) -> str:
     """
     if count < 1024:
         return f"{count} B"
-    power = min((count.bit_length() - 1) // 10, len(_UNITS))
+    powers = range(1, len(_UNITS))
+    power = next((power for power in powers if round(count / 1024**power, 1) < 1024), len(_UNITS))
     return f"{count / 1024**power:.1f} {_UNITS[power - 1]}"
 
 
@@ -90,7 +91,7 @@ def format_seconds(seconds: float) -> str:
     >>> format_seconds(0.0123), format_seconds(2.5)
     ('12.3 ms', '2.50 s')
     """
-    return f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
+    return f"{seconds * 1000:.1f} ms" if round(seconds, 4) < 1 else f"{seconds:.2f} s"
 
 
 def format_shape(shape: tuple[int, ...], dtype: str) -> str:

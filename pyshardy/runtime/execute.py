@@ -80,8 +80,15 @@ def _run(
         try:
             return _run_exported(module, checked, outs, in_shardings, out_shardings)
         except jax.errors.JaxRuntimeError as error:
-            reason = str(error).strip().partition("\n")[0]
-            raise ShardyError("running a module", got=reason, needed="a program that XLA can compile here") from error
+            needed = "a program that XLA can compile here"
+            raise ShardyError("running a module", got=_reason(error), needed=needed) from error
+
+
+def _reason(error: Exception) -> str:
+    """The first line of an error of XLA; of one that quotes a traceback, the exception at the traceback's end."""
+    first, *rest = str(error).strip().split("\n")
+    head, traceback, _ = first.partition("Traceback (most recent call last):")
+    return head + next((line for line in rest if line[:1].strip()), "an exception") if traceback else first
 
 
 def _is_wide(dtype: Any) -> bool:

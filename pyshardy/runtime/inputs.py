@@ -51,7 +51,8 @@ def inputs_from_file(path: str | Path, ports: Sequence[Port]) -> list[Any]:
     try:
         arrays = _read_archive(path)
     except (OSError, ValueError, zipfile.BadZipFile, zlib.error) as error:
-        raise UsageError(f"reading inputs from {path}", got=str(error), needed="an .npz file of arrays") from error
+        reason = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
+        raise UsageError(f"reading inputs from {path}", got=reason, needed="an .npz file of arrays") from error
     names = [port.name for port in ports]
     if set(names) <= set(arrays):
         return [arrays[name] for name in names]

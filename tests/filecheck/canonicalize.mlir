@@ -1,6 +1,6 @@
-// RUN: sdy_opt %s -canonicalize='enable-patterns=sdy-collective' | FileCheck %s
+// RUN: sdy_opt %s -canonicalize='enable-patterns=sdy-collective top-down=false' | FileCheck %s
 // RUN: sdy_opt %s -canonicalize='enable-patterns=sdy-reshard' | FileCheck %s --check-prefix=RESHARD
-// RUN: sdy_opt %s -canonicalize='enable-patterns=sdy-collective top-down=true' | FileCheck %s --check-prefix=DOWN
+// RUN: sdy_opt %s -canonicalize='enable-patterns=sdy-collective' | FileCheck %s --check-prefix=DOWN
 
 sdy.mesh @mesh = <["a"=2, "b"=2]>
 

@@ -1,8 +1,9 @@
 """`canonicalize` with a label: the clean-up between the steps of export (export spec, section 1.4).
 
 Whatever the label, dead ops go, and equal constants of a function become one at its start, even if their
-shardings differ. On top of that come the rewrites of the label. The ops are tried from the last to the first
-unless `top_down` says otherwise; this matters for chains of all-to-alls, where a pair found first is merged.
+shardings differ. On top of that come the rewrites of the label. The ops are tried from the first to the last, or, as
+the pipelines have it, from the last to the first; this matters for chains of all-to-alls, where a pair found first
+is merged.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Canonicalize(Pass):
     """
 
     enable_patterns: str = ""
-    top_down: bool = False
+    top_down: bool = True
 
     name = "canonicalize"
 

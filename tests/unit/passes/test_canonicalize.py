@@ -8,8 +8,8 @@ from pyshardy.passes.pipeline import run_pipeline
 
 from .after import ABC, after, on, refusal
 
-COLLECTIVES = "canonicalize{enable-patterns=sdy-collective}"
-RESHARDS = "canonicalize{enable-patterns=sdy-reshard}"
+COLLECTIVES = "canonicalize{enable-patterns=sdy-collective top-down=false}"
+RESHARDS = "canonicalize{enable-patterns=sdy-reshard top-down=false}"
 T = "tensor<8x8x8x8x8xf32>"
 EMPTY = "<@m, [{}, {}, {}, {}, {}]>"
 
@@ -206,7 +206,7 @@ NO_AXES = "[{}, {}, {}, {}, {}]"
 def test_rewritten(given: str, body: list[str], expected: list[str]) -> None:
     text = main(given, *body)
     assert after(text, COLLECTIVES) == expected
-    assert after(text, "canonicalize{enable-patterns=sdy-collective top-down=true}") == expected
+    assert after(text, "canonicalize{enable-patterns=sdy-collective}") == expected
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_chain_of_all_to_alls_is_merged_from_the_end() -> None:
 
 
 def test_chain_of_all_to_alls_is_merged_from_the_start_top_down() -> None:
-    assert after(CHAIN, "canonicalize{enable-patterns=sdy-collective top-down=true}") == [
+    assert after(CHAIN, "canonicalize{enable-patterns=sdy-collective}") == [
         f'%0 = sdy.all_to_all [{{"a"}}: 0->2, {{"b"}}: 1->3] %arg0 out_sharding={sharding(_2="a", _3="b")}',
         f'%1 = sdy.all_to_all [{{"a"}}: 2->4] %0 out_sharding={sharding(_3="b", _4="a")}',
         "return %1",

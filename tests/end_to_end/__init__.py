@@ -1,0 +1,1 @@
+"""Whole programs, from JAX to numbers."""

@@ -1,0 +1,169 @@
+"""Real programs compute the same on eight devices, under the shardings found, as on one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from jax.experimental.custom_partitioning import custom_partitioning
+
+import pyshardy
+from programs import PROGRAMS, Program
+from pyshardy.cli.main import TOLERANCE
+from pyshardy.cli.run_command import is_equal
+from pyshardy.errors import ShardyError
+from pyshardy.runtime.compare import compare_outputs
+from pyshardy.runtime.execute import run_on_devices, run_on_one_device
+from support.programs import load_example
+
+NOT_ON_ONE_DEVICE = dict.fromkeys(
+    ("manual_collectives", "manual_partial", "manual_nested", "ring_attention", "pipeline_stages", "device_order"),
+    r"got a manual computation \(shard_map\), which is written per device",
+) | {"partitioned_by_user": "got NOT_FOUND: .* CustomSPMDPartitioning"}
+"""Programs that only JAX can give the right outputs of, and how they are refused on one device."""
+NOT_AT_ALL = {"callbacks": "got type !stablehlo.token, needed tensors of static shape"}
+"""Programs that do not run, and how they are refused."""
+
+
+def usable(name: str) -> Program:
+    """The program of that name, or a skipped test if it cannot be lowered here."""
+    program = PROGRAMS[name]
+    if reason := program.skip():
+        pytest.skip(reason)
+    return program
+
+
+def arrays(tree: Any) -> list[np.ndarray]:
+    """The leaves of a tree; PRNG keys as their bits."""
+    return [
+        np.asarray(jax.random.key_data(leaf) if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf)
+        for leaf in jax.tree.leaves(tree)
+    ]
+
+
+def inputs_of(module: pyshardy.Module, args: Any) -> list[np.ndarray]:
+    """The arguments that the module takes."""
+    leaves = arrays(args)
+    return [leaves[index] for index in module.origin.kept]
+
+
+def agree(result: pyshardy.Propagation, found: Sequence[Any], expected: Sequence[Any]) -> bool:
+    """Whether all outputs agree, as `pyshardy run` finds out, but a hundred times more strictly."""
+    return is_equal(compare_outputs([port.name for port in result.outputs], found, expected), TOLERANCE / 100)
+
+
+def check_placement(result: pyshardy.Propagation, found: Sequence[jax.Array]) -> None:
+    """Every device holds as much of every output as the tables say."""
+    assert [output.addressable_shards[0].data.shape for output in found] == [
+        row.local_shape for row in result.summary.outputs
+    ]
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in NOT_AT_ALL])
+def test_a_program_computes_the_same_on_eight_devices(name: str) -> None:
+    program = usable(name)
+    module = pyshardy.load(program.lower())
+    inputs = inputs_of(module, program.concrete_args())
+    result = pyshardy.propagate(module)
+    found = run_on_devices(result.module, inputs)
+    if name in NOT_ON_ONE_DEVICE:
+        with pytest.raises(ShardyError, match=NOT_ON_ONE_DEVICE[name]):
+            run_on_one_device(module, inputs)
+        expected = arrays(program.jitted()(*program.concrete_args()))
+    else:
+        expected = run_on_one_device(module, inputs)
+    assert any(np.any(np.asarray(output)) for output in expected)
+    assert agree(result, found, expected)
+    assert all(output.devices() == set(jax.devices()) for output in found)
+    check_placement(result, found)
+
+
+@pytest.mark.parametrize("name", NOT_AT_ALL)
+def test_a_program_that_cannot_run_is_refused(name: str) -> None:
+    program = usable(name)
+    module = pyshardy.load(program.lower())
+    inputs = inputs_of(module, program.concrete_args())
+    with pytest.raises(ShardyError, match=NOT_AT_ALL[name]):
+        pyshardy.propagate(module).run(*inputs)
+
+
+def test_an_exception_in_a_partitioner_of_the_user_is_named() -> None:
+    @custom_partitioning
+    def scaled(x: jax.Array) -> jax.Array:
+        return 2 * x
+
+    def partition(*_: Any) -> None:
+        raise ValueError("no idea")
+
+    scaled.def_partition(partition=partition, sharding_rule="rows columns -> rows columns")
+    mesh = jax.sharding.Mesh(np.array(jax.devices()), ("x",))
+    rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("x"))
+    array = np.ones((8, 4), np.float32)
+    lowered = jax.jit(scaled, in_shardings=rows).lower(array)
+    message = "running a module: got INTERNAL: [^:]*: ValueError: no idea, needed a program that XLA can compile here"
+    with pytest.raises(ShardyError, match=message):
+        pyshardy.propagate(pyshardy.load(lowered)).run(array)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_the_transformer_computes_the_same_on_eight_devices(optimizer: str) -> None:
+    example = load_example("transformer")
+    sizes = {"layers": 1, "width": 32, "heads": 4, "vocabulary": 64, "batch": 8, "sequence": 16}
+    config = example.Config(**sizes, optimizer=optimizer)
+    module = pyshardy.load(example.lower(config))
+    inputs = inputs_of(module, example.concrete_args(config))
+    result = pyshardy.propagate(module)
+    found = result.run(*inputs)
+    assert agree(result, found, run_on_one_device(module, inputs))
+    check_placement(result, found)
+    own = arrays(jax.jit(example.step(config))(*example.concrete_args(config)))
+    assert agree(result, found, own)
+
+
+# That a wrong result would be noticed
+
+
+@pytest.fixture(scope="module")
+def mlp() -> tuple[pyshardy.Propagation, list[np.ndarray], list[np.ndarray]]:
+    """A propagated program, its inputs, and its right outputs."""
+    program = PROGRAMS["mlp_training"]
+    module = pyshardy.load(program.lower())
+    inputs = inputs_of(module, program.concrete_args())
+    return pyshardy.propagate(module), inputs, [np.asarray(output) for output in run_on_one_device(module, inputs)]
+
+
+@pytest.mark.parametrize("error", [2e-5, -0.5, np.nan, np.inf])
+def test_one_wrong_number_in_any_output_is_noticed(error: float, mlp: Any) -> None:
+    result, _, right = mlp
+    assert agree(result, right, right)
+    for index, output in enumerate(right):
+        wrong = output.copy().astype(np.float64)
+        wrong.flat[-1] += error * (1 + abs(wrong.flat[-1]))
+        assert not agree(result, [*right[:index], wrong, *right[index + 1 :]], right)
+
+
+def test_other_inputs_are_noticed(mlp: Any) -> None:
+    result, inputs, right = mlp
+    assert agree(result, run_on_devices(result.module, inputs), right)
+    index = next(index for index, array in enumerate(inputs) if array.ndim == 2)
+    inputs = [*inputs[:index], inputs[index] + 0.1, *inputs[index + 1 :]]
+    assert not agree(result, run_on_devices(result.module, inputs), right)
+
+
+def test_another_program_is_noticed(mlp: Any) -> None:
+    result, inputs, right = mlp
+    text = result.module.text()
+    assert text.count("stablehlo.maximum ") > 0
+    wrong = pyshardy.load(text.replace("stablehlo.maximum ", "stablehlo.minimum "))
+    assert not agree(result, run_on_devices(wrong, inputs), right)
+
+
+@pytest.mark.parametrize("count", [-1, 1])
+def test_a_missing_output_and_one_too_many_are_noticed(count: int, mlp: Any) -> None:
+    result, _, right = mlp
+    found = right[:-1] if count < 0 else [*right, right[0]]
+    with pytest.raises(ValueError, match="zip"):
+        agree(result, found, right)

@@ -1,0 +1,480 @@
+"""`pyshardy show` and `pyshardy propagate`, and what every command refuses."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import pyshardy
+from pyshardy.cli.main import main
+from pyshardy.errors import InvalidModuleError
+from pyshardy.propagation.options import StrategyOption
+
+MLP = Path(__file__).parents[3] / "examples" / "mlp.mlir"
+MESH = 'sdy.mesh @mesh = <["x"=4, "y"=2]>\n'
+T = "tensor<8x4xf32>"
+
+
+def on(sharding: str) -> str:
+    return f"{{sdy.sharding = #sdy.sharding<{sharding}>}}"
+
+
+def negate(sharding: str, mesh: str = MESH, type: str = T) -> str:
+    """A module whose argument has that sharding."""
+    return f"""{mesh}func.func @main(%a: {type} {on(sharding)}) -> {type} {{
+  %0 = stablehlo.negate %a : {type}
+  return %0 : {type}
+}}
+"""
+
+
+class Outcome(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+
+Cli = Callable[..., Outcome]
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Runs a command line in this process."""
+
+    def run(*args: Any) -> Outcome:
+        status = main([str(arg) for arg in args])
+        return Outcome(status, *capsys.readouterr())
+
+    return run
+
+
+def run_process(*args: Any, module: str = "pyshardy.cli.main", **options: Any) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", module, *map(str, args)]
+    return subprocess.run(command, cwd=MLP.parents[1], stderr=subprocess.PIPE, check=False, **options)
+
+
+# What is refused
+
+NOT_MODULES = {
+    "text": ("this is no MLIR", "reading a module: got custom op 'this' is unknown (tried 'builtin.this' as well)\n"
+             "  at {path}:1:1"),
+    "bytes": (b"\xff\xfe", "reading a module: got bytes that are neither UTF-8 text nor MLIR bytecode, needed "
+              "StableHLO as text (.mlir) or as MLIR bytecode\n  at {path}, byte 0"),
+    "nothing": ("", "looking for the main function: got a module without functions, needed a function named @main, or "
+                "exactly one function"),
+    "two functions": ("func.func @f() { return }\nfunc.func @g() { return }", "looking for the main function: got the "
+                      "functions @f, @g, needed a function named @main, or exactly one function"),
+    "a declaration": (f"func.func private @main({T}) -> {T}", "looking for the main function: got a module without "
+                      "functions, needed a function named @main, or exactly one function"),
+    "unknown axis": (negate('@mesh, [{"z"}, {}]'), "reading a module: got 'func.func' op arg 0 - unknown axis name: "
+                     '"z"\n  at {path}:2:1'),
+    "axis twice": (negate('@mesh, [{"x"}, {"x"}]'), "reading a module: got 'func.func' op arg 0 - duplicate axis ref: "
+                   '"x"\n  at {path}:2:1'),
+    "rank": (negate('@mesh, [{"x"}]'), "reading a module: got 'func.func' op arg 0 - sharding doesn't match tensor "
+             "rank: 1 != 2\n  at {path}:2:1"),
+    "unknown mesh": (negate('@other, [{"x"}, {}]'), "reading a module: got 'func.func' op arg 0 - unknown mesh: @other"
+                     "\n  at {path}:2:1"),
+    "axis twice in a mesh": ('sdy.mesh @mesh = <["x"=4, "x"=2]>', "reading a module: got custom op 'sdy.mesh' "
+                             'duplicate axis name: "x"\n  at {path}:1:18'),
+    "dynamic shape": (negate("@mesh, [{}, {}]", type="tensor<?x4xf32>"), "'stablehlo.negate' op has a result of type "
+                      "tensor<?x4xf32>: propagation does not support a shape that is not static\n  at {path}:3:8"),
+    "recursion": (f"func.func @main(%a: {T}) -> {T} {{\n%0 = call @main(%a) : ({T}) -> {T}\nreturn %0 : {T} }}",
+                  "'func.func' op calls itself: @main -> @main\n  at {path}:1:1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["show", "propagate", "run"])
+@pytest.mark.parametrize("case", NOT_MODULES)
+def test_a_module_that_makes_no_sense_is_refused_with_one_message(
+    case: str, command: str, cli: Cli, tmp_path: Path
+) -> None:
+    content, message = NOT_MODULES[case]
+    path = tmp_path / "in.mlir"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    assert cli(command, path) == Outcome(1, "", f"error: {message.format(path=path)}\n")
+
+
+@pytest.mark.parametrize("before", [None, "what was there"])
+@pytest.mark.parametrize("case", NOT_MODULES)
+def test_a_refused_module_leaves_the_output_as_it_was(case: str, before: str | None, cli: Cli, tmp_path: Path) -> None:
+    content, _ = NOT_MODULES[case]
+    path, output = tmp_path / "in.mlir", tmp_path / "out.mlir"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    if before is not None:
+        output.write_text(before)
+    assert cli("propagate", path, "-o", output).status == 1
+    assert (output.read_text() if output.exists() else None) == before
+    assert {file.name for file in tmp_path.iterdir()} == {"in.mlir"} | ({"out.mlir"} if before else set())
+
+
+def test_a_refused_module_from_standard_input_has_no_file_name(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\n  oops")))
+    message = "error: reading a module: got custom op 'oops' is unknown (tried 'builtin.oops' as well)\n  at -:2:3\n"
+    assert cli("show", "-") == Outcome(1, "", message)
+
+
+HELP = "\n  try: pyshardy{} --help"
+MAIN_COMMANDS = "(choose from 'propagate', 'show', 'run')"
+WRONG_COMMAND_LINES = [
+    ([], "the following arguments are required: COMMAND" + HELP.format("")),
+    (["show"], "the following arguments are required: FILE" + HELP.format(" show")),
+    (["run", MLP, "--tolerance"], "argument --tolerance: expected one argument" + HELP.format(" run")),
+    (["run", MLP, "--tolerance", "x"], "argument --tolerance: got 'x', needed a number from 0" + HELP.format(" run")),
+    (["run", MLP, "--tolerance", "nan"],
+     "argument --tolerance: got 'nan', needed a number from 0" + HELP.format(" run")),
+    (["run", MLP, "--tolerance=-1"], "argument --tolerance: got '-1', needed a number from 0" + HELP.format(" run")),
+    (["run", MLP, "--seed=-1"], "argument --seed: got '-1', needed a whole number from 0" + HELP.format(" run")),
+    (["run", MLP, "--seed", "1.5"], "argument --seed: got '1.5', needed a whole number from 0" + HELP.format(" run")),
+    (["propagate", MLP, "-o"], "argument -o/--output: expected one argument" + HELP.format(" propagate")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("args", "message"), WRONG_COMMAND_LINES)
+def test_a_command_line_that_makes_no_sense_is_refused(args: list[Any], message: str, cli: Cli) -> None:
+    assert cli(*args) == Outcome(2, "", f"error: reading the command line: {message}\n")
+
+
+@pytest.mark.parametrize("command", ["show", "propagate", "run"])
+@pytest.mark.parametrize("extra", ["--nonsense", "--strat=basic", "-x", "second.mlir"])
+def test_an_unknown_flag_is_refused(extra: str, command: str, cli: Cli) -> None:
+    message = f"error: reading the command line: got unknown argument '{extra}'\n  try: pyshardy --help\n"
+    assert cli(command, MLP, extra) == Outcome(2, "", message)
+
+
+def test_an_unknown_command_is_refused(cli: Cli) -> None:
+    found = cli("partition", MLP)
+    assert (found.status, found.out) == (2, "")
+    assert re.fullmatch(
+        r"error: reading the command line: argument COMMAND: invalid choice: 'partition' "
+        r"\(choose from '?propagate'?, '?show'?, '?run'?\)\n  try: pyshardy --help\n",
+        found.err,
+    )
+
+
+def test_an_unknown_strategy_is_refused(cli: Cli) -> None:
+    found = cli("show", MLP, "--strategy", "bold")
+    assert (found.status, found.out) == (2, "")
+    assert re.fullmatch(
+        r"error: reading the command line: argument --strategy: invalid choice: 'bold' "
+        r"\(choose from '?basic'?, '?aggressive'?, '?basic-then-aggressive'?\)\n  try: pyshardy show --help\n",
+        found.err,
+    )
+
+
+@pytest.mark.parametrize("command", ["show", "propagate", "run"])
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("missing.mlir", "reading {path}: got no such file"),
+        ("", "reading {path}: got a directory"),
+        ("in.mlir/more", "reading {path}: got not a directory"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused(
+    source: str, message: str, command: str, cli: Cli, tmp_path: Path
+) -> None:
+    (tmp_path / "in.mlir").write_text(negate('@mesh, [{"x"}, {}]'))
+    path = tmp_path / source
+    found = cli(command, path)
+    assert (found.status, found.out) == (2, "")
+    needed = "a readable file" if "more" in source else "a file with a StableHLO module"
+    assert found.err == f"error: {message.format(path=path)}, needed {needed}\n"
+
+
+def test_an_empty_file_name_is_refused(cli: Cli) -> None:
+    message = "error: reading a file: got an empty name, needed a file with a StableHLO module\n"
+    assert cli("show", "") == Outcome(2, "", message)
+
+
+@pytest.mark.parametrize(
+    ("output", "reason"),
+    [("missing/out.mlir", "no such file or directory"), ("folder", "is a directory"),
+     ("file/out.mlir", "not a directory")],
+)  # fmt: skip
+def test_an_output_that_cannot_be_written_is_refused(output: str, reason: str, cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("what was there")
+    path = tmp_path / output
+    message = f"error: writing {path}: got {reason}, needed a place that can be written to\n"
+    assert cli("propagate", MLP, "-o", path) == Outcome(2, "", message)
+    assert sorted(file.relative_to(tmp_path).as_posix() for file in tmp_path.rglob("*")) == ["file", "folder"]
+    assert (tmp_path / "file").read_text() == "what was there"
+
+
+def test_a_result_that_is_no_valid_module_is_not_written(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: pyshardy.Module) -> None:
+        raise InvalidModuleError("verifying a module", got="nonsense")
+
+    monkeypatch.setattr(pyshardy.Module, "verify", refuse)
+    expected = Outcome(1, "", "error: verifying a module: got nonsense\n")
+    assert cli("propagate", MLP) == cli("propagate", MLP, "-o", tmp_path / "out.mlir") == expected
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interruption_is_no_traceback(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pyshardy.api.propagate", interrupt)
+    assert cli("show", MLP) == Outcome(130, "", "interrupted\n")
+
+
+PROCESSES = [
+    (["show", MLP], "pyshardy.cli.main"),
+    (["propagate", MLP], "pyshardy.cli.main"),
+    ([MLP], "pyshardy.opt"),
+]
+
+
+@pytest.mark.parametrize(("args", "module"), PROCESSES)
+def test_a_reader_that_goes_away_is_no_error(args: list[Any], module: str) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    found = run_process(*args, module=module, stdout=write)
+    os.close(write)
+    assert (found.returncode, found.stderr) == (1, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+@pytest.mark.parametrize(("args", "module"), PROCESSES)
+def test_a_full_disk_is_reported(args: list[Any], module: str) -> None:
+    with open("/dev/full", "wb") as full:
+        found = run_process(*args, module=module, stdout=full)
+    message = b"error: writing to standard output: got no space left on device\n"
+    assert (found.returncode, found.stderr) == (1, message)
+
+
+# What works
+
+HEADINGS = ["name", "tensor", "sharding", "given by", "on one device", "bytes per device"]
+TABLES = [
+    HEADINGS,
+    ["x", "f32[32, 64]", '[{"data"}, {}]', "user", "f32[8, 64]", "2.0 KiB"],
+    ["params['w1']", "f32[64, 256]", '[{}, {"model"}]', "user", "f32[64, 128]", "32.0 KiB"],
+    ["params['w2']", "f32[256, 64]", '[{"model"}, {}]', "propagation", "f32[128, 64]", "32.0 KiB"],
+    HEADINGS,
+    ["result", "f32[32, 64]", '[{"data"}, {}]', "propagation", "f32[8, 64]", "2.0 KiB"],
+    ["", "whole", "per device as annotated", "per device after propagation"],
+    ["bytes of inputs", "136.0 KiB", "98.0 KiB", "66.0 KiB"],
+    ["bytes of outputs", "8.0 KiB", "8.0 KiB", "2.0 KiB"],
+    ["inputs that are sharded", "of 3", "2", "3"],
+    ["outputs that are sharded", "of 1", "0", "1"],
+    ["computed tensors that are sharded", "of 3", "", "3"],
+]
+
+
+def test_show_prints_the_tables_and_nothing_else(cli: Cli) -> None:
+    found = cli("show", MLP)
+    assert (found.status, found.err) == (0, "")
+    lines = found.out.splitlines()
+    assert lines[:2] == ["function @main", 'mesh @mesh = <["data"=4, "model"=2]>']
+    rows = [[cell.strip() for cell in re.split("[┃│]", line)] for line in lines if re.search("[┃│]", line)]
+    assert rows == TABLES
+    assert re.fullmatch(r"time: (\w+ [\d.]+ m?s, ){4}\w+ [\d.]+ m?s", lines[-1])
+    left = [line for line in lines[2:-1] if line and not re.search("[┃│╇]", line)]
+    assert left == ["inputs", "outputs", "totals"]
+
+
+@pytest.mark.parametrize("command", ["show", "propagate"])
+def test_json_holds_what_the_tables_show(command: str, cli: Cli) -> None:
+    found = cli(command, MLP, "--json")
+    assert (found.status, found.err) == (0, "")
+    data = json.loads(found.out)
+    stages = data.pop("stages")
+    assert [stage["name"] for stage in stages] == ["read", "import", "propagate", "export", "write"]
+    assert all(0 <= stage["seconds"] < 60 for stage in stages)
+    outputs, third = data.pop("outputs"), data.pop("inputs")[2]
+    assert data == {
+        "title": "function @main",
+        "meshes": [{"name": "mesh", "mesh": '<["data"=4, "model"=2]>'}],
+        "tensors_sharded": 3,
+        "tensors_replicated": 0,
+        "warnings": [],
+    }
+    assert third == {
+        "name": "params['w2']",
+        "shape": [256, 64],
+        "dtype": "f32",
+        "sharding": '[{"model"}, {}]',
+        "local_shape": [128, 64],
+        "bytes_total": 65536,
+        "bytes_per_device": 32768,
+        "bytes_per_device_before": 65536,
+        "is_inferred": True,
+    }
+    assert [(row["name"], row["local_shape"], row["is_inferred"]) for row in outputs] == [("result", [8, 64], True)]
+
+
+def test_propagate_writes_the_module_that_the_library_gives(cli: Cli) -> None:
+    found = cli("propagate", MLP)
+    assert (found.status, found.err) == (0, "")
+    assert found.out == pyshardy.propagate(pyshardy.load(MLP)).module.text()
+    assert found.out.count("sdy.sharding = ") == 7  # three arguments, a result, three ops
+
+
+@pytest.mark.parametrize("name", ["out.mlir", "out.mlirbc", "out.bc"])
+@pytest.mark.parametrize("before", [None, "what was there"])
+def test_the_output_file_is_a_module_again(name: str, before: str | None, cli: Cli, tmp_path: Path) -> None:
+    output = tmp_path / name
+    if before is not None:
+        output.write_text(before)
+    assert cli("propagate", MLP, "-o", output) == Outcome(0, "", "")
+    assert output.read_bytes().startswith(b"ML\xefR") == name.endswith("bc")
+    assert pyshardy.load(output).text() == cli("propagate", MLP).out
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+
+
+def test_the_output_file_has_the_permissions_of_any_new_file(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "other").touch()
+    cli("propagate", MLP, "-o", tmp_path / "out.mlir")
+    other, output = (stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("other", "out.mlir"))
+    assert output == other
+
+
+@pytest.mark.parametrize("name", ["in.mlirbc", "in.mlir", "in"])
+def test_bytecode_and_text_agree_whatever_the_file_is_called(name: str, cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(pyshardy.load(MLP).bytecode())
+    found = cli("propagate", tmp_path / name)
+    assert found == cli("propagate", MLP)
+    assert found.status == 0
+    tables = [cli("show", path).out.partition("\ntime:")[0] for path in (tmp_path / name, MLP)]
+    assert tables[0] == tables[1]
+
+
+def test_what_is_propagated_is_propagated_again_without_a_change(cli: Cli, tmp_path: Path) -> None:
+    first, second = tmp_path / "first.mlir", tmp_path / "second.mlir"
+    assert cli("propagate", MLP, "-o", first).status == cli("propagate", first, "-o", second).status == 0
+    assert second.read_bytes() == first.read_bytes()
+
+
+@pytest.mark.parametrize("output", [[], ["-o", "-"]])
+def test_standard_input_and_output(output: list[str], cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(MLP.read_bytes())))
+    assert cli("propagate", "-", *output) == cli("propagate", MLP)
+
+
+def test_bytecode_through_standard_input_of_a_process() -> None:
+    found = run_process("propagate", "-", input=pyshardy.load(MLP).bytecode(), stdout=subprocess.PIPE)
+    assert (found.returncode, found.stderr) == (0, b"")
+    assert found.stdout.decode() == pyshardy.propagate(pyshardy.load(MLP)).module.text()
+
+
+def test_propagate_with_json_still_writes_the_file(cli: Cli, tmp_path: Path) -> None:
+    output = tmp_path / "out.mlir"
+    found = cli("propagate", MLP, "--json", "-o", output)
+    assert (found.status, found.err) == (0, "")
+    assert json.loads(found.out)["title"] == "function @main"
+    assert output.read_text() == cli("propagate", MLP).out
+
+
+def test_a_module_without_a_mesh_has_nothing_to_shard(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "in.mlir"
+    path.write_text(f"module @plain {{ func.func @main(%a: {T}) -> {T} {{ return %a : {T} }} }}")
+    found = cli("show", path)
+    assert found.status == 0
+    assert found.out.startswith("module @plain\nno mesh: nothing is sharded\n")
+    assert found.out.count("replicated") == 2
+
+
+# Both products want `y` elsewhere, the sum disagrees about `x`, and the reshape needs a sub-axis.
+DISAGREEMENT = f"""{MESH}
+func.func @main(%a: tensor<8x8xf32> {on('@mesh, [{"x"}, {}]')}, %b: tensor<8x8xf32> {on('@mesh, [{}, {"x"}]')},
+    %c: tensor<8x8xf32> {on('@mesh, [{?}, {"y"}p1]')}, %d: tensor<8x8xf32> {on('@mesh, [{"y"}p2, {?}]')},
+    %e: tensor<4xf32> {on('@mesh, [{"x"}]')})
+    -> (tensor<8x8xf32>, tensor<8x8xf32>, tensor<2x2xf32>, tensor<8x8xf32>) {{
+  %0 = stablehlo.add %a, %b : tensor<8x8xf32>
+  %1 = stablehlo.dot_general %0, %a, contracting_dims = [1] x [0] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %2 = stablehlo.add %1, %b : tensor<8x8xf32>
+  %3 = stablehlo.add %d, %c : tensor<8x8xf32>
+  %4 = stablehlo.reshape %e : (tensor<4xf32>) -> tensor<2x2xf32>
+  return %0, %3, %4, %2 : tensor<8x8xf32>, tensor<8x8xf32>, tensor<2x2xf32>, tensor<8x8xf32>
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "options"),
+    [
+        (["--strategy", "basic"], {"strategy": StrategyOption.BASIC}),
+        (["--strategy=basic-then-aggressive"], {"strategy": StrategyOption.BASIC_THEN_AGGRESSIVE}),
+        (["--no-op-priorities"], {"op_priorities": False}),
+        (["--no-user-priorities"], {"user_priorities": False}),
+        (["--conservative"], {"conservative": True}),
+    ],
+)
+def test_options_of_propagation_do_what_they_say(
+    flags: list[str], options: dict[str, Any], cli: Cli, tmp_path: Path
+) -> None:
+    path = tmp_path / "in.mlir"
+    path.write_text(DISAGREEMENT)
+    expected = pyshardy.propagate(pyshardy.load(path), pyshardy.PropagateOptions(**options)).module.text()
+    assert cli("propagate", path, *flags) == Outcome(0, expected, "")
+    if flags != ["--strategy=basic-then-aggressive"]:
+        assert expected != cli("propagate", path).out
+
+
+@pytest.mark.parametrize("command", ["show", "propagate"])
+def test_warnings_are_shown(command: str, cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "in.mlir"
+    path.write_text(negate('@mesh, [{"x"}, {"y"}]', type="tensor<7x4xf32>"))
+    found = cli(command, path)
+    assert found.status == 0
+    shown, silent = (found.out, found.err) if command == "show" else (found.err, found.out)
+    warning = 'warning: input arg0 is split less than annotated: [{}, {"y"}] divides f32[7, 4] evenly\n'
+    assert shown.endswith(warning)
+    assert "warning" not in silent
+
+
+class Terminal(io.StringIO):
+    """A stream that looks like a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_goes_to_standard_error_on_a_terminal(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = cli("propagate", MLP).out
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    found = cli("propagate", MLP)
+    assert (found.status, found.out) == (0, expected)
+    assert "reading" in sys.stderr.getvalue()
+    assert "propagating" in sys.stderr.getvalue()
+
+
+def test_tables_have_colors_on_a_terminal_alone(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "\x1b" not in cli("show", MLP).out
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    assert main(["show", str(MLP)]) == 0
+    assert "\x1b[" in sys.stdout.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("args", "mentioned"),
+    [
+        (["--help"], ["propagate", "show", "run"]),
+        (["propagate", "--help"], ["--output", "--strategy", "--conservative", "--json"]),
+        (["show", "--help"], ["--no-op-priorities", "--no-user-priorities"]),
+        (["run", "--help"], ["--inputs", "--seed", "--tolerance", "sizes of the example"]),
+    ],
+)
+def test_help_names_what_there_is(args: list[str], mentioned: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit:
+        main(args)
+    out, err = capsys.readouterr()
+    assert (exit.value.code, err) == (0, "")
+    assert [word for word in mentioned if word not in out] == []

@@ -1,0 +1,365 @@
+"""`pyshardy run`: a file or the example, on eight virtual devices and on one."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from pyshardy.cli import run_command
+from pyshardy.cli.main import main
+from pyshardy.examples import transformer
+from pyshardy.runtime.compare import Difference
+
+MLP = Path(__file__).parents[3] / "examples" / "mlp.mlir"
+SMALL = "--layers=1 --width=16 --heads=2 --vocabulary=32 --batch=4 --sequence=8 --optimizer=sgd"
+EXAMPLE = ["example", *SMALL.split()]
+MESH = 'sdy.mesh @mesh = <["x"=4, "y"=2]>\n'
+T = "tensor<8x4xf32>"
+ROWS = '{sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}'
+NEGATE = f"{MESH}func.func @main(%a: {T} {ROWS}) -> {T} {{ %0 = stablehlo.negate %a : {T}\nreturn %0 : {T} }}"
+MANUAL = f"""{MESH}func.func @main(%a: {T}) -> {T} {{
+  %r = sdy.manual_computation(%a) in_shardings=[<@mesh, [{{"x"}}, {{}}]>] out_shardings=[<@mesh, [{{"x"}}, {{}}]>]
+    manual_axes={{"x", "y"}} (%b: tensor<2x4xf32>) {{ sdy.return %b : tensor<2x4xf32> }} : ({T}) -> {T}
+  return %r : {T}
+}}"""
+
+
+class Outcome(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+    @property
+    def verdict(self) -> str:
+        return self.out.splitlines()[-1]
+
+
+Cli = Callable[..., Outcome]
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Runs a command line in this process."""
+
+    def run(*args: Any) -> Outcome:
+        status = main([str(arg) for arg in args])
+        return Outcome(status, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def wrong_by(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Makes the last output of what eight devices compute wrong by an amount."""
+    from pyshardy.runtime import execute
+
+    right = execute.run_on_devices
+
+    def install(error: float) -> None:
+        def run(*args: Any) -> list[Any]:
+            *others, last = right(*args)
+            return [*others, last + error]
+
+        monkeypatch.setattr(execute, "run_on_devices", run)
+
+    return install
+
+
+# A file
+
+
+def test_a_file_runs_and_agrees_with_one_device(cli: Cli) -> None:
+    found = cli("run", MLP)
+    assert (found.status, found.err) == (0, "")
+    assert found.out.startswith('function @main\nmesh @mesh = <["data"=4, "model"=2]>\n')
+    assert re.fullmatch(
+        r"compared 1 output with one device: all agree; largest error \S+ in result \(relative \S+, tolerance 0\.001\)",
+        found.verdict,
+    )
+    assert re.search(r"^time: read .*, run on 8 devices [\d.]+ m?s, run on one device [\d.]+ m?s$", found.out, re.M)
+
+
+def test_json_holds_the_comparison(cli: Cli) -> None:
+    found = cli("run", MLP, "--json")
+    assert (found.status, found.err) == (0, "")
+    data = json.loads(found.out)
+    (output,) = data["comparison"].pop("outputs")
+    assert data["comparison"] == {"equal": True, "tolerance": 1e-3}
+    assert output["name"] == "result"
+    assert 0 <= output["max_relative_error"] <= output["max_absolute_error"] < 1e-3
+    assert [row["sharding"] for row in data["inputs"]] == ['[{"data"}, {}]', '[{}, {"model"}]', '[{"model"}, {}]']
+    assert [stage["name"] for stage in data["stages"]][-2:] == ["run on 8 devices", "run on one device"]
+
+
+def test_a_wrong_result_is_noticed(cli: Cli, wrong_by: Callable[[float], None]) -> None:
+    wrong_by(0.5)
+    found = cli("run", MLP)
+    assert (found.status, found.err) == (1, "")
+    *_, wrong, verdict = found.out.splitlines()
+    assert wrong == "output result: error 0.5"
+    assert verdict.startswith("compared 1 output with one device: 1 differ; largest error 0.5 in result (relative ")
+    comparison = json.loads(cli("run", MLP, "--json").out)["comparison"]
+    assert comparison["equal"] is False
+    assert comparison["outputs"][0]["max_absolute_error"] == pytest.approx(0.5, abs=1e-3)
+
+
+@pytest.mark.parametrize(("tolerance", "status"), [("0", 1), ("0.01", 1), ("1", 0), ("inf", 0)])
+def test_the_tolerance_decides(
+    tolerance: str, status: int, cli: Cli, wrong_by: Callable[[float], None], tmp_path: Path
+) -> None:
+    wrong_by(0.25)
+    (tmp_path / "in.mlir").write_text(NEGATE)
+    found = cli("run", tmp_path / "in.mlir", "--tolerance", tolerance)
+    assert found.status == status
+    assert ("1 differ" if status else "all agree") in found.verdict
+
+
+def test_a_result_that_is_exact_agrees_without_tolerance(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "in.mlir").write_text(NEGATE)
+    found = cli("run", tmp_path / "in.mlir", "--tolerance", "0")
+    assert found.status == 0
+    expected = "compared 1 output with one device: all agree; largest error 0 in result (relative 0, tolerance 0)"
+    assert found.verdict == expected
+
+
+@pytest.fixture
+def inputs_of_runs(monkeypatch: pytest.MonkeyPatch) -> list[list[np.ndarray]]:
+    """The inputs of every run on eight devices from now on."""
+    from pyshardy.runtime import execute
+
+    seen: list[list[np.ndarray]] = []
+    original = execute.run_on_devices
+
+    def run(module: Any, arrays: Any) -> Any:
+        seen.append([np.asarray(array) for array in arrays])
+        return original(module, arrays)
+
+    monkeypatch.setattr(execute, "run_on_devices", run)
+    return seen
+
+
+@pytest.mark.parametrize("names", [("a", "other"), ("a",), ("unnamed",)])
+def test_inputs_come_from_a_file(
+    names: tuple[str, ...], cli: Cli, tmp_path: Path, inputs_of_runs: list[list[np.ndarray]]
+) -> None:
+    (tmp_path / "in.mlir").write_text(NEGATE.replace(ROWS, f'{ROWS} loc("a")'))
+    array = np.arange(32, dtype=np.float32).reshape(8, 4)
+    np.savez(tmp_path / "in.npz", **{name: array + index for index, name in enumerate(names)})
+    assert cli("run", tmp_path / "in.mlir", "--inputs", tmp_path / "in.npz").status == 0
+    np.testing.assert_array_equal(inputs_of_runs, [[array]])
+
+
+def test_the_seed_decides_about_random_inputs(cli: Cli, tmp_path: Path, inputs_of_runs: list[list[np.ndarray]]) -> None:
+    (tmp_path / "in.mlir").write_text(NEGATE)
+    for flags in ([], ["--seed", "0"], ["--seed=1"]):
+        assert cli("run", tmp_path / "in.mlir", *flags).status == 0
+    (default,), (zero,), (one,) = inputs_of_runs
+    np.testing.assert_array_equal(default, zero)
+    assert not np.array_equal(zero, one)
+
+
+def test_what_one_device_cannot_run_is_not_compared(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "in.mlir").write_text(MANUAL)
+    found = cli("run", tmp_path / "in.mlir")
+    assert (found.status, found.err) == (0, "")
+    message = "not compared with one device: a manual computation (shard_map), which is written per device"
+    assert found.verdict == f"warning: {message}"
+    data = json.loads(cli("run", tmp_path / "in.mlir", "--json").out)
+    assert (data["comparison"], data["warnings"]) == (None, [message])
+
+
+def test_a_program_without_outputs_runs(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "in.mlir").write_text(f"{MESH}func.func @main(%a: {T} {ROWS}) {{ return }}")
+    found = cli("run", tmp_path / "in.mlir")
+    assert (found.status, found.err) == (0, "")
+    assert "compared" not in found.out
+    comparison = json.loads(cli("run", tmp_path / "in.mlir", "--json").out)["comparison"]
+    assert comparison == {"equal": True, "tolerance": 1e-3, "outputs": []}
+
+
+NOT_RUN = {
+    "sub-axis": (NEGATE.replace('"x"}', '"x":(1)2}'), 1, 'converting the sharding of arg0: got the sub-axis "x":(1)2, '
+                 "needed whole axes, as PartitionSpec has"),
+    "too many devices": (NEGATE.replace('"x"=4', '"x"=8'), 2, 'laying the mesh <["x"=8, "y"=2]> over devices: got 8 '
+                         "devices, needed 16\n  try: on a CPU, set XLA_FLAGS=--xla_force_host_platform_device_count=16 "
+                         "before importing jax"),
+    "token": ("func.func @main(%a: !stablehlo.token) { return }", 1, "running a module: got type !stablehlo.token, "
+              "needed tensors of static shape\n  at argument 0 of the main function"),
+    "element type": ("func.func @main(%a: tensor<4xf80>) { return }", 1, "running a module: got element type f80, "
+                     "needed one that JAX has"),
+    "dynamic shape": ("func.func @main(%a: tensor<?xf32>) { return }", 2, "drawing random inputs: got the dynamic shape "
+                      "of arg0, needed static shapes"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NOT_RUN)
+def test_what_cannot_run_is_refused(case: str, cli: Cli, tmp_path: Path) -> None:
+    text, status, message = NOT_RUN[case]
+    (tmp_path / "in.mlir").write_text(text)
+    assert cli("run", tmp_path / "in.mlir") == Outcome(status, "", f"error: {message}\n")
+
+
+def test_what_xla_does_not_know_is_refused(cli: Cli, tmp_path: Path) -> None:
+    call = f'"stablehlo.custom_call"(%a) {{call_target_name = "missing"}} : ({T}) -> {T} loc(unknown)'
+    (tmp_path / "in.mlir").write_text(NEGATE.replace(f"stablehlo.negate %a : {T}", call))
+    found = cli("run", tmp_path / "in.mlir")
+    assert (found.status, found.out) == (1, "")
+    assert re.fullmatch(
+        r"error: running a module: got .*missing.*, needed a program that XLA can compile here\n", found.err
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(None, "got no such file or directory"), (b"no archive", "got a file that is no archive")],
+)
+def test_inputs_that_are_no_archive_are_refused(content: bytes | None, reason: str, cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "in.npz"
+    if content is not None:
+        path.write_bytes(content)
+    found = cli("run", MLP, "--inputs", path)
+    assert (found.status, found.out) == (2, "")
+    start = re.escape(f"error: reading inputs from {path}: ")
+    assert re.fullmatch(rf"{start}{reason}, needed an \.npz file of arrays\n", found.err)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"x": np.ones(3)}, "reading inputs from {path}: got the arrays x, needed one for each of arg0, arg1"),
+        ({"arg0": np.ones((8, 4)), "arg1": np.ones(3)}, "taking the input arg1: got float64[3], needed float32[8, 4]"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_refused(
+    arrays: dict[str, np.ndarray], message: str, cli: Cli, tmp_path: Path
+) -> None:
+    path = tmp_path / "in.npz"
+    np.savez(path, **arrays)
+    (tmp_path / "in.mlir").write_text(f"{MESH}func.func @main(%a: {T}, %b: {T}) -> {T} {{ return %a : {T} }}")
+    expected = Outcome(2, "", f"error: {message.format(path=path)}\n")
+    assert cli("run", tmp_path / "in.mlir", "--inputs", path) == expected
+
+
+# The example
+
+
+def test_the_example_runs_and_agrees_with_one_device(cli: Cli) -> None:
+    found = cli("run", *EXAMPLE)
+    assert (found.status, found.err) == (0, "")
+    assert re.match(r"compared 11 outputs with one device: all agree; largest error \S+ in result\[", found.verdict)
+    assert re.search(r"^ params\['layers'\]\[0\]\['w2'\] .* \[\{\"model\"\}, \{\}\] .* propagation ", found.out, re.M)
+    assert "\ntime: lower " in found.out
+
+
+def test_the_example_as_json(cli: Cli) -> None:
+    found = cli("run", *EXAMPLE, "--json", "--data", "2", "--model=4", "--learning_rate", "0.5")
+    assert (found.status, found.err) == (0, "")
+    data = json.loads(found.out)
+    assert data["title"] == "module @jit_train_step"
+    assert data["meshes"] == [{"name": "mesh", "mesh": '<["data"=2, "model"=4]>'}]
+    assert data["comparison"]["equal"] is True
+    assert len(data["comparison"]["outputs"]) == len(data["outputs"]) == 11
+    assert [stage["name"] for stage in data["stages"]] == [
+        "lower", "read", "import", "propagate", "export", "write", "run on 8 devices", "run on one device",
+    ]  # fmt: skip
+
+
+def test_a_wrong_result_of_the_example_is_noticed(cli: Cli, wrong_by: Callable[[float], None]) -> None:
+    wrong_by(0.5)
+    found = cli("run", *EXAMPLE)
+    assert found.status == 1
+    assert "\noutput result[2]: error 0.5\ncompared 11 outputs with one device: 1 differ; " in found.out
+
+
+SIZES = "reading the sizes of the example: "
+TRY = "\n  try: pyshardy run example --layers 4"
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--nonsense", "3"], f"{SIZES}unrecognized arguments: --nonsense 3{TRY}"),
+        (["more"], f"{SIZES}unrecognized arguments: more{TRY}"),
+        (["--layers", "x"], f"{SIZES}argument --layers: invalid int value: 'x'{TRY}"),
+        (["--layers"], f"{SIZES}argument --layers: expected one argument{TRY}"),
+        (["--layers", "0"], f"{SIZES}layers, vocabulary, sequence and model must be at least 1{TRY}"),
+        (["--heads=3"], f"{SIZES}heads must divide width: 3, 512{TRY}"),
+        (["--data", "0"], f"{SIZES}data must divide batch: 0, 16{TRY}"),
+        (["--data=-4"], f"{SIZES}data must divide batch: -4, 16{TRY}"),
+        (["--optimizer", "lion"], f"{SIZES}optimizer must be adam or sgd: lion{TRY}"),
+        (["--inputs", "in.npz"], "reading the command line: got --inputs for the example, needed it for a file alone"),
+        (
+            ["--data=16", "--layers=1"],
+            "lowering the example: got the mesh data=16, model=2 needs 32 devices, JAX has 8; on a CPU, set "
+            "XLA_FLAGS=--xla_force_host_platform_device_count=32 before importing jax",
+        ),
+    ],
+)
+def test_what_the_example_cannot_be_is_refused(flags: list[str], message: str, cli: Cli) -> None:
+    assert cli("run", "example", *flags) == Outcome(2, "", f"error: {message}\n")
+
+
+def test_help_lists_the_sizes_of_the_example(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    listed = capsys.readouterr().out.partition("sizes of the example:")[2].split()
+    assert listed == [f"--{field.name}" for field in fields(transformer.Config)]
+
+
+@pytest.mark.parametrize(
+    ("flags", "devices", "status"),
+    [("", "", 0), ("--xla_force_host_platform_device_count=4", "4", 2)],
+)
+def test_a_process_gets_as_many_devices_as_the_mesh_has_unless_told(flags: str, devices: str, status: int) -> None:
+    environment = {name: value for name, value in os.environ.items() if name not in ("XLA_FLAGS", "JAX_PLATFORMS")}
+    found = subprocess.run(
+        [sys.executable, "-m", "pyshardy.cli.main", "run", str(MLP)],
+        cwd=MLP.parents[1], env=environment | ({"XLA_FLAGS": flags} if flags else {}),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert found.returncode == status
+    if status:
+        assert found.stdout == ""
+        assert f"got {devices} devices, needed 8" in found.stderr
+    else:
+        assert found.stderr == ""
+        assert "compared 1 output with one device: all agree" in found.stdout
+
+
+# The parts
+
+
+def test_equality_is_that_of_every_output() -> None:
+    right, wrong = Difference("a", 1.0, 0.001), Difference("b", 1e-9, 0.0011)
+    assert run_command.is_equal([right], 0.001)
+    assert not run_command.is_equal([right, wrong], 0.001)
+    assert not run_command.is_equal([Difference("a", float("inf"), float("inf"))], 1e300)
+    assert run_command.is_equal([], 0)
+    assert run_command.is_equal(None, 0)
+
+
+def test_every_wrong_output_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    differences = [Difference("a", 3.0, 0.5), Difference("b", 4.0, 0.0), Difference("c", 0.25, 0.75)]
+    run_command.print_differences(differences, 0.25)
+    assert capsys.readouterr().out == (
+        "output a: error 3\noutput c: error 0.25\n"
+        "compared 3 outputs with one device: 2 differ; largest error 4 in b (relative 0.75, tolerance 0.25)\n"
+    )
+
+
+@pytest.mark.parametrize("differences", [None, []])
+def test_nothing_is_printed_where_nothing_was_compared(
+    differences: list[Difference] | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_command.print_differences(differences, 0.25)
+    assert capsys.readouterr().out == ""
