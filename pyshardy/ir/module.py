@@ -136,6 +136,22 @@ def invalid_module(doing: str, error: Any, name: str) -> InvalidModuleError:
         file, line, column = position
         where = f"{name if file == '-' else file}:{line}:{column}"
     notes = "; ".join(note.message for note in first.notes)
-    found = InvalidModuleError(doing, where=where, got=f"{first.message} ({notes})" if notes else first.message)
+    got = f"{first.message} ({notes})" if notes else first.message
+    found = InvalidModuleError(doing, where=where, got=got, needed=_needed(first.message))
     found.diagnostics = diagnostics
     return found
+
+
+_NEEDED = {
+    "unknown axis name": "an axis of the mesh that the sharding is on",
+    "duplicate axis ref": "every axis at most once in a sharding",
+    "duplicate axis name": "every axis once in a mesh",
+    "sharding doesn't match tensor rank": "one dimension sharding for every dimension of the tensor",
+    "unknown mesh": "a mesh that the module defines",
+    " is unknown (tried ": "StableHLO, such as jax.jit(f).lower(...).as_text() gives",
+}
+"""What would have been right, by a part of MLIR's message."""
+
+
+def _needed(message: str) -> str | None:
+    return next((needed for part, needed in _NEEDED.items() if part in message), None)

@@ -66,8 +66,8 @@ def run_process(*args: Any, module: str = "pyshardy.cli.main", **options: Any) -
 # What is refused
 
 NOT_MODULES = {
-    "text": ("this is no MLIR", "reading a module: got custom op 'this' is unknown (tried 'builtin.this' as well)\n"
-             "  at {path}:1:1"),
+    "text": ("this is no MLIR", "reading a module: got custom op 'this' is unknown (tried 'builtin.this' as well), "
+             "needed StableHLO, such as jax.jit(f).lower(...).as_text() gives\n  at {path}:1:1"),
     "bytes": (b"\xff\xfe", "reading a module: got bytes that are neither UTF-8 text nor MLIR bytecode, needed "
               "StableHLO as text (.mlir) or as MLIR bytecode\n  at {path}, byte 0"),
     "nothing": ("", "looking for the main function: got a module without functions, needed a function named @main, or "
@@ -77,15 +77,15 @@ NOT_MODULES = {
     "a declaration": (f"func.func private @main({T}) -> {T}", "looking for the main function: got a module without "
                       "functions, needed a function named @main, or exactly one function"),
     "unknown axis": (negate('@mesh, [{"z"}, {}]'), "reading a module: got 'func.func' op arg 0 - unknown axis name: "
-                     '"z"\n  at {path}:2:1'),
+                     '"z", needed an axis of the mesh that the sharding is on\n  at {path}:2:1'),
     "axis twice": (negate('@mesh, [{"x"}, {"x"}]'), "reading a module: got 'func.func' op arg 0 - duplicate axis ref: "
-                   '"x"\n  at {path}:2:1'),
+                   '"x", needed every axis at most once in a sharding\n  at {path}:2:1'),
     "rank": (negate('@mesh, [{"x"}]'), "reading a module: got 'func.func' op arg 0 - sharding doesn't match tensor "
-             "rank: 1 != 2\n  at {path}:2:1"),
-    "unknown mesh": (negate('@other, [{"x"}, {}]'), "reading a module: got 'func.func' op arg 0 - unknown mesh: @other"
-                     "\n  at {path}:2:1"),
+             "rank: 1 != 2, needed one dimension sharding for every dimension of the tensor\n  at {path}:2:1"),
+    "unknown mesh": (negate('@other, [{"x"}, {}]'), "reading a module: got 'func.func' op arg 0 - unknown mesh: @other, "
+                     "needed a mesh that the module defines\n  at {path}:2:1"),
     "axis twice in a mesh": ('sdy.mesh @mesh = <["x"=4, "x"=2]>', "reading a module: got custom op 'sdy.mesh' "
-                             'duplicate axis name: "x"\n  at {path}:1:18'),
+                             'duplicate axis name: "x", needed every axis once in a mesh\n  at {path}:1:18'),
     "dynamic shape": (negate("@mesh, [{}, {}]", type="tensor<?x4xf32>"), "'stablehlo.negate' op has a result of type "
                       "tensor<?x4xf32>: propagation does not support a shape that is not static\n  at {path}:3:8"),
     "recursion": (f"func.func @main(%a: {T}) -> {T} {{\n%0 = call @main(%a) : ({T}) -> {T}\nreturn %0 : {T} }}",
@@ -119,7 +119,8 @@ def test_a_refused_module_leaves_the_output_as_it_was(case: str, before: str | N
 
 def test_a_refused_module_from_standard_input_has_no_file_name(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\n  oops")))
-    message = "error: reading a module: got custom op 'oops' is unknown (tried 'builtin.oops' as well)\n  at -:2:3\n"
+    message = "error: reading a module: got custom op 'oops' is unknown (tried 'builtin.oops' as well), needed "
+    message += "StableHLO, such as jax.jit(f).lower(...).as_text() gives\n  at -:2:3\n"
     assert cli("show", "-") == Outcome(1, "", message)
 
 
