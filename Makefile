@@ -2,8 +2,10 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+PACKAGES_VENV ?= $(VENV)-packages
+PACKAGES_PYTHON ?= $(shell python3.13 -c 'print("python3.13")' 2>/dev/null || echo $(PYTHON))
 
-.PHONY: demo test test-reference check bench campaign clean
+.PHONY: demo test test-reference test-packages check bench campaign clean
 
 demo: $(VENV)/.installed  ## propagate, show, run and check the example training step
 	$(BIN)/pyshardy run example
@@ -17,6 +19,9 @@ test: $(VENV)/.tested  ## lint, types, and all tests
 test-reference: $(VENV)/.tested  ## what compares with the reference, on its newest version
 	$(BIN)/pytest -n auto -q tests/differential tests/test_filecheck.py
 
+test-packages: $(PACKAGES_VENV)/.installed  ## programs of published packages, against the reference
+	PYTHONHASHSEED=0 $(PACKAGES_VENV)/bin/pytest -n auto -q tests/packages  # numpyro orders operands by hash
+
 check: test
 
 bench: $(VENV)/.tested  ## pyshardy against the reference
@@ -28,6 +33,11 @@ campaign: $(VENV)/.tested  ## the long differential campaigns
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
+$(PACKAGES_VENV)/.installed: pyproject.toml
+	$(PACKAGES_PYTHON) -m venv $(PACKAGES_VENV)
+	$(PACKAGES_VENV)/bin/pip install --quiet --disable-pip-version-check --editable ".[test,packages]"
+	touch $@
+
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	touch $@
@@ -37,4 +47,4 @@ $(VENV)/.tested: $(VENV)/bin/python pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PACKAGES_VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -12,10 +12,10 @@ from typing import Any
 
 from pyshardy.core.boxes import local_shape
 from pyshardy.core.sharding import TensorSharding, mesh_of
-from pyshardy.errors import UsageError
+from pyshardy.errors import InvalidModuleError, UsageError
 from pyshardy.frontend.from_text import BYTECODE_MAGIC, load_bytes, load_file
 from pyshardy.frontend.interface import Port, input_ports, output_ports
-from pyshardy.ir.diagnostics import Diagnostics
+from pyshardy.ir.diagnostics import Diagnostic, Diagnostics, source_position
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
@@ -265,11 +265,17 @@ def _summarize(propagation: Propagation) -> Summary:
         tensors_replicated=replicated,
         stages=tuple(propagation.stages),
         warnings=(
-            *(message.message for message in propagation.diagnostics.messages),
+            *map(_warning, propagation.diagnostics.messages),
             *_lost("input", inputs),
             *_lost("output", outputs),
         ),
     )
+
+
+def _warning(diagnostic: Diagnostic) -> str:
+    """A message with its place, if it has one."""
+    position = source_position(diagnostic.location)
+    return diagnostic.message if position is None else ":".join(map(str, position)) + f": {diagnostic.message}"
 
 
 def _lost(side: str, rows: Iterable[TensorRow]) -> Iterator[str]:
@@ -292,15 +298,20 @@ def _rows(before: list[Port], after: list[Port], meshes_before: Meshes, meshes: 
 
 def _row(old: Port, new: Port, meshes_before: Meshes, meshes: Meshes) -> TensorRow:
     local = _local(new, meshes)
+    shapes = new.shape, local, _local(old, meshes_before)
+    try:
+        total, per_device, before = (tensor_bytes(shape, new.element) for shape in shapes)
+    except InvalidModuleError as error:
+        raise error.located(error.doing, new.name) from None
     return TensorRow(
         name=new.name,
         shape=new.shape,
         dtype=new.element,
         sharding=_describe(new.sharding),
         local_shape=local,
-        bytes_total=tensor_bytes(new.shape, new.element),
-        bytes_per_device=tensor_bytes(local, new.element),
-        bytes_per_device_before=tensor_bytes(_local(old, meshes_before), old.element),
+        bytes_total=total,
+        bytes_per_device=per_device,
+        bytes_per_device_before=before,
         is_inferred=_splits(new.sharding) and not _splits(old.sharding),
     )
 

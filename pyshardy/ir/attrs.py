@@ -231,23 +231,23 @@ class AttrTable:
 
 _NO_CODECS: dict[str, Codec] = {}
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
-_SYMBOL_IN_TEXT = re.compile(rf"@([\w$.]+|{_QUOTED})|{_QUOTED}")  # the group is empty for any other quoted text
+_SYMBOL = rf"@([\w$.]+|{_QUOTED})"
+_PATH_IN_TEXT = re.compile(rf"({_SYMBOL}(?:::{_SYMBOL})*)|{_QUOTED}")  # the group is empty for other quoted text
 
 
-def symbols_in(value: Any) -> list[str]:
-    """The symbols that an attribute of a node refers to, at any depth."""
+def symbols_in(value: Any) -> list[tuple[str, ...]]:
+    """The symbols that an attribute of a node refers to, at any depth, as paths: `@a::@b` is ("a", "b")."""
     if isinstance(value, TensorSharding):
-        return [value.mesh] if isinstance(value.mesh, str) else []
-    if isinstance(value, (tuple, list)):
-        return [name for entry in value for name in symbols_in(entry)]
+        return [(value.mesh,)] if isinstance(value.mesh, str) else []
+    if isinstance(value, (tuple, list, ir.ArrayAttr)):
+        return [path for entry in value for path in symbols_in(entry)]
     if isinstance(value, dict):
-        return [name for entry in value.values() for name in symbols_in(entry)]
-    if isinstance(value, (ir.FlatSymbolRefAttr, ir.SymbolRefAttr)) or _is_of_dialect(value):
-        return [_unquoted(name) for name in _SYMBOL_IN_TEXT.findall(str(value)) if name]
-    if isinstance(value, ir.ArrayAttr):
-        return [name for entry in value for name in symbols_in(entry)]
+        return [path for entry in value.values() for path in symbols_in(entry)]
     if isinstance(value, ir.DictAttr):
-        return [name for index in range(len(value)) for name in symbols_in(value[index].attr)]
+        return [path for index in range(len(value)) for path in symbols_in(value[index].attr)]
+    if isinstance(value, (ir.FlatSymbolRefAttr, ir.SymbolRefAttr)) or _is_of_dialect(value):
+        paths = [found.group(1) for found in _PATH_IN_TEXT.finditer(str(value))]
+        return [tuple(map(_unquoted, re.findall(_SYMBOL, path))) for path in paths if path]
     return []
 
 
@@ -267,9 +267,10 @@ def _text_of(value: Any) -> str:
 
 
 def _value_type(mlir: Any) -> ValueType:
-    if not isinstance(mlir, ir.ShapedType):
+    try:
+        shaped = ir.ShapedType(mlir)  # also a type of a dialect, which has no class of its own in the bindings
+    except ValueError:
         return ValueType(mlir, None, str(mlir), False, False)
-    shaped = ir.ShapedType(mlir)
     if not shaped.has_rank:
         return ValueType(mlir, None, str(mlir), True, False)
     shape = tuple(-1 if shaped.is_dynamic_dim(dim) else shaped.get_dim_size(dim) for dim in range(shaped.rank))

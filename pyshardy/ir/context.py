@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from jaxlib.mlir import ir
@@ -29,21 +29,30 @@ def make_context(allow_unregistered_dialects: bool = False) -> ir.Context:
     context.allow_unregistered_dialects = allow_unregistered_dialects
     context.enable_multithreading(False)  # a diagnostic from a thread of MLIR's ends the process
     with context:
-        _let_complex_constants_pass()
+        _mend_casts()
     return context
 
 
 @cache
-def _let_complex_constants_pass() -> None:
-    """Have the bindings hand out dense constants of complex numbers, which they have no class for and refuse.
+def _mend_casts() -> None:
+    """Have the bindings hand out the attributes that they cannot cast to their own classes, as plain attributes.
 
-    Every other constant keeps the class it has; needs a context to be entered.
+    On those they raise a `TypeError` or `ValueError`, or end the process where one stands in a dictionary: dense
+    constants of complex numbers, of wide floats, of types of dialects, and locations that are attributes. Everything
+    else keeps the class it has. Needs a context to be entered.
     """
     dense = ir.Attribute.parse("dense<1.0> : tensor<2xf32>").typeid
+    register_type_caster(dense, replace=True)(_cast_dense)
+    for location in (ir.CallSiteLoc, ir.FileLineColLoc, ir.FusedLoc, ir.NameLoc, ir.UnknownLoc):
+        register_type_caster(location.static_typeid, replace=True)(partial(_cast_location, location))
 
-    @register_type_caster(dense, replace=True)
-    def cast(attr: Any) -> Any:
-        element = ir.ShapedType(attr.type).element_type
-        if isinstance(element, ir.ComplexType):
-            return attr
-        return ir.DenseFPElementsAttr(attr) if isinstance(element, ir.FloatType) else ir.DenseIntElementsAttr(attr)
+
+def _cast_dense(attr: Any) -> Any:
+    element = ir.ShapedType(attr.type).element_type
+    if isinstance(element, ir.FloatType):
+        return ir.DenseFPElementsAttr(attr)
+    return ir.DenseIntElementsAttr(attr) if isinstance(element, (ir.IntegerType, ir.IndexType)) else attr
+
+
+def _cast_location(kind: Any, found: Any) -> Any:
+    return kind(found) if isinstance(found, ir.Location) else found

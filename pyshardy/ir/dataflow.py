@@ -33,6 +33,17 @@ def owners(op: Op) -> list[Value]:
     return [*block_arg_owners(op), *op.results]
 
 
+def op_of_owner(owner: Value) -> Op:
+    """The op whose edge a value may own: the one that computes it, or that holds its block."""
+    return owner.defining_op or owner.block.parent_op
+
+
+def owns_edge(value: Value) -> bool:
+    """Whether a value owns an edge."""
+    op = op_of_owner(value)
+    return op.name in (DATA_FLOW_OPS if value.defining_op is not None else _COMPUTATIONS)
+
+
 def owner_of(target: Value) -> Value:
     """The owner of the edge this result or block argument of a data-flow op is a target of."""
     if target.defining_op is None and target.block.parent_op.name == "stablehlo.while":

@@ -86,12 +86,22 @@ def result_sharding(function: Op, index: int) -> TensorSharding | None:
 
 def set_arg_sharding(function: Op, index: int, sharding: TensorSharding | None) -> None:
     """Set or, with None, remove the sharding of an argument."""
-    _set(function, "arg_attrs", len(function.region.blocks[0].args), index, sharding)
+    set_arg_attr(function, index, SHARDING, sharding)
 
 
 def set_result_sharding(function: Op, index: int, sharding: TensorSharding | None) -> None:
     """Set or, with None, remove the sharding of a result."""
-    _set(function, "res_attrs", result_count(function), index, sharding)
+    set_result_attr(function, index, SHARDING, sharding)
+
+
+def set_arg_attr(function: Op, index: int, name: str, value: Any) -> None:
+    """Set or, with None, remove an attribute of an argument."""
+    _set(function, "arg_attrs", len(function.region.blocks[0].args), index, name, value)
+
+
+def set_result_attr(function: Op, index: int, name: str, value: Any) -> None:
+    """Set or, with None, remove an attribute of a result."""
+    _set(function, "res_attrs", result_count(function), index, name, value)
 
 
 def result_count(function: Op) -> int:
@@ -100,16 +110,16 @@ def result_count(function: Op) -> int:
     return len(entries) if entries else len(return_op(function).operands)
 
 
-def _set(function: Op, kind: str, count: int, index: int, sharding: TensorSharding | None) -> None:
+def _set(function: Op, kind: str, count: int, index: int, name: str, value: Any) -> None:
     entries = function.attrs.get(kind)
     if not entries:
-        if sharding is None:
+        if value is None:
             return
         entries = function.attrs[kind] = [{} for _ in range(count)]
-    if sharding is not None:
-        entries[index][SHARDING] = sharding
+    if value is not None:
+        entries[index][name] = value
     else:
-        entries[index].pop(SHARDING, None)
+        entries[index].pop(name, None)
 
 
 def function_of_argument(value: Value) -> Op | None:

@@ -17,7 +17,7 @@ from pyshardy.graph.program import (
     View,
 )
 from pyshardy.ir.callers import Callers
-from pyshardy.ir.dataflow import EDGE, FUNCTION_EDGE, source_uses
+from pyshardy.ir.dataflow import EDGE, FUNCTION_EDGE, op_of_owner, owns_edge, source_uses
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import (
     function_of_argument,
@@ -146,7 +146,7 @@ class _Builder:
             direction,
             elementwise,
             is_edge,
-            op.name not in TERMINATORS and bool(op.results) and is_pure(op),
+            is_pure(op),
             -1 if parent is None or parent is self.root else self.op_numbers[parent],
             _view(op) if op.name == EDGE else None,
         )
@@ -191,6 +191,8 @@ class _Builder:
         """The values that an edge op stands for besides itself."""
         owner = edge.operands[0]
         if edge.name == EDGE:
+            if not owns_edge(owner):
+                raise PassError(edge, f"is on a value of '{op_of_owner(owner).name}', an op without data-flow edges")
             return [user.operands[index] for user, index in source_uses(owner)]
         function = function_of_argument(owner)
         if function is not None:

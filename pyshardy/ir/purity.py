@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pyshardy.ir.nodes import TERMINATORS, Op
 
-_IMPURE = frozenset(
-    f"stablehlo.{name}"
-    for name in (
-        "all_gather", "all_reduce", "all_to_all", "async_done", "async_start", "collective_broadcast",
-        "collective_permute", "collective_reduce", "composite", "infeed", "outfeed", "recv",
-        "reduce_scatter", "rng", "send",
-    )
+_PURE_DIALECTS = frozenset(("stablehlo", "chlo", "arith", "math", "complex", "tensor", "mhlo", "scf", "shape"))
+_PURE_OF_OTHERS = frozenset(
+    ("sdy.constant", "sdy.reshard", "sdy.propagation_barrier", "sdy.manual_computation", "sdy.named_computation",
+     "builtin.unrealized_conversion_cast", "func.constant", "ub.poison")
 )  # fmt: skip
-_PURE_SDY = frozenset(("sdy.constant", "sdy.reshard", "sdy.propagation_barrier"))
-_AS_ITS_BODY = frozenset(("sdy.manual_computation", "sdy.named_computation"))
-_PURE_DIALECTS = frozenset(("stablehlo", "chlo", "arith", "math", "complex", "tensor", "mhlo", "shape"))
+_IMPURE_HLO = (
+    "all_gather", "all_reduce", "async_done", "async_start", "collective_broadcast", "composite", "infeed", "outfeed",
+    "recv", "reduce_scatter", "rng", "send",
+)  # fmt: skip
+_IMPURE = {
+    "stablehlo": (*_IMPURE_HLO, "all_to_all", "collective_permute", "collective_reduce"),
+    "mhlo": (*_IMPURE_HLO, "acos", "acosh", "asin", "asinh", "async_update", "atanh", "cosh", "custom_call", "fusion",
+             "partition_id", "sinh", "xla.rng_get_and_update_state"),
+    "shape": ("cstr_broadcastable", "cstr_eq", "cstr_require", "debug_print", "is_broadcastable", "meet", "reduce"),
+}  # fmt: skip
+_IMPURE_OPS = frozenset(f"{dialect}.{name}" for dialect, names in _IMPURE.items() for name in names)
+_ENDS = TERMINATORS | {
+    "cf.switch", "scf.condition", "scf.forall.in_parallel", "scf.reduce", "scf.reduce.return", "scf.yield",
+    "shape.assuming_yield", "shape.yield", "tensor.yield",
+}  # fmt: skip
+"""Ops that end a block: never removed by themselves, and without an effect of their own."""
 
 
 def is_pure(op: Op) -> bool:
     """Whether the op, with all that it holds, has no effect but its results."""
-    if not _is_pure_alone(op):
+    return op.name not in _ENDS and _has_no_effect(op)
+
+
+def _has_no_effect(op: Op) -> bool:
+    if op.name not in _ENDS and not _is_pure_alone(op):
         return False
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block:
-                if inner.name not in TERMINATORS and not is_pure(inner):
-                    return False
-    return True
+    return all(map(_has_no_effect, _held(op)))
+
+
+def _held(op: Op) -> Iterator[Op]:
+    return (inner for region in op.regions for block in region.blocks for inner in block)
 
 
 def _is_pure_alone(op: Op) -> bool:
@@ -34,6 +49,6 @@ def _is_pure_alone(op: Op) -> bool:
     if name == "stablehlo.custom_call":
         effect = op.attrs.get("has_side_effect")
         return effect is None or not effect.value
-    if name.startswith("sdy."):
-        return name in _PURE_SDY or name in _AS_ITS_BODY
-    return name not in _IMPURE and name.partition(".")[0] in _PURE_DIALECTS and name not in TERMINATORS
+    if name in _PURE_OF_OTHERS:
+        return True
+    return name not in _IMPURE_OPS and name.partition(".")[0] in _PURE_DIALECTS

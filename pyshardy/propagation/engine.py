@@ -261,17 +261,24 @@ class Engine:
         return following < len(self.program.ops) and self.program.ops[following].parent == number
 
     def _record(self, number: int, step: StepInput, current: tuple[TensorSharding | None, ...], round_: int) -> None:
+        """Write down what a step moves, even what writing the shardings drops."""
         assert self._trace is not None
+        visit = self._trace[-1].number + 1 if self._trace else 0
         tensors = self._nodes[number].tensors
         op = number if number < len(self.program.ops) else MAIN_RESULT
         for move in explain_step(step, current, self.program.meshes):
             self._trace.append(
                 Step(
+                    number=visit,
                     op=op,
                     source=None if move.source is None else tensors[move.source],
                     target=tensors[move.target],
+                    source_tensor=move.source,
+                    target_tensor=move.target,
+                    dim=move.dim,
                     factor=move.factor,
                     axes=move.axes,
+                    is_kept=move.is_kept,
                     direction=step.directions[move.factor],
                     strategy=step.strategy,
                     user_priority=self.user_priority,
@@ -285,8 +292,20 @@ class Engine:
         cause = self._trace[-1]
         for dim, dim_sharding in enumerate(sharding.dims):
             if dim_sharding.axes:
-                copied = replace(cause, op=GROUP, source=value, target=member, factor=dim, axes=dim_sharding.axes)
-                self._trace.append(copied)
+                self._trace.append(
+                    replace(
+                        cause,
+                        op=GROUP,
+                        source=value,
+                        target=member,
+                        source_tensor=0,
+                        target_tensor=1,
+                        dim=dim,
+                        factor=dim,
+                        axes=dim_sharding.axes,
+                        is_kept=True,
+                    )
+                )
 
 
 def _main_result_nodes(program: Program) -> Iterable[OpNode]:

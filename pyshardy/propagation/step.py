@@ -61,12 +61,23 @@ Update = tuple[int, TensorSharding]
 
 
 class Move(NamedTuple):
-    """Axes that a step put on one factor of one tensor, and the tensor they came from."""
+    """Axes that a step puts on one factor of one tensor, and the tensor they come from.
+
+    Attributes:
+        target: The tensor, operands first.
+        dim: The dimension of it that has the factor.
+        factor: The factor.
+        axes: The axes that are new there.
+        source: The tensor that had them before; None if it cannot be told.
+        is_kept: Whether the target has them afterwards; writing drops what would need a strided layout.
+    """
 
     target: int
+    dim: int
     factor: int
     axes: Axes
     source: int | None
+    is_kept: bool
 
 
 def propagate_step(
@@ -121,13 +132,26 @@ def explain_step(
     mesh = found[1]
     before = _project_all(step.rule, shardings, mesh)
     states, changed = _run(step, shardings, mesh)
+    places = {
+        (tensor, factor): (tensor, dim, position)
+        for tensor, mapping in enumerate(step.rule.tensors)
+        for dim, factors in enumerate(mapping)
+        for position, factor in enumerate(factors)
+    }
+    after = dict(propagate_step(step, shardings, meshes))
     moves = []
-    for tensor, factor in changed:
+    for tensor, factor in sorted(changed, key=places.__getitem__):
+        dim = places[tensor, factor][1]
         new, old = states[tensor].factors[factor].axes, before[tensor].factors[factor].axes
         source = next((other for other, state in enumerate(before) if _has(state, factor, new)), None)
         kept = next((index for index, (one, two) in enumerate(zip(old, new)) if one is not two), len(old))
-        moves.append(Move(tensor, factor, new[kept:], source))
+        moved = new[kept:]
+        moves.append(Move(tensor, dim, factor, moved, source, _is_on(after.get(tensor), dim, moved)))
     return tuple(moves)
+
+
+def _is_on(sharding: TensorSharding | None, dim: int, axes: Axes) -> bool:
+    return sharding is not None and all(any(on.contains(axis) for on in sharding.dims[dim].axes) for axis in axes)
 
 
 def _has(state: TensorState, factor: int, axes: Axes) -> bool:

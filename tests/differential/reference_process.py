@@ -27,7 +27,7 @@ class Died(Exception):
     """The reference ended its process."""
 
 
-def run_in_process(text: str, pipeline: str) -> str:
+def run_in_process(text: str, pipeline: str, allow_unregistered: bool = False) -> str:
     """What the reference makes of a module, in generic form with locations.
 
     Raises:
@@ -35,7 +35,7 @@ def run_in_process(text: str, pipeline: str) -> str:
     """
     try:
         # In one thread: a diagnostic from another one ends the process.
-        with make_context() as context, ir.Location.unknown():
+        with make_context(allow_unregistered) as context, ir.Location.unknown():
             context.enable_multithreading(False)
             module = ir.Module.parse(text)
             PassManager.parse(f"builtin.module({pipeline})").run(module.operation)
@@ -61,7 +61,7 @@ class ReferenceProcess:
     def __exit__(self, *error: object) -> None:
         self.stop()
 
-    def run(self, text: str, pipeline: str) -> str:
+    def run(self, text: str, pipeline: str, allow_unregistered: bool = False) -> str:
         """What the reference makes of a module, in generic form with locations.
 
         Raises:
@@ -70,7 +70,7 @@ class ReferenceProcess:
         """
         pipe = self._start()
         try:
-            pipe.send((text, pipeline))
+            pipe.send((text, pipeline, allow_unregistered))
             accepted, answer = pipe.recv()
         except (EOFError, OSError) as error:
             self.stop()
@@ -99,10 +99,10 @@ class ReferenceProcess:
 def _serve(pipe: Connection) -> None:
     while True:
         try:
-            text, pipeline = pipe.recv()
+            arguments = pipe.recv()
         except EOFError:
             return
         try:
-            pipe.send((True, run_in_process(text, pipeline)))
+            pipe.send((True, run_in_process(*arguments)))
         except Refused as error:
             pipe.send((False, str(error)))

@@ -53,3 +53,16 @@ func.func private @outside(%arg0: tensor<8xf32>) -> tensor<8xf32> {
   return %0 : tensor<8xf32>
 }
 func.func private @declared(tensor<8xf32>) -> (tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"p"}]>})
+
+// A result that is unreduced along other axes than the callee's stays as it is, for verification to refuse.
+// CHECK-LABEL: func.func private @unreduced(
+// CHECK-NEXT: %0:2 = call @two(%arg0) {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"p"}], unreduced={"q"}>, <@mesh, [{?}]>]>}
+// CHECK-NEXT: %1 = sdy.reshard %0#1 <@mesh, [{"q"}]>
+// CHECK-NEXT: return %0#0, %1
+func.func private @unreduced(%arg0: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %0:2 = call @two(%arg0) {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"p"}], unreduced={"q"}>, <@mesh, [{"q"}]>]>} : (tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>)
+  return %0#0, %0#1 : tensor<8xf32>, tensor<8xf32>
+}
+func.func private @two(%arg0: tensor<8xf32>) -> (tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"q"}]>}, tensor<8xf32>) {
+  return %arg0, %arg0 : tensor<8xf32>, tensor<8xf32>
+}

@@ -62,3 +62,34 @@ func.func private @declared()
 func.func private @dead(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@of_dead_function, [{"x"}]>}) {
   return
 }
+
+// -----
+
+// Whatever refers to a symbol keeps it: attributes of other dialects on ops, arguments, results and functions, and ops
+// of other dialects. A path leads into modules only.
+// CHECK: func.func @references
+func.func @references(%arg0: tensor<8xf32> {my.a = @by_argument}) -> (tensor<8xf32> {my.a = [@by_result]})
+    attributes {my.a = {b = @by_function}} {
+  %0 = stablehlo.tanh %arg0 {my.a = @by_op} : tensor<8xf32>
+  %1 = stablehlo.reduce_precision %0, format = e5m2 {mine = @first::@last, other = @inside::@last} : tensor<8xf32>
+  %2 = func.constant @by_constant : () -> ()
+  func.call_indirect %2() : () -> ()
+  return %1 : tensor<8xf32>
+}
+// CHECK: func.func private @by_argument
+// CHECK: func.func private @by_result
+// CHECK: func.func private @by_function
+// CHECK: func.func private @by_op
+// CHECK: func.func private @by_constant
+// CHECK-NOT: func.func private @first
+// CHECK: module @inside
+func.func private @by_argument() { return }
+func.func private @by_result() { return }
+func.func private @by_function() { return }
+func.func private @by_op() { return }
+func.func private @by_constant() { return }
+func.func private @first() { return }
+func.func private @last() { return }
+"builtin.module"() <{sym_name = "inside", sym_visibility = "private"}> ({
+  func.func @last() { return }
+}) : () -> ()

@@ -27,7 +27,8 @@ def unexplained(program: Program, propagated: Propagated) -> Iterator[str]:
                 yield f"step {number} places {axis} on {step.target} from nowhere"
             elif not _covers(owned[step.source], axis, program):
                 yield f"step {number} takes {axis} from {step.source}, which has {owned[step.source]}"
-        owned[step.target] += step.axes
+        if step.is_kept:
+            owned[step.target] += step.axes
     for value, sharding in enumerate(propagated.shardings):
         for axis in _axes(sharding):
             if not _covers(owned[value], axis, program):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from jaxlib.mlir import ir
+
 from pyshardy.ir.attrs import symbols_in
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.passes.base import Pass, PassContext
@@ -27,24 +29,26 @@ def symbol_dce(root: Op) -> None:
     with_meshes = any(op.name == "sdy.mesh" for op in private.values())
     pending = [op for op in block if op.attrs.get("sym_name") not in private] if private else []
     while pending and private:
-        for name in _references(pending.pop(), with_meshes):
-            reached = private.pop(name, None)
-            if reached is not None:
-                pending.append(reached)
+        for name, *inner in _references(pending.pop(), with_meshes):
+            if name in private and (not inner or private[name].name == "builtin.module"):
+                pending.append(private.pop(name))
     for op in private.values():
         op.erase()
 
 
-def _references(symbol: Op, with_meshes: bool) -> Iterator[str]:
-    """The symbols that an op or anything in it refers to; those of meshes only if they matter."""
+def _references(symbol: Op, with_meshes: bool) -> Iterator[tuple[str, ...]]:
+    """The paths of the symbols that an op or anything in it refers to; those of meshes only if they matter."""
     for op in walk(symbol):
-        if op.name == "func.call":
-            yield op.attrs["callee"]
-        elif with_meshes or op.name in ("stablehlo.composite", "stablehlo.custom_call") or not _is_known(op.name):
-            for attr in op.attrs.values():
+        has_any = with_meshes or not op.name.startswith(_WITHOUT_SYMBOLS) or op.name in _WITH_SYMBOLS
+        for name, attr in op.attrs.items():
+            if name == "callee" and isinstance(attr, str):
+                yield (attr,)
+            elif has_any or type(attr) in _MAY_REFER or ("." in name and not name.startswith("sdy.")):
                 yield from symbols_in(attr)
 
 
-def _is_known(name: str) -> bool:
-    """Whether ops of this name refer to no symbols but meshes."""
-    return name.startswith(("stablehlo.", "sdy.", "func.", "chlo."))
+_WITHOUT_SYMBOLS = ("stablehlo.", "sdy.", "func.", "chlo.")
+"""Dialects whose own attributes refer to no symbols but meshes, other than directly or in a list."""
+_WITH_SYMBOLS = frozenset(("stablehlo.composite", "stablehlo.custom_call"))
+_MAY_REFER = frozenset((ir.FlatSymbolRefAttr, ir.SymbolRefAttr, ir.ArrayAttr, ir.DictAttr, list))
+"""What is looked at on every op, whoever gave it the attribute; a list is that of the attributes of arguments."""

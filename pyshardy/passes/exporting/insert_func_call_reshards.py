@@ -14,7 +14,11 @@ from pyshardy.passes.base import Pass, PassContext
 
 @dataclass(frozen=True)
 class InsertFuncCallReshards(Pass):
-    """Put a reshard behind every result of a call whose sharding is not that of the callee's result."""
+    """Put a reshard behind every result of a call whose sharding is not that of the callee's result.
+
+    A result that is unreduced along other axes than the callee's stays as it is, for `sdy-verify-unreduced-axes` to
+    refuse: no reshard may add or drop those silently.
+    """
 
     name = "sdy-insert-func-call-reshards"
 
@@ -28,16 +32,22 @@ class InsertFuncCallReshards(Pass):
             if given is None:
                 given = tuple(TensorSharding.replicated_like(sharding.mesh, sharding.rank) for sharding in wanted)
             if given:
-                _reshard_results(call, given, wanted)
-                call.attrs[SHARDING] = given
+                call.attrs[SHARDING] = _reshard_results(call, given, wanted)
 
 
-def _reshard_results(call: Op, given: tuple[TensorSharding, ...], wanted: tuple[TensorSharding, ...]) -> None:
-    for index, result in enumerate(call.results):
-        target = wanted[index] if wanted else None
-        if is_equivalent(given[index], target):
+def _reshard_results(
+    call: Op, given: tuple[TensorSharding, ...], wanted: tuple[TensorSharding, ...]
+) -> tuple[TensorSharding, ...]:
+    """Reshard from what the callee gives to what the call wanted; the call's new shardings."""
+    if not wanted:
+        wanted = tuple(TensorSharding.replicated_like(sharding.mesh, sharding.rank) for sharding in given)
+    made: list[TensorSharding] = []
+    for result, source, target in zip(call.results, given, wanted):
+        if source.unreduced != target.unreduced:
+            made.append(target)
             continue
-        if target is None:
-            target = TensorSharding.replicated_like(given[index].mesh, given[index].rank)
-        reshard = Op("sdy.reshard", [result], [result.type], {"sharding": target}, location=call.location)
-        result.replace_other_uses(reshard.insert_after(call))
+        made.append(source)
+        if not is_equivalent(source, target):
+            reshard = Op("sdy.reshard", [result], [result.type], {"sharding": target}, location=call.location)
+            result.replace_other_uses(reshard.insert_after(call))
+    return tuple(made)

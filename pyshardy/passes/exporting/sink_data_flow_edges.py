@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyshardy.core.sharding import TensorSharding
+from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.dataflow import EDGE, block_arg_owners, edge_of, is_data_flow_op
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.shardings import results_attribute, set_block_arg_shardings
 from pyshardy.passes.base import Anchor, Pass, PassContext
+from pyshardy.passes.propagating.debug_info import EDGES, ORIGINS
 
 
 @dataclass(frozen=True)
@@ -19,9 +21,14 @@ class SinkDataFlowEdges(Pass):
     name = "sdy-sink-data-flow-edges"
     anchor = Anchor.FUNCTION
 
+    sink_debug_sharding_origins: bool = False
+    sink_debug_propagation_edge_sharding: bool = False
+
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        kinds = [ORIGINS] * self.sink_debug_sharding_origins + [EDGES] * self.sink_debug_propagation_edge_sharding
         for inner in walk(op):
             if is_data_flow_op(inner):
+                _sink_debug_info(inner, kinds, context.attrs)
                 sink_block_arg_edges(inner)
                 sink_result_edges(inner)
             elif inner.name == EDGE:
@@ -40,6 +47,21 @@ def sink_result_edges(op: Op) -> None:
     shardings = _edge_shardings(op.results)
     if shardings is not None:
         op.attrs[results_attribute(op)] = shardings
+
+
+def _sink_debug_info(op: Op, kinds: Sequence[str], attrs: AttrTable) -> None:
+    """Store the debug attributes of the edges, one entry for each edge.
+
+    An edge without information gets `{}`: MLIR's text has nothing for no propagation edges that could be read again.
+    """
+    by_prefix = {
+        prefix: [edge for edge in map(edge_of, owners) if edge is not None]
+        for prefix, owners in (("block_arg", block_arg_owners(op)), ("result", op.results))
+    }
+    for name in kinds:
+        for prefix, edges in by_prefix.items():
+            entries = ", ".join(str(edge.attrs.get(name, "{}")) for edge in edges)
+            op.attrs[name.replace("sdy.", f"sdy.{prefix}_")] = attrs.parse(f"[{entries}]")
 
 
 def _edge_shardings(owners: Sequence[Value]) -> tuple[TensorSharding, ...] | None:

@@ -9,10 +9,11 @@ from pyshardy.ir.dataflow import EDGE, FUNCTION_EDGE, edge_held
 from pyshardy.ir.functions import main_function
 from pyshardy.ir.nodes import Op, Value, walk_post_order
 from pyshardy.ir.shardings import get_sharding, holder_of, set_sharding
+from pyshardy.ir.symbols import post_order
 from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.propagating.debug_info import CONSTRAINT, DebugInfo, DebugOptions
 from pyshardy.rules.draft import identity_rule
 
-CONSTRAINT = "sdy.sharding_constraint"
 _MANUAL = "sdy.manual_computation"
 
 
@@ -22,15 +23,22 @@ class ApplyShardingConstraints(Pass):
 
     name = "sdy-apply-sharding-constraints"
 
+    debug_sharding_origins: bool = False
+    debug_propagation_edge_sharding: bool = False
+
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         main = main_function(op)
-        for inner in list(walk_post_order(op)):
+        debug = DebugOptions(self.debug_sharding_origins, self.debug_propagation_edge_sharding)
+        info = DebugInfo(op, context, debug) if debug else None
+        for inner in [inner for function in post_order(op) for inner in walk_post_order(function)]:
             if inner.name == CONSTRAINT:
                 _redirect_later_uses(inner, main)
-                _apply(inner, inner.attrs["sharding"], inner.operands[0])
+                _apply(inner, inner.attrs["sharding"], inner.operands[0], info)
             elif inner.name == _MANUAL:
                 for index, sharding in enumerate(inner.attrs["in_shardings"]):
-                    _apply(inner, sharding, inner.operands[index])
+                    _apply(inner, sharding, inner.operands[index], info)
+        if info is not None:
+            info.write()
 
 
 def _redirect_later_uses(first: Op, main: Op) -> None:
@@ -56,7 +64,7 @@ def _redirect_later_uses(first: Op, main: Op) -> None:
     value.replace_uses(last.result, is_redirected)
 
 
-def _apply(op: Op, sharding: TensorSharding, value: Value) -> None:
+def _apply(op: Op, sharding: TensorSharding, value: Value, info: DebugInfo | None) -> None:
     """Write the sharding that `op` wants onto `value` if it is closed and nothing else has a say."""
     if (
         not sharding.is_fully_closed
@@ -69,6 +77,8 @@ def _apply(op: Op, sharding: TensorSharding, value: Value) -> None:
         _constrain_behind(op, sharding, value)
         return
     set_sharding(value, sharding)
+    if info is not None and op.name == CONSTRAINT:
+        info.apply(op, sharding)
     if op.name == CONSTRAINT and "sdy.sharding_rule" not in op.attrs and value.type.is_static:
         assert value.type.shape is not None
         op.attrs["sdy.sharding_rule"] = identity_rule(value.type.shape)

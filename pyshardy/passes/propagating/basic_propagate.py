@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.propagating.debug_info import DebugOptions
 from pyshardy.passes.propagating.propagation import propagate_module
 from pyshardy.propagation.options import PropagateOptions, StrategyOption
 
@@ -18,10 +19,13 @@ class BasicPropagate(Pass):
 
     keep_sharding_rules: bool = False
     conservative_propagation: bool = False
+    debug_sharding_origins: bool = False
+    debug_propagation_edge_sharding: bool = False
     trace: bool = False
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        propagate_module(op, context, self.options(), self.keep_sharding_rules)
+        debug = DebugOptions(self.debug_sharding_origins, self.debug_propagation_edge_sharding)
+        propagate_module(op, context, self.options(), self.keep_sharding_rules, debug)
 
     def options(self) -> PropagateOptions:
         """How this pass propagates."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.diagnostics import PassError
@@ -11,6 +12,7 @@ from pyshardy.ir.program import RULE, ProgramIndex, build_program
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.passes.base import PassContext
 from pyshardy.passes.exporting.drop_sharding_rules import drop_sharding_rules
+from pyshardy.passes.propagating.debug_info import DebugInfo, DebugOptions
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.run import propagate_program
 from pyshardy.propagation.step import StepError
@@ -18,7 +20,13 @@ from pyshardy.propagation.step import StepError
 _GROUP = "sdy.sharding_group"
 
 
-def propagate_module(root: Op, context: PassContext, options: PropagateOptions, keep_sharding_rules: bool) -> None:
+def propagate_module(
+    root: Op,
+    context: PassContext,
+    options: PropagateOptions,
+    keep_sharding_rules: bool,
+    debug: DebugOptions,
+) -> None:
     """Propagate shardings through a module in place; the result is recorded in the context.
 
     Args:
@@ -26,6 +34,7 @@ def propagate_module(root: Op, context: PassContext, options: PropagateOptions, 
         context: The pass context.
         options: How to propagate.
         keep_sharding_rules: Whether the rules stay on the ops.
+        debug: Which debug attributes to write.
 
     Raises:
         PassError: A dynamic shape, a tuple, a value in several sharding groups, or an invalid rule.
@@ -34,8 +43,9 @@ def propagate_module(root: Op, context: PassContext, options: PropagateOptions, 
     _equalise_groups(root, context)
     program, index = build_program(root, context.specs, options.conservative)
     _warn_unknown(index, context)
+    info = DebugInfo(root, context, debug) if debug else None
     try:
-        propagated = propagate_program(program, options)
+        propagated = propagate_program(program, replace(options, trace=True) if info else options)
     except StepError as error:
         at = index.ops[error.op] if error.op < len(index.ops) else root
         raise PassError(at, f"gets a sharding that is not valid: {error}") from error
@@ -43,6 +53,9 @@ def propagate_module(root: Op, context: PassContext, options: PropagateOptions, 
     index.store(propagated.shardings, program.shardings)
     erased = {index.ops[number] for number in propagated.erased}
     _erase([index.ops[number] for number in reversed(propagated.erased)])
+    if info is not None:
+        info.follow(propagated, program, index)
+        info.write()
     if keep_sharding_rules:
         for op, rule in index.rules.items():
             if op not in erased:

@@ -270,14 +270,14 @@ def test_a_text_that_is_no_attribute_is_refused(table: AttrTable) -> None:
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ("@a", ["a"]),
-        ("@a::@b", ["a", "b"]),
-        ('@"a \\22 \\\\b"', ['a " \\b']),
-        ("[@a, [1, @b], {c = @c}]", ["a", "b", "c"]),
-        ("{x = @a, y = {z = [@b]}}", ["a", "b"]),
-        ("#sdy.sharding<@m, []>", ["m"]),
-        ('#sdy.sharding_per_value<[<@"m 1", []>, <@m, []>]>', ["m 1", "m"]),
-        ('#sdy.sharding<@m, [{"@a", "b @c"}], replicated={"x \\22 @d"}>', ["m"]),
+        ("@a", [("a",)]),
+        ("@a::@b", [("a", "b")]),
+        ('@"a \\22 \\\\b"', [('a " \\b',)]),
+        ("[@a, [1, @b], {c = @c}]", [("a",), ("b",), ("c",)]),
+        ("{x = @a, y = {z = [@b]}}", [("a",), ("b",)]),
+        ("#sdy.sharding<@m, []>", [("m",)]),
+        ('#sdy.sharding_per_value<[<@"m 1", []>, <@m, []>]>', [("m 1",), ("m",)]),
+        ('#sdy.sharding<@m, [{"@a", "b @c"}], replicated={"x \\22 @d"}>', [("m",)]),
         ('#t.attr<@a, "x", @b>', []),  # MLIR does not know what is in there either
         ('"@a"', []),
         ("1 : i32", []),
@@ -287,22 +287,22 @@ def test_a_text_that_is_no_attribute_is_refused(table: AttrTable) -> None:
         ("dense<(1.0, 2.0)> : tensor<2xcomplex<f32>>", []),
     ],
 )
-def test_symbols_in_mlir_attributes(table: AttrTable, text: str, names: list[str]) -> None:
+def test_symbols_in_mlir_attributes(table: AttrTable, text: str, names: list[tuple[str, ...]]) -> None:
     assert symbols_in(ir.Attribute.parse(text)) == names
 
 
 @pytest.mark.parametrize(
     ("value", "names"),
     [
-        (parse_sharding("<@m, [{}]>"), ["m"]),
+        (parse_sharding("<@m, [{}]>"), [("m",)]),
         (parse_sharding('<mesh<["x"=2]>, [{"x"}]>'), []),
-        ((parse_sharding("<@m, []>"), parse_sharding("<@n, []>")), ["m", "n"]),
-        ([{"sdy.sharding": parse_sharding("<@m, []>")}, {}, {"a": 1}], ["m"]),
+        ((parse_sharding("<@m, []>"), parse_sharding("<@n, []>")), [("m",), ("n",)]),
+        ([{"sdy.sharding": parse_sharding("<@m, []>")}, {}, {"a": 1}], [("m",)]),
         ("name", []),
         (3, []),
         ((X, Y), []),
         (Mesh([("x", 2)]), []),
     ],
 )
-def test_symbols_in_values(value: Any, names: list[str]) -> None:
+def test_symbols_in_values(value: Any, names: list[tuple[str, ...]]) -> None:
     assert symbols_in(value) == names

@@ -55,13 +55,37 @@ def test_contexts_are_apart() -> None:
         ("dense<1> : tensor<2xi32>", ir.DenseIntElementsAttr),
         ("dense<true> : tensor<2xi1>", ir.DenseIntElementsAttr),
         ("dense<1> : tensor<2xindex>", ir.DenseIntElementsAttr),
+        ("dense<1.0> : tensor<2xf128>", ir.Attribute),
+        ('dense<["a", "b"]> : tensor<2x!shape.shape>', ir.Attribute),
+        ('loc("file":1:2)', ir.Attribute),
+        ('loc("name")', ir.Attribute),
+        ("loc(unknown)", ir.Attribute),
+        ('loc(callsite("a" at "b"))', ir.Attribute),
+        ('loc(fused["a", "b"])', ir.Attribute),
     ],
 )
-def test_classes_of_constants(text: str, kind: type) -> None:
+def test_classes_of_attributes(text: str, kind: type) -> None:
     with make_context():
         attributes = ir.Module.parse(f"module attributes {{my.value = {text}}} {{}}").operation.attributes
         assert type(attributes["my.value"]) is kind
         assert attributes["my.value"] == ir.Attribute.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ('"file":1:2', ir.FileLineColLoc),
+        ('"name"', ir.NameLoc),
+        ("unknown", ir.UnknownLoc),
+        ('callsite("a" at "b")', ir.CallSiteLoc),
+        ('fused["a", "b"]', ir.FusedLoc),
+    ],
+)
+def test_locations_keep_their_classes(text: str, kind: type) -> None:
+    with make_context():
+        module = ir.Module.parse(f"module attributes {{my.place = [loc({text})]}} {{}} loc({text})")
+        assert type(module.operation.location) is kind
+        assert str(module.operation.attributes["my.place"][0]) == str(module.operation.location)
 
 
 def test_jax_is_not_needed() -> None:

@@ -22,6 +22,8 @@ def op(name: str, **attrs: object) -> Op:
         "stablehlo.partition_id", "stablehlo.rng_bit_generator", "stablehlo.sort", "stablehlo.optimization_barrier",
         "stablehlo.create_token", "stablehlo.cholesky", "chlo.top_k", "mhlo.topk", "arith.addi", "math.sin",
         "complex.mul", "tensor.empty", "shape.shape_of", "sdy.constant", "sdy.reshard", "sdy.propagation_barrier",
+        "mhlo.tanh", "mhlo.all_to_all", "shape.const_witness", "scf.if", "scf.for", "builtin.unrealized_conversion_cast",
+        "func.constant", "ub.poison",
     ],
 )  # fmt: skip
 def test_ops_without_effects(name: str) -> None:
@@ -36,7 +38,9 @@ def test_ops_without_effects(name: str) -> None:
         "stablehlo.send", "stablehlo.recv", "stablehlo.rng", "stablehlo.composite", "stablehlo.async_start",
         "stablehlo.async_done", "sdy.sharding_constraint", "sdy.data_flow_edge", "sdy.sharding_group", "sdy.all_gather",
         "sdy.all_reduce", "sdy.mesh", "func.call", "func.func", "func.return", "stablehlo.return", "sdy.return",
-        "cf.br", "memref.load", "t.op", "unknown",
+        "cf.br", "memref.load", "t.op", "unknown", "mhlo.custom_call", "mhlo.all_reduce", "mhlo.infeed", "mhlo.fusion",
+        "mhlo.xla.rng_get_and_update_state", "mhlo.partition_id", "shape.cstr_require", "scf.yield", "scf.condition",
+        "tensor.yield", "shape.assuming_yield", "cf.switch", "llvm.call", "gpu.barrier", "builtin.module",
     ],
 )  # fmt: skip
 def test_ops_with_effects(name: str) -> None:
@@ -65,8 +69,17 @@ MANUAL = (
 )
 
 
+SCF = f"%0 = scf.execute_region -> {T} {{\n  BODY\n  scf.yield %x : {T}\n}}"
+
+
 @pytest.mark.parametrize(
-    ("name", "text"), [("stablehlo.while", LOOP), ("sdy.named_computation", NAMED), ("sdy.manual_computation", MANUAL)]
+    ("name", "text"),
+    [
+        ("stablehlo.while", LOOP),
+        ("sdy.named_computation", NAMED),
+        ("sdy.manual_computation", MANUAL),
+        ("scf.execute_region", SCF),
+    ],
 )
 def test_what_an_op_holds_counts(name: str, text: str) -> None:
     sine = f"%x = stablehlo.sine %i : {T}"
@@ -74,6 +87,7 @@ def test_what_an_op_holds_counts(name: str, text: str) -> None:
     inner = NAMED.replace("%0", "%x").replace("(%a)", "(%i)").replace("(%i: ", "(%j: ")
     inner = inner.replace("BODY", f"%y = sdy.sharding_constraint %j <@m, [{{}}]> : {T}").replace("%x :", "%y :")
     for body, pure in ((sine, True), (constraint, False), (inner, False)):
+        body = body.replace("%i ", "%a ").replace("%i)", "%a)") if text is SCF else body
         root = main(text.replace("BODY", body), before=MESH)
         assert is_pure(find(root, name)) == pure
 

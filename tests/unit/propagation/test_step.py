@@ -150,4 +150,18 @@ def test_directions_reach_the_strategy() -> None:
 )
 def test_explaining(rule: str, axes: str, before: list[str | None], moves: list[tuple[int, int, str, int]]) -> None:
     found = explain_step(step_of(rule, Strategy.BASIC), given(before), {"m": mesh(axes)})
-    assert list(found) == [Move(target, factor, refs(names), source) for target, factor, names, source in moves]
+    assert [(move.target, move.factor, move.axes, move.source) for move in found] == [
+        (target, factor, refs(names), source) for target, factor, names, source in moves
+    ]
+
+
+def test_moves_name_their_dimension_and_whether_they_are_kept() -> None:
+    shardings = given(['[{"p"}, {"q"}]', None])
+    moves = explain_step(step_of("<([i, j])->([ij]) {i=4, j=8}>", Strategy.BASIC), shardings, {"m": mesh("p=4 q=2")})
+    assert moves == (Move(1, 0, 0, refs("p"), 0, True), Move(1, 0, 1, refs("q"), 0, True))
+    (move,) = explain_step(
+        step_of("<([i, j])->([k, ij]) {i=4, j=8, k=2}>", Strategy.BASIC),
+        given(['[{?}, {"q"}]', '[{"p", ?}, {?}]']),
+        {"m": mesh("p=2 q=2")},
+    )
+    assert move == Move(1, 1, 1, refs("q"), 0, False)  # it would be strided

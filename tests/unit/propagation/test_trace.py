@@ -108,11 +108,11 @@ def test_the_steps_of_a_chain() -> None:
     x, w, y, product, result = range(5)
     both, basic = Direction.BOTH, Strategy.BASIC
     assert propagate_program(chain(), ONCE).steps == (
-        Step(1, x, y, 0, refs("p"), both, basic, 0, 4),
-        Step(2, y, product, 0, refs("p"), both, basic, 0, 4),
-        Step(2, w, product, 1, refs("q"), both, basic, 0, 4),
-        Step(MAIN_RESULT, product, result, 0, refs("p"), both, basic, 0, 4),
-        Step(MAIN_RESULT, product, result, 1, refs("q"), both, basic, 0, 4),
+        Step(0, 1, x, y, 0, 1, 0, 0, refs("p"), True, both, basic, 0, 4),
+        Step(1, 2, y, product, 0, 2, 0, 0, refs("p"), True, both, basic, 0, 4),
+        Step(1, 2, w, product, 1, 2, 1, 1, refs("q"), True, both, basic, 0, 4),
+        Step(2, MAIN_RESULT, product, result, 0, 1, 0, 0, refs("p"), True, both, basic, 0, 4),
+        Step(2, MAIN_RESULT, product, result, 0, 1, 1, 1, refs("q"), True, both, basic, 0, 4),
     )
 
 

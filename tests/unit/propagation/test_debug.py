@@ -1,0 +1,90 @@
+"""The debug attributes as plain data (propagation spec, section 10)."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyshardy.core.axes import AxisRef
+from pyshardy.graph.program import Direction
+from pyshardy.propagation.debug import Edge, Origins, edges_of, format_edges
+from pyshardy.propagation.step import Strategy
+from pyshardy.propagation.trace import GROUP, Step
+
+from ..core.short import mesh, ref, refs
+
+MESH = mesh("p=8 q=2")
+
+
+def step(number: int, target: int, dim: int, factor: int, axes: str, source: int | None = 0, op: int = 0) -> Step:
+    value = None if source is None else 10 + source
+    return Step(
+        number, op, value, 10 + target, source, target, dim, factor, refs(axes), True, Direction.BOTH,
+        Strategy.BASIC, 0, 4,
+    )  # fmt: skip
+
+
+def edges(*steps: Step) -> list[tuple[int, str, int, int]]:
+    return [(edge.number, str(edge.axis), edge.source, edge.target) for _, edge in edges_of(steps, lambda step: MESH)]
+
+
+def test_one_edge_for_every_axis() -> None:
+    assert edges(step(3, 1, 0, 0, "p q")) == [(3, '"p"', 0, 1), (3, '"q"', 0, 1)]
+
+
+def test_steps_without_a_source_and_copies_in_groups_make_none() -> None:
+    assert edges(step(0, 1, 0, 0, "p", source=None), step(0, 1, 0, 0, "p", op=GROUP)) == []
+
+
+def test_sub_axes_of_one_dimension_are_joined() -> None:
+    joined = edges(step(0, 1, 0, 0, "q p:(1)2"), step(0, 1, 0, 1, "p:(2)2", source=2), step(0, 1, 0, 2, "p:(4)2"))
+    assert joined == [(0, '"q"', 0, 1), (0, '"p"', 0, 1)]
+
+
+@pytest.mark.parametrize(
+    "second",
+    [step(1, 1, 0, 1, "p:(2)2"), step(0, 2, 0, 1, "p:(2)2"), step(0, 1, 1, 1, "p:(2)2"), step(0, 1, 0, 1, "p:(4)2")],
+    ids=["another visit", "another tensor", "another dimension", "no neighbour"],
+)
+def test_other_sub_axes_stay_apart(second: Step) -> None:
+    assert len(edges(step(0, 1, 0, 0, "p:(1)2"), second)) == 2
+
+
+def test_edges_as_text() -> None:
+    given = [
+        Edge(7, ref("q"), 0, 2),
+        Edge(2, ref("p"), 2, 1),
+        Edge(2, ref("p:(2)2"), 0, 2),
+        Edge(2, ref("p:(1)2"), 0, 2),
+        Edge(2, ref("p"), 2, 0),
+        Edge(7, ref("p"), 2, 0),  # known from step 2
+    ]
+    assert format_edges(given, operand_count=2) == (
+        '#sdy.propagation_edges<[{step-2 = [{"p":(1)2 = operand-0 -> [result-0]}, '
+        '{"p" = result-0 -> [operand-0, operand-1]}, {"p":(2)2 = operand-0 -> [result-0]}]}, '
+        '{step-7 = [{"q" = operand-0 -> [result-0]}]}]>'
+    )
+
+
+def test_the_first_origin_stays() -> None:
+    origins = Origins()
+    origins.add("x", refs("p"), "input: 0")
+    origins.add("x", refs("p q"), "input: 1")
+    assert origins.of("x") == {AxisRef("p"): "input: 0", AxisRef("q"): "input: 1"}
+    assert origins.of("y") == {}
+
+
+@pytest.mark.parametrize(
+    ("known", "axis", "expected"),
+    [
+        ("p", "p", "input: 0"),
+        ("p", "p:(2)2", "input: 0"),
+        ("p:(2)2", "p", "input: 0"),
+        ("p:(1)2", "p:(2)2", None),
+        ("q", "p", None),
+    ],
+)
+def test_origins_are_inherited_from_axes_that_overlap(known: str, axis: str, expected: str | None) -> None:
+    origins = Origins()
+    origins.add("x", refs(known), "input: 0")
+    origins.inherit("y", ref(axis), "x")
+    assert origins.of("y").get(ref(axis)) == expected
