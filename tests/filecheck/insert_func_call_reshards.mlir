@@ -1,4 +1,4 @@
-// RUN: sdy_opt %s -sdy-insert-func-call-reshards | FileCheck %s
+// RUN: sdy_opt %s -split-input-file -sdy-insert-func-call-reshards | FileCheck %s
 
 sdy.mesh @mesh = <["p"=2, "q"=2]>
 
@@ -54,6 +54,10 @@ func.func private @outside(%arg0: tensor<8xf32>) -> tensor<8xf32> {
 }
 func.func private @declared(tensor<8xf32>) -> (tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"p"}]>})
 
+// -----
+
+// NEWER: before, it got a reshard.
+sdy.mesh @mesh = <["p"=2, "q"=2]>
 // A result that is unreduced along other axes than the callee's stays as it is, for verification to refuse.
 // CHECK-LABEL: func.func private @unreduced(
 // CHECK-NEXT: %0:2 = call @two(%arg0) {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"p"}], unreduced={"q"}>, <@mesh, [{?}]>]>}
