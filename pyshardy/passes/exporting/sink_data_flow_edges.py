@@ -11,7 +11,7 @@ from pyshardy.ir.dataflow import EDGE, block_arg_owners, edge_of, is_data_flow_o
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.shardings import results_attribute, set_block_arg_shardings
 from pyshardy.passes.base import Anchor, Pass, PassContext
-from pyshardy.passes.propagating.debug_info import EDGES, ORIGINS
+from pyshardy.passes.debug_info import EDGES, ORIGINS
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pyshardy.ir.nodes import Op, Value, walk_post_order
 from pyshardy.ir.shardings import get_sharding, holder_of, set_sharding
 from pyshardy.ir.symbols import post_order
 from pyshardy.passes.base import Pass, PassContext
-from pyshardy.passes.propagating.debug_info import CONSTRAINT, DebugInfo, DebugOptions
+from pyshardy.passes.debug_info import CONSTRAINT, DebugInfo, DebugOptions
 from pyshardy.rules.draft import identity_rule
 
 _MANUAL = "sdy.manual_computation"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.base import Pass, PassContext
-from pyshardy.passes.propagating.debug_info import DebugOptions
+from pyshardy.passes.debug_info import DebugOptions
 from pyshardy.passes.propagating.propagation import propagate_module
 from pyshardy.propagation.options import PropagateOptions, StrategyOption
 

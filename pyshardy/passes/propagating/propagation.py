@@ -11,8 +11,8 @@ from pyshardy.ir.nodes import Op, Value, walk, walk_post_order
 from pyshardy.ir.program import RULE, ProgramIndex, build_program
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.passes.base import PassContext
+from pyshardy.passes.debug_info import DebugInfo, DebugOptions
 from pyshardy.passes.exporting.drop_sharding_rules import drop_sharding_rules
-from pyshardy.passes.propagating.debug_info import DebugInfo, DebugOptions
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.run import propagate_program
 from pyshardy.propagation.step import StepError
