@@ -32,7 +32,13 @@ from pyshardy.report.tables import summary_html, summary_text
 REPLICATED = "replicated"
 
 
-def load(source: Any, *example_args: Any, in_shardings: Any = None, out_shardings: Any = None) -> Module:
+def load(
+    source: Any,
+    *example_args: Any,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    allow_unregistered_dialects: bool = False,
+) -> Module:
     """A StableHLO module from wherever it is.
 
     Args:
@@ -41,6 +47,8 @@ def load(source: Any, *example_args: Any, in_shardings: Any = None, out_sharding
         example_args: For a function, its arguments: arrays or `jax.ShapeDtypeStruct`s.
         in_shardings: For a function that is not jitted, as for `jax.jit`.
         out_shardings: The same for the results.
+        allow_unregistered_dialects: Whether text and bytecode may hold ops of dialects that jaxlib does not know, in
+            generic form. An MLIR module may if its context allows them.
 
     Raises:
         UsageError: Nothing that a module can be made of, a file that cannot be read, or arguments for what is no
@@ -64,17 +72,19 @@ def load(source: Any, *example_args: Any, in_shardings: Any = None, out_sharding
     if isinstance(source, Module):
         return source
     if isinstance(source, Path):
-        return load_file(source)
+        return load_file(source, allow_unregistered_dialects)
     if isinstance(source, bytes):
-        return load_bytes(source)
+        return load_bytes(source, allow_unregistered_dialects=allow_unregistered_dialects)
+    if isinstance(source, str) and _is_mlir_text(source):
+        return Module.parse(source, name="the text", allow_unregistered_dialects=allow_unregistered_dialects)
     if isinstance(source, str):
-        return Module.parse(source, name="the text") if _is_mlir_text(source) else load_file(source)
+        return load_file(source, allow_unregistered_dialects)
     if hasattr(source, "compiler_ir"):
         from pyshardy.frontend.from_jax import load_lowered
 
         return load_lowered(source)
     if hasattr(source, "operation"):
-        return load_bytes(_bytecode(source), "the module")
+        return load_bytes(_bytecode(source), "the module", source.context.allow_unregistered_dialects)
     raise UsageError(
         "loading a module",
         got=f"a {type(source).__name__}",

@@ -10,7 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from pyshardy.ir.module import Module
+from pyshardy.passes.pipeline import run_pipeline
+from pyshardy.passes.table import PASSES
 from pyshardy.rules.user_rules import USER_RULES, unregister_rule
+from support.reference import jaxlib_version
 
 from .differential.notation_compare import KNOWN_DIFFERENCES
 
@@ -92,3 +96,28 @@ def test_file_checks_that_differ_are_listed() -> None:
 def test_differences_in_the_notation_are_listed() -> None:
     section = DIFFERENCES.partition("## Notation")[2].partition("\n## ")[0]
     assert re.findall(r"^\| (.*?) \|", section, re.MULTILINE)[1:] == list(KNOWN_DIFFERENCES)
+
+
+# docs/passes.md
+
+
+def test_the_page_of_passes_is_what_the_passes_give() -> None:
+    """On an older jaxlib, whose dialects print otherwise, the page is only made."""
+    command = [sys.executable, "-c", "import generate; print(generate.page(), end='')"]
+    found = subprocess.run(command, capture_output=True, text=True, cwd=ROOT / "docs", check=True).stdout
+    if jaxlib_version() >= (0, 12):
+        assert found == (ROOT / "docs/passes.md").read_text(), "run `python docs/generate.py`"
+    assert found.count("\n## `") == len(PASSES)
+
+
+def test_every_example_of_a_pass_shows_something() -> None:
+    examples = {path.stem: Module.parse(path.read_text()) for path in (ROOT / "docs/examples").iterdir()}
+    assert set(examples) == set(PASSES)
+    pipelines = dict(re.findall(r"^after `(([\w-]+)[^`]*)`$", (ROOT / "docs/passes.md").read_text(), re.MULTILINE))
+    unchanged = [
+        name
+        for pipeline, name in pipelines.items()
+        if run_pipeline(examples[name], pipeline).text() == examples[name].text()
+    ]
+    assert len(pipelines) == len(PASSES)
+    assert unchanged == ["sdy-verify-unreduced-axes"]  # which only refuses

@@ -98,6 +98,8 @@ def _command(commands: Any, name: str, function: Any, text: str) -> argparse.Arg
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
     parser.set_defaults(command=function)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    text = "accept ops of dialects that jaxlib does not know, in generic form"
+    parser.add_argument("--allow-unregistered-dialect", action="store_true", help=text)
     return parser
 
 
@@ -162,7 +164,7 @@ def _load_and_propagate(arguments: argparse.Namespace) -> Propagation:
     from pyshardy.frontend.from_text import load_file
 
     with stage(f"reading {arguments.source}"):
-        module = load_file(arguments.source)
+        module = load_file(arguments.source, arguments.allow_unregistered_dialect)
     with stage("propagating"), naming(arguments.source):
         return api.propagate(module, _options(arguments))
 

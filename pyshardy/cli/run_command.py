@@ -69,7 +69,7 @@ def run_file(
 ) -> tuple[api.Propagation, list[Any] | None]:
     """Propagate and run the module in a file, on random inputs or those of an `.npz` file."""
     with stage(f"reading {arguments.source}"):
-        module = load_file(arguments.source)
+        module = load_file(arguments.source, arguments.allow_unregistered_dialect)
     meshes = module_meshes(module.root)
     _provide_devices(max([mesh.size for mesh in meshes.values() if mesh.axes], default=1))
     from pyshardy.runtime.inputs import inputs_from_file, random_inputs

@@ -12,15 +12,19 @@ BYTECODE_MAGIC = b"ML\xefR"
 STANDARD_INPUT = "-"
 
 
-def load_file(path: str | Path) -> Module:
+def load_file(path: str | Path, allow_unregistered_dialects: bool = False) -> Module:
     """The module in a file of StableHLO text or bytecode; `-` is standard input.
+
+    Args:
+        path: The file.
+        allow_unregistered_dialects: Whether ops of unknown dialects are accepted, in generic form.
 
     Raises:
         UsageError: There is no such file, or it cannot be read.
         InvalidModuleError: The file holds no valid module.
     """
     name = str(path)
-    return load_bytes(read_bytes(name), name)
+    return load_bytes(read_bytes(name), name, allow_unregistered_dialects)
 
 
 def read_bytes(path: str) -> bytes:
@@ -44,17 +48,19 @@ def read_bytes(path: str) -> bytes:
         raise UsageError(f"reading {path}", got=reason.lower(), needed="a readable file") from error
 
 
-def load_bytes(content: bytes, name: str = STANDARD_INPUT) -> Module:
+def load_bytes(content: bytes, name: str = STANDARD_INPUT, allow_unregistered_dialects: bool = False) -> Module:
     """The module in the content of a file.
 
     Args:
         content: Text or bytecode.
         name: What to call it in messages.
+        allow_unregistered_dialects: Whether ops of unknown dialects are accepted, in generic form.
 
     Raises:
         InvalidModuleError: It is no valid module.
     """
-    return Module.parse(text_or_bytecode(content, name), name=name)
+    source = text_or_bytecode(content, name)
+    return Module.parse(source, name=name, allow_unregistered_dialects=allow_unregistered_dialects)
 
 
 def text_or_bytecode(content: bytes, name: str) -> str | bytes:

@@ -148,6 +148,7 @@ _NEEDED = {
     "duplicate axis name": "every axis once in a mesh",
     "sharding doesn't match tensor rank": "one dimension sharding for every dimension of the tensor",
     "unknown mesh": "a mesh that the module defines",
+    "unregistered dialect": "ops that jaxlib knows, or allow_unregistered_dialects=True (--allow-unregistered-dialect)",
     " is unknown (tried ": "StableHLO, such as jax.jit(f).lower(...).as_text() gives",
 }
 """What would have been right, by a part of MLIR's message."""

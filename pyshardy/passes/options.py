@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from dataclasses import Field, fields
 from enum import Enum
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, ClassVar, Protocol, TypeVar, get_type_hints
 
 from pyshardy.errors import UsageError
 from pyshardy.passes.base import Pass
 
 P = TypeVar("P", bound=Pass)
+
+
+class HasOptions(Protocol):
+    """A data class whose fields are the options of what it names."""
+
+    name: ClassVar[str]
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+
+D = TypeVar("D", bound=HasOptions)
 
 BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 _INTEGER = re.compile(r"-?[0-9]+")
@@ -21,6 +31,15 @@ def make_pass(cls: type[P], options: dict[str, str]) -> P:
 
     Raises:
         UsageError: An option that the pass does not have, or a value that is none of its type.
+    """
+    return read_options(cls, options)
+
+
+def read_options(cls: type[D], options: dict[str, str]) -> D:
+    """The data class of a pass or pipeline from options given as text.
+
+    Raises:
+        UsageError: An option that there is not, or a value that is none of its type.
     """
     hints = get_type_hints(cls)
     known = {field.name.replace("_", "-"): field.name for field in fields(cls)}
@@ -33,7 +52,7 @@ def make_pass(cls: type[P], options: dict[str, str]) -> P:
     return cls(**values)
 
 
-def _parse_value(cls: type[Pass], option: str, text: str, kind: Any) -> Any:
+def _parse_value(cls: type[HasOptions], option: str, text: str, kind: Any) -> Any:
     needed = "a value"
     if kind is bool:
         needed = "true or false"
@@ -64,11 +83,12 @@ def format_options(pass_: Pass) -> str:
     for field in fields(pass_):
         value = getattr(pass_, field.name)
         if value != field.default:
-            found.append(f"{field.name.replace('_', '-')}={_format_value(value)}")
+            found.append(f"{field.name.replace('_', '-')}={format_value(value)}")
     return " ".join(found)
 
 
-def _format_value(value: Any) -> str:
+def format_value(value: Any) -> str:
+    """The value of an option as text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value.value) if isinstance(value, Enum) else str(value)

@@ -21,6 +21,7 @@ from pyshardy.ir.context import make_context
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.propagation.options import StrategyOption
 from pyshardy.report.summary import TensorRow
+from pyshardy.rules.user_rules import register_rule, unregister_rule
 
 MLP = Path(__file__).parents[2] / "examples" / "mlp.mlir"
 MESH = 'sdy.mesh @mesh = <["x"=4, "y"=2]>\n'
@@ -403,3 +404,35 @@ def test_inputs_that_do_not_fit_are_refused(shapes: list[tuple[int, ...]], messa
     result = pyshardy.propagate(pyshardy.load(MLP))
     with pytest.raises(UsageError, match=message):
         result.run(*(np.ones(shape, np.float32) for shape in shapes))
+
+
+# Ops of unknown dialects
+
+UNKNOWN = """sdy.mesh @m = <["x"=2]>
+func.func @main(%a: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}, {}]>}) -> tensor<4x8xf32> {
+  %0 = "my.swap"(%a) : (tensor<8x4xf32>) -> tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
+}"""
+
+
+@pytest.mark.parametrize("form", ["text", "bytes", "path", "module"])
+def test_ops_of_unknown_dialects_are_accepted_on_demand(form: str, tmp_path: Path) -> None:
+    source: Any = UNKNOWN
+    if form == "bytes":
+        source = UNKNOWN.encode()
+    elif form == "path":
+        source = tmp_path / "unknown.mlir"
+        source.write_text(UNKNOWN)
+    elif form == "module":
+        source = pyshardy.load(UNKNOWN, allow_unregistered_dialects=True).mlir
+    register_rule("my.swap", "i j -> j i")
+    try:
+        result = pyshardy.propagate(pyshardy.load(source, allow_unregistered_dialects=form != "module"))
+    finally:
+        unregister_rule("my.swap")
+    assert str(result.outputs[0].sharding) == '<@m, [{}, {"x"}]>'
+
+
+def test_ops_of_unknown_dialects_are_refused_otherwise() -> None:
+    with pytest.raises(InvalidModuleError, match=r"needed ops that jaxlib knows, or allow_unregistered_dialects=True"):
+        pyshardy.load(UNKNOWN)

@@ -16,7 +16,12 @@ from pyshardy.passes.debug_info import EDGES, ORIGINS
 
 @dataclass(frozen=True)
 class SinkDataFlowEdges(Pass):
-    """Store the shardings of all edges on their data-flow ops and remove the edges."""
+    """Store the shardings of all edges on their data-flow ops and remove the edges.
+
+    Attributes:
+        sink_debug_sharding_origins: Whether the origins on the edges go onto the ops.
+        sink_debug_propagation_edge_sharding: Whether the propagation edges on the edges go onto the ops.
+    """
 
     name = "sdy-sink-data-flow-edges"
     anchor = Anchor.FUNCTION

@@ -17,7 +17,11 @@ _MANUAL_AXES = "sdy.func_manual_axes"
 
 @dataclass(frozen=True)
 class UnflattenCallGraph(Pass):
-    """Redirect calls of copies of one function with equal shardings, or with any, to one of the copies."""
+    """Redirect calls of copies of one function with equal shardings, or with any, to one of the copies.
+
+    Attributes:
+        dedup_functions_fully: Whether copies with different shardings become one as well.
+    """
 
     name = "sdy-unflatten-call-graph"
 

@@ -19,7 +19,12 @@ _MANUAL = "sdy.manual_computation"
 
 @dataclass(frozen=True)
 class ApplyShardingConstraints(Pass):
-    """Write the sharding of a constraint onto its input where nothing else has a say."""
+    """Write the sharding of a constraint onto its input where nothing else has a say.
+
+    Attributes:
+        debug_sharding_origins: Whether to write which annotation every axis goes back to.
+        debug_propagation_edge_sharding: Whether to write through which op, and in which step, every axis moved.
+    """
 
     name = "sdy-apply-sharding-constraints"
 

@@ -19,7 +19,11 @@ _COMPUTATION = "sdy.named_computation"
 
 @dataclass(frozen=True)
 class ImportFuncCalls(Pass):
-    """Replace every call by a named computation, and remove the functions called."""
+    """Replace every call by a named computation, and remove the functions called.
+
+    Attributes:
+        add_data_flow_edges_on_named_computations: Whether the computations get edges.
+    """
 
     name = "sdy-import-func-calls"
 

@@ -29,7 +29,11 @@ _STABLEHLO_AXIS = re.compile(rf"<name = ({_QUOTED}), size = (\d+)>")
 
 @dataclass(frozen=True)
 class LiftInlinedMeshes(Pass):
-    """Give every mesh a symbol and every sharding the symbol of its mesh; merge equal meshes."""
+    """Give every mesh a symbol and every sharding the symbol of its mesh; merge equal meshes.
+
+    Attributes:
+        use_single_device_mesh_names: Whether meshes of one device are called `single_device...`, not `maximal_mesh...`.
+    """
 
     name = "sdy-lift-inlined-meshes"
 

@@ -10,7 +10,11 @@ from pyshardy.propagation.options import PropagateOptions, StrategyOption
 
 @dataclass(frozen=True)
 class AggressivePropagate(BasicPropagate):
-    """Propagate shardings and resolve conflicts by sizes."""
+    """Propagate shardings and resolve conflicts by sizes.
+
+    Attributes:
+        propagation_strategy: How conflicts are resolved: basic, aggressive or basic-then-aggressive.
+    """
 
     name = "sdy-aggressive-propagate"
 

@@ -13,7 +13,15 @@ from pyshardy.propagation.options import PropagateOptions, StrategyOption
 
 @dataclass(frozen=True)
 class BasicPropagate(Pass):
-    """Propagate shardings where nothing conflicts."""
+    """Propagate shardings where nothing conflicts.
+
+    Attributes:
+        keep_sharding_rules: Whether the rules stay on the ops.
+        conservative_propagation: Whether sub-axes are refused, and axes that do not divide.
+        debug_sharding_origins: Whether to write which annotation every axis goes back to.
+        debug_propagation_edge_sharding: Whether to write through which op, and in which step, every axis moved.
+        trace: Whether to record every step, for explanations.
+    """
 
     name = "sdy-basic-propagate"
 

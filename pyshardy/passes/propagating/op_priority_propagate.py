@@ -10,7 +10,11 @@ from pyshardy.propagation.options import PropagateOptions
 
 @dataclass(frozen=True)
 class OpPriorityPropagate(AggressivePropagate):
-    """Propagate shardings in five rounds, from ops that pass them through to all others."""
+    """Propagate shardings in five rounds, from ops that pass them through to all others.
+
+    Attributes:
+        run_op_priority_propagation: Whether kinds of ops take turns; if not, all are visited in one round.
+    """
 
     name = "sdy-op-priority-propagate"
 

@@ -14,7 +14,11 @@ from pyshardy.rules.table import rule_of
 
 @dataclass(frozen=True)
 class PopulateOpShardingRules(Pass):
-    """Give every op that has a sharding rule its rule as an attribute."""
+    """Give every op that has a sharding rule its rule as an attribute.
+
+    Attributes:
+        conservative_propagation: Whether rules are made in their conservative form.
+    """
 
     name = "sdy-populate-op-sharding-rules"
     anchor = Anchor.FUNCTION

@@ -479,3 +479,12 @@ def test_help_names_what_there_is(args: list[str], mentioned: list[str], capsys:
     out, err = capsys.readouterr()
     assert (exit.value.code, err) == (0, "")
     assert [word for word in mentioned if word not in out] == []
+
+
+@pytest.mark.parametrize("command", ["show", "propagate"])
+def test_ops_of_unknown_dialects_are_accepted_on_demand(command: str, cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "unknown.mlir"
+    path.write_text(f'func.func @main(%a: {T}) -> {T} {{\n%0 = "my.op"(%a) : ({T}) -> {T}\nreturn %0 : {T} }}')
+    refused, accepted = cli(command, path), cli(command, path, "--allow-unregistered-dialect")
+    assert refused.status == 1 and "--allow-unregistered-dialect" in refused.err
+    assert accepted.status == 0 and "no sharding rule is known for my.op" in accepted.out + accepted.err

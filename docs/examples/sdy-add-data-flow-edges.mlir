@@ -1,0 +1,5 @@
+sdy.mesh @mesh = <["a"=2]>
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = stablehlo.optimization_barrier {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a"}]>]>} %x : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
