@@ -1,21 +1,43 @@
 """`-verify-diagnostics`: comments that say which diagnostics a test file must give, as in MLIR.
 
 // expected-error@+1 {{has no valid sharding rule}}
+
+As MLIR has it, an expectation stands for one diagnostic or several equal ones; a number in front of the text, which
+MLIR does not have, says how many: `2`, `1+` or `0-1`.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pyshardy.ir.diagnostics import Diagnostic, source_position
+from pyshardy.errors import InvalidModuleError
+from pyshardy.ir.diagnostics import Diagnostic, Severity, source_position
 
-_EXPECTATION = re.compile(
-    r"expected-(?P<severity>error|warning|remark|note)(?P<regex>-re)?"
-    r"\s*(?:@(?P<place>[+-]\d+|above|below|unknown))?\s*\{\{(?P<text>(?:\{\{.*?\}\}(?!\})|(?!\}\}(?!\})).)*)\}\}"
+THIS_FILE = "-"
+"""What MLIR calls the module that it reads."""
+
+_HEAD = (
+    r"expected-(?P<severity>error|warning|remark|note)(?P<regex>-re)?\s*(?:@(?P<place>[+-]\d+|above|below|unknown))?"
+    r"\s*(?:(?P<least>\d+)(?P<most>\+|-\d+)?)?\s*"
 )
+_ALONE = re.compile(_HEAD + r"\{\{(?P<text>.*)\}\}$")
+"""The only expectation of a line; as in MLIR its text ends with the line, whatever stands in it."""
+_EXPECTATION = re.compile(_HEAD + r"\{\{(?P<text>(?:\{\{.*?\}\}(?!\})|(?!\}\}(?!\})).)*)\}\}")
+_START = re.compile(r"expected-(?:error|warning|remark|note)")
 _REGEX_PART = re.compile(r"\{\{(.*?)\}\}(?!\})")
+_POSIX_CLASSES = {
+    "[:alpha:]": "a-zA-Z",
+    "[:digit:]": "0-9",
+    "[:alnum:]": "a-zA-Z0-9",
+    "[:upper:]": "A-Z",
+    "[:lower:]": "a-z",
+    "[:xdigit:]": "0-9a-fA-F",
+    "[:space:]": r"\s",
+    "[:blank:]": r" \t",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,76 +47,158 @@ class Expectation:
     Attributes:
         severity: "error", "warning", "remark" or "note".
         line: The line it points at, from 1; None where no place is known.
+        text: What stands between the braces.
         pattern: What its message contains.
         written_at: The line of the comment.
+        column: Where in that line it starts, from 1.
+        least: How many diagnostics must agree with it.
+        most: How many may.
     """
 
     severity: str
     line: int | None
+    text: str
     pattern: re.Pattern[str]
     written_at: int
+    column: int = 1
+    least: int = 1
+    most: float = math.inf
 
     def matches(self, diagnostic: Diagnostic) -> bool:
         """Whether this is the diagnostic that was expected."""
+        return diagnostic.severity.value == self.severity and self.is_near(diagnostic)
+
+    def is_near(self, diagnostic: Diagnostic) -> bool:
+        """Whether place and message are those expected."""
         position = source_position(diagnostic.location)
-        return (
-            diagnostic.severity.value == self.severity
-            and (None if position is None else position[1]) == self.line
-            and self.pattern.search(diagnostic.message) is not None
-        )
+        if position is None or self.line is None:
+            is_there = position is None and self.line is None
+        else:
+            is_there = position[:2] == (THIS_FILE, self.line)
+        return is_there and self.pattern.search(diagnostic.message) is not None
+
+    def problem(self, message: str) -> Diagnostic:
+        """An error at the comment."""
+        return _error_at(self.written_at, self.column, message)
 
 
 def find_expectations(text: str) -> list[Expectation]:
     """The expectations in the comments of a file.
 
+    Raises:
+        InvalidModuleError: One of them holds no valid regular expression.
+
     >>> [(e.severity, e.line) for e in find_expectations("// expected-error@+1 {{bad}}\\nx")]
     [('error', 2)]
     """
-    lines = text.split("\n")
-    found = []
-    for number, line in enumerate(lines, start=1):
-        for match in _EXPECTATION.finditer(line):
-            target = _target_line(match["place"], number, lines)
-            pattern = _regex(match["text"]) if match["regex"] else re.escape(match["text"])
-            found.append(Expectation(match["severity"], target, re.compile(pattern), number))
-    return found
+    if "expected-" not in text:
+        return []
+    lines = [line.rstrip() for line in text.split("\n")]
+    matches = [_matches(line) for line in lines]
+    others = [number for number, found in enumerate(matches, start=1) if not found]
+    return [
+        _expectation(match, number, others, len(lines))
+        for number, found in enumerate(matches, start=1)
+        for match in found
+    ]
 
 
-def _target_line(place: str | None, number: int, lines: list[str]) -> int | None:
+def _matches(line: str) -> list[re.Match[str]]:
+    """The expectations of a line: with MLIR's own notation one, in pyshardy's any number."""
+    starts = _START.findall(line)
+    if len(starts) == 1 and (alone := _ALONE.search(line)):
+        return [alone]
+    return list(_EXPECTATION.finditer(line)) if starts else []
+
+
+def _expectation(match: re.Match[str], number: int, others: list[int], count: int) -> Expectation:
+    column = match.start() + 1
+    pattern = _regex(match["text"], number, column) if match["regex"] else re.compile(re.escape(match["text"]))
+    line = _target_line(match["place"], number, others, count)
+    least, most = _counts(match["least"], match["most"])
+    return Expectation(match["severity"], line, match["text"], pattern, number, column, least, most)
+
+
+def _target_line(place: str | None, number: int, others: Sequence[int], count: int) -> int | None:
+    """The line that an expectation in line `number` is about; `others` are the lines without expectations."""
     if place == "unknown":
         return None
-    if place in ("above", "below"):
-        step = -1 if place == "above" else 1
-        number += step
-        while 0 < number <= len(lines) and _EXPECTATION.search(lines[number - 1]):
-            number += step
-        return number
+    if place == "above":
+        return max((line for line in others if line < number), default=1)
+    if place == "below":
+        return min((line for line in others if line > number), default=count)
     return number + int(place or 0)
 
 
-def _regex(text: str) -> str:
+def _counts(least: str | None, most: str | None) -> tuple[int, float]:
+    if least is None:
+        return 1, math.inf
+    if most is None:
+        return int(least), int(least)
+    return int(least), math.inf if most == "+" else int(most[1:])
+
+
+def _regex(text: str, line: int, column: int) -> re.Pattern[str]:
     """The pattern of an `-re` expectation: `{{...}}` inside the text are regular expressions."""
     parts = _REGEX_PART.split(text)
-    return "".join(f"(?:{part})" if index % 2 else re.escape(part) for index, part in enumerate(parts))
+    reason = None
+    if any("{{" in part for part in parts[::2]):
+        reason = "found start of regex with no end '}}'"
+    for index, part in enumerate(parts):
+        if index % 2:
+            for name, characters in _POSIX_CLASSES.items():
+                part = part.replace(name, characters)
+            parts[index] = f"(?:{part})"
+            try:
+                re.compile(part)
+            except re.error as error:
+                reason = reason or f"invalid regex: {error}"
+        else:
+            parts[index] = re.escape(part)
+    if reason is not None:
+        failure = InvalidModuleError("reading the expected diagnostics", where=f"line {line}", got=reason)
+        failure.diagnostics = (_error_at(line, column, reason),)
+        raise failure
+    return re.compile("".join(parts))
 
 
-def check_expectations(expected: list[Expectation], diagnostics: Iterable[Diagnostic]) -> Iterator[tuple[int, str]]:
-    """Line and message of everything that does not agree: what came unexpected, and what did not come."""
-    left = list(expected)
+def check_expectations(
+    expected: Sequence[Expectation], diagnostics: Iterable[Diagnostic], *, only_expected: bool = False
+) -> Iterator[Diagnostic]:
+    """An error for everything that does not agree: what came unexpected, and what did not come.
+
+    Args:
+        expected: What must come.
+        diagnostics: What came; notes must be expected like everything else.
+        only_expected: Whether what comes unexpected is no error.
+    """
+    seen = [0] * len(expected)
     for diagnostic in _flatten(diagnostics):
-        match = next((expectation for expectation in left if expectation.matches(diagnostic)), None)
-        if match is not None:
-            left.remove(match)
-        elif diagnostic.severity.value != "note":
-            position = source_position(diagnostic.location)
-            line = position[1] if position else 0
-            yield line, f"unexpected {diagnostic.severity.value}: {diagnostic.message}"
-    for expectation in left:
-        text = expectation.pattern.pattern
-        yield expectation.written_at, f'expected {expectation.severity} "{text}" was not produced'
+        matching = [index for index, one in enumerate(expected) if one.matches(diagnostic)]
+        free = [index for index in matching if seen[index] < expected[index].most]
+        if free:
+            seen[next((index for index in free if seen[index] < expected[index].least), free[0])] += 1
+        elif not only_expected:
+            yield _unexpected(expected, diagnostic)
+    for one, count in zip(expected, seen):
+        if count < one.least:
+            found = f"was produced {count} of {one.least} times" if count else "was not produced"
+            yield one.problem(f'expected {one.severity} "{one.text}" {found}')
+
+
+def _unexpected(expected: Sequence[Expectation], diagnostic: Diagnostic) -> Diagnostic:
+    severity = diagnostic.severity.value
+    for one in expected:
+        if one.severity != severity and one.is_near(diagnostic):
+            return one.problem(f"'{severity}' diagnostic emitted when expecting a '{one.severity}'")
+    return Diagnostic(Severity.ERROR, f"unexpected {severity}: {diagnostic.message}", diagnostic.location)
 
 
 def _flatten(diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
     for diagnostic in diagnostics:
         yield diagnostic
         yield from _flatten(diagnostic.notes)
+
+
+def _error_at(line: int, column: int, message: str) -> Diagnostic:
+    return Diagnostic(Severity.ERROR, message, f'loc("{THIS_FILE}":{line}:{column})')

@@ -6,225 +6,205 @@ pyshardy-opt - -sdy-add-data-flow-edges -sdy-aggressive-propagate='propagation-s
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import BinaryIO, TextIO
 
-from pyshardy.cli.expectations import check_expectations, find_expectations
+from pyshardy.cli.expectations import THIS_FILE, check_expectations, find_expectations
 from pyshardy.cli.files import write_whole, writing_to_standard_output
-from pyshardy.errors import InvalidModuleError, NotationError, ShardyError, UsageError
+from pyshardy.cli.instruments import Instruments, InvalidAfterPass, Timer, find_invalid_pass, print_op
+from pyshardy.cli.opt_command import (
+    DEFAULT_SEPARATOR,
+    Command,
+    asks_for_help,
+    help_text,
+    parse_command,
+    passes_text,
+)
+from pyshardy.errors import InvalidModuleError, NotationError, ShardyError, UnsupportedVersionError, UsageError
 from pyshardy.frontend.from_text import STANDARD_INPUT, read_bytes, text_or_bytecode
 from pyshardy.ir.diagnostics import Diagnostic, Diagnostics, Severity, source_position
 from pyshardy.ir.module import Module
-from pyshardy.passes.base import Pass
-from pyshardy.passes.pipeline import run_passes
-from pyshardy.passes.pipelines import PIPELINES, is_pass_or_pipeline, named_passes, parse_option_text, parse_pipeline
-from pyshardy.passes.table import PASSES
-
-_FLAGS = {
-    "split-input-file": "treat the input as several modules separated by lines of '// -----'",
-    "verify-diagnostics": "check the diagnostics against 'expected-...' comments instead of printing modules",
-    "allow-unregistered-dialect": "accept ops of unknown dialects, in generic form",
-    "mlir-print-op-generic": "print every op in generic form",
-    "mlir-print-debuginfo": "print locations",
-    "emit-bytecode": "write MLIR bytecode instead of text",
-}
-_SEPARATOR = re.compile(r"^// -----.*$", re.MULTILINE)
-
-
-@dataclass(slots=True)
-class Command:
-    """A parsed command line.
-
-    Attributes:
-        passes: The passes, in command-line order.
-        flags: The driver flags that are set.
-        source: The input file.
-        output: The output file; None is standard output.
-    """
-
-    passes: list[Pass] = field(default_factory=list)
-    flags: set[str] = field(default_factory=set)
-    source: str = STANDARD_INPUT
-    output: str | None = None
+from pyshardy.passes.options import format_options
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line of this process."""
     arguments = sys.argv[1:] if argv is None else argv
-    return writing_to_standard_output(lambda: run_opt(arguments, sys.stdout.buffer, sys.stderr))
+    try:
+        return writing_to_standard_output(lambda: run_opt(arguments, sys.stdout.buffer, sys.stderr))
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
 
 
-def run_opt(argv: Sequence[str], stdout: BinaryIO, stderr: TextIO) -> int:
+def run_opt(argv: Sequence[str], stdout: BinaryIO, stderr: TextIO, stdin: BinaryIO | None = None) -> int:
     """Run a command line; the exit status: 0, 1 for a failure, 2 for a command line that makes no sense.
 
     Args:
         argv: The arguments.
         stdout: Where the module goes.
-        stderr: Where diagnostics go.
+        stderr: Where diagnostics, dumps and times go.
+        stdin: What `-` is; that of the process if it is None.
     """
-    if any(argument.lstrip("-") in ("help", "h") for argument in argv if argument.startswith("-")):
+    if asks_for_help(argv):
         stdout.write(help_text().encode())
         return 0
+    timer = Timer()
     try:
         command = parse_command(argv)
-        content = text_or_bytecode(read_bytes(command.source), command.source)
-        if "verify-diagnostics" in command.flags:
-            return _verify_diagnostics(command, content, stderr)
-        return _transform(command, content, stdout, stderr)
+        if "show-passes" in command.flags:
+            stdout.write(passes_text().encode())
+            return 0
+        if "dump-pass-pipeline" in command.flags:
+            stderr.write(_pipeline_text(command))
+        status = _Driver(command, timer, stderr).run(_read(command, stdin), stdout)
     except ShardyError as error:
         stderr.write(f"error: {error}\n")
         return 2 if isinstance(error, (UsageError, NotationError)) else 1
+    if "mlir-timing" in command.flags:
+        timer.print_table(stderr)
+    return status
 
 
-def parse_command(argv: Sequence[str]) -> Command:
-    """Read a command line; flags may have one dash or two.
+def _read(command: Command, stdin: BinaryIO | None) -> str | bytes:
+    if stdin is not None and command.source == STANDARD_INPUT:
+        return text_or_bytecode(stdin.read(), command.source)
+    return text_or_bytecode(read_bytes(command.source), command.source)
 
-    Raises:
-        UsageError: A flag or pass that does not exist, or a second input file.
-    """
-    command = Command()
-    arguments = iter(argv)
-    has_source = False
-    for argument in arguments:
-        if argument == STANDARD_INPUT or not argument.startswith("-"):
-            if has_source:
-                raise UsageError("reading the command line", got=f"a second input '{argument}'", needed="one input")
-            command.source, has_source = argument, True
-            continue
-        name, equals, value = argument.lstrip("-").partition("=")
-        if name == "o":
-            command.output = value if equals else _next(arguments, "-o", "FILE")
-        elif name == "pass-pipeline":
-            command.passes += parse_pipeline(value if equals else _next(arguments, argument, "TEXT"))
-        elif name in _FLAGS:
-            _set_flag(command, name, value if equals else "true")
-        elif is_pass_or_pipeline(name):
-            command.passes += named_passes(name, parse_option_text(value))
+
+def _pipeline_text(command: Command) -> str:
+    """The passes as `-dump-pass-pipeline` shows them, such that `-pass-pipeline` reads them."""
+    passes = []
+    for pass_ in command.passes:
+        options = format_options(pass_)
+        passes.append(pass_.name + (f"{{{options}}}" if options else ""))
+    return f"Pass Manager with {len(passes)} passes:\nbuiltin.module({','.join(passes)})\n"
+
+
+class _Driver:
+    """One run of a command."""
+
+    def __init__(self, command: Command, timer: Timer, stderr: TextIO) -> None:
+        self._command = command
+        self._timer = timer
+        self._stderr = stderr
+
+    def run(self, content: str | bytes, stdout: BinaryIO) -> int:
+        """Run the passes over all modules, and write them if nothing failed; the exit status."""
+        command = self._command
+        run_chunk = self._run_and_compare if command.is_verifying_diagnostics else self._run_and_report
+        results, failed = [], False
+        for chunk in _chunks(command, content):
+            result, has_failed = run_chunk(chunk)
+            failed |= has_failed
+            if result is not None:
+                results.append(result)
+        if failed:
+            return 1
+        marker = command.values.get("output-split-marker", DEFAULT_SEPARATOR)
+        output = (f"\n{marker}\n\n" if marker else "\n").encode().join(results)
+        if command.output is None or command.output == STANDARD_INPUT:
+            stdout.write(output)
         else:
-            raise _unknown_flag(argument, name)
-    return command
+            write_whole(command.output, output)
+        return 0
 
+    def _run_and_report(self, chunk: str | bytes) -> tuple[bytes | None, bool]:
+        """The module after the passes, None if it failed, and whether it did."""
+        result, messages, broken_by = self._run_chunk(chunk)
+        if broken_by is not None:
+            messages.append(Diagnostic(Severity.NOTE, f"the module is invalid after the pass {broken_by}"))
+        self._report(messages, chunk)
+        return result, result is None
 
-def _next(arguments: Iterator[str], flag: str, what: str) -> str:
-    """The argument after a flag that needs one."""
-    found = next(arguments, None)
-    if found is None:
-        raise UsageError("reading the command line", got=f"{flag} without a value", needed=f"{flag} {what}")
-    return found
+    def _run_and_compare(self, chunk: str | bytes) -> tuple[bytes | None, bool]:
+        """The module after the passes, None if that failed, and whether the diagnostics are not those expected."""
+        result, messages, _ = self._run_chunk(chunk)
+        only = self._command.values["verify-diagnostics"] == "only-expected"
+        try:
+            expected = find_expectations(chunk) if isinstance(chunk, str) else []
+            problems = list(check_expectations(expected, messages, only_expected=only))
+        except InvalidModuleError as error:
+            problems = list(error.diagnostics)
+        self._report(problems, chunk)
+        return result, bool(problems)
 
-
-def _set_flag(command: Command, name: str, value: str) -> None:
-    if value not in ("true", "false"):
-        raise UsageError(f"reading the flag -{name}", got=f"'{value}'", needed="true or false")
-    if value == "true":
-        command.flags.add(name)
-    else:
-        command.flags.discard(name)
-
-
-def _unknown_flag(argument: str, name: str) -> UsageError:
-    close = difflib.get_close_matches(name, [*_FLAGS, *PASSES, *PIPELINES, "pass-pipeline"], n=1)
-    return UsageError(
-        "reading the command line",
-        got=f"unknown flag '{argument}'",
-        hint=f"-{close[0]}" if close else "--help for the list of passes and flags",
-    )
-
-
-def _transform(command: Command, content: str | bytes, stdout: BinaryIO, stderr: TextIO) -> int:
-    results, failed = [], False
-    for chunk in _chunks(command, content):
+    def _run_chunk(self, chunk: str | bytes) -> tuple[bytes | None, list[Diagnostic], str | None]:
+        """The module after the passes, or None; all diagnostics; the pass that broke the module, if one did."""
         diagnostics = Diagnostics()
         try:
-            results.append(_print(command, _run(command, chunk, diagnostics)))
+            return self._print(self._transform(chunk, diagnostics)), diagnostics.messages, None
         except InvalidModuleError as error:
-            failed = True
-            diagnostics.messages.extend(error.diagnostics or [Diagnostic(Severity.ERROR, str(error))])
-        _report(diagnostics.messages, command.source, chunk, stderr)
-    if failed:
-        return 1
-    output = b"\n// -----\n\n".join(results)
-    if command.output is None or command.output == STANDARD_INPUT:
-        stdout.write(output)
-    else:
-        write_whole(command.output, output)
-    return 0
+            messages = [*diagnostics.messages, *(error.diagnostics or [Diagnostic(Severity.ERROR, str(error))])]
+            return None, messages, error.pass_name if isinstance(error, InvalidAfterPass) else None
+
+    def _transform(self, chunk: str | bytes, diagnostics: Diagnostics) -> Module:
+        command, timer = self._command, self._timer
+        allow = "allow-unregistered-dialect" in command.flags
+        with timer.step("parse"):
+            module = Module.parse(chunk, name=command.source, allow_unregistered_dialects=allow)
+        if not command.passes:
+            return module
+        result = Instruments(command, module, timer, self._stderr).run(diagnostics)
+        if "verify-each" not in command.values:
+            with timer.step("write and verify"):
+                try:
+                    result.verify()
+                except InvalidModuleError:
+                    with suppress(UnsupportedVersionError):  # of a module in between, which need not be written
+                        find_invalid_pass(module, command)
+                    raise
+        return result
+
+    def _print(self, module: Module) -> bytes:
+        with self._timer.step("print"):
+            if "emit-bytecode" in self._command.flags:
+                return module.bytecode()
+            with module.context:
+                return print_op(module.mlir.operation, self._command).encode()
+
+    def _report(self, diagnostics: Iterable[Diagnostic], chunk: str | bytes) -> None:
+        lines = chunk.split("\n") if isinstance(chunk, str) else []
+        self._report_lines(diagnostics, lines)
+
+    def _report_lines(self, diagnostics: Iterable[Diagnostic], lines: Sequence[str]) -> None:
+        source, stderr = self._command.source, self._stderr
+        for diagnostic in diagnostics:
+            position = source_position(diagnostic.location)
+            message = f"{diagnostic.severity.value}: {diagnostic.message}\n"
+            if position is None:
+                stderr.write(f"{source}: {message}")
+            else:
+                file, line, column = position
+                stderr.write(f"{source if file == THIS_FILE else file}:{line}:{column}: {message}")
+                if file == THIS_FILE and 0 < line <= len(lines):
+                    stderr.write(_caret(lines[line - 1], column))
+            self._report_lines(diagnostic.notes, lines)
+
+
+def _caret(line: str, column: int) -> str:
+    """A line, and below it a caret at a column, which MLIR counts in bytes from 1."""
+    line = line.rstrip("\r")
+    before = line.encode()[: column - 1].decode(errors="ignore")
+    space = "".join("\t" if character == "\t" else " " for character in before)
+    return f"{line}\n{space}{' ' * max(column - 1 - len(line.encode()), 0)}^\n"
 
 
 def _chunks(command: Command, content: str | bytes) -> list[str | bytes]:
     """The modules of the input; each keeps its line numbers by standing behind blank lines."""
-    if isinstance(content, bytes) or "split-input-file" not in command.flags:
+    if isinstance(content, bytes) or command.separator is None:
         return [content]
+    separator = re.compile(rf"^{re.escape(command.separator)}.*$", re.MULTILINE)
     chunks: list[str | bytes] = []
     start = 0
-    for match in [*_SEPARATOR.finditer(content), None]:
+    for match in [*separator.finditer(content), None]:
         end = len(content) if match is None else match.start()
         chunks.append("\n" * content.count("\n", 0, start) + content[start:end])
         start = len(content) if match is None else match.end()
     return chunks
-
-
-def _run(command: Command, chunk: str | bytes, diagnostics: Diagnostics) -> Module:
-    allow = "allow-unregistered-dialect" in command.flags
-    module = Module.parse(chunk, name=command.source, allow_unregistered_dialects=allow)
-    if command.passes:
-        module = run_passes(module, command.passes, diagnostics)
-        module.verify()
-    return module
-
-
-def _print(command: Command, module: Module) -> bytes:
-    if "emit-bytecode" in command.flags:
-        return module.bytecode()
-    text = module.text(
-        generic="mlir-print-op-generic" in command.flags, debug_info="mlir-print-debuginfo" in command.flags
-    )
-    return text.encode()
-
-
-def _report(diagnostics: Iterable[Diagnostic], source: str, chunk: str | bytes, stderr: TextIO) -> None:
-    lines = chunk.split("\n") if isinstance(chunk, str) else []
-    for diagnostic in diagnostics:
-        position = source_position(diagnostic.location)
-        message = f"{diagnostic.severity.value}: {diagnostic.message}\n"
-        if position is None:
-            stderr.write(f"{source}: {message}")
-        else:
-            file, line, column = position
-            stderr.write(f"{source if file == '-' else file}:{line}:{column}: {message}")
-            if file == "-" and 0 < line <= len(lines):
-                stderr.write(f"{lines[line - 1]}\n{' ' * (column - 1)}^\n")
-        _report(diagnostic.notes, source, chunk, stderr)
-
-
-def _verify_diagnostics(command: Command, content: str | bytes, stderr: TextIO) -> int:
-    wrong = 0
-    for chunk in _chunks(command, content):
-        diagnostics = Diagnostics()
-        try:
-            _run(command, chunk, diagnostics)
-        except InvalidModuleError as error:
-            diagnostics.messages.extend(error.diagnostics or [Diagnostic(Severity.ERROR, str(error))])
-        expected = find_expectations(chunk) if isinstance(chunk, str) else []
-        for line, message in check_expectations(expected, diagnostics.messages):
-            stderr.write(f"{command.source}:{line}: error: {message}\n")
-            wrong += 1
-    return 1 if wrong else 0
-
-
-def help_text() -> str:
-    """What `--help` prints."""
-    lines = ["usage: pyshardy-opt [FILE | -] [-o FILE] [-PASS[='OPTION=VALUE ...'] ...] [FLAG ...]", "", "flags:"]
-    lines += [f"  -{name:<30} {text}" for name, text in _FLAGS.items()]
-    lines += [f"  -{'pass-pipeline=TEXT':<30} passes in MLIR's textual form", "", "pipelines:"]
-    lines += [f"  -{name}" for name in PIPELINES]
-    lines += ["", "passes, in the order in which a program flows through them:"]
-    lines += [f"  -{name}" for name in PASSES]
-    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

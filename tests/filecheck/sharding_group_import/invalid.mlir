@@ -27,6 +27,7 @@ func.func @into_a_computation(%arg0: tensor<8xf32>) -> tensor<8xf32> {
 sdy.mesh @mesh = <["x"=2]>
 func.func @two_computations(%arg0: tensor<8xf32>) -> tensor<8xf32> {
   %0 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, [{}]>] out_shardings=[<@mesh, [{}]>] manual_axes={} (%arg1: tensor<8xf32>) {
+    // expected-note@+1 {{first member of the group}}
     sdy.sharding_group %arg1 group_id=7 : tensor<8xf32>
     sdy.return %arg1 : tensor<8xf32>
   } : (tensor<8xf32>) -> tensor<8xf32>
@@ -44,6 +45,7 @@ func.func @two_computations(%arg0: tensor<8xf32>) -> tensor<8xf32> {
 // The manual computation around the call of a function counts.
 sdy.mesh @mesh = <["x"=2]>
 func.func @main(%arg0: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-note@+1 {{first member of the group}}
   sdy.sharding_group %arg0 group_id=1 : tensor<8xf32>
   %0 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, [{}]>] out_shardings=[<@mesh, [{}]>] manual_axes={} (%arg1: tensor<8xf32>) {
     %1 = func.call @outer(%arg1) : (tensor<8xf32>) -> tensor<8xf32>

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from pyshardy.cli.expectations import Expectation, check_expectations, find_expectations
-from pyshardy.ir.diagnostics import Diagnostic, Severity
+from pyshardy.errors import InvalidModuleError
+from pyshardy.ir.diagnostics import Diagnostic, Severity, source_position
 
 
 def diagnostic(severity: str, line: int | None, message: str, *notes: Diagnostic) -> Diagnostic:
@@ -20,9 +21,11 @@ def only(text: str) -> Expectation:
     return found
 
 
-def problems(text: str, *diagnostics: Diagnostic) -> list[tuple[int, str]]:
-    """What does not agree between the comments of a text and the diagnostics."""
-    return list(check_expectations(find_expectations(text), diagnostics))
+def problems(text: str, *diagnostics: Diagnostic, only_expected: bool = False) -> list[tuple[int, str]]:
+    """Line, 0 for none, and message of what does not agree between the comments of a text and the diagnostics."""
+    found = list(check_expectations(find_expectations(text), diagnostics, only_expected=only_expected))
+    assert {problem.severity for problem in found} <= {Severity.ERROR}
+    return [((source_position(problem.location) or ("", 0))[1], problem.message) for problem in found]
 
 
 @pytest.mark.parametrize("severity", ["error", "warning", "remark", "note"])
@@ -46,6 +49,8 @@ def test_severities(severity: str) -> None:
         ("op\n// expected-error@above {{bad}}", 1, 2),
         ("// expected-error@below {{bad}}\nop", 2, 1),
         ("// expected-error@unknown {{bad}}", None, 1),
+        ("op\n// expected-error@below {{bad}}", 2, 2),
+        ("// expected-error@above {{bad}}\nop", 1, 1),
         ("op // text before expected-error {{bad}} and behind", 1, 1),
     ],
 )
@@ -95,6 +100,10 @@ def test_texts_are_taken_literally(text: str, message: str, matches: bool) -> No
         ("{{{{a|b}}, {{c|d}} (.)}}", "b, c (x)", False),
         ("{{{{a{2}}} b}}", "aa b", True),
         ("{{{{a{2}}} b}}", "a b", False),
+        ("{{{{^}}exactly{{$}}}}", "exactly", True),
+        ("{{{{^}}exactly{{$}}}}", "exactly not", False),
+        ("{{{{[[:digit:]]+}} {{[[:alpha:]_]+}}}}", "12 a_b", True),
+        ("{{{{[[:digit:]]+}} of}}", "x of", False),
         ("{{no part.}}", "no part.", True),
         ("{{no part.}}", "no parts", False),
     ],
@@ -105,7 +114,22 @@ def test_parts_of_texts_may_be_regular_expressions(text: str, message: str, matc
 
 def test_several_expectations_on_one_line() -> None:
     found = find_expectations("op // expected-error {{a}} expected-warning@+1 {{b}}\nop")
-    assert [(one.severity, one.line, one.pattern.pattern) for one in found] == [("error", 1, "a"), ("warning", 2, "b")]
+    assert [(one.severity, one.line, one.text) for one in found] == [("error", 1, "a"), ("warning", 2, "b")]
+    assert [one.column for one in found] == [7, 28]
+
+
+@pytest.mark.parametrize(
+    ("comment", "text"),
+    [
+        ("{{got {a = {b = {}}} here}}", "got {a = {b = {}}} here"),
+        ("{{a }} b}}", "a }} b"),
+        ("{{a }} b}} \t\r", "a }} b"),
+        ("{{{a}}}", "{a}"),
+        ("{{a}} behind", "a"),
+    ],
+)
+def test_the_text_of_the_only_expectation_of_a_line_ends_with_the_line(comment: str, text: str) -> None:
+    assert only(f"op // expected-error {comment}").text == text
 
 
 @pytest.mark.parametrize(
@@ -128,7 +152,7 @@ def test_nothing_expected_and_nothing_produced() -> None:
 
 
 def test_what_is_expected_must_come() -> None:
-    assert problems("op\nop // expected-error {{bad (}}") == [(2, 'expected error "bad\\ \\(" was not produced')]
+    assert problems("op\nop // expected-error {{bad (}}") == [(2, 'expected error "bad (" was not produced')]
 
 
 def test_what_comes_must_be_expected() -> None:
@@ -143,28 +167,75 @@ def test_a_diagnostic_without_a_place() -> None:
     ]
 
 
-@pytest.mark.parametrize("found", [error(2, "bad"), diagnostic("warning", 1, "bad"), error(1, "good")])
-def test_line_severity_and_text_must_all_agree(found: Diagnostic) -> None:
-    position = 2 if '":2:' in str(found.location) else 1
-    assert problems("op // expected-error {{bad}}", found) == [
-        (position, f"unexpected {found.severity.value}: {found.message}"),
-        (1, 'expected error "bad" was not produced'),
-    ]
+@pytest.mark.parametrize(
+    ("found", "problem"),
+    [
+        (error(2, "bad"), (2, "unexpected error: bad")),
+        (error(1, "good"), (1, "unexpected error: good")),
+        (diagnostic("note", 2, "bad"), (2, "unexpected note: bad")),
+        (diagnostic("warning", 1, "bad"), (1, "'warning' diagnostic emitted when expecting a 'error'")),
+    ],
+)
+def test_line_severity_and_text_must_all_agree(found: Diagnostic, problem: tuple[int, str]) -> None:
+    missing = (1, 'expected error "bad" was not produced')
+    assert problems("op // expected-error {{bad}}", found) == [problem, missing]
+
+
+@pytest.mark.parametrize(("expected", "produced"), [(1, 1), (1, 2), (1, 5), (2, 2), (2, 3)])
+def test_an_expectation_stands_for_one_diagnostic_or_several_equal_ones(expected: int, produced: int) -> None:
+    assert problems("op " + "expected-error {{bad}} " * expected, *[error(1, "bad")] * produced) == []
+
+
+@pytest.mark.parametrize(("expected", "produced"), [(1, 0), (2, 1), (3, 1)])
+def test_every_expectation_needs_a_diagnostic_of_its_own(expected: int, produced: int) -> None:
+    found = problems("op " + "expected-error {{bad}} " * expected, *[error(1, "bad")] * produced)
+    assert found == [(1, 'expected error "bad" was not produced')] * (expected - produced)
 
 
 @pytest.mark.parametrize(
-    ("expected", "produced", "count"), [(1, 1, 0), (2, 2, 0), (1, 2, 1), (2, 1, 1), (3, 1, 2), (0, 2, 2)]
+    ("count", "allowed"),
+    [("0", {0}), ("1", {1}), ("2", {2}), ("0+", {0, 1, 2, 3}), ("2+", {2, 3}), ("0-1", {0, 1}), ("1-2", {1, 2})],
 )
-def test_every_expectation_stands_for_one_diagnostic(expected: int, produced: int, count: int) -> None:
-    text = "op " + "expected-error {{bad}} " * expected
-    found = problems(text, *[error(1, "bad")] * produced)
-    assert len(found) == count
-    assert all("unexpected" in message for _, message in found) == (produced > expected or not count)
+@pytest.mark.parametrize("produced", range(4))
+def test_counts(count: str, allowed: set[int], produced: int) -> None:
+    found = problems(f"// expected-error@+1 {count} {{{{bad}}}}\nop", *[error(2, "bad")] * produced)
+    assert (not found) == (produced in allowed)
 
 
-def test_notes_need_not_be_expected() -> None:
+def test_a_count_that_is_not_reached_or_exceeded() -> None:
+    text = "op // expected-error 2 {{bad}}"
+    assert problems(text) == [(1, 'expected error "bad" was not produced')]
+    assert problems(text, error(1, "bad")) == [(1, 'expected error "bad" was produced 1 of 2 times')]
+    assert problems(text, *[error(1, "bad")] * 3) == [(1, "unexpected error: bad")]
+
+
+def test_expectations_that_are_still_open_come_first() -> None:
+    text = "op // expected-error {{b}} expected-error {{bad}}"
+    assert problems(text, error(1, "bad"), error(1, "bad")) == []
+    assert problems(text, error(1, "bad")) == [(1, 'expected error "bad" was not produced')]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{{a {{[}} b}}", "invalid regex: "),
+        ("{{a {{b}}", "found start of regex with no end '}}'"),
+        ("{{{{a}} {{b}}", "found start of regex with no end '}}'"),
+    ],
+)
+def test_regular_expressions_that_are_none_are_refused(text: str, reason: str) -> None:
+    with pytest.raises(InvalidModuleError) as caught:
+        find_expectations(f"op\nop // expected-error-re {text}")
+    (problem,) = caught.value.diagnostics
+    assert problem.message.startswith(reason)
+    assert source_position(problem.location) == ("-", 2, 7)
+
+
+def test_notes_must_be_expected_like_everything_else() -> None:
     note = diagnostic("note", 3, "seen here")
-    assert problems("op // expected-error {{bad}}", error(1, "bad", note)) == []
+    text = "op // expected-error {{bad}}"
+    assert problems(text, error(1, "bad", note)) == [(3, "unexpected note: seen here")]
+    assert problems(f"{text}\n\nop // expected-note {{{{seen here}}}}", error(1, "bad", note)) == []
 
 
 def test_an_expected_note_must_come() -> None:
@@ -175,4 +246,21 @@ def test_an_expected_note_must_come() -> None:
 
 def test_notes_of_notes_count() -> None:
     inner = diagnostic("note", 1, "outer", diagnostic("note", 1, "inner"))
-    assert problems("op // expected-error {{bad}} expected-note {{inner}}", error(1, "bad", inner)) == []
+    text = "op // expected-error {{bad}} expected-note {{inner}}"
+    assert problems(text, error(1, "bad", inner)) == [(1, "unexpected note: outer")]
+    assert problems(f"{text} expected-note {{{{outer}}}}", error(1, "bad", inner)) == []
+
+
+def test_where_only_the_expected_counts_others_may_come() -> None:
+    text = "op // expected-error {{bad}}"
+    others = error(2, "other", diagnostic("note", 3, "seen")), diagnostic("warning", 1, "bad"), error(None, "bad")
+    assert problems(text, error(1, "bad"), *others, only_expected=True) == []
+    missing = [(1, 'expected error "bad" was not produced')]
+    assert problems(text, *others, only_expected=True) == missing
+
+
+def test_diagnostics_in_other_files_are_not_those_expected_here() -> None:
+    elsewhere = Diagnostic(Severity.ERROR, "bad", 'loc("model.py":1:7)')
+    (unexpected, missing) = check_expectations(find_expectations("op // expected-error {{bad}}"), [elsewhere])
+    assert (unexpected.message, unexpected.location) == ("unexpected error: bad", elsewhere.location)
+    assert missing.message == 'expected error "bad" was not produced'

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,11 +10,9 @@ from typing import NamedTuple
 
 import pytest
 
-from pyshardy.cli.opt import help_text, main, parse_command, run_opt
-from pyshardy.errors import UsageError
+from pyshardy.cli import opt
+from pyshardy.cli.opt import main, run_opt
 from pyshardy.ir.module import Module
-from pyshardy.passes.pipelines import PIPELINES
-from pyshardy.passes.table import PASSES
 
 GOOD = """func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
   %0 = stablehlo.sine %a : tensor<8xf32>
@@ -97,6 +96,13 @@ def test_standard_input(given: Given, argv: tuple[str, ...]) -> None:
     assert run(*argv) == Outcome(0, PRINTED, "")
 
 
+def test_standard_input_may_be_given() -> None:
+    for _ in range(2):
+        stdout, stderr = io.BytesIO(), io.StringIO()
+        assert run_opt(["-symbol-dce"], stdout, stderr, io.BytesIO(WITH_UNUSED.encode())) == 0
+        assert (stdout.getvalue().decode(), stderr.getvalue()) == (PRINTED, "")
+
+
 def test_errors_in_standard_input_have_a_place(given: Given) -> None:
     given(BAD)
     found = run("-")
@@ -147,77 +153,19 @@ def test_pass_pipelines_as_text(put: Put, flag: tuple[str, ...]) -> None:
     assert run(put(WITH_UNUSED), *flag) == Outcome(0, PRINTED, "")
 
 
-def test_what_a_command_line_says() -> None:
-    command = parse_command(
-        ["-split-input-file", "--sdy-unflatten-call-graph=dedup-functions-fully=true", "a.mlir", "-o=b", "-symbol-dce"]
-    )
-    assert [pass_.name for pass_ in command.passes] == ["sdy-unflatten-call-graph", "symbol-dce"]
-    assert command.flags == {"split-input-file"}
-    assert (command.source, command.output) == ("a.mlir", "b")
-
-
-@pytest.mark.parametrize(
-    ("flags", "is_set"),
-    [
-        (["-split-input-file"], True),
-        (["--split-input-file=true"], True),
-        (["-split-input-file=false"], False),
-        (["-split-input-file", "-split-input-file=false"], False),
-        (["-split-input-file=false", "-split-input-file"], True),
-    ],
-)
-def test_the_last_of_equal_flags_wins(flags: list[str], is_set: bool) -> None:
-    assert ("split-input-file" in parse_command(flags).flags) == is_set
-
-
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        (["-zzz"], "reading the command line: got unknown flag '-zzz'\n  try: --help for the list of passes and flags"),
-        (["--symbol-dse"], "reading the command line: got unknown flag '--symbol-dse'\n  try: -symbol-dce"),
-        (
-            ["-sdy-propagation-pipelin"],
-            "reading the command line: got unknown flag '-sdy-propagation-pipelin'\n  try: -sdy-propagation-pipeline",
-        ),
-        (
-            ["-verify-diagnostic=x"],
-            "reading the command line: got unknown flag '-verify-diagnostic=x'\n  try: -verify-diagnostics",
-        ),
-        (["a", "b"], "reading the command line: got a second input 'b', needed one input"),
-        (["-", "b"], "reading the command line: got a second input 'b', needed one input"),
-        (["b", "-"], "reading the command line: got a second input '-', needed one input"),
-        (["-o"], "reading the command line: got -o without a value, needed -o FILE"),
-        (
-            ["--pass-pipeline"],
-            "reading the command line: got --pass-pipeline without a value, needed --pass-pipeline TEXT",
-        ),
-        (["-split-input-file=yes"], "reading the flag -split-input-file: got 'yes', needed true or false"),
-        (["-symbol-dce=x"], "reading pass options: got 'x', needed name=value"),
-        (["-symbol-dce=x=1"], "reading the options of symbol-dce: got 'x', needed no options"),
-        (
-            ["-sdy-unflatten-call-graph=dedup-functions-fully=maybe"],
-            "reading option dedup-functions-fully of sdy-unflatten-call-graph: got 'maybe', needed true or false",
-        ),
-        (["-pass-pipeline=a b"], f"looking for a pass: got 'a', needed one of {', '.join(PASSES)}"),
-        (
-            ["-pass-pipeline=symbol-dce)"],
-            "reading a pass pipeline: needed ','\n  symbol-dce)\n            ^",
-        ),
-    ],
-)
-def test_command_lines_that_make_no_sense(argv: list[str], message: str) -> None:
-    assert run(*argv) == Outcome(2, "", f"error: {message}\n")
-
-
-def test_parsing_alone_refuses_too() -> None:
-    with pytest.raises(UsageError, match="unknown flag '-zzz'"):
-        parse_command(["-zzz"])
-
-
 def test_a_pass_that_cannot_run_with_its_options_is_a_wrong_command_line(put: Put) -> None:
     found = run(put(GOOD), "-canonicalize")
     assert (found.status, found.out) == (2, "")
     assert found.errors.startswith("error: running canonicalize: got no label in enable-patterns")
+
+
+def test_the_caret_stands_below_the_place_whatever_is_before_it(put: Put) -> None:
+    line = '\t"t.op"() {name = "Ω日"} : () -> () "t.op"(%x) : (i32) -> ()'
+    source = put(f"func.func @main() {{\r\n{line}\r\n  return\r\n}}\r\n")
+    message, shown, caret, _ = run(source, "-allow-unregistered-dialect").errors.split("\n")
+    assert message == f"{source}:2:46: error: use of undeclared SSA value name"
+    assert shown == line
+    assert caret == "\t" + " " * (line.index("%") - 1) + "^"
 
 
 def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
@@ -321,6 +269,59 @@ def test_locations(put: Put) -> None:
     assert '"-":2:8' in run(source, "-mlir-print-debuginfo").out
 
 
+def test_locations_for_people(put: Put) -> None:
+    out = run(put(GOOD), "-mlir-pretty-debuginfo").out
+    assert "    return %0 : tensor<8xf32> -:3:3\n" in out
+    assert "loc(" not in out
+
+
+def test_names_of_values_after_locations(put: Put) -> None:
+    text = GOOD.replace("tensor<8xf32>\n  return", 'tensor<8xf32> loc("sin")\n  return')
+    assert "%sin = stablehlo.sine" in run(put(text), "-mlir-use-nameloc-as-prefix").out
+    assert "%sin" not in run(put(text)).out
+
+
+def test_local_scope(put: Put) -> None:
+    source = put(GOOD)
+    assert "#loc" in run(source, "-mlir-print-debuginfo").out
+    out = run(source, "-mlir-print-debuginfo", "-mlir-print-local-scope").out
+    assert "#loc" not in out
+    assert 'loc("-":2:8)' in out
+
+
+def test_large_constants_are_shortened(put: Put) -> None:
+    source = put("func.func @f() -> tensor<4xi32> {\n  %0 = stablehlo.constant dense<[1, 2, 3, 4]> : tensor<4xi32>\n"
+                 "  return %0 : tensor<4xi32>\n}")  # fmt: skip
+    flag = "--mlir-elide-elementsattrs-if-larger"
+    assert "dense_resource<__elided__>" in run(source, f"{flag}=3").out
+    assert "dense_resource<__elided__>" in run(source, flag, "3").out
+    assert "dense<[1, 2, 3, 4]>" in run(source, f"{flag}=4").out
+
+
+def test_large_resources_are_shortened(put: Put) -> None:
+    text = """func.func @f() -> tensor<2xi32> {
+  %0 = stablehlo.constant dense_resource<blob> : tensor<2xi32>
+  return %0 : tensor<2xi32>
+}
+{-# dialect_resources: { builtin: { blob: "0x040000000100000002000000" } } #-}
+"""
+    source, flag = put(text), "-mlir-elide-resource-strings-if-larger"
+    assert "0x04000000" in run(source, f"{flag}=100").out
+    assert "0x04000000" not in run(source, f"{flag}=3").out
+
+
+IGNORED = [
+    "-no-implicit-module", "--mlir-print-op-on-diagnostic=false", "-mlir-disable-threading",
+    "-mlir-print-stacktrace-on-diagnostic", "-mlir-timing-display=list",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("flag", IGNORED)
+def test_flags_that_change_nothing(put: Put, flag: str) -> None:
+    source = put(PRINTED)
+    assert run(source, flag) == run(source) == Outcome(0, PRINTED, "")
+
+
 def test_ops_of_unknown_dialects(put: Put) -> None:
     source = put(UNKNOWN)
     found = run(source)
@@ -357,6 +358,26 @@ def test_what_does_not_separate(put: Put, separator: str) -> None:
     assert run(put(FILE.replace("// -----", separator)), "-split-input-file").out.count("module {") == 1
 
 
+@pytest.mark.parametrize("flag", ["-split-input-file=// ####", "--split-input-file=#"])
+def test_other_separators(put: Put, flag: str) -> None:
+    separator = flag.partition("=")[2]
+    assert run(put(FILE.replace("// -----", separator)), flag).out == f"{PRINTED}\n// -----\n\n{EMPTY_PRINTED}"
+    assert run(put(FILE), flag).out.count("module {") == 1
+
+
+@pytest.mark.parametrize(
+    ("flags", "between"),
+    [
+        (["--output-split-marker=// ----"], "\n// ----\n\n"),
+        (["-output-split-marker", "#"], "\n#\n\n"),
+        (["-output-split-marker="], "\n"),
+    ],
+)
+def test_what_separates_the_output(put: Put, flags: list[str], between: str) -> None:
+    assert run(put(FILE), "-split-input-file", *flags).out == f"{PRINTED}{between}{EMPTY_PRINTED}"
+    assert run(put(GOOD), "-split-input-file", *flags).out == PRINTED
+
+
 def test_without_the_flag_nothing_is_split(put: Put) -> None:
     assert run(put(FILE)).out.count("module {") == 1
 
@@ -372,12 +393,52 @@ def test_lines_are_counted_from_the_start_of_the_file(put: Put) -> None:
 
 
 EXPECTED = GROUPED.replace(
-    "  sdy.sharding_group %b", f"  // expected-error@+1 {{{{{GROUP_ERROR}}}}}\n  sdy.sharding_group %b"
+    "  sdy.sharding_group %b",
+    f"  // expected-note@above {{{{first member}}}}\n  // expected-error@+1 {{{{{GROUP_ERROR}}}}}\n  sdy.sharding_group %b",
 )
 
 
-def test_expected_diagnostics_are_a_success(put: Put) -> None:
-    assert run(put(EXPECTED), "-sdy-sharding-group-import", "-verify-diagnostics") == Outcome(0, "", "")
+def unexpected(source: str, lines: int = 0) -> str:
+    """What is said of `GROUPED`, behind so many lines."""
+    return (
+        f"{source}:{4 + lines}:3: error: unexpected error: {GROUP_ERROR}\n"
+        "  sdy.sharding_group %b group_id=1 : tensor<4xf32>\n  ^\n"
+        f"{source}:{3 + lines}:3: error: unexpected note: first member of the group\n"
+        "  sdy.sharding_group %a group_id=1 : tensor<8xf32>\n  ^\n"
+    )
+
+
+@pytest.mark.parametrize("level", ["", "=true", "=all", "=only-expected"])
+def test_expected_diagnostics_are_a_success(put: Put, level: str) -> None:
+    assert run(put(EXPECTED), "-sdy-sharding-group-import", f"-verify-diagnostics{level}") == Outcome(0, "", "")
+
+
+def test_what_is_not_expected_may_come_if_only_the_expected_counts(put: Put) -> None:
+    flags = "-sdy-sharding-group-import", "-verify-diagnostics=only-expected"
+    without_note = put(EXPECTED.replace("expected-note", "note"))
+    assert run(without_note, *flags) == Outcome(0, "", "")
+    assert run(without_note, *flags[:1], "-verify-diagnostics").status == 1
+    found = run(put(GOOD + "// expected-error {{bad}}"), *flags)
+    assert (found.status, found.out) == (1, "")
+    assert 'expected error "bad" was not produced' in found.errors
+
+
+def test_modules_without_errors_are_printed_while_diagnostics_are_compared(put: Put) -> None:
+    flags = "-sdy-sharding-group-import", "-verify-diagnostics", "-split-input-file"
+    assert run(put(GOOD), *flags) == Outcome(0, PRINTED, "")
+    assert run(put(f"{GOOD}// -----\n{EXPECTED}// -----\n{GOOD}"), *flags) == Outcome(
+        0, f"{PRINTED}\n// -----\n\n{PRINTED}", ""
+    )
+
+
+@pytest.mark.parametrize("flag", ["-verify-diagnostics", "-verify-diagnostics=only-expected"])
+def test_an_expectation_that_is_no_regular_expression_is_refused(put: Put, flag: str) -> None:
+    source = put(f"// expected-error-re {{{{a {{{{[}}}} b}}}}\n{GOOD}")
+    found = run(source, flag)
+    assert (found.status, found.out) == (1, "")
+    assert re.fullmatch(
+        rf"{re.escape(source)}:1:4: error: invalid regex: .*\n// expected-error-re .*\n   \^\n", found.errors
+    )
 
 
 def test_errors_of_the_parser_can_be_expected(put: Put) -> None:
@@ -388,52 +449,37 @@ def test_errors_of_the_parser_can_be_expected(put: Put) -> None:
 def test_warnings_can_be_expected(put: Put) -> None:
     text = GOOD.replace("stablehlo.sine %a :", "stablehlo.custom_call @odd(%a) : (tensor<8xf32>) ->")
     source = put(f"// expected-warning-re@+2 {{{{for custom call @{{{{[a-z]+}}}} (1 in}}}}\n{text}")
-    assert run(source, "-sdy-basic-propagate", "-verify-diagnostics") == Outcome(0, "", "")
-    assert run(source, "-verify-diagnostics").status == 1
+    found = run(source, "-sdy-basic-propagate", "-verify-diagnostics")
+    assert (found.status, found.errors) == (0, "")
+    assert "@odd" in found.out
+    found = run(source, "-verify-diagnostics")
+    assert (found.status, found.out) == (1, "")
 
 
 def test_diagnostics_that_are_not_expected_are_a_failure(put: Put) -> None:
     source = put(GROUPED)
-    assert run(source, "-sdy-sharding-group-import", "-verify-diagnostics") == Outcome(
-        1, "", f"{source}:4: error: unexpected error: {GROUP_ERROR}\n"
-    )
+    assert run(source, "-sdy-sharding-group-import", "-verify-diagnostics") == Outcome(1, "", unexpected(source))
 
 
 def test_expected_diagnostics_that_do_not_come_are_a_failure(put: Put) -> None:
     source = put(f"// expected-error {{{{bad}}}}\n{GOOD}")
     assert run(source, "-verify-diagnostics") == Outcome(
-        1, "", f'{source}:1: error: expected error "bad" was not produced\n'
+        1, "", f'{source}:1:4: error: expected error "bad" was not produced\n// expected-error {{{{bad}}}}\n   ^\n'
     )
 
 
 def test_every_part_has_its_own_expectations(put: Put) -> None:
     flags = "-sdy-sharding-group-import", "-verify-diagnostics", "-split-input-file"
-    assert run(put(f"{EXPECTED}// -----\n{GOOD}// -----\n{EXPECTED}"), *flags) == Outcome(0, "", "")
+    assert run(put(f"{EXPECTED}// -----\n{GOOD}// -----\n{EXPECTED}"), *flags) == Outcome(0, PRINTED, "")
     source = put(f"{EXPECTED}// -----\n{GROUPED}")
-    assert run(source, *flags) == Outcome(1, "", f"{source}:12: error: unexpected error: {GROUP_ERROR}\n")
+    assert run(source, *flags) == Outcome(1, "", unexpected(source, 9))
 
 
 def test_diagnostics_of_bytecode_are_not_expected(put: Put) -> None:
-    assert run(put(Module.parse(GOOD).bytecode()), "-verify-diagnostics") == Outcome(0, "", "")
+    assert run(put(Module.parse(GOOD).bytecode()), "-verify-diagnostics") == Outcome(0, PRINTED, "")
     found = run(put(Module.parse(GROUPED).bytecode()), "-sdy-sharding-group-import", "-verify-diagnostics")
     assert found.status == 1
     assert f"unexpected error: {GROUP_ERROR}" in found.errors
-
-
-@pytest.mark.parametrize("argv", [["--help"], ["-help"], ["-h"], ["-symbol-dce", "--help", "-zzz"]])
-def test_help(argv: list[str]) -> None:
-    assert run(*argv) == Outcome(0, help_text(), "")
-
-
-def test_help_names_every_flag_pass_and_pipeline() -> None:
-    lines = help_text().splitlines()
-    assert lines[0].startswith("usage: pyshardy-opt ")
-    words = {line.split()[0] for line in lines if line.startswith("  -")}
-    flags = {
-        "-split-input-file", "-verify-diagnostics", "-allow-unregistered-dialect", "-mlir-print-op-generic",
-        "-mlir-print-debuginfo", "-emit-bytecode", "-pass-pipeline=TEXT",
-    }  # fmt: skip
-    assert words == flags | {f"-{name}" for name in [*PASSES, *PIPELINES]}
 
 
 def test_as_a_program(put: Put) -> None:
@@ -454,3 +500,30 @@ def test_the_command_line_of_the_process(
     assert capfdbinary.readouterr().out == PRINTED.encode()
     assert main(["-zzz"]) == 2
     assert b"unknown flag '-zzz'" in capfdbinary.readouterr().err
+
+
+def test_interrupting_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupt(*args: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(opt, "run_opt", interrupt)
+    assert main(["-"]) == 130
+    assert capsys.readouterr() == ("", "interrupted\n")
+
+
+def test_passes_run_without_jax_and_without_tables(put: Put) -> None:
+    code = (
+        "import io, sys; from pyshardy.cli.opt import run_opt; "
+        f"status = run_opt([{put(SHARDED)!r}, '-sdy-propagation-pipeline'], io.BytesIO(), sys.stderr); "
+        "print(status, sorted({'jax', 'rich'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0 []\n", "")
+
+
+def test_one_run_leaves_nothing_to_the_next(put: Put) -> None:
+    source = put(WITH_UNUSED)
+    plain = run(source)
+    flags = "-symbol-dce", "-mlir-print-op-generic", "-allow-unregistered-dialect", "-mlir-print-ir-after-all"
+    assert run(source, *flags, "-verify-each", "-split-input-file=#") != plain
+    assert run(source) == plain

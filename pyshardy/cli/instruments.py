@@ -1,0 +1,207 @@
+"""What `pyshardy-opt` does between passes: dumps of the module, times, and looking for the pass that broke it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+from pyshardy.cli.opt_command import Command
+from pyshardy.errors import InvalidModuleError
+from pyshardy.ir.diagnostics import Diagnostics
+from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Op
+from pyshardy.passes.base import Anchor, Pass
+from pyshardy.passes.options import format_options
+from pyshardy.passes.pipeline import run_on_root
+
+_WIDTH = 100
+_MLIR_CLASSES = {"SymbolDce": "SymbolDCE", "Canonicalize": "Canonicalizer"}
+
+
+class InvalidAfterPass(InvalidModuleError):
+    """A pass left a module that MLIR's verifier refuses.
+
+    Args:
+        pass_: The pass.
+        error: What the verifier says.
+    """
+
+    def __init__(self, pass_: Pass, error: InvalidModuleError) -> None:
+        super().__init__(f"verifying the module after {pass_.name}", where=error.where, got=error.got)
+        self.pass_name = pass_.name
+        self.diagnostics = error.diagnostics
+
+
+class Timer:
+    """Adds up the wall time of the steps of a command, over all modules of its input."""
+
+    def __init__(self) -> None:
+        self.steps: dict[Any, tuple[str, float]] = {}
+        self._start = time.perf_counter()
+
+    def add(self, key: Any, name: str, seconds: float) -> None:
+        """Add to a step; the key tells steps of one name apart."""
+        self.steps[key] = (name, self.steps.get(key, (name, 0.0))[1] + seconds)
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Measure a block."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.add(name, name, time.perf_counter() - start)
+
+    def print_table(self, stream: TextIO) -> None:
+        """Print all steps with their share of the time so far."""
+        from io import StringIO
+
+        from rich.console import Console
+        from rich.table import Table
+
+        from pyshardy.report.summary import format_seconds
+
+        total = time.perf_counter() - self._start
+        rest = max(total - sum(seconds for _, seconds in self.steps.values()), 0.0)
+        table = Table(title="wall time", title_justify="left", show_edge=False, header_style="bold")
+        table.add_column("step", overflow="fold")
+        table.add_column("time", justify="right")
+        table.add_column("share", justify="right")
+        for name, seconds in [*self.steps.values(), ("rest", rest), ("total", total)]:
+            table.add_row(name, format_seconds(seconds), f"{100 * seconds / total:.1f}%")
+        if stream.isatty():
+            Console(file=stream).print(table)
+            return
+        text = StringIO()
+        Console(file=text, width=_WIDTH, color_system=None).print(table)
+        stream.write("\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n")
+
+
+class Instruments:
+    """What happens before and after the passes over one module.
+
+    Args:
+        command: Says what.
+        module: The module that the passes start from.
+        timer: Where the times of passes go.
+        stderr: Where dumps go.
+    """
+
+    def __init__(self, command: Command, module: Module, timer: Timer, stderr: TextIO) -> None:
+        self._command = command
+        self._module = module
+        self._timer = timer
+        self._stderr = stderr
+        self._position = 0
+        self._last = ""
+
+    def run(self, diagnostics: Diagnostics) -> Module:
+        """The module after the passes.
+
+        Raises:
+            InvalidAfterPass: `-verify-each` is set, and a pass broke the module.
+        """
+        command = self._command
+        with self._timer.step("read"):
+            root = self._module.copy_root()
+        if "mlir-print-ir-after-change" in command.flags:
+            self._last = self._text_of(root)
+        if command.passes:
+            self._dump_before(command.passes[0], root)
+        run_on_root(self._module, root, command.passes, diagnostics, self._after_pass)
+        return self._module.with_root(root)
+
+    def _after_pass(self, pass_: Pass, root: Op, seconds: float) -> None:
+        command = self._command
+        self._timer.add(self._position, pass_.name, seconds)
+        self._position += 1
+        is_chosen = "mlir-print-ir-after-all" in command.flags or pass_.name in command.names("mlir-print-ir-after")
+        if command.values.get("verify-each") == "true":
+            try:
+                verify_after(pass_, self._module.with_root(root))
+            except InvalidAfterPass:
+                if is_chosen:
+                    self._dump("After", pass_, root, " Failed")
+                raise
+        has_changed = True
+        if "mlir-print-ir-after-change" in command.flags:
+            before, self._last = self._last, self._text_of(root)
+            has_changed = self._last != before
+        if is_chosen and has_changed:
+            self._dump("After", pass_, root)
+        if self._position < len(command.passes):
+            self._dump_before(command.passes[self._position], root)
+
+    def _dump_before(self, pass_: Pass, root: Op) -> None:
+        command = self._command
+        if "mlir-print-ir-before-all" in command.flags or pass_.name in command.names("mlir-print-ir-before"):
+            self._dump("Before", pass_, root)
+
+    def _text_of(self, root: Op) -> str:
+        return self._module.with_root(root).text(debug_info=True)
+
+    def _dump(self, when: str, pass_: Pass, root: Op, outcome: str = "") -> None:
+        module = self._module.with_root(root)
+        options = format_options(pass_)
+        heading = f"// -----// IR Dump {when} {mlir_class(pass_)}{outcome}: {pass_.name}"
+        heading += f"{{{options}}}" if options else ""
+        with module.context:
+            whole = module.mlir.operation
+            if pass_.anchor is Anchor.MODULE:
+                self._stderr.write(f"{heading} //----- //\n{print_op(whole, self._command)}\n\n")
+                return
+            for op in whole.regions[0].blocks[0].operations:
+                if op.operation.name != "func.func":
+                    continue
+                if "mlir-print-ir-module-scope" in self._command.flags:
+                    scope, text = f" ('func.func' operation: @{op.name.value})", print_op(whole, self._command)
+                else:
+                    scope, text = "", print_op(op.operation, self._command, is_local=True)
+                self._stderr.write(f"{heading}{scope} //----- //\n{text}\n\n")
+
+
+def mlir_class(pass_: Pass) -> str:
+    """What MLIR calls a pass in its dumps.
+
+    >>> from pyshardy.passes.table import pass_class
+    >>> mlir_class(pass_class("sdy-basic-propagate")()), mlir_class(pass_class("symbol-dce")())
+    ('BasicPropagationPass', 'SymbolDCEPass')
+    """
+    name = type(pass_).__name__
+    if name.endswith("Propagate"):
+        name = name.removesuffix("e") + "ion"
+    return _MLIR_CLASSES.get(name, name) + "Pass"
+
+
+def print_op(operation: Any, command: Command, *, is_local: bool = False) -> str:
+    """An MLIR op as text, as the flags of the command say, ending in a newline; its context must be entered."""
+    flags = command.flags
+    text = operation.get_asm(
+        enable_debug_info="mlir-print-debuginfo" in flags or "mlir-pretty-debuginfo" in flags,
+        pretty_debug_info="mlir-pretty-debuginfo" in flags,
+        print_generic_op_form="mlir-print-op-generic" in flags,
+        use_local_scope=is_local or "mlir-print-local-scope" in flags,
+        use_name_loc_as_prefix="mlir-use-nameloc-as-prefix" in flags,
+        large_elements_limit=command.limit("mlir-elide-elementsattrs-if-larger"),
+        large_resource_limit=command.limit("mlir-elide-resource-strings-if-larger"),
+    )
+    return str(text).rstrip("\n") + "\n"
+
+
+def verify_after(pass_: Pass, module: Module) -> None:
+    """Raise `InvalidAfterPass` unless MLIR's verifier accepts the module."""
+    try:
+        module.verify()
+    except InvalidModuleError as error:
+        raise InvalidAfterPass(pass_, error) from error
+
+
+def find_invalid_pass(module: Module, command: Command) -> None:
+    """Raise `InvalidAfterPass` at the first pass after which the module is invalid."""
+
+    def verify(pass_: Pass, root: Op, seconds: float) -> None:
+        verify_after(pass_, module.with_root(root))
+
+    run_on_root(module, module.copy_root(), command.passes, Diagnostics(), verify)
