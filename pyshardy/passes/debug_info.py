@@ -24,7 +24,7 @@ from pyshardy.ir.functions import (
 )
 from pyshardy.ir.nodes import Op, Value, walk, walk_post_order
 from pyshardy.ir.program import ProgramIndex
-from pyshardy.ir.shardings import get_sharding
+from pyshardy.ir.shardings import get_sharding, holder_of
 from pyshardy.passes.base import PassContext
 from pyshardy.propagation.debug import Edge, Origins, edges_of, format_edges
 from pyshardy.propagation.run import Propagated
@@ -91,7 +91,8 @@ class DebugInfo:
             name = self._give_name(op, f"mc_{number}")
             for index, owner in enumerate(block_arg_owners(op)):
                 self._add_to_edge(owner, op.attrs["in_shardings"][index], f"{name}_input: {index}")
-                self._add(op.operands[index], get_sharding(op.operands[index]), f"{name}_input: {index}")
+                if edge_of(owner) is not None:
+                    self._add(op.operands[index], get_sharding(op.operands[index]), f"{name}_input: {index}")
             for index, result in enumerate(op.results):
                 self._add_to_edge(result, op.attrs["out_shardings"][index], f"{name}_output: {index}")
 
@@ -116,7 +117,7 @@ class DebugInfo:
 
     def _add(self, value: Value, sharding: TensorSharding | None, origin: str) -> None:
         if sharding is not None:
-            self._origins.add(value, (axis for dim in sharding.dims for axis in dim.axes), origin)
+            self._origins.add(holder_of(value) or value, (axis for dim in sharding.dims for axis in dim.axes), origin)
 
     # What happens
 
@@ -126,7 +127,7 @@ class DebugInfo:
         self._add_edges(op, 1, [Edge(self._next, axis, 1, 0) for axis in axes])
         self._next += bool(sharding.dims)
         for axis in axes:
-            self._origins.inherit(op.operands[0], axis, op.result)
+            self._origins.inherit(holder_of(op.operands[0]) or op.operands[0], axis, op.result)
 
     def follow(self, propagated: Propagated, program: Program, index: ProgramIndex) -> None:
         """Record what propagation did."""
@@ -182,14 +183,15 @@ class DebugInfo:
                 self._write_on_function_result(arg)
 
     def _write_origins_of_results(self, op: Op) -> None:
-        if not any(map(self._origins.of, op.results)):
+        # What is known of a block argument without an edge shows as entries of the results, empty ones.
+        if not any(map(self._origins.of, (*op.results, *block_arg_owners(op)))):
             return
         if op.name in (CONSTRAINT, EDGE):
             op.attrs[ORIGINS] = self._dictionary(op.result, self._own_name(op))
         else:
             found = ", ".join(str(self._dictionary(result)) for result in op.results)
             op.attrs[ORIGINS] = self._attrs.parse(f"[{found}]")
-        for result in op.results:
+        for result in filter(self._origins.of, op.results):
             self._write_on_function_result(result)
 
     def _own_name(self, op: Op) -> str:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
 
 from pyshardy.errors import NotationError, UsageError
 from pyshardy.passes.base import Pass
-from pyshardy.passes.options import BOOLEANS, make_pass
+from pyshardy.passes.common.save_module import Dump, SaveModule
+from pyshardy.passes.exporting.export_options import ExportOptions
+from pyshardy.passes.exporting.export_steps import Step, export_steps
+from pyshardy.passes.options import BOOLEANS, make_pass, read_options
 from pyshardy.passes.table import PASSES, pass_class
 from pyshardy.propagation.options import PropagateOptions
 
-IMPORT = (
+_IMPORT: list[Step] = [
     "symbol-dce,sdy-lift-inlined-meshes,sdy-remove-size-one-axes,sdy-propagate-sharding-from-func-to-call,"
-    "sdy-constant-or-scalar-splitter,symbol-dce,sdy-manual-axes-cleanup,sdy-add-data-flow-edges"
-)
+    "sdy-constant-or-scalar-splitter,symbol-dce,sdy-manual-axes-cleanup",
+    Dump("before_propagation"),
+    "sdy-add-data-flow-edges",
+]
 _CONSTRAINTS_AND_GROUPS = "sdy-apply-sharding-constraints,sdy-sharding-group-import"
 _PREPARE = (
     "sdy-flatten-call-graph,symbol-dce,sdy-add-func-data-flow-edges,sdy-apply-sharding-constraints,"
@@ -24,12 +30,8 @@ _PREPARE_DEDUP = "sdy-add-func-data-flow-edges,sdy-pre-order-funcs"
 _PROPAGATE = "sdy-user-priority-propagate{keep-sharding-rules=true}"
 _FINISH = "sdy-export-named-computations,sdy-propagate-to-func-results,sdy-unflatten-call-graph"
 _FINISH_DEDUP = "sdy-propagate-to-func-results,sdy-sink-func-data-flow-edges,sdy-unflatten-call-graph"
-_EXPORT = (
-    "sdy-constant-or-scalar-merger,sdy-sink-data-flow-edges,sdy-remove-sharding-groups,"
-    "sdy-sharding-constraint-to-reshard,sdy-update-non-divisible-input-output-shardings,"
-    "sdy-remove-sub-axes-in-input-output-shardings,sdy-close-shardings,sdy-verify-unreduced-axes,"
-    "sdy-insert-explicit-reshards,canonicalize{enable-patterns=sdy-collective top-down=false},sdy-drop-sharding-rules"
-)
+_FIRST_DUMP = 1
+"""The number of the first dump of the propagation pipeline: whoever compiles has dumped what it was given."""
 
 
 def _flag(options: dict[str, str], name: str) -> bool:
@@ -41,30 +43,69 @@ def _flag(options: dict[str, str], name: str) -> bool:
     return BOOLEANS[text]
 
 
-def _import_pipeline(options: dict[str, str]) -> str:
-    return f"{IMPORT},{_CONSTRAINTS_AND_GROUPS}" if _flag(options, "dedup-functions-fully") else IMPORT
+def _import_pipeline(options: dict[str, str]) -> list[Pass]:
+    dedup = [_CONSTRAINTS_AND_GROUPS] if _flag(options, "dedup-functions-fully") else []
+    return _passes_of([*_IMPORT, *dedup])
 
 
-def _propagation_pipeline(options: dict[str, str]) -> str:
-    if _flag(options, "dedup-functions-fully"):
-        parts = [IMPORT, _CONSTRAINTS_AND_GROUPS, _PREPARE_DEDUP, _PROPAGATE, _FINISH_DEDUP]
+def _propagation_pipeline(options: dict[str, str]) -> list[Pass]:
+    return _passes_of(_propagation_steps(_flag(options, "dedup-functions-fully")))
+
+
+def _propagation_steps(dedup: bool) -> list[Step]:
+    if dedup:
+        steps = [*_IMPORT, _CONSTRAINTS_AND_GROUPS, _PREPARE_DEDUP, _PROPAGATE, _FINISH_DEDUP]
     else:
-        parts = [IMPORT, _PREPARE, _PROPAGATE, _FINISH]
-    return ",".join((*parts, "symbol-dce,sdy-insert-func-call-reshards", _EXPORT))
+        steps = [*_IMPORT, _PREPARE, _PROPAGATE, _FINISH]
+    return [*steps, "symbol-dce,sdy-insert-func-call-reshards", *export_steps(ExportOptions(inline_meshes=False))]
 
 
-PIPELINES: dict[str, Callable[[dict[str, str]], str]] = {
+def _export_pipeline(options: dict[str, str]) -> list[Pass]:
+    read = read_options(ExportOptions, options)
+    steps = list(export_steps(read))
+    for step in steps:
+        name = step.partition("{")[0] if isinstance(step, str) else ""
+        if name and name not in PASSES:
+            raise UsageError(
+                f"building {ExportOptions.name}",
+                got=f"options that need the pass {name}",
+                needed="passes that pyshardy has",
+                hint="leave out partitioner-stage and enable-insert-explicit-collectives",
+            )
+    return _passes_of(steps, read.dump_directory)
+
+
+def _passes_of(steps: Iterable[Step], dump_directory: str = "", first_dump: int = 0) -> list[Pass]:
+    """The passes of steps; dumps count from `first_dump` on, and there are none without a folder for them."""
+    passes: list[Pass] = []
+    numbers = count(first_dump)
+    for step in steps:
+        if not isinstance(step, Dump):
+            passes += parse_pipeline(step)
+        elif dump_directory:
+            passes.append(SaveModule(dump_directory, next(numbers), step.title))
+    return passes
+
+
+PIPELINES: dict[str, Callable[[dict[str, str]], list[Pass]]] = {
     "sdy-import-pipeline": _import_pipeline,
     "sdy-propagation-pipeline": _propagation_pipeline,
+    "sdy-export-pipeline": _export_pipeline,
 }
 
 _TOKEN = re.compile(r"\s*(?:([\w.-]+)|([(){},]))")
+_ANCHORS = ("builtin.module", "func.func", "any")
+"""What passes may be nested in; they nest by themselves, so that these names change nothing."""
 
 
 def propagation_passes(options: PropagateOptions) -> list[Pass]:
-    """The propagation pipeline with options that its textual form does not have."""
+    """The propagation pipeline with options that its textual form does not have.
+
+    With a folder for dumps, it writes the module there before and after propagation and at the end, as
+    `01.before_propagation.mlir`, `02.after_propagation.mlir` and `03.after_partitioner_passes.mlir`.
+    """
     propagate = _propagate_pass(options)
-    passes = named_passes("sdy-propagation-pipeline", {})
+    passes = _passes_of(_propagation_steps(dedup=False), options.dump_directory, _FIRST_DUMP)
     return [propagate if pass_.name == "sdy-user-priority-propagate" else pass_ for pass_ in passes]
 
 
@@ -92,12 +133,14 @@ def parse_pipeline(text: str) -> list[Pass]:
     position, depth, text = 0, 0, text.rstrip()
     while position < len(text):
         position, name = _expect_name(text, position)
-        if name in ("builtin.module", "func.func"):
+        if name in _ANCHORS:
             position = _expect(text, position, "(")
             depth += 1
-            continue
-        position, options = _parse_options(text, position)
-        passes.extend(named_passes(name, options))
+            if depth > 1 or _next(text, position) != ")":
+                continue
+        else:
+            position, options = _parse_options(text, position)
+            passes.extend(named_passes(name, options))
         while depth and _next(text, position) == ")":
             position, depth = _expect(text, position, ")"), depth - 1
         if position < len(text):
@@ -116,7 +159,7 @@ def named_passes(name: str, options: dict[str, str]) -> list[Pass]:
         UsageError: There is no such pass or pipeline, or it has no such option.
     """
     if name in PIPELINES:
-        return parse_pipeline(PIPELINES[name](dict(options)))
+        return PIPELINES[name](dict(options))
     return [make_pass(pass_class(name), options)]
 
 
@@ -139,18 +182,52 @@ def _parse_options(text: str, position: int) -> tuple[int, dict[str, str]]:
 
 
 def parse_option_text(text: str) -> dict[str, str]:
-    """`name=value` pairs separated by white space.
+    """`name=value` pairs separated by white space, as MLIR reads them.
 
-    >>> parse_option_text("a=1 b={x,y}")
-    {'a': '1', 'b': 'x,y'}
+    A value with white space stands in braces, which hold a list, or in quotes; a name alone is a flag that is set.
+
+    >>> parse_option_text("a=1 b={x, y} c")
+    {'a': '1', 'b': 'x,y', 'c': 'true'}
     """
     found = {}
-    for pair in text.split():
+    for pair in _split_options(text):
+        if pair.startswith("{") and pair.endswith("}"):
+            found.update(parse_option_text(pair[1:-1]))
+            continue
         name, equals, value = pair.partition("=")
-        if not equals:
+        if not name:
             raise UsageError("reading pass options", got=f"'{pair}'", needed="name=value")
-        found[name] = value.strip("{}")
+        found[name] = _option_value(value) if equals else "true"
     return found
+
+
+def _split_options(text: str) -> Iterator[str]:
+    """The parts of a text between white space that stands neither in braces nor in quotes."""
+    part, quote, depth = "", "", 0
+    for character in text:
+        if character.isspace() and not quote and depth <= 0:
+            if part:
+                yield part
+            part = ""
+            continue
+        part += character
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        else:
+            depth += {"{": 1, "}": -1}.get(character, 0)
+    if part:
+        yield part
+
+
+def _option_value(text: str) -> str:
+    """A value without the quotes or braces around it; the elements of a list in braces without white space."""
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        return text[1:-1].strip()
+    if text.startswith("{"):
+        return ",".join(part.strip("{} \t\n") for part in text.split(","))
+    return text
 
 
 def _next(text: str, position: int) -> str:

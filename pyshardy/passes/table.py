@@ -16,6 +16,9 @@ PASSES: dict[str, str] = {
         "importing.propagate_sharding_from_func_to_call:PropagateShardingFromFuncToCall"
     ),
     "sdy-constant-or-scalar-splitter": "importing.constant_or_scalar_splitter:ConstantOrScalarSplitter",
+    "sdy-explicit-gather-scatter-batching": (
+        "importing.explicit_gather_scatter_batching:ExplicitGatherScatterBatching"
+    ),
     "sdy-manual-axes-cleanup": "importing.manual_axes_cleanup:ManualAxesCleanup",
     "sdy-add-data-flow-edges": "importing.add_data_flow_edges:AddDataFlowEdges",
     "sdy-flatten-call-graph": "importing.flatten_call_graph:FlattenCallGraph",
@@ -47,7 +50,9 @@ PASSES: dict[str, str] = {
     "sdy-close-shardings": "exporting.close_shardings:CloseShardings",
     "sdy-verify-unreduced-axes": "partitioning.verify_unreduced_axes:VerifyUnreducedAxes",
     "sdy-insert-explicit-reshards": "partitioning.insert_explicit_reshards:InsertExplicitReshards",
+    "sdy-resolve-single-device-sharding": ("partitioning.resolve_single_device_sharding:ResolveSingleDeviceSharding"),
     "canonicalize": "common.canonicalize:Canonicalize",
+    "sdy-drop-sharding-and-mesh": "exporting.drop_sharding_and_mesh:DropShardingAndMesh",
     "sdy-drop-sharding-rules": "exporting.drop_sharding_rules:DropShardingRules",
     "sdy-remove-propagation-debug-info": "exporting.remove_propagation_debug_info:RemovePropagationDebugInfo",
     "sdy-inline-meshes": "exporting.inline_meshes:InlineMeshes",

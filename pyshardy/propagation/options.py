@@ -38,6 +38,8 @@ class PropagateOptions:
         user_priorities: Whether the priorities on dimensions are obeyed.
         conservative: Whether sub-axes and axes that do not divide a dimension are avoided.
         trace: Whether to record every step, for explanations.
+        dump_directory: A folder into which the pipeline writes the module before and after propagation and at the
+            end; nowhere if it is empty.
     """
 
     strategy: StrategyOption = StrategyOption.AGGRESSIVE
@@ -45,3 +47,4 @@ class PropagateOptions:
     user_priorities: bool = True
     conservative: bool = False
     trace: bool = False
+    dump_directory: str = ""

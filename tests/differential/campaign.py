@@ -1,7 +1,9 @@
 """The long differential campaign over random programs.
 
     python -m tests.differential.campaign --programs 20000 --levels basic pipeline
+    python -m tests.differential.campaign --levels passes
 
+The level "passes" compares every pass alone, on modules caught between the passes of the pipelines.
 Chunks of programs run in processes of their own, because the reference ends the whole process on some programs.
 Differences are printed with their seed; the exit status is 1 if there is any.
 """
@@ -46,6 +48,25 @@ def work(level: str, start: int, count: int) -> None:
             print(f"{level} {seed}: {found.splitlines()[4:6]}")
 
 
+def compare_passes(seeds: range, count: int) -> int:
+    """Compare every pass on `count` modules or more of random programs, and on modules of all JAX programs.
+
+    Returns:
+        The number of differences.
+    """
+    from programs import PROGRAMS
+
+    from .pass_compare import campaign
+    from .pass_programs import jax_modules, random_modules
+    from .reference_process import ReferenceProcess
+
+    with ReferenceProcess() as reference:
+        print("random programs")
+        wrong = campaign([random_modules(seeds, reference)], reference, count)
+        print("JAX programs")
+        return wrong + campaign((jax_modules(name, reference) for name in sorted(PROGRAMS)), reference, 5)
+
+
 def main() -> int:
     if sys.argv[1:2] == ["--worker"]:
         work(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
@@ -56,11 +77,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--programs", type=int, default=20000, help="programs per level")
     parser.add_argument("--first-seed", type=int, default=1_000_000)
-    parser.add_argument("--levels", nargs="+", choices=LEVELS, default=list(LEVELS))
+    parser.add_argument("--levels", nargs="+", choices=[*LEVELS, "passes"], default=[*LEVELS, "passes"])
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     wrong = 0
+    if "passes" in arguments.levels:
+        wrong += compare_passes(range(arguments.first_seed, arguments.first_seed + 54), 200)
     for level in arguments.levels:
+        if level == "passes":
+            continue
         starts = range(arguments.first_seed, arguments.first_seed + arguments.programs, CHUNK)
         with ThreadPoolExecutor(arguments.jobs) as pool:
             chunks = pool.map(lambda start, level=level: run_chunk(level, start, CHUNK), starts)

@@ -14,12 +14,11 @@ from pyshardy.ir.module import Module
 from pyshardy.passes.pipeline import run_pipeline
 from support.reference import jaxlib_version
 
+from .pass_compare import without_empty_edges
 from .random_programs import Features, random_program
 from .reference_process import Died, ReferenceProcess
 
 OPTIONS = "debug-sharding-origins=true debug-propagation-edge-sharding=true"
-EMPTY = "#sdy.propagation_edges<[]>"
-"""What the reference writes for no edges, and cannot read again; pyshardy writes {}."""
 
 
 def pipeline_of(propagate: str) -> str:
@@ -40,10 +39,12 @@ def reference() -> Iterator[ReferenceProcess]:
 def outcome(text: str, pipeline: str, reference: ReferenceProcess) -> str:
     """How the comparison of one program comes out: "same", "different" or "died"."""
     try:
-        expected = reference.run(text, pipeline).replace(EMPTY, "{}")
+        expected = without_empty_edges(reference.run(text, pipeline))
     except Died:
         return "died"
-    found = run_pipeline(Module.parse(text), pipeline).text(generic=True, debug_info=True)
+    result = run_pipeline(Module.parse(text), pipeline)
+    result.verify()
+    found = result.text(generic=True, debug_info=True)
     return "same" if found.strip() == expected.strip() else "different"
 
 

@@ -57,7 +57,7 @@ def sink_result_edges(op: Op) -> None:
 def _sink_debug_info(op: Op, kinds: Sequence[str], attrs: AttrTable) -> None:
     """Store the debug attributes of the edges, one entry for each edge.
 
-    An edge without information gets `{}`: MLIR's text has nothing for no propagation edges that could be read again.
+    An edge without propagation edges has no entry for them: MLIR's text for none of them cannot be read again.
     """
     by_prefix = {
         prefix: [edge for edge in map(edge_of, owners) if edge is not None]
@@ -65,7 +65,8 @@ def _sink_debug_info(op: Op, kinds: Sequence[str], attrs: AttrTable) -> None:
     }
     for name in kinds:
         for prefix, edges in by_prefix.items():
-            entries = ", ".join(str(edge.attrs.get(name, "{}")) for edge in edges)
+            known = [edge for edge in edges if name != EDGES or name in edge.attrs]
+            entries = ", ".join(str(edge.attrs.get(name, "{}")) for edge in known)
             op.attrs[name.replace("sdy.", f"sdy.{prefix}_")] = attrs.parse(f"[{entries}]")
 
 

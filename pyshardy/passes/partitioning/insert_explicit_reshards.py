@@ -12,7 +12,7 @@ from pyshardy.ir.dataflow import block_arg_owners, is_data_flow_op, source_uses
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING, is_declaration, result_sharding, return_op
 from pyshardy.ir.nodes import Op, Value, walk_post_order
-from pyshardy.ir.shardings import all_arg_shardings, get_sharding
+from pyshardy.ir.shardings import all_arg_shardings, get_sharding, stored_sharding
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.passes.partitioning.barriers import sharding_before_barriers
@@ -176,9 +176,9 @@ def _survey(function: Op, meshes: Meshes) -> tuple[bool, bool]:
 
 
 def _target_of_sources(op: Op, owner: Value) -> TensorSharding | None:
-    """What the sources of an edge must be sharded like to become its owner."""
+    """What the sources of an edge must be sharded like to become its owner: what the op says, not an edge op."""
     if op.name != "sdy.manual_computation":
-        return get_sharding(owner)
+        return stored_sharding(owner)
     axes = op.attrs["manual_axes"]
     if owner.defining_op is not None:
         return strip_manual_axes(op.attrs["out_shardings"][owner.index], axes)

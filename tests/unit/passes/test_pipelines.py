@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from typing import NamedTuple
 
 import pytest
@@ -9,9 +10,11 @@ from jaxlib.mlir import passmanager
 from pyshardy.errors import NotationError, UsageError
 from pyshardy.ir.context import make_context
 from pyshardy.passes.base import Anchor, Pass
-from pyshardy.passes.options import format_options, make_pass
+from pyshardy.passes.common.save_module import Dump
+from pyshardy.passes.exporting.export_options import ExportOptions
+from pyshardy.passes.exporting.export_steps import export_steps
+from pyshardy.passes.options import format_options, format_value, make_pass, read_options
 from pyshardy.passes.pipelines import (
-    IMPORT,
     PIPELINES,
     is_pass_or_pipeline,
     named_passes,
@@ -27,6 +30,47 @@ needs_newest = pytest.mark.skipif(
     jaxlib_version() < (0, 12), reason="the pipelines of older versions have other passes in another order"
 )
 DEDUP = "dedup-functions-fully=true"
+IMPORT = [
+    "symbol-dce",
+    "sdy-lift-inlined-meshes",
+    "sdy-remove-size-one-axes",
+    "sdy-propagate-sharding-from-func-to-call",
+    "sdy-constant-or-scalar-splitter",
+    "symbol-dce",
+    "sdy-manual-axes-cleanup",
+    "sdy-add-data-flow-edges",
+]
+
+
+STAGES = [
+    "unspecified",
+    "resolve-permutation-factors",
+    "reshard-to-collectives",
+    "optimize-collectives",
+    "pad-for-divisibility",
+    "resolve-single-device-sharding",
+    "convert-global-to-local",
+]
+LAST_STAGE = f"partitioner-stage={STAGES[-1]}"
+EXPORT_OPTIONS = [
+    "replica-count",
+    "partition-count",
+    "dump-directory",
+    "avoid-export-for-partitioning",
+    "enable-insert-explicit-collectives",
+    "remove-all-gather-reduce-scatter-for-cmv1",
+    "mark-partial-result-with-unreduced-axes",
+    "partitioner-stage",
+    "enable-per-instruction-partitioning",
+    "per-instruction-partitioning-filter",
+    "rng-bit-generator-unsafe",
+    "keep-sharding-rules",
+    "dump-sharding-origins",
+    "dump-propagation-edges",
+    "avoid-reshards-on-calls",
+    "update-non-divisible-input-output-shardings",
+    "inline-meshes",
+]
 
 
 def written(passes: list[Pass]) -> list[str]:
@@ -39,6 +83,12 @@ def written(passes: list[Pass]) -> list[str]:
     [
         ("", []),
         ("  ", []),
+        ("builtin.module()", []),
+        (" builtin.module( ) ", []),
+        ("func.func()", []),
+        ("builtin.module(),symbol-dce", ["symbol-dce"]),
+        ("any(symbol-dce)", ["symbol-dce"]),
+        ("builtin.module(any(symbol-dce),symbol-dce)", ["symbol-dce", "symbol-dce"]),
         ("symbol-dce", ["symbol-dce"]),
         (" symbol-dce\n", ["symbol-dce"]),
         ("symbol-dce{}", ["symbol-dce"]),
@@ -71,8 +121,15 @@ def written(passes: list[Pass]) -> list[str]:
             "canonicalize{enable-patterns={sdy-collective,sdy-reshard}}",
             ["canonicalize{enable-patterns=sdy-collective,sdy-reshard}"],
         ),
-        ("sdy-import-pipeline", IMPORT.split(",")),
-        ("sdy-import-pipeline{dedup-functions-fully=false}", IMPORT.split(",")),
+        (
+            "builtin.module(canonicalize{ enable-patterns={sdy-collective, sdy-reshard} }, symbol-dce)",
+            ["canonicalize{enable-patterns=sdy-collective,sdy-reshard}", "symbol-dce"],
+        ),
+        ("sdy-basic-propagate{keep-sharding-rules}", ["sdy-basic-propagate{keep-sharding-rules=true}"]),
+        ("sdy-basic-propagate{{keep-sharding-rules}}", ["sdy-basic-propagate{keep-sharding-rules=true}"]),
+        ("sdy-basic-propagate{keep-sharding-rules='true'}", ["sdy-basic-propagate{keep-sharding-rules=true}"]),
+        ("sdy-import-pipeline", IMPORT),
+        ("sdy-import-pipeline{dedup-functions-fully=false}", IMPORT),
     ],
 )
 def test_pipelines_are_read(text: str, expected: list[str]) -> None:
@@ -87,8 +144,9 @@ def test_pipelines_are_read(text: str, expected: list[str]) -> None:
         ("symbol-dce,", "the name of a pass", 11),
         ("symbol-dce, ", "the name of a pass", 11),
         ("symbol-dce,,symbol-dce", "the name of a pass", 11),
-        ("builtin.module()", "the name of a pass", 15),
         ("builtin.module(func.func())", "the name of a pass", 25),
+        ("builtin.module(),", "the name of a pass", 17),
+        ("builtin.module()symbol-dce", "','", 16),
         ("symbol-dce symbol-dce", "','", 10),
         ("symbol-dce)", "','", 10),
         ("symbol-dce(symbol-dce)", "','", 10),
@@ -116,11 +174,13 @@ def test_what_is_no_pipeline_is_refused(text: str, needed: str, caret: int) -> N
     [
         ("nothing", f"looking for a pass: got 'nothing', needed one of {', '.join(PASSES)}"),
         ("symbol-dce{x=1}", "reading the options of symbol-dce: got 'x', needed no options"),
-        ("canonicalize{top-down}", "reading pass options: got 'top-down', needed name=value"),
+        ("symbol-dce{top-down}", "reading the options of symbol-dce: got 'top-down', needed no options"),
         (
-            "sdy-basic-propagate{keep-sharding-rules = true}",
-            "reading pass options: got 'keep-sharding-rules', needed name=value",
+            "sdy-aggressive-propagate{propagation-strategy}",
+            "reading option propagation-strategy of sdy-aggressive-propagate: got 'true', needed one of basic, "
+            "aggressive, basic-then-aggressive",
         ),
+        ("sdy-basic-propagate{keep-sharding-rules = true}", "reading pass options: got '=', needed name=value"),
         ("sdy-import-pipeline{x=1}", "reading pipeline options: got 'x', needed dedup-functions-fully"),
         (
             f"sdy-propagation-pipeline{{{DEDUP} x=1}}",
@@ -129,6 +189,24 @@ def test_what_is_no_pipeline_is_refused(text: str, needed: str, caret: int) -> N
         (
             "sdy-propagation-pipeline{dedup-functions-fully=yes}",
             "reading the pipeline option dedup-functions-fully: got 'yes', needed true or false",
+        ),
+        (
+            "sdy-export-pipeline{dedup-functions-fully=true}",
+            "reading the options of sdy-export-pipeline: got 'dedup-functions-fully', needed one of "
+            + ", ".join(EXPORT_OPTIONS),
+        ),
+        (
+            "sdy-export-pipeline{inline-meshes=yes}",
+            "reading option inline-meshes of sdy-export-pipeline: got 'yes', needed true or false",
+        ),
+        (
+            "sdy-export-pipeline{replica-count=two}",
+            "reading option replica-count of sdy-export-pipeline: got 'two', needed an integer",
+        ),
+        (
+            "sdy-export-pipeline{partitioner-stage=everything}",
+            "reading option partitioner-stage of sdy-export-pipeline: got 'everything', needed one of "
+            + ", ".join(STAGES),
         ),
     ],
 )
@@ -147,16 +225,51 @@ def test_unknown_names_and_options_are_refused(text: str, message: str) -> None:
         ("a=", {"a": ""}),
         ("a={x,y}\tb=x=y", {"a": "x,y", "b": "x=y"}),
         ("a=1 a=2", {"a": "2"}),
+        ("a", {"a": "true"}),
+        (" a\tb=1\nc ", {"a": "true", "b": "1", "c": "true"}),
+        ("a a=false", {"a": "false"}),
+        ("a={x, y} b={ x , y }", {"a": "x,y", "b": "x,y"}),
+        ("a={{x},{y}} b={}", {"a": "x,y", "b": ""}),
+        ("a={x y}", {"a": "x y"}),
+        ("a='x, y' b=\"x = 'y'\"", {"a": "x, y", "b": "x = 'y'"}),
+        ("a=' { '", {"a": "{"}),
+        ("a=x,y", {"a": "x,y"}),
+        ("{a}", {"a": "true"}),
+        ("{a=1 b} c", {"a": "1", "b": "true", "c": "true"}),
     ],
 )
 def test_option_text(text: str, options: dict[str, str]) -> None:
     assert parse_option_text(text) == options
 
 
-@pytest.mark.parametrize("text", ["a", "a=1 b", "a = 1"])
-def test_options_need_values(text: str) -> None:
-    with pytest.raises(UsageError, match=r"^reading pass options: got '[ab]', needed name=value$"):
+@pytest.mark.parametrize(("text", "part"), [("=1", "=1"), ("a = 1", "="), ("a=1 =", "="), ("{=1}", "=1")])
+def test_options_need_names(text: str, part: str) -> None:
+    with pytest.raises(UsageError, match=rf"^reading pass options: got '{part}', needed name=value$"):
         parse_option_text(text)
+
+
+PIPELINE_TEXTS = [
+    "builtin.module()", "builtin.module(symbol-dce)", "builtin.module (symbol-dce {})", "any(symbol-dce)",
+    "builtin.module(any(canonicalize{enable-patterns=a}))", "builtin.module(symbol-dce ,symbol-dce )",
+    "builtin.module(canonicalize{top-down enable-patterns=a})", "builtin.module(canonicalize{enable-patterns={a, b}})",
+    "builtin.module(canonicalize{enable-patterns={{a},{b}}})", "builtin.module(canonicalize{enable-patterns='a,b'})",
+    "builtin.module(canonicalize{enable-patterns=a, b})", "builtin.module(canonicalize{enable-patterns=a = b})",
+    "builtin.module(symbol-dce,)", "builtin.module(,symbol-dce)", "builtin.module(func.func())", "builtin.module",
+    "builtin.module(symbol-dce{x=1})", "builtin.module(symbol-dce{x})", "builtin.module(symbol-dce",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", PIPELINE_TEXTS)
+def test_pipelines_are_read_as_mlir_reads_them(text: str) -> None:
+    try:
+        with make_context():
+            theirs = re.search(r"enable-patterns=\{(.*?)\}", str(passmanager.PassManager.parse(text)))
+    except (ValueError, RuntimeError):
+        with pytest.raises((NotationError, UsageError)):
+            parse_pipeline(text)
+    else:
+        ours = re.search(r"enable-patterns=(.*?)\}", ",".join(written(parse_pipeline(text))))
+        assert (ours and ours[1].split()[0]) == (theirs and theirs[1])
 
 
 @pytest.mark.parametrize("name", [*PASSES, *PIPELINES])
@@ -210,13 +323,9 @@ class ReferencePass(NamedTuple):
     options: dict[str, str]
 
 
-LEFT_OUT_PASSES = {"sdy-save-module"}
-"""Passes that write the module to a file when a folder is given."""
+SAVE = "sdy-save-module"
+"""A pass that the reference has even where no folder is given, and that does nothing then."""
 LEFT_OUT_OPTIONS = {
-    "debug-propagation-edge-sharding": "false",
-    "debug-sharding-origins": "false",
-    "sink-debug-propagation-edge-sharding": "false",
-    "sink-debug-sharding-origins": "false",
     "module-dump-directory": "",
     "cse-between-iterations": "false",
     "max-iterations": "10",
@@ -241,7 +350,7 @@ def reference_passes(pipeline: str) -> list[ReferencePass]:
         anchor = Anchor.FUNCTION if nested else Anchor.MODULE
         found.append(ReferencePass(name, anchor, parse_option_text(options or "")))
         position = match.end()
-    return [pass_ for pass_ in found if pass_.name not in LEFT_OUT_PASSES]
+    return found
 
 
 def without_left_out(pass_: ReferencePass) -> Pass:
@@ -264,15 +373,115 @@ def without_left_out(pass_: ReferencePass) -> Pass:
     ],
 )
 def test_pipelines_consist_of_the_passes_of_the_reference(pipeline: str) -> None:
-    theirs = reference_passes(pipeline)
+    theirs = [pass_ for pass_ in reference_passes(pipeline) if pass_.name != SAVE]
     ours = parse_pipeline(pipeline)
     assert [(pass_.name, pass_.anchor) for pass_ in ours] == [(pass_.name, pass_.anchor) for pass_ in theirs]
     assert ours == [without_left_out(pass_) for pass_ in theirs]
 
 
-@needs_newest
 @pytest.mark.parametrize("options", ["", f"{{{DEDUP}}}"])
-def test_the_propagation_pipeline_ends_with_the_export_pipeline_of_the_reference(options: str) -> None:
-    *theirs, last = [without_left_out(pass_) for pass_ in reference_passes("sdy-export-pipeline")]
+def test_the_propagation_pipeline_ends_with_the_export_pipeline(options: str) -> None:
+    *export, last = parse_pipeline("sdy-export-pipeline")
     assert last.name == "sdy-inline-meshes"  # the propagation pipeline keeps the meshes
-    assert parse_pipeline(f"sdy-propagation-pipeline{options}")[-len(theirs) :] == theirs
+    assert parse_pipeline(f"sdy-propagation-pipeline{options}")[-len(export) :] == export
+
+
+AVAILABLE = [
+    "",
+    "replica-count=2 partition-count=4",
+    "replica-count=-2",
+    "avoid-export-for-partitioning=true",
+    "avoid-export-for-partitioning=true dump-sharding-origins=true keep-sharding-rules=true",
+    f"avoid-export-for-partitioning=true {LAST_STAGE}",
+    "avoid-export-for-partitioning=true enable-insert-explicit-collectives=true",
+    "avoid-export-for-partitioning=true update-non-divisible-input-output-shardings=false",
+    "remove-all-gather-reduce-scatter-for-cmv1=true",
+    "mark-partial-result-with-unreduced-axes=true",
+    "partitioner-stage=unspecified",
+    "per-instruction-partitioning-filter=x",
+    "rng-bit-generator-unsafe=false",
+    "keep-sharding-rules=true",
+    "dump-sharding-origins=true",
+    "dump-propagation-edges=true",
+    "dump-sharding-origins=true dump-propagation-edges=true keep-sharding-rules=1 inline-meshes=0",
+    "avoid-reshards-on-calls=true",
+    "update-non-divisible-input-output-shardings=false",
+    "inline-meshes=false",
+]
+"""Options of the export pipeline for which pyshardy has all passes."""
+UNAVAILABLE = [
+    *(f"partitioner-stage={stage}" for stage in STAGES[1:]),
+    "enable-insert-explicit-collectives=true",
+    "enable-insert-explicit-collectives=true remove-all-gather-reduce-scatter-for-cmv1=true",
+    "enable-insert-explicit-collectives=true mark-partial-result-with-unreduced-axes=true",
+    f"enable-insert-explicit-collectives=true remove-all-gather-reduce-scatter-for-cmv1=true {LAST_STAGE}",
+    f"{LAST_STAGE} replica-count=2 partition-count=4 rng-bit-generator-unsafe=false",
+    f"{LAST_STAGE} mark-partial-result-with-unreduced-axes=true dump-propagation-edges=true",
+    f"{LAST_STAGE} enable-per-instruction-partitioning=true",
+    f"{LAST_STAGE} enable-per-instruction-partitioning=true per-instruction-partitioning-filter=abc replica-count=3 "
+    "rng-bit-generator-unsafe=false enable-insert-explicit-collectives=true",
+]
+"""Options that need other passes as well."""
+
+
+def option_values(options: dict[str, str]) -> dict[str, str]:
+    """Options as they are compared: without those that pyshardy lacks, which must have the expected value."""
+    left_out = {**LEFT_OUT_OPTIONS, "keep-redundant-reshards": "false"}
+    assert all(value == left_out[name] for name, value in options.items() if name in left_out)
+    return {name: value for name, value in options.items() if name not in left_out}
+
+
+@needs_newest
+@pytest.mark.parametrize("options", [*AVAILABLE, *UNAVAILABLE])
+def test_the_export_pipeline_has_the_steps_of_the_reference(options: str) -> None:
+    theirs = [
+        (pass_.name, option_values(pass_.options)) for pass_ in reference_passes(f"sdy-export-pipeline{{{options}}}")
+    ]
+    ours = []
+    for step in export_steps(read_options(ExportOptions, parse_option_text(options))):
+        if isinstance(step, Dump):
+            ours.append((SAVE, {}))
+        else:
+            name, _, text = step.partition("{")
+            ours.append((name, parse_option_text(text.removesuffix("}"))))
+    assert ours == theirs
+
+
+@needs_newest
+@pytest.mark.parametrize("options", AVAILABLE)
+def test_the_export_pipeline_consists_of_the_passes_of_the_reference(options: str) -> None:
+    theirs = reference_passes(f"sdy-export-pipeline{{{options}}}")
+    ours = parse_pipeline(f"sdy-export-pipeline{{{options} dump-directory=somewhere}}")
+    assert [(pass_.name, pass_.anchor) for pass_ in ours] == [(pass_.name, pass_.anchor) for pass_ in theirs]
+    without_dumps = parse_pipeline(f"sdy-export-pipeline{{{options}}}")
+    assert without_dumps == [pass_ for pass_ in ours if pass_.name != SAVE]
+    assert without_dumps == [without_left_out(pass_) for pass_ in theirs if pass_.name != SAVE]
+
+
+@needs_newest
+def test_the_export_pipeline_has_the_options_of_the_reference() -> None:
+    assert [field.name.replace("_", "-") for field in fields(ExportOptions)] == EXPORT_OPTIONS
+    for option in EXPORT_OPTIONS:
+        default = format_value(getattr(ExportOptions(), option.replace("-", "_")))
+        given = reference_passes(f"sdy-export-pipeline{{{option}={default}}}")
+        assert given == reference_passes("sdy-export-pipeline")
+
+
+@pytest.mark.parametrize("options", UNAVAILABLE)
+def test_export_with_passes_that_are_missing_is_refused(options: str) -> None:
+    steps = export_steps(read_options(ExportOptions, parse_option_text(options)))
+    names = [step.partition("{")[0] for step in steps if isinstance(step, str)]
+    missing = next(name for name in names if name not in PASSES)
+    with pytest.raises(UsageError) as caught:
+        parse_pipeline(f"sdy-export-pipeline{{{options}}}")
+    assert f"building sdy-export-pipeline: got options that need the pass {missing}" in str(caught.value)
+
+
+@pytest.mark.parametrize("stage", STAGES[:-1])
+def test_partitioning_op_by_op_needs_the_last_stage(stage: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_pipeline(f"sdy-export-pipeline{{enable-per-instruction-partitioning=true partitioner-stage={stage}}}")
+    assert str(caught.value) == (
+        "reading the options of sdy-export-pipeline: got enable-per-instruction-partitioning with "
+        f"partitioner-stage={stage}, needed {LAST_STAGE}"
+    )

@@ -1,0 +1,50 @@
+"""`sdy-save-module`: writes the module to a file on the way (export spec, section 4.17)."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.write import write_module
+from pyshardy.passes.base import Pass, PassContext
+
+
+@dataclass(frozen=True)
+class Dump:
+    """A place in a pipeline at which the module is written, if the pipeline has a folder for that.
+
+    Attributes:
+        title: What to call the module there.
+    """
+
+    title: str
+
+
+@dataclass(frozen=True)
+class SaveModule(Pass):
+    """Write the module to `{directory}/{index}.{title}.mlir`; pipelines have it, text cannot ask for it.
+
+    The folder must be there, and a file of this name is overwritten. If the file cannot be written, standard error
+    says so, and nothing else happens.
+
+    Attributes:
+        directory: The folder.
+        index: How many dumps of the pipeline come before.
+        title: What to call the module.
+    """
+
+    directory: str
+    index: int
+    title: str
+
+    name = "sdy-save-module"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        path = Path(self.directory) / f"{self.index:02d}.{self.title}.mlir"
+        text = str(write_module(op, context.attrs).operation.get_asm()).rstrip("\n") + "\n"
+        try:
+            path.write_text(text, encoding="utf-8", newline="\n")
+        except OSError as error:
+            print(f"error when writing file {path}: {error.strerror or error}", file=sys.stderr)

@@ -1,0 +1,85 @@
+"""The options of `sdy-export-pipeline`, with the defaults of the reference (export spec, section 1.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import ClassVar
+
+from pyshardy.errors import UsageError
+
+
+class PartitionerStage(Enum):
+    """How far a module is partitioned; each stage includes those before."""
+
+    UNSPECIFIED = "unspecified"
+    RESOLVE_PERMUTATION_FACTORS = "resolve-permutation-factors"
+    RESHARD_TO_COLLECTIVES = "reshard-to-collectives"
+    OPTIMIZE_COLLECTIVES = "optimize-collectives"
+    PAD_FOR_DIVISIBILITY = "pad-for-divisibility"
+    RESOLVE_SINGLE_DEVICE_SHARDING = "resolve-single-device-sharding"
+    CONVERT_GLOBAL_TO_LOCAL = "convert-global-to-local"
+
+    def reaches(self, other: PartitionerStage) -> bool:
+        """Whether this stage includes the other."""
+        stages = list(PartitionerStage)
+        return stages.index(self) >= stages.index(other)
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """What the export pipeline is to do.
+
+    Attributes:
+        replica_count: For passes that need numbers of devices.
+        partition_count: Likewise.
+        dump_directory: Where the module is written on the way; nowhere if it is empty.
+        avoid_export_for_partitioning: Whether to stop after closing shardings, so that they can propagate again.
+        enable_insert_explicit_collectives: Whether all ops get reshards, and those become collectives.
+        remove_all_gather_reduce_scatter_for_cmv1: Whether a pass for an older partitioner runs behind those.
+        mark_partial_result_with_unreduced_axes: Whether an op whose result is all-reduced is marked as unreduced.
+        partitioner_stage: How far to partition; takes the place of the three options above.
+        enable_per_instruction_partitioning: Whether to partition op by op; for the last stage only.
+        per_instruction_partitioning_filter: Which ops to partition so.
+        rng_bit_generator_unsafe: Whether random bits may depend on the sharding.
+        keep_sharding_rules: Whether ops keep their sharding rules.
+        dump_sharding_origins: Whether the origins of shardings are in what is written on the way.
+        dump_propagation_edges: Whether the edges along which shardings propagated are in it.
+        avoid_reshards_on_calls: Has no effect.
+        update_non_divisible_input_output_shardings: Whether shardings at the borders of functions are made to divide.
+        inline_meshes: Whether meshes go into the shardings at the end.
+    """
+
+    replica_count: int = 1
+    partition_count: int = 1
+    dump_directory: str = ""
+    avoid_export_for_partitioning: bool = False
+    enable_insert_explicit_collectives: bool = False
+    remove_all_gather_reduce_scatter_for_cmv1: bool = False
+    mark_partial_result_with_unreduced_axes: bool = False
+    partitioner_stage: PartitionerStage = PartitionerStage.UNSPECIFIED
+    enable_per_instruction_partitioning: bool = False
+    per_instruction_partitioning_filter: str = ""
+    rng_bit_generator_unsafe: bool = True
+    keep_sharding_rules: bool = False
+    dump_sharding_origins: bool = False
+    dump_propagation_edges: bool = False
+    avoid_reshards_on_calls: bool = False
+    update_non_divisible_input_output_shardings: bool = True
+    inline_meshes: bool = True
+
+    name: ClassVar[str] = "sdy-export-pipeline"
+
+    def __post_init__(self) -> None:
+        last = PartitionerStage.CONVERT_GLOBAL_TO_LOCAL
+        if self.enable_per_instruction_partitioning and self.partitioner_stage is not last:
+            raise UsageError(
+                f"reading the options of {self.name}",
+                got=f"enable-per-instruction-partitioning with partitioner-stage={self.partitioner_stage.value}",
+                needed=f"partitioner-stage={last.value}",
+            )
+
+    @property
+    def has_stage(self) -> bool:
+        """Whether a stage is set."""
+        return self.partitioner_stage is not PartitionerStage.UNSPECIFIED

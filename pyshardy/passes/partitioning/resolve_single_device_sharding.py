@@ -1,0 +1,172 @@
+"""`sdy-resolve-single-device-sharding`: what runs on one device runs under a condition (export spec, section 4.10)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from jaxlib.mlir import ir
+
+from pyshardy.core.axes import AxisRef
+from pyshardy.core.sharding import Meshes, ReductionKind, TensorSharding, mesh_of
+from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.functions import SHARDING
+from pyshardy.ir.nodes import Block, Op, Value, ValueType, walk_post_order
+from pyshardy.ir.shardings import get_sharding
+from pyshardy.passes.base import Anchor, Pass, PassContext
+from pyshardy.passes.partitioning.meeting import make_all_reduce
+from pyshardy.passes.partitioning.single_device import global_mesh, is_on_single_device, single_device_of
+
+_RESHARD = "sdy.reshard"
+_NUMBER = "tensor<ui32>"
+_INTEGER = re.compile(r"[su]?i\d+")
+
+
+@dataclass(frozen=True)
+class ResolveSingleDeviceSharding(Pass):
+    """Let every op that is on one device run there only, and send its results from there to all devices.
+
+    Elsewhere the results are zeros, so that summing over all devices gives what the one device has computed.
+
+    Attributes:
+        replica_count: How many replicas run; if several, their number tells a device.
+        partition_count: How many partitions run; only one of both counts can be more than one.
+    """
+
+    replica_count: int = 1
+    partition_count: int = 1
+
+    name = "sdy-resolve-single-device-sharding"
+    anchor = Anchor.FUNCTION
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        meshes = context.meshes
+        name = global_mesh(meshes)
+        if name is None:
+            return
+        resolver = _Resolver(self, context.attrs, meshes, name)
+        for inner in [inner for inner in walk_post_order(op) if _is_on_one_device(inner, meshes)]:
+            resolver.resolve(inner)
+
+
+def _is_on_one_device(op: Op, meshes: Meshes) -> bool:
+    return not op.name.startswith("sdy.") and any(
+        result.type.is_ranked_tensor and is_on_single_device(get_sharding(result), meshes) for result in op.results
+    )
+
+
+@dataclass(frozen=True)
+class _Resolver:
+    """Resolves ops one by one.
+
+    Attributes:
+        options: The pass.
+        attrs: The attributes and types of the context.
+        meshes: The meshes of the module.
+        mesh: The name of the mesh whose devices get the results.
+    """
+
+    options: ResolveSingleDeviceSharding
+    attrs: AttrTable
+    meshes: Meshes
+    mesh: str
+
+    def resolve(self, op: Op) -> None:
+        """Put a condition around an op, and all-reduce what comes out of it."""
+        condition = self._condition(op, self._device_of(op))
+        branches = Op(
+            "stablehlo.if", [condition], [result.type for result in op.results], {}, 2, op.location
+        ).insert_before(op)
+        reshards = {value.defining_op: None for value in op.operands if self._is_reshard_to_device(value)}
+        self._fill_true(branches.regions[0].add_block(), op)
+        self._fill_false(branches.regions[1].add_block(), op)
+        anchor = op
+        for old, new in zip(op.results, branches.results):
+            if not new.type.is_ranked_tensor:
+                old.replace_uses(new)
+                continue
+            anchor = self._broadcast(new).insert_after(anchor)
+            _use_instead(old, anchor)
+        op.erase()
+        for reshard in reshards:
+            if reshard is not None and not reshard.has_uses():
+                reshard.erase()
+
+    def _device_of(self, op: Op) -> int:
+        sharding = single_device_of(op, self.meshes)
+        assert sharding is not None
+        for index, result in enumerate(op.results):
+            other = get_sharding(result)
+            if other is None or is_on_single_device(other, self.meshes):
+                continue
+            if not other.is_fully_replicated:
+                raise PassError(op, f"is on a single device but has result {index} sharded over several")
+        ids = mesh_of(sharding, self.meshes).device_ids
+        assert ids is not None
+        return ids[0]
+
+    def _condition(self, op: Op, device: int) -> Value:
+        """Whether the device that runs this is the given one; computed before `op`."""
+        options = self.options
+        if options.replica_count > 1 and options.partition_count > 1:
+            raise PassError(op, "is on a single device, which needs a single replica or a single partition")
+        number = self.attrs.type(ir.Type.parse(_NUMBER))
+        which = "replica_id" if options.replica_count > 1 else "partition_id"
+        ours = Op(f"stablehlo.{which}", (), [number], location=op.location).insert_before(op)
+        value = {"value": self.attrs.parse(f"dense<{device}> : {_NUMBER}")}
+        wanted = Op("stablehlo.constant", (), [number], value, location=op.location).insert_before(op)
+        direction = {"comparison_direction": self.attrs.parse("#stablehlo<comparison_direction EQ>")}
+        flag = self.attrs.type(ir.Type.parse("tensor<i1>"))
+        operands = [ours.result, wanted.result]
+        return Op("stablehlo.compare", operands, [flag], direction, location=op.location).insert_before(op).result
+
+    def _is_reshard_to_device(self, value: Value) -> bool:
+        op = value.defining_op
+        return op is not None and op.name == _RESHARD and is_on_single_device(op.attrs["sharding"], self.meshes)
+
+    def _fill_true(self, block: Block, op: Op) -> None:
+        copy = block.append(op.clone())
+        copy.attrs.pop(SHARDING, None)
+        for index, value in enumerate(copy.operands):
+            reshard = value.defining_op
+            if reshard is not None and self._is_reshard_to_device(value):
+                copy.set_operand(index, reshard.operands[0])
+        block.append(Op("stablehlo.return", copy.results, location=op.location))
+
+    def _fill_false(self, block: Block, op: Op) -> None:
+        made = []
+        for result in op.results:
+            type = result.type
+            if type.is_ranked_tensor:
+                value = {"value": self.attrs.parse(f"dense<{_zero(op, type)}> : {type}")}
+                new = Op("stablehlo.constant", (), [type], value, location=op.location)
+            else:
+                new = Op("stablehlo.create_token", (), [type], location=op.location)
+            made.append(block.append(new).result)
+        block.append(Op("stablehlo.return", made, location=op.location))
+
+    def _broadcast(self, value: Value) -> Op:
+        axes = tuple(AxisRef(name) for name, _ in self.meshes[self.mesh].axes)
+        sharding = TensorSharding.replicated_like(self.mesh, value.type.rank)
+        return make_all_reduce(value, axes, ReductionKind.SUM, sharding)
+
+
+def _zero(op: Op, type: ValueType) -> str:
+    if not type.is_static:
+        raise PassError(op, "is on a single device and has a result with a dynamic shape")
+    element = type.element
+    if element == "i1":
+        return "false"
+    if element.startswith("complex"):
+        return "(0.0,0.0)"
+    return "0" if _INTEGER.fullmatch(element) else "0.0"
+
+
+def _use_instead(value: Value, reduced: Op) -> None:
+    """Use the result of an all-reduce in place of a value, and of reshards of it to the same sharding."""
+    for user in value.users():
+        if user.name == _RESHARD and user.attrs["sharding"] is reduced.attrs["out_sharding"]:
+            user.result.replace_uses(reduced.result)
+            user.erase()
+    value.replace_uses(reduced.result)

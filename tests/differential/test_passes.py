@@ -1,0 +1,93 @@
+"""Every pass alone, with every value of its options, gives the reference's result on modules of all stages.
+
+`python -m tests.differential.campaign --levels passes` compares more modules, and those of all JAX programs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from pyshardy.passes.table import PASSES
+from support.reference import jaxlib_version
+
+from .pass_compare import compare_pass, without_empty_edges
+from .pass_programs import FEATURES, VARIANTS, Named, jax_modules, pipeline_passes, random_modules
+from .reference_process import Died, ReferenceProcess
+from .reshard_compare import ours
+
+pytestmark = pytest.mark.skipif(
+    jaxlib_version() < (0, 12),
+    reason="before jaxlib 0.12 passes are missing, rules are others, and the stages come in another order",
+)
+SEEDS = range(2 * (len(FEATURES) + 1))
+PER_PASS = 60
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[ReferenceProcess]:
+    with ReferenceProcess() as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def modules(reference: ReferenceProcess) -> list[Named]:
+    return random_modules(SEEDS, reference) + jax_modules("mlp_training", reference)
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_pass(name: str, modules: list[Named], reference: ReferenceProcess) -> None:
+    found, wrong = Counter[str](), []
+    for pipeline in VARIANTS[name]:
+        more, different = compare_pass(modules, pipeline, PER_PASS // len(VARIANTS[name]) + 1, reference.run)
+        found += more
+        wrong += different
+    assert not wrong, "\n\n".join(wrong)
+    assert found.total() >= PER_PASS
+    assert found["same"] > 0.5 * PER_PASS, found
+
+
+def test_every_option_is_compared_both_ways() -> None:
+    assert "sdy-basic-propagate{keep-sharding-rules=true}" in VARIANTS["sdy-basic-propagate"]
+    assert len(VARIANTS["sdy-aggressive-propagate"]) == 7
+    assert len(VARIANTS["canonicalize"]) == 3
+    assert all(len(set(variants)) == len(variants) >= 1 for variants in VARIANTS.values())
+
+
+def test_modules_are_of_many_stages(modules: list[Named]) -> None:
+    assert len(modules) >= 200
+    assert len({text for _, text in modules}) > 0.9 * len(modules)
+    for word in (
+        "sdy.named_computation",
+        "sdy.data_flow_edge",
+        "sdy.reshard",
+        "<mesh<",
+        "unreduced=",
+        "func.call",
+        "}p1",
+    ):
+        assert any(word in text for _, text in modules), word
+    assert "sdy-user-priority-propagate{keep-sharding-rules=true}" in pipeline_passes("sdy-propagation-pipeline")
+
+
+def test_a_pass_that_does_nothing_is_found_out(modules: list[Named], reference: ReferenceProcess) -> None:
+    for pipeline in ("sdy-close-shardings", "sdy-inline-meshes", "sdy-basic-propagate"):
+        _, wrong = compare_pass(modules, pipeline, 20, reference.run, lambda text, _: ours(text, ""))
+        assert wrong, pipeline
+
+
+def test_a_death_without_a_listed_reason_is_found_out(modules: list[Named]) -> None:
+    def dies(text: str, pipeline: str) -> str:
+        raise Died
+
+    _, wrong = compare_pass(modules, "sdy-close-shardings", 3, dies)
+    assert len(wrong) == 3
+
+
+def test_entries_of_no_propagation_edges_are_left_out() -> None:
+    empty, full = "#sdy.propagation_edges<[]>", "#sdy.propagation_edges<[{}]>"
+    assert without_empty_edges(f"[{empty}, {full}, {empty}]") == f"[{full}]"
+    assert without_empty_edges(f"[{empty}]") == "[]"
+    assert without_empty_edges("[{}, ]") == "[{}, ]"

@@ -1,0 +1,24 @@
+// RUN: sdy_opt %s -split-input-file -verify-diagnostics -sdy-resolve-single-device-sharding
+
+// NEWER: there was no such pass
+// DIFFERS: the reference ends its process
+sdy.mesh @g = <["p"=4]>
+sdy.mesh @one = <[], device_ids=[1]>
+sdy.mesh @two = <[], device_ids=[2]>
+func.func @two_devices(%arg0: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error@+1 {{has results on different single devices}}
+  %0:2 = stablehlo.custom_call @foo(%arg0) {sdy.sharding = #sdy.sharding_per_value<[<@one, []>, <@two, []>]>} : (tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>)
+  return %0#0 : tensor<8xf32>
+}
+
+// -----
+
+// NEWER: there was no such pass
+// DIFFERS: the reference ends its process
+sdy.mesh @g = <["p"=4]>
+sdy.mesh @one = <[], device_ids=[1]>
+func.func @sharded(%arg0: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error@+1 {{is on a single device but has result 1 sharded over several}}
+  %0:2 = stablehlo.custom_call @foo(%arg0) {sdy.sharding = #sdy.sharding_per_value<[<@one, []>, <@g, [{"p"}]>]>} : (tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>)
+  return %0#0 : tensor<8xf32>
+}
