@@ -91,6 +91,7 @@ STRING = Codec(lambda attr: ir.StringAttr(attr).value, lambda text: ir.StringAtt
 SYMBOL = Codec(lambda attr: ir.FlatSymbolRefAttr(attr).value, lambda name: ir.FlatSymbolRefAttr.get(name))
 INT32 = _integer_codec(32)
 INT64 = _integer_codec(64)
+_I64_ARRAY = Codec(tuple, lambda values: ir.DenseI64ArrayAttr.get(values))
 
 _ANY_OP: dict[str, Codec] = {"sdy.sharding": SHARDINGS, "sdy.sharding_rule": RULE}
 _ANY_SYMBOL = {"sym_name": STRING, "sym_visibility": STRING}
@@ -132,6 +133,7 @@ class AttrTable:
         self._encoded: dict[tuple[Codec, Any], Any] = {}
         self._types: dict[Any, ValueType] = {}
         self._parsed: dict[str, Any] = {}
+        self._tensors: dict[tuple[tuple[int, ...], str], ValueType] = {}
 
     def type(self, mlir: Any) -> ValueType:
         """The one `ValueType` of an MLIR type."""
@@ -141,9 +143,23 @@ class AttrTable:
         return found
 
     def ranked_type(self, shape: tuple[int, ...], like: ValueType) -> ValueType:
-        """The tensor type of another static shape with the element type of `like`."""
-        element = ir.RankedTensorType(like.mlir).element_type
-        return self.type(ir.RankedTensorType.get(shape, element))
+        """The tensor type of another shape with the element type of `like`."""
+        return self.type(_tensor_type(shape, ir.RankedTensorType(like.mlir).element_type))
+
+    def tensor_type(self, shape: tuple[int, ...], element: str) -> ValueType:
+        """The tensor type of a shape and an element type given as text, such as "f32"."""
+        found = self._tensors.get((shape, element))
+        if found is None:
+            found = self._tensors[shape, element] = self.type(_tensor_type(shape, ir.Type.parse(element)))
+        return found
+
+    def i64(self, value: int) -> Any:
+        """`value : i64`."""
+        return self._encode(INT64, value)
+
+    def i64_array(self, values: tuple[int, ...]) -> Any:
+        """`array<i64: values>`."""
+        return self._encode(_I64_ARRAY, values)
 
     def parse(self, text: str) -> Any:
         """An opaque MLIR attribute from its text."""
@@ -264,6 +280,13 @@ def _text_of(value: Any) -> str:
     if isinstance(value, tuple) and value and isinstance(value[0], TensorSharding):
         return format_sharding_list(value)
     return str(value)
+
+
+def _tensor_type(shape: tuple[int, ...], element: Any) -> Any:
+    """A tensor type; -1 is a dynamic size."""
+    dynamic = ir.ShapedType.get_dynamic_size()
+    sizes = [dynamic if size < 0 else size for size in shape]
+    return ir.RankedTensorType.get(sizes, element, loc=ir.Location.unknown())
 
 
 def _value_type(mlir: Any) -> ValueType:

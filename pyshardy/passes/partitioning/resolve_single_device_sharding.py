@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from jaxlib.mlir import ir
@@ -15,12 +14,12 @@ from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.nodes import Block, Op, Value, ValueType, walk_post_order
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.base import Anchor, Pass, PassContext
+from pyshardy.passes.partitioning.builder import zero_text
 from pyshardy.passes.partitioning.meeting import make_all_reduce
 from pyshardy.passes.partitioning.single_device import global_mesh, is_on_single_device, single_device_of
 
 _RESHARD = "sdy.reshard"
 _NUMBER = "tensor<ui32>"
-_INTEGER = re.compile(r"[su]?i\d+")
 
 
 @dataclass(frozen=True)
@@ -155,12 +154,7 @@ class _Resolver:
 def _zero(op: Op, type: ValueType) -> str:
     if not type.is_static:
         raise PassError(op, "is on a single device and has a result with a dynamic shape")
-    element = type.element
-    if element == "i1":
-        return "false"
-    if element.startswith("complex"):
-        return "(0.0,0.0)"
-    return "0" if _INTEGER.fullmatch(element) else "0.0"
+    return zero_text(type.element)
 
 
 def _use_instead(value: Value, reduced: Op) -> None:

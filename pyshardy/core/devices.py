@@ -1,0 +1,98 @@
+"""Where a device stands in the grid of some axes, and which devices work together (partitioner spec, section 2).
+
+A list of axes spans a grid, first axis most major. A device of the mesh has an index in that grid; the devices that
+differ along these axes alone make a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from pyshardy.core.axes import Axes, axes_size, ordered_refs
+from pyshardy.core.boxes import coordinate_along
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding, shard_counts
+
+Groups = tuple[tuple[int, ...], ...]
+"""Groups of device ids."""
+
+
+@lru_cache(maxsize=1024)
+def shard_indices(axes: Axes, mesh: Mesh) -> tuple[int, ...]:
+    """The index in the grid of `axes` of every device, by device id.
+
+    >>> from pyshardy.core.axes import AxisRef
+    >>> shard_indices((AxisRef("y"),), Mesh([("x", 2), ("y", 2)]))
+    (0, 1, 0, 1)
+    >>> shard_indices((AxisRef("x"),), Mesh([("x", 2), ("y", 2)], device_ids=[3, 1, 2, 0]))
+    (1, 0, 1, 0)
+    """
+    found = [0] * mesh.size
+    for position, device in enumerate(mesh.device_order):
+        coordinates = mesh.coordinates(position)
+        index = 0
+        for axis in axes:
+            index = index * axis.length(mesh) + coordinate_along(axis, mesh, coordinates)
+        found[device] = index
+    return tuple(found)
+
+
+@lru_cache(maxsize=1024)
+def replica_groups(axes: Axes, mesh: Mesh) -> Groups:
+    """The groups of devices that differ along `axes` alone, each in the order of the grid of `axes`.
+
+    Groups are ordered by their place along all other axes, in mesh order.
+
+    >>> from pyshardy.core.axes import AxisRef
+    >>> replica_groups((AxisRef("z"), AxisRef("y")), Mesh([("x", 2), ("y", 2), ("z", 2)]))
+    ((0, 2, 1, 3), (4, 6, 5, 7))
+    """
+    rest = tuple(ref for ref in ordered_refs(mesh, axes) if not any(axis.overlaps(ref) for axis in axes))
+    rows, columns = shard_indices(rest, mesh), shard_indices(axes, mesh)
+    groups = [[0] * axes_size(axes, mesh) for _ in range(axes_size(rest, mesh))]
+    for device in range(mesh.size):
+        groups[rows[device]][columns[device]] = device
+    return tuple(map(tuple, groups))
+
+
+@lru_cache(maxsize=1024)
+def permutation(before: TensorSharding, before_mesh: Mesh, after: TensorSharding, mesh: Mesh) -> tuple[int, ...]:
+    """For every device, the one its shard goes to where the number of shards of the whole tensor stays.
+
+    Both meshes have the same axes; the order of their devices may differ.
+
+    >>> from pyshardy.core.axes import AxisRef
+    >>> from pyshardy.core.sharding import DimSharding
+    >>> before, after = (TensorSharding("m", [DimSharding(axes)]) for axes in (["x", "y"], ["y", "x"]))
+    >>> mesh = Mesh([("x", 2), ("y", 4)])
+    >>> permutation(before, mesh, after, mesh)
+    (0, 4, 1, 5, 2, 6, 3, 7)
+    """
+    atoms = ordered_refs(mesh, (*_dim_axes(before), *_dim_axes(after)))
+    sources = shard_indices(_all_atoms(before, atoms), before_mesh)
+    targets = {index: device for device, index in enumerate(shard_indices(_all_atoms(after, atoms), mesh))}
+    return tuple(targets[index] for index in sources)
+
+
+def _dim_axes(sharding: TensorSharding) -> Axes:
+    return sum(sharding.dim_axes, ())
+
+
+def _all_atoms(sharding: TensorSharding, atoms: Axes) -> Axes:
+    """The atoms that shard a dimension, in order of the dimensions, and all others behind."""
+    first = dict.fromkeys(atom for axis in _dim_axes(sharding) for atom in atoms if axis.contains(atom))
+    return (*first, *(atom for atom in atoms if atom not in first))
+
+
+def padded_shape(sharding: TensorSharding | None, mesh: Mesh, shape: Sequence[int]) -> tuple[int, ...]:
+    """The shape with every dimension rounded up to a multiple of its number of shards; -1, a dynamic size, stays.
+
+    >>> from pyshardy.core.sharding import DimSharding
+    >>> padded_shape(TensorSharding("m", [DimSharding(["x"]), DimSharding()]), Mesh([("x", 4)]), (10, 3))
+    (12, 3)
+    """
+    if sharding is None or not sharding.dims:
+        return tuple(shape)
+    counts: Iterable[int] = shard_counts(sharding, mesh)
+    return tuple(size if size < 0 else -(-size // count) * count for size, count in zip(shape, counts, strict=True))

@@ -1,0 +1,265 @@
+"""Making StableHLO ops at one place of a program (partitioner spec, sections 2.1 and 2.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyshardy.core.axes import Axes
+from pyshardy.core.devices import shard_indices
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.functions import SHARDING
+from pyshardy.ir.nodes import Block, Op, Value, ValueType
+
+_LARGEST_INDEX = 2**31 - 1
+
+
+class Builder:
+    """Makes ops, each in front of the one given, or at the end of a block.
+
+    Args:
+        attrs: The attributes and types of the context.
+        place: The op in front of which new ops go, or the block at whose end they go.
+        location: Where new ops say they come from.
+        sharding: The sharding of the result of every new op with a tensor of that rank; None for none.
+        use_replicas: Whether devices are replicas, not partitions.
+    """
+
+    def __init__(
+        self,
+        attrs: AttrTable,
+        place: Op | Block,
+        location: Any = None,
+        sharding: TensorSharding | None = None,
+        use_replicas: bool = False,
+    ) -> None:
+        self.attrs = attrs
+        self.place = place
+        self.location = location
+        self.sharding = sharding
+        self.use_replicas = use_replicas
+
+    # Ops in general
+
+    def put(self, op: Op) -> Op:
+        """Insert a detached op at the place of this builder."""
+        if isinstance(self.place, Block):
+            return self.place.append(op)
+        return op.insert_before(self.place)
+
+    def op(
+        self,
+        name: str,
+        operands: Iterable[Value],
+        types: Sequence[ValueType],
+        attrs: dict[str, Any] | None = None,
+        region_count: int = 0,
+    ) -> Op:
+        """An op of any kind; `name` is without its dialect if that is StableHLO."""
+        full_name = name if "." in name else f"stablehlo.{name}"
+        made = Op(full_name, operands, types, attrs or {}, region_count, self.location)
+        sharding = self.sharding
+        if sharding is not None and len(types) == 1 and types[0].rank == sharding.rank:
+            made.attrs[SHARDING] = (sharding,)
+        return self.put(made)
+
+    def value(self, name: str, operands: Iterable[Value], type: ValueType, **attrs: Any) -> Value:
+        """The result of an op with one result."""
+        return self.op(name, operands, [type], attrs).result
+
+    def combine(self, name: str, first: Value, second: Value) -> Value:
+        """An elementwise op on two values of the same type: "add", "subtract", "multiply", "and", "minimum", ..."""
+        return self.value(name, [first, second], first.type)
+
+    # Types and attributes
+
+    def type(self, shape: Sequence[int], element: str) -> ValueType:
+        """A tensor type from a static shape and the text of an element type."""
+        return self.attrs.tensor_type(tuple(shape), element)
+
+    def like(self, shape: Sequence[int], type: ValueType) -> ValueType:
+        """A tensor type of another shape with the element type of `type`."""
+        return self.attrs.ranked_type(tuple(shape), type)
+
+    def array(self, values: Iterable[int]) -> Any:
+        """`array<i64: ...>`."""
+        return self.attrs.i64_array(tuple(values))
+
+    def number(self, value: int) -> Any:
+        """`value : i64`."""
+        return self.attrs.i64(value)
+
+    # Constants
+
+    def splat(self, text: str, type: ValueType) -> Value:
+        """A constant with one value, as MLIR writes it."""
+        return self.value("constant", (), type, value=self.attrs.parse(f"dense<{text}> : {type}"))
+
+    def table(self, values: Sequence[int] | Sequence[bool], element: str) -> Value:
+        """A constant of rank 1."""
+        type = self.type([len(values)], element)
+        if len(set(values)) == 1:
+            return self.splat(_text_of(values[0]), type)
+        text = ", ".join(map(_text_of, values))
+        return self.value("constant", (), type, value=self.attrs.parse(f"dense<[{text}]> : {type}"))
+
+    # StableHLO
+
+    def compare(self, direction: str, first: Value, second: Value) -> Value:
+        """Compare elementwise: "LT", "GE", "EQ", ..."""
+        attr = self.attrs.parse(f"#stablehlo<comparison_direction {direction}>")
+        return self.value("compare", [first, second], self.like_bool(first.type), comparison_direction=attr)
+
+    def like_bool(self, type: ValueType) -> ValueType:
+        """The type of truth values of the same shape."""
+        return self.type(type.shape or (), "i1")
+
+    def select(self, predicate: Value, on_true: Value, on_false: Value) -> Value:
+        """Elementwise, or the whole of one if the predicate is a scalar."""
+        return self.value("select", [predicate, on_true, on_false], on_true.type)
+
+    def broadcast(self, value: Value, shape: Sequence[int], dims: Iterable[int] = ()) -> Value:
+        """`broadcast_in_dim`; `dims` says where the dimensions of the value go."""
+        return self.value(
+            "broadcast_in_dim", [value], self.like(shape, value.type), broadcast_dimensions=self.array(dims)
+        )
+
+    def convert(self, value: Value, element: str) -> Value:
+        """The value with another element type; emitted also if it is the same."""
+        return self.value("convert", [value], self.type(value.type.shape or (), element))
+
+    def reshape(self, value: Value, shape: Sequence[int]) -> Value:
+        """The value with another shape."""
+        return self.value("reshape", [value], self.like(shape, value.type))
+
+    def transpose(self, value: Value, order: Sequence[int]) -> Value:
+        """The value with its dimensions in another order."""
+        shape = _shape(value)
+        type = self.like([shape[dim] for dim in order], value.type)
+        return self.value("transpose", [value], type, permutation=self.array(order))
+
+    def slice(
+        self, value: Value, starts: Sequence[int], limits: Sequence[int], strides: Sequence[int] | None = None
+    ) -> Value:
+        """A static slice."""
+        strides = strides or [1] * len(starts)
+        shape = [max(0, -(-(limit - start) // step)) for start, limit, step in zip(starts, limits, strides)]
+        return self.value(
+            "slice",
+            [value],
+            self.like(shape, value.type),
+            start_indices=self.array(starts),
+            limit_indices=self.array(limits),
+            strides=self.array(strides),
+        )
+
+    def cut(self, value: Value, shape: Sequence[int]) -> Value:
+        """The front part of the value, of the given shape."""
+        return self.slice(value, [0] * len(shape), shape)
+
+    def dynamic_slice(self, value: Value, starts: Iterable[Value], shape: Sequence[int]) -> Value:
+        """A slice with start indices that are computed."""
+        return self.value(
+            "dynamic_slice", [value, *starts], self.like(shape, value.type), slice_sizes=self.array(shape)
+        )
+
+    def pad(
+        self,
+        value: Value,
+        padding: Value,
+        low: Sequence[int],
+        high: Sequence[int],
+        interior: Sequence[int] | None = None,
+    ) -> Value:
+        """The value with padding around it, and between its elements."""
+        interior = interior or [0] * len(low)
+        shape = [
+            before + size + max(0, size - 1) * inner + after
+            for before, size, inner, after in zip(low, _shape(value), interior, high)
+        ]
+        return self.value(
+            "pad",
+            [value, padding],
+            self.like(shape, value.type),
+            edge_padding_low=self.array(low),
+            edge_padding_high=self.array(high),
+            interior_padding=self.array(interior),
+        )
+
+    def concatenate(self, values: Sequence[Value], dim: int) -> Value:
+        """The values one after the other along a dimension."""
+        shape = list(_shape(values[0]))
+        shape[dim] = sum(_shape(value)[dim] for value in values)
+        return self.value("concatenate", values, self.like(shape, values[0].type), dimension=self.number(dim))
+
+    def iota(self, type: ValueType, dim: int) -> Value:
+        """The index of every element along a dimension."""
+        return self.value("iota", (), type, iota_dimension=self.number(dim))
+
+    # Devices
+
+    def device_id(self) -> Value:
+        """The number of the device that runs this, a `tensor<ui32>`."""
+        return self.value("replica_id" if self.use_replicas else "partition_id", (), self.type((), "ui32"))
+
+    def look_up(self, values: Sequence[int] | Sequence[bool], element: str = "i32", id: Value | None = None) -> Value:
+        """The entry of this device in a list of one per device, a scalar.
+
+        Args:
+            values: One per device id.
+            element: Their type.
+            id: The number of the device if it is there already.
+        """
+        id = self.device_id() if id is None else id
+        entry = self.dynamic_slice(self.table(values, element), [id], [1])
+        return self.reshape(entry, ())
+
+    def dim_offset(self, axes: Axes, mesh: Mesh, shard_size: int, id: Value | None = None) -> Value:
+        """Where the shard of this device begins: its index in the grid of `axes` times the size of a shard.
+
+        Raises:
+            PassError: An offset does not fit into 32 bits.
+        """
+        offsets = [index * shard_size for index in shard_indices(axes, mesh)]
+        if max(offsets) > _LARGEST_INDEX:
+            anchor = self.place if isinstance(self.place, Op) else self.place.parent_op
+            raise PassError(anchor, f"has a shard that begins at {max(offsets)}; offsets must fit into 32 bits")
+        return self.look_up(offsets, id=id)
+
+    # Regions
+
+    def body(self, op: Op, types: Sequence[ValueType], fill: Callable[[Builder, list[Value]], Sequence[Value]]) -> None:
+        """Add a block to the only region of an op: arguments of these types, what `fill` makes, and a return."""
+        block = op.region.add_block()
+        args = [block.add_arg(type, self.location) for type in types]
+        inner = Builder(self.attrs, block, self.location, use_replicas=self.use_replicas)
+        inner.op("return", fill(inner, args), [])
+
+
+def _text_of(value: int | bool) -> str:
+    return str(value).lower() if isinstance(value, (bool, np.bool_)) else str(value)
+
+
+def _shape(value: Value) -> tuple[int, ...]:
+    shape = value.type.shape
+    assert shape is not None
+    return shape
+
+
+def zero_text(element: str) -> str:
+    """How MLIR writes zero of an element type in a dense constant.
+
+    >>> zero_text("f32"), zero_text("ui8"), zero_text("i1"), zero_text("complex<f32>")
+    ('0.0', '0', 'false', '(0.0,0.0)')
+    """
+    if element == "i1":
+        return "false"
+    if element.startswith("complex"):
+        inner = zero_text(element[len("complex<") : -1])
+        return f"({inner},{inner})"
+    return "0" if element.lstrip("su").startswith("i") else "0.0"
