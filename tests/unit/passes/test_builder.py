@@ -27,7 +27,7 @@ def built(fill: Fill, sharding: TensorSharding | None = None, use_replicas: bool
     root = module.copy_root()
     function = main_function(root)
     with module.context:
-        builder = Builder(module.attrs, return_op(function), None, sharding, use_replicas)
+        builder = Builder(module.attrs, return_op(function), return_op(function).location, sharding, use_replicas)
         fill(builder, function.region.block.args[0])
         result = module.with_root(root)
         result.verify()
