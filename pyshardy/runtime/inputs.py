@@ -12,7 +12,7 @@ import numpy as np
 
 from pyshardy.errors import UsageError
 from pyshardy.frontend.interface import Port
-from pyshardy.runtime.execute import jax_dtype
+from pyshardy.runtime.arrays import jax_dtype
 
 _SMALL = 8
 

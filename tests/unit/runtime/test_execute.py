@@ -9,7 +9,8 @@ import pytest
 import pyshardy
 from pyshardy.errors import InvalidShardingError, ShardyError, UsageError
 from pyshardy.frontend.interface import Port
-from pyshardy.runtime.execute import check_inputs, jax_dtype, run_on_devices, run_on_one_device
+from pyshardy.runtime.arrays import check_inputs, jax_dtype
+from pyshardy.runtime.execute import run_on_devices, run_on_one_device
 
 MESH = 'sdy.mesh @mesh = <["x"=4, "y"=2]>\n'
 T = "tensor<8x4xf32>"

@@ -10,7 +10,7 @@ import pytest
 
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.frontend.interface import Port
-from pyshardy.runtime.execute import jax_dtype
+from pyshardy.runtime.arrays import jax_dtype
 from pyshardy.runtime.inputs import inputs_from_file, random_inputs
 
 

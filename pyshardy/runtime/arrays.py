@@ -1,0 +1,60 @@
+"""The arrays that go into a program, in the types that its inputs have."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from pyshardy.errors import ShardyError, UsageError
+from pyshardy.frontend.interface import Port
+
+
+def check_inputs(arrays: Sequence[Any], ports: Sequence[Port]) -> list[Any]:
+    """The arrays in the types of the inputs.
+
+    Raises:
+        UsageError: A wrong number of arrays, or an array of another shape or kind.
+    """
+    if len(arrays) != len(ports):
+        raise UsageError("running a module", got=f"{len(arrays)} arrays", needed=f"{len(ports)}, one per input")
+    checked = []
+    for array, port in zip(arrays, ports):
+        dtype = jax_dtype(port.element)
+        array = array if isinstance(array, jax.Array) else np.asarray(array)
+        if tuple(array.shape) != port.shape or not np.can_cast(array.dtype, dtype, "same_kind"):
+            raise UsageError(
+                f"taking the input {port.name}",
+                got=f"{array.dtype}[{', '.join(map(str, array.shape))}]",
+                needed=f"{dtype}[{', '.join(map(str, port.shape))}]",
+            )
+        checked.append(array if array.dtype == dtype else array.astype(dtype))
+    return checked
+
+
+_DTYPES = {"i1": "bool", "bf16": "bfloat16", "complex<f32>": "complex64", "complex<f64>": "complex128"}
+_PREFIXES = {"ui": "uint", "i": "int", "f": "float"}
+
+
+def jax_dtype(element: str) -> Any:
+    """The JAX type of an MLIR element type.
+
+    >>> jax_dtype("ui32"), jax_dtype("bf16")
+    (dtype('uint32'), dtype(bfloat16))
+    """
+    if element in _DTYPES:
+        return jax.numpy.dtype(_DTYPES[element])
+    for prefix, name in _PREFIXES.items():
+        rest = element.removeprefix(prefix)
+        if rest != element and rest[0].isdigit():
+            with contextlib.suppress(TypeError):
+                return jax.numpy.dtype(name + (f"{rest[0]}_{rest[1:].lower()}" if "E" in rest else rest))
+    raise ShardyError("running a module", got=f"element type {element}", needed="one that JAX has")
+
+
+def is_wide(dtype: Any) -> bool:
+    """Whether JAX has numbers of this type only when 64-bit types are enabled."""
+    return bool(dtype.itemsize == 8 * (2 if dtype.kind == "c" else 1))

@@ -1,0 +1,116 @@
+"""Compiling a module with XLA through public JAX API (partitioner spec, sections 12.4 and 12.5).
+
+The module travels as the payload of a `jax.export.Exported` whose signature fits it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.export
+from jaxlib.mlir.dialects import stablehlo
+
+from pyshardy.errors import ShardyError
+from pyshardy.frontend.interface import Port
+from pyshardy.ir.module import Module
+from pyshardy.runtime.arrays import is_wide, jax_dtype
+
+
+class Executable:
+    """A global module for XLA, compiled when it first runs.
+
+    Args:
+        module: What XLA takes: public `@main`, one argument per input and one result per output.
+        ins: The inputs.
+        outs: The outputs.
+        shardings: Of the inputs and of the outputs, one `NamedSharding` for each; None for one device.
+        donated: The numbers of the inputs whose memory may be used for outputs.
+
+    Raises:
+        ShardyError: A type that JAX does not have.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        ins: Sequence[Port],
+        outs: Sequence[Port],
+        shardings: tuple[Sequence[Any], Sequence[Any]] | None = None,
+        donated: Sequence[int] = (),
+    ) -> None:
+        self.wide = any(is_wide(jax_dtype(port.element)) for port in (*ins, *outs))
+        self._ins, self._shardings = ins, shardings
+        with self.types():
+            exported = _exported(module, _types(ins), _types(outs), shardings)
+            self._jitted = jax.jit(exported.call, **_options(shardings), donate_argnums=tuple(donated))
+
+    def types(self) -> Any:
+        """A context in which JAX has the types of this program."""
+        return jax.enable_x64(jax.config.read("jax_enable_x64") or self.wide)
+
+    def __call__(self, arrays: Sequence[Any]) -> list[jax.Array]:
+        """The outputs for placed inputs.
+
+        Raises:
+            ShardyError: XLA fails to compile or run it.
+        """
+        with self.types():
+            found: list[jax.Array] = _refusing(lambda: list(jax.block_until_ready(self._jitted(*arrays))))
+            return found
+
+    def as_text(self) -> str:
+        """What XLA makes of it, as HLO."""
+        placed = [None] * len(self._ins) if self._shardings is None else self._shardings[0]
+        with self.types():
+            args = [
+                jax.ShapeDtypeStruct(type.shape, type.dtype, sharding=sharding)
+                for type, sharding in zip(_types(self._ins), placed)
+            ]
+            text: str = _refusing(lambda: self._jitted.lower(*args).compile().as_text())
+        return text
+
+
+def _types(ports: Sequence[Port]) -> list[jax.ShapeDtypeStruct]:
+    return [jax.ShapeDtypeStruct(port.shape, jax_dtype(port.element)) for port in ports]
+
+
+def _options(shardings: tuple[Sequence[Any], Sequence[Any]] | None) -> dict[str, Any]:
+    options: dict[str, Any] = {"keep_unused": True}
+    if shardings is not None:
+        options |= {"in_shardings": tuple(shardings[0]), "out_shardings": tuple(shardings[1])}
+    return options
+
+
+def _exported(module: Module, ins: Sequence[Any], outs: Sequence[Any], shardings: Any) -> jax.export.Exported:
+    """A function of the right signature whose body is the module."""
+
+    def shell(*_: Any) -> tuple[Any, ...]:
+        return tuple(jax.numpy.zeros(type.shape, type.dtype) for type in outs)
+
+    exported = jax.export.export(jax.jit(shell, **_options(shardings)))(*ins)
+    return dataclasses.replace(exported, mlir_module_serialized=_payload(module))
+
+
+def _payload(module: Module) -> bytes:
+    with module.context:
+        version = stablehlo.get_current_version()
+        payload: bytes = stablehlo.serialize_portable_artifact(module.mlir, version, True)
+    return payload
+
+
+def _refusing(action: Any) -> Any:
+    try:
+        return action()
+    except jax.errors.JaxRuntimeError as error:
+        needed = "a program that XLA can compile here"
+        raise ShardyError("running a module", got=_reason(error), needed=needed) from error
+
+
+def _reason(error: Exception) -> str:
+    """The first line of an error of XLA; of one that quotes a traceback, the exception at the traceback's end."""
+    first, *rest = str(error).strip().split("\n")
+    head, traceback, _ = first.partition("Traceback (most recent call last):")
+    return head + next((line for line in rest if line[:1].strip()), "an exception") if traceback else first
