@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pyshardy.errors import ShardyError
-from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.diagnostics import format_location
 from pyshardy.ir.functions import SHARDING, functions, main_function
 from pyshardy.ir.module import Module
@@ -36,7 +35,7 @@ def partitionable(module: Module, device_count: int) -> Module:
             op.name = "stablehlo.constant"
     for loop in [op for op in walk(root) if op.name == "stablehlo.while"]:
         _free_loop(loop)
-    _make_runnable(root, module.attrs, device_count, module)
+    make_runnable(root, module, device_count)
     return module.with_root(root)
 
 
@@ -85,15 +84,21 @@ def sequential(module: Module) -> Module:
             op.erase()
         elif op.name in ("sdy.sharding_group", "sdy.mesh"):
             op.erase()
-    _make_runnable(root, module.attrs, 1, module)
+    make_runnable(root, module, 1)
     return module.with_root(root)
 
 
-def _make_runnable(root: Op, attrs: AttrTable, count: int, module: Module) -> None:
-    """Name the main function and the number of devices as XLA wants it."""
+def make_runnable(root: Op, module: Module, count: int) -> None:
+    """Name the main function and the number of devices as XLA wants it.
+
+    Args:
+        root: The module to change.
+        module: What it comes from.
+        count: Number of devices.
+    """
     main = main_function(root)
     main.attrs["sym_name"] = "main"
     main.attrs.pop("sym_visibility", None)
     with module.context:
-        root.attrs["mhlo.num_partitions"] = attrs.parse(f"{count} : i32")
-        root.attrs["mhlo.num_replicas"] = attrs.parse("1 : i32")
+        root.attrs["mhlo.num_partitions"] = module.attrs.parse(f"{count} : i32")
+        root.attrs["mhlo.num_replicas"] = module.attrs.parse("1 : i32")

@@ -1,0 +1,190 @@
+"""Running a per-device program without devices, in StableHLO's reference interpreter (partitioner spec, 12.2).
+
+Slow, but exact: any number of devices, and the semantics of StableHLO to the letter. An op that the interpreter does
+not know ends its process, so it has one of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxlib import version
+from jaxlib.mlir import ir
+
+from pyshardy.core.boxes import device_boxes
+from pyshardy.core.sharding import mesh_of
+from pyshardy.errors import ShardyError, UnsupportedVersionError
+from pyshardy.frontend.interface import Port
+from pyshardy.ir.functions import main_function, signature
+from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Op, Value, ValueType, walk
+from pyshardy.passes.partitioning.builder import Builder
+from pyshardy.runtime.arrays import check_inputs, jax_dtype
+from pyshardy.runtime.local import Border
+from pyshardy.runtime.stacked import rename_program
+
+_DOING = "running a program in the interpreter"
+_FIRST_VERSION = (0, 12)
+"""The first jaxlib whose interpreter does not need a thread of the machine for every device."""
+_PLAIN = frozenset(("i1", "f16", "f32", "f64", *(f"{sign}i{width}" for sign in ("", "u") for width in (8, 16, 32, 64))))
+"""Element types that the bindings hand in and out as NumPy has them."""
+_CARRIERS = {8: "ui8", 16: "ui16"}
+"""The integers that carry the bits of other numbers, by their width."""
+
+
+def interpret(module: Module, border: Border, arrays: Sequence[Any]) -> list[np.ndarray]:
+    """The outputs of a per-device program, as global arrays.
+
+    Args:
+        module: The per-device program.
+        border: Its global inputs and outputs.
+        arrays: The inputs, global arrays.
+
+    Raises:
+        UsageError: Inputs that do not fit.
+        UnsupportedVersionError: More devices than this jaxlib's interpreter can run here.
+        ShardyError: An op or an element type that the interpreter does not know.
+    """
+    count = border.device_count
+    _check_threads(count)
+    checked = [np.asarray(array) for array in check_inputs(arrays, border.inputs)]
+    pieces = [_split(array, border, port) for array, port in zip(checked, border.inputs)]
+    carried = [part for device in range(count) for piece in pieces for part in _carried(piece[device])]
+    found = iter(_evaluate(_driven(module, count), carried))
+    outputs = [[_restored(found, port) for port in border.outputs] for _ in range(count)]
+    return [_join([output[index] for output in outputs], border, port) for index, port in enumerate(border.outputs)]
+
+
+def _check_threads(count: int) -> None:
+    if version.__version_info__[:2] < _FIRST_VERSION and count > (os.cpu_count() or 1):
+        raise UnsupportedVersionError(
+            _DOING,
+            got=f"{count} devices on {os.cpu_count()} processors with jaxlib {version.__version__}",
+            needed="jaxlib 0.12, or as many processors as devices",
+            hint="pip install --upgrade jax jaxlib, or another engine",
+        )
+
+
+# Between global arrays and those of devices
+
+
+def _split(array: np.ndarray, border: Border, port: Port) -> dict[int, np.ndarray]:
+    """What every device holds of an input, by device id."""
+    if port.sharding is None or not port.sharding.dims:
+        return dict.fromkeys(range(border.device_count), array)
+    boxes = device_boxes(port.sharding, mesh_of(port.sharding, border.meshes), port.shape)
+    return {device: array[tuple(map(slice, box.starts, box.stops))] for device, box in boxes.items()}
+
+
+def _join(pieces: Sequence[np.ndarray], border: Border, port: Port) -> np.ndarray:
+    """The global output from what every device has of it, in order of device ids."""
+    if port.sharding is None or not port.sharding.dims:
+        return pieces[0]
+    whole = np.empty(port.shape, jax_dtype(port.element))
+    for device, box in device_boxes(port.sharding, mesh_of(port.sharding, border.meshes), port.shape).items():
+        whole[tuple(map(slice, box.starts, box.stops))] = pieces[device]
+    return whole
+
+
+# Between arrays and what the bindings hand in and out: complex numbers as two arrays, unusual numbers as their bits
+
+
+def _carried(array: np.ndarray) -> list[np.ndarray]:
+    if array.dtype.kind == "c":
+        return [array.real.copy(), array.imag.copy()]
+    return [array if array.dtype.kind in "biuf" else array.view(f"u{array.dtype.itemsize}")]
+
+
+def _restored(found: Any, port: Port) -> np.ndarray:
+    dtype = jax_dtype(port.element)
+    if dtype.kind == "c":
+        real = next(found)
+        return np.asarray(real + 1j * next(found), dtype)
+    array: np.ndarray = next(found)
+    return array.view(dtype) if array.dtype != dtype else array
+
+
+def _carriers(type: ValueType, builder: Builder) -> list[ValueType]:
+    """The types that carry a value."""
+    shape, element = type.shape or (), type.element
+    if element in _PLAIN:
+        return [type]
+    if element.startswith("complex"):
+        return [builder.type(shape, element[len("complex<") : -1])] * 2
+    dtype = jax_dtype(element)
+    if dtype.itemsize in (1, 2) and element.startswith(("f", "bf")) and not element.startswith("f4"):
+        return [builder.type(shape, _CARRIERS[8 * dtype.itemsize])]
+    raise ShardyError(_DOING, got=f"element type {element}", needed="numbers of at least eight bits")
+
+
+def _unpacked(args: list[Value], type: ValueType, builder: Builder) -> Value:
+    """The value that some arguments carry."""
+    if len(args) == 2:
+        return builder.value("complex", args, type)
+    return args[0] if args[0].type is type else builder.value("bitcast_convert", args, type)
+
+
+def _packed(value: Value, carriers: list[ValueType], builder: Builder) -> list[Value]:
+    if len(carriers) == 2:
+        return [builder.value(part, [value], type) for part, type in zip(("real", "imag"), carriers)]
+    (carrier,) = carriers
+    return [value if value.type is carrier else builder.value("bitcast_convert", [value], carrier)]
+
+
+def _driven(module: Module, count: int) -> Module:
+    """A module whose main function runs the program on every device."""
+    root = module.copy_root()
+    program = main_function(root)
+    name = rename_program(root, program)
+    with module.context:
+        for op in walk(root):
+            if op.name == "stablehlo.dot":
+                _make_general(op)
+    driver = root.region.block.append(Op("func.func", (), (), {"sym_name": "main"}, 1, program.location))
+    block = driver.region.add_block()
+    with module.context:
+        builder = Builder(module.attrs, block, program.location)
+        inputs, outputs = (list(side) * count for side in signature(program))
+        operands = []
+        for type in inputs:
+            args = [block.add_arg(carrier, program.location) for carrier in _carriers(type, builder)]
+            operands.append(_unpacked(args, type, builder))
+        attrs = {"programs": module.attrs.parse(f"[[{', '.join([f'@{name}'] * count)}]]")}
+        run = builder.op("interpreter.run_parallel", operands, outputs, attrs)
+        packed = [part for value in run.results for part in _packed(value, _carriers(value.type, builder), builder)]
+        builder.op("func.return", packed, [])
+    driver.attrs["function_type"] = ([arg.type for arg in block.args], [value.type for value in packed])
+    return module.with_root(root)
+
+
+def _make_general(op: Op) -> None:
+    """Write a product as a general one; the interpreter knows no other."""
+    last = len(op.operands[0].type.shape or ()) - 1
+    numbers = f"lhs_contracting_dimensions = [{last}], rhs_contracting_dimensions = [0]"
+    op.name = "stablehlo.dot_general"
+    op.attrs["dot_dimension_numbers"] = ir.Attribute.parse(f"#stablehlo.dot<{numbers}>")
+
+
+# The process of the interpreter
+
+
+def _evaluate(module: Module, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The results of the main function, in a process of its own."""
+    with module.context as context:
+        context.allow_unregistered_dialects = True  # the dialect that runs programs is the interpreter's own
+        code = module.bytecode()
+        context.allow_unregistered_dialects = False
+    child = [sys.executable, "-m", "pyshardy.runtime.interpreter_process"]
+    done = subprocess.run(child, input=pickle.dumps((code, list(arrays))), capture_output=True, check=False)
+    if done.returncode != 0:
+        lines = [line for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
+        reason = next((line for line in lines if "LLVM ERROR" in line), lines[-1] if lines else "its process ended")
+        raise ShardyError(_DOING, got=reason.removeprefix("LLVM ERROR: "), needed="ops that the interpreter knows")
+    found: list[np.ndarray] = pickle.loads(done.stdout)
+    return found

@@ -1,0 +1,118 @@
+"""A per-device program as a global one that XLA runs (partitioner spec, section 12.4).
+
+Every device has an entry along one mesh axis. What the devices hold of an input lies along its first dimension, one
+after the other, so that no data is copied and neither sub-axes nor orders of devices play a role; scalars are the
+same everywhere. The body of the global program is one manual computation that calls the per-device program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.ir.functions import functions, main_function, signature
+from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Op, Region, Value, ValueType
+from pyshardy.runtime.runnable import make_runnable
+
+DEVICES = "pyshardy_devices"
+"""Name of the axis along which the devices lie, and of its mesh."""
+_BORDER_ATTRIBUTES = ("arg_attrs", "res_attrs")
+
+
+def stacked_shape(local: tuple[int, ...], devices: int) -> tuple[int, ...]:
+    """The shape of what that many devices hold, one after the other.
+
+    >>> stacked_shape((2, 3), 4), stacked_shape((), 4)
+    ((8, 3), ())
+    """
+    return (local[0] * devices, *local[1:]) if local else ()
+
+
+def stacked(module: Module, devices: int) -> Module:
+    """The global program that runs a per-device program on many devices.
+
+    Args:
+        module: The per-device program, for devices that are partitions.
+        devices: Number of devices.
+    """
+    root = module.copy_root()
+    main = main_function(root)
+    name = rename_program(root, main)
+    with module.context:
+        _add_main(_Types(module, devices), root, main, name)
+    make_runnable(root, module, devices)
+    return module.with_root(root)
+
+
+def rename_program(root: Op, main: Op) -> str:
+    """Make the main function a private one under a name that is free, which is returned."""
+    names = {function.attrs["sym_name"] for function in functions(root)}
+    name = next(name for name in _candidates() if name not in names)
+    main.attrs["sym_name"] = name
+    main.attrs["sym_visibility"] = "private"
+    for kind in _BORDER_ATTRIBUTES:
+        main.attrs.pop(kind, None)
+    for attribute in ("sdy.parameters_shardings", "sdy.output_shardings"):
+        root.attrs.pop(attribute, None)
+    return name
+
+
+def _candidates() -> Iterator[str]:
+    yield "device_program"
+    yield from (f"device_program_{number}" for number in count())
+
+
+class _Types:
+    """The types and shardings of stacked values."""
+
+    def __init__(self, module: Module, devices: int) -> None:
+        self.attrs = module.attrs
+        self.devices = devices
+
+    def stacked(self, local: ValueType) -> ValueType:
+        return self.attrs.ranked_type(stacked_shape(local.shape or (), self.devices), local)
+
+    def sharding(self, local: ValueType) -> TensorSharding:
+        dims = [DimSharding([DEVICES]) if dim == 0 else DimSharding() for dim in range(local.rank)]
+        return TensorSharding(DEVICES, dims)
+
+
+def _add_main(types: _Types, root: Op, program: Op, name: str) -> None:
+    inputs, outputs = signature(program)
+    ins, outs = ([types.sharding(type) for type in side] for side in (inputs, outputs))
+    location = program.location
+    stacked_ins, stacked_outs = ([types.stacked(type) for type in side] for side in (inputs, outputs))
+    attrs = {
+        "sym_name": "main",
+        "function_type": (stacked_ins, stacked_outs),
+        "arg_attrs": [{"sdy.sharding": sharding} for sharding in ins],
+        "res_attrs": [{"sdy.sharding": sharding} for sharding in outs],
+    }
+    main = Op("func.func", (), (), attrs, 1, location)
+    block = main.region.add_block()
+    args = [block.add_arg(type, location) for type in stacked_ins]
+    manual = Op(
+        "sdy.manual_computation",
+        args,
+        stacked_outs,
+        {"in_shardings": tuple(ins), "out_shardings": tuple(outs), "manual_axes": (DEVICES,)},
+        1,
+        location,
+    )
+    _fill(manual.region, inputs, outputs, name, location)
+    block.append(manual)
+    block.append(Op("func.return", manual.results, location=location))
+    mesh = {"sym_name": DEVICES, "mesh": Mesh([(DEVICES, types.devices)])}
+    body = root.region.block
+    body.prepend(main)
+    body.prepend(Op("sdy.mesh", (), (), mesh, location=location))
+
+
+def _fill(region: Region, inputs: list[ValueType], outputs: list[ValueType], name: str, location: object) -> None:
+    block = region.add_block()
+    args: list[Value] = [block.add_arg(type, location) for type in inputs]
+    call = block.append(Op("func.call", args, outputs, {"callee": name}, location=location))
+    block.append(Op("sdy.return", call.results, location=location))
