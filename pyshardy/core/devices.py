@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from math import prod
 
-from pyshardy.core.axes import Axes, axes_size, ordered_refs
+from pyshardy.core.axes import Axes, AxisRef, append_or_merge, axes_size, ordered_refs
 from pyshardy.core.boxes import coordinate_along
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, shard_counts
@@ -96,3 +97,66 @@ def padded_shape(sharding: TensorSharding | None, mesh: Mesh, shape: Sequence[in
         return tuple(shape)
     counts: Iterable[int] = shard_counts(sharding, mesh)
     return tuple(size if size < 0 else -(-size // count) * count for size, count in zip(shape, counts, strict=True))
+
+
+def axes_of_groups(groups: Groups, mesh: Mesh) -> Axes | None:
+    """The axes whose groups these are: the inverse of `replica_groups`; None if there are none.
+
+    The order of the groups does not matter.
+
+    >>> from pyshardy.core.axes import AxisRef
+    >>> mesh = Mesh([("x", 2), ("y", 4)])
+    >>> axes_of_groups(replica_groups((AxisRef("y", 2, 2), AxisRef("x")), mesh), mesh)
+    (AxisRef('y', 2, 2), AxisRef('x'))
+    >>> axes_of_groups(((0, 3), (1, 2)), Mesh([("x", 2), ("y", 2)])) is None
+    True
+    """
+    if sorted(device for group in groups for device in group) != list(range(mesh.size)):
+        return None
+    order = {device: position for position, device in enumerate(mesh.device_order)}
+    places = [order[device] for device in groups[0]]
+    strides = {}
+    for atom in _prime_atoms(mesh):
+        step = _stride(atom, mesh)
+        if places[0] + step in places and places[0] // step % atom.length(mesh) == 0:
+            strides[atom] = places.index(places[0] + step)
+    axes: list[AxisRef] = []
+    for atom in sorted(strides, key=lambda atom: -strides[atom]):
+        append_or_merge(axes, atom, mesh)
+    found = tuple(axes)
+    return found if set(replica_groups(found, mesh)) == set(groups) else None
+
+
+def axes_moved(pairs: Iterable[tuple[int, int]], mesh: Mesh) -> Axes:
+    """The axes along which any sender and its receiver stand at different places, in mesh order.
+
+    >>> axes_moved([(0, 1), (1, 0), (2, 2)], Mesh([("x", 2), ("y", 2)]))
+    (AxisRef('y'),)
+    """
+    order = {device: position for position, device in enumerate(mesh.device_order)}
+    moves = [(order[source], order[target]) for source, target in pairs if source in order and target in order]
+    axes: list[AxisRef] = []
+    for atom in _prime_atoms(mesh):
+        step, size = _stride(atom, mesh), atom.length(mesh)
+        if any(source // step % size != target // step % size for source, target in moves):
+            append_or_merge(axes, atom, mesh)
+    return tuple(axes)
+
+
+@lru_cache(maxsize=64)
+def _prime_atoms(mesh: Mesh) -> Axes:
+    """All axes cut into sub-axes of prime size, in mesh order."""
+    found: list[AxisRef] = []
+    for name, size in mesh.axes:
+        pre = 1
+        while pre < size:
+            factor = next(factor for factor in range(2, size + 1) if size // pre % factor == 0)
+            found.append(AxisRef(name) if factor == size else AxisRef(name, pre, factor))
+            pre *= factor
+    return tuple(found)
+
+
+def _stride(axis: AxisRef, mesh: Mesh) -> int:
+    """How far apart neighbours along a reference are among the positions of the mesh."""
+    behind = mesh.axes[mesh.positions[axis.name] + 1 :]
+    return prod(size for _, size in behind) * (mesh.axis_size(axis.name) // axis.end(mesh))

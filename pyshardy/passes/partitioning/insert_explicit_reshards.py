@@ -11,11 +11,12 @@ from pyshardy.errors import InvalidRuleError, InvalidShardingError
 from pyshardy.ir.dataflow import block_arg_owners, is_data_flow_op, source_uses
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING, is_declaration, result_sharding, return_op
-from pyshardy.ir.nodes import Op, Value, walk_post_order
+from pyshardy.ir.nodes import Op, Value, walk, walk_post_order
 from pyshardy.ir.shardings import all_arg_shardings, get_sharding, stored_sharding
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.passes.partitioning.barriers import sharding_before_barriers
+from pyshardy.passes.partitioning.causes import CauseNamer
 from pyshardy.passes.partitioning.meeting import Use
 from pyshardy.passes.partitioning.op_reshards import apply_plan, complete_partial_results, reduce_operands
 from pyshardy.passes.partitioning.single_device import is_on_single_device, reshard_to_device, single_device_of
@@ -41,10 +42,12 @@ class InsertExplicitReshards(Pass):
         enable_full_version: Whether all ops get reshards; if not, only a few kinds do.
         mark_partial_result_with_unreduced_axes: Whether an op whose result is all-reduced is itself marked as
             unreduced.
+        name_causes: Whether what is inserted is located at the op that needs it, by name.
     """
 
     enable_full_version: bool = False
     mark_partial_result_with_unreduced_axes: bool = False
+    name_causes: bool = False
 
     name = "sdy-insert-explicit-reshards"
     anchor = Anchor.FUNCTION
@@ -63,6 +66,7 @@ class _Inserter:
         self.is_full = options.enable_full_version
         self.mark = options.mark_partial_result_with_unreduced_axes
         self.has_unreduced, self.has_single_device = _survey(function, self.meshes)
+        self.namer = CauseNamer(walk(function)) if options.name_causes else None
         self.plans: dict[OpInput, OpPlan | None] = {}
 
     @cached_property
@@ -77,6 +81,8 @@ class _Inserter:
                 self._visit(op)
             except (InvalidRuleError, InvalidShardingError) as error:
                 raise PassError(op, str(error)) from error
+            if self.namer is not None and op.block is not None:
+                self.namer.name(op)
 
     def _ops(self) -> list[Op]:
         """The ops to visit, inner ones first: those there are now, not those inserted on the way."""

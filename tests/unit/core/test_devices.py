@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pyshardy.core.axes import AxisRef, axes_size
 from pyshardy.core.boxes import device_boxes
-from pyshardy.core.devices import padded_shape, permutation, replica_groups, shard_indices
+from pyshardy.core.devices import axes_moved, axes_of_groups, padded_shape, permutation, replica_groups, shard_indices
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 
@@ -71,3 +71,31 @@ def test_permutation_brings_every_shard_to_where_it_belongs(
 def test_padded_shape(shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
     sharding = TensorSharding("m", [DimSharding(["y"]), DimSharding()])
     assert padded_shape(sharding, MESHES[0], shape) == expected
+
+
+@given(meshes, axes_lists)
+def test_axes_are_found_from_their_groups(mesh: Mesh, axes: tuple[AxisRef, ...]) -> None:
+    groups = replica_groups(axes, mesh)
+    found = axes_of_groups(tuple(reversed(groups)), mesh)
+    assert found == one_dim(axes, mesh).dims[0].axes
+
+
+@pytest.mark.parametrize("groups", [((0, 1, 2), (3, 4, 5, 6, 7)), ((0, 1),), ((0, 3), (1, 2), (4, 7), (5, 6))])
+def test_groups_that_no_axes_have(groups: tuple[tuple[int, ...], ...]) -> None:
+    assert axes_of_groups(groups, MESHES[0]) is None
+
+
+def test_axes_of_groups_of_other_sizes() -> None:
+    mesh = Mesh([("x", 3), ("y", 4)])
+    for axes in permutations([AxisRef("x"), AxisRef("y", 1, 2), AxisRef("y", 2, 2)], 2):
+        assert axes_of_groups(replica_groups(axes, mesh), mesh) == one_dim(axes, mesh).dims[0].axes
+
+
+@given(meshes, axes_lists, st.data())
+def test_axes_moved_are_those_of_the_shardings(mesh: Mesh, axes: tuple[AxisRef, ...], data: st.DataObject) -> None:
+    shuffled = tuple(data.draw(st.permutations(axes)))
+    targets = permutation(one_dim(axes, mesh), mesh, one_dim(shuffled, mesh), mesh)
+    moved = axes_moved(enumerate(targets), mesh)
+    changed = [axis for axis, other in zip(axes, shuffled) if axis != other]
+    assert all(any(other.contains(axis) for other in moved) for axis in changed)
+    assert bool(moved) == bool(changed)
