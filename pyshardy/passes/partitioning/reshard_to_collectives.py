@@ -1,0 +1,74 @@
+"""`sdy-reshard-to-collectives`: every reshard becomes collectives (reshard spec, section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyshardy.core.sharding import Meshes, TensorSharding, is_equivalent, mesh_of
+from pyshardy.errors import InvalidShardingError
+from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.nodes import Op, Value, walk_post_order
+from pyshardy.ir.shardings import get_sharding
+from pyshardy.passes.base import Anchor, Pass, PassContext
+from pyshardy.passes.common.all_to_all import make_params
+from pyshardy.passes.partitioning.barriers import before_barriers
+from pyshardy.reshard.collective_plan import Plan, plan_collectives
+from pyshardy.reshard.collectives import Collective, CollectiveKind
+
+_AXES: Mapping[CollectiveKind, str] = {
+    CollectiveKind.ALL_GATHER: "gathering_axes",
+    CollectiveKind.ALL_SLICE: "slicing_axes",
+}
+
+
+@dataclass(frozen=True)
+class ReshardToCollectives(Pass):
+    """Turn every reshard into the collectives that do it, or into nothing if it changes nothing.
+
+    A reshard from or to a single device, or between meshes with different axes, stays.
+
+    Attributes:
+        keep_redundant_reshards: Whether a reshard between equivalent shardings stays too.
+    """
+
+    keep_redundant_reshards: bool = False
+
+    name = "sdy-reshard-to-collectives"
+    anchor = Anchor.FUNCTION
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        meshes = context.meshes
+        for inner in walk_post_order(op):
+            if inner.name == "sdy.reshard":
+                self._replace(inner, meshes, context.attrs)
+
+    def _replace(self, op: Op, meshes: Meshes, attrs: AttrTable) -> None:
+        value = before_barriers(op.operands[0])
+        sharding, target = get_sharding(value), op.attrs["sharding"]
+        if self.keep_redundant_reshards and is_equivalent(target, sharding):
+            return
+        plan = _plan(op, sharding, target, meshes)
+        if plan is None:
+            return
+        for collective in plan:
+            value = make_collective(collective, value, op, attrs).insert_before(op).result
+        op.result.replace_uses(value)
+        op.erase()
+
+
+def _plan(op: Op, sharding: TensorSharding | None, target: TensorSharding, meshes: Meshes) -> Plan | None:
+    before_mesh = None if sharding is None else mesh_of(sharding, meshes)
+    return plan_collectives(sharding, target, before_mesh, mesh_of(target, meshes), op.result.type.shape or ())
+
+
+def make_collective(collective: Collective, value: Value, op: Op, attrs: AttrTable) -> Op:
+    """A detached collective on a value, at the location of `op`."""
+    found: dict[str, Any] = {"out_sharding": collective.after}
+    if collective.kind in _AXES:
+        found[_AXES[collective.kind]] = collective.axes
+    elif collective.kind is CollectiveKind.ALL_TO_ALL:
+        found["params"] = make_params(collective.params, attrs)
+    return Op(f"sdy.{collective.kind.value}", [value], [op.result.type], found, location=op.location)
