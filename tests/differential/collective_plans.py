@@ -1,4 +1,4 @@
-"""Random reshards, each in a function of its own, for comparing the collectives that do them, by seed."""
+"""Random reshards, for comparing the collectives that do them with the reference's, by seed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OTHERS = (
 
 
 class ReshardWriter:
-    """Writes one module with one reshard.
+    """Writes one module of reshards.
 
     Args:
         seed: Where all choices come from.
@@ -44,7 +44,9 @@ class ReshardWriter:
         order = list(range(mesh.size))
         random.shuffle(order)
         self.meshes = {"m": mesh, "backwards": Mesh(axes, range(mesh.size)[::-1]), "shuffled": Mesh(axes, order)}
-        self.shape = [self._size(powers) for _ in range(random.choice((1, 2, 2, 3, 3, 4)))]
+        if random.random() < 0.2:
+            self.meshes |= {"same": mesh, "other": Mesh(random.choice(POWERS)), "device": Mesh((), [1])}
+        self.shape = [self._size(powers) for _ in range(random.choice((0, 1, 2, 2, 2, 3, 3, 3, 4, 5)))]
         self.density = random.choice((0.5, 0.7, 0.9, 1.0))
         self.cutting = random.choice((0.0, 0.2, 0.6))
         self.pieces = self._cut(mesh)
@@ -54,7 +56,7 @@ class ReshardWriter:
             return -1
         if self.random.random() < (0.8 if powers else 0.5):
             return self.random.choice((2, 4, 8, 16, 32, 64))
-        return self.random.choice((1, 3, 5, 6, 12, 24, 36, 60, 72))
+        return self.random.choice((0, 1, 3, 5, 6, 12, 24, 36, 60, 72))
 
     def _cut(self, mesh: Mesh) -> list[AxisRef]:
         found: list[AxisRef] = []
@@ -69,11 +71,13 @@ class ReshardWriter:
 
     def _sharding(self, name: str, unreduced: bool) -> TensorSharding:
         random, mesh = self.random, self.meshes[name]
-        pieces = self.pieces if random.random() < 0.7 else self._cut(mesh)
+        if mesh.is_single_device:
+            return TensorSharding(name)
+        pieces = self.pieces if name != "other" and random.random() < 0.7 else self._cut(mesh)
         dims: list[list[AxisRef]] = [[] for _ in self.shape]
         free = []
         for piece in random.sample(pieces, len(pieces)):
-            if random.random() < self.density:
+            if dims and random.random() < self.density:
                 append_or_merge(random.choice(dims), piece, mesh)
             else:
                 free.append(piece)
@@ -88,15 +92,21 @@ class ReshardWriter:
                 return self._sharding(name, wanted)
 
     def text(self) -> str:
-        """The module."""
+        """The module: a chain of reshards, mostly of one, now and then with a barrier in between."""
         random = self.random
-        other = random.choice(list(self.meshes)) if random.random() < 0.2 else "m"
         sizes = "".join("?x" if size < 0 else f"{size}x" for size in self.shape)
         type = f"tensor<{sizes}f32>"
-        before, after = self.sharding(other, 0.1), self.sharding("m", 0.1)
-        given = f" {{sdy.sharding = #sdy.sharding{before}}}" if random.random() < 0.95 else ""
-        declared = "".join(f"sdy.mesh @{name} = {mesh}\n" for name, mesh in self.meshes.items())
-        return (
-            f"{declared}func.func @main(%x: {type}{given}) -> {type} {{\n"
-            f"  %0 = sdy.reshard %x {after} : {type}\n  return %0 : {type}\n}}\n"
-        )
+        lines, value = [], "%x"
+        for _ in range(random.choice((1, 1, 1, 2, 3))):
+            if random.random() < 0.1:
+                lines.append(f"%{len(lines)} = sdy.propagation_barrier {value} allowed_direction=NONE : {type}")
+                value = f"%{len(lines) - 1}"
+            lines.append(f"%{len(lines)} = sdy.reshard {value} {self.sharding(self._mesh(), 0.1)} : {type}")
+            value = f"%{len(lines) - 1}"
+        given = f" {{sdy.sharding = #sdy.sharding{self.sharding(self._mesh(), 0.1)}}}" if random.random() < 0.95 else ""
+        declared = [f"sdy.mesh @{name} = {mesh}" for name, mesh in self.meshes.items()]
+        head = f"func.func @main(%x: {type}{given}) -> {type} {{"
+        return "\n".join([*declared, head, *lines, f"return {value} : {type}", "}", ""])
+
+    def _mesh(self) -> str:
+        return self.random.choice(list(self.meshes)) if self.random.random() < 0.15 else "m"

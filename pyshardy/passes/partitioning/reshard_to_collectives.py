@@ -14,7 +14,7 @@ from pyshardy.ir.nodes import Op, Value, walk_post_order
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.passes.common.all_to_all import make_params
-from pyshardy.passes.partitioning.barriers import before_barriers
+from pyshardy.passes.partitioning.barriers import before_barriers, sharding_before_barriers
 from pyshardy.reshard.collective_plan import Plan, plan_collectives
 from pyshardy.reshard.collectives import Collective, CollectiveKind
 
@@ -41,27 +41,45 @@ class ReshardToCollectives(Pass):
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         meshes = context.meshes
-        for inner in walk_post_order(op):
-            if inner.name == "sdy.reshard":
-                self._replace(inner, meshes, context.attrs)
-
-    def _replace(self, op: Op, meshes: Meshes, attrs: AttrTable) -> None:
-        value = before_barriers(op.operands[0])
-        sharding, target = get_sharding(value), op.attrs["sharding"]
-        if self.keep_redundant_reshards and is_equivalent(target, sharding):
-            return
-        plan = _plan(op, sharding, target, meshes)
-        if plan is None:
-            return
-        for collective in plan:
-            value = make_collective(collective, value, op, attrs).insert_before(op).result
-        op.result.replace_uses(value)
-        op.erase()
+        reshards = [inner for inner in walk_post_order(op) if inner.name == "sdy.reshard"]
+        shardings = [sharding_before_barriers(reshard.operands[0]) for reshard in reshards]
+        for reshard, sharding in zip(reshards, shardings):
+            if not (self.keep_redundant_reshards and is_equivalent(reshard.attrs["sharding"], sharding)):
+                _replace(reshard, sharding, meshes, context.attrs)
 
 
-def _plan(op: Op, sharding: TensorSharding | None, target: TensorSharding, meshes: Meshes) -> Plan | None:
+def _replace(op: Op, sharding: TensorSharding | None, meshes: Meshes, attrs: AttrTable) -> None:
+    """Replace a reshard by collectives, if they can do it.
+
+    Args:
+        op: The reshard.
+        sharding: The sharding of its operand before any reshard was replaced. It may have another one now: on the
+            mesh of another name, for example, as such a reshard is left out.
+        meshes: The meshes of the module.
+        attrs: The attributes of the context.
+    """
+    value = before_barriers(op.operands[0])
+    now = get_sharding(value)
+    plan = _plan(op, sharding, meshes)
+    if plan and now is not sharding:
+        plan = _plan(op, now, meshes)
+    if plan is None:
+        return
+    if op.attrs["sharding"].is_fully_replicated and (sharding is None or sharding.is_fully_replicated):
+        value = op.operands[0]
+    for collective in plan:
+        value = make_collective(collective, value, op, attrs).insert_before(op).result
+    op.result.replace_uses(value)
+    op.erase()
+
+
+def _plan(op: Op, sharding: TensorSharding | None, meshes: Meshes) -> Plan | None:
+    target, shape = op.attrs["sharding"], op.result.type.shape or ()
     before_mesh = None if sharding is None else mesh_of(sharding, meshes)
-    return plan_collectives(sharding, target, before_mesh, mesh_of(target, meshes), op.result.type.shape or ())
+    try:
+        return plan_collectives(sharding, target, before_mesh, mesh_of(target, meshes), shape)
+    except InvalidShardingError as error:
+        raise PassError(op, str(error)) from error
 
 
 def make_collective(collective: Collective, value: Value, op: Op, attrs: AttrTable) -> Op:
