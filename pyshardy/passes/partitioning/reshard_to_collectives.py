@@ -68,7 +68,7 @@ def _replace(op: Op, sharding: TensorSharding | None, meshes: Meshes, attrs: Att
     if op.attrs["sharding"].is_fully_replicated and (sharding is None or sharding.is_fully_replicated):
         value = op.operands[0]
     for collective in plan:
-        value = make_collective(collective, value, op, attrs).insert_before(op).result
+        value = make_collective(collective, value, attrs, op.location).insert_before(op).result
     op.result.replace_uses(value)
     op.erase()
 
@@ -82,11 +82,11 @@ def _plan(op: Op, sharding: TensorSharding | None, meshes: Meshes) -> Plan | Non
         raise PassError(op, str(error)) from error
 
 
-def make_collective(collective: Collective, value: Value, op: Op, attrs: AttrTable) -> Op:
-    """A detached collective on a value, at the location of `op`."""
+def make_collective(collective: Collective, value: Value, attrs: AttrTable, location: Any) -> Op:
+    """A detached collective on a value; its type is that of the value."""
     found: dict[str, Any] = {"out_sharding": collective.after}
     if collective.kind in _AXES:
         found[_AXES[collective.kind]] = collective.axes
     elif collective.kind is CollectiveKind.ALL_TO_ALL:
         found["params"] = make_params(collective.params, attrs)
-    return Op(f"sdy.{collective.kind.value}", [value], [op.result.type], found, location=op.location)
+    return Op(f"sdy.{collective.kind.value}", [value], [value.type], found, location=location)
