@@ -50,6 +50,11 @@ PASSES: dict[str, str] = {
     "sdy-close-shardings": "exporting.close_shardings:CloseShardings",
     "sdy-verify-unreduced-axes": "partitioning.verify_unreduced_axes:VerifyUnreducedAxes",
     "sdy-insert-explicit-reshards": "partitioning.insert_explicit_reshards:InsertExplicitReshards",
+    "sdy-reshard-to-collectives": "partitioning.reshard_to_collectives:ReshardToCollectives",
+    "sdy-optimize-collectives": "partitioning.optimize_collectives:OptimizeCollectives",
+    "sdy-remove-all-gather-reduce-scatter-for-cmv1": (
+        "partitioning.remove_all_gather_reduce_scatter_for_cmv1:RemoveAllGatherReduceScatterForCmv1"
+    ),
     "sdy-resolve-single-device-sharding": ("partitioning.resolve_single_device_sharding:ResolveSingleDeviceSharding"),
     "canonicalize": "common.canonicalize:Canonicalize",
     "sdy-drop-sharding-and-mesh": "exporting.drop_sharding_and_mesh:DropShardingAndMesh",

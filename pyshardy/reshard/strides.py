@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import ceil
 
 from pyshardy.core.axes import AxisRef, axes_size
 from pyshardy.core.mesh import Mesh
@@ -51,11 +52,39 @@ def equivalent_across_reshape(
     return _prefixes(first, first_shape, mesh) == _prefixes(second, second_shape, mesh)
 
 
+def same_strides(
+    first: TensorSharding, first_shape: Sequence[int], second: TensorSharding, second_shape: Sequence[int], mesh: Mesh
+) -> bool:
+    """Whether the same axes step through both tensors with the same strides, each dimension padded to its shards.
+
+    >>> from pyshardy.core.notation import parse_sharding
+    >>> mesh = Mesh([("a", 2), ("b", 4)])
+    >>> flat, split = parse_sharding('<@m, [{"a", "b"}]>'), parse_sharding('<@m, [{"a"}, {"b"}]>')
+    >>> same_strides(flat, (8,), split, (2, 4), mesh), same_strides(flat, (8,), split, (4, 2), mesh)
+    (True, False)
+    """
+    if first.mesh != second.mesh or first.replicated != second.replicated:
+        return False
+    return _strides(first, first_shape, mesh) == _strides(second, second_shape, mesh)
+
+
+def _strides(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh) -> list[tuple[AxisRef, Fraction]]:
+    found: list[tuple[AxisRef, Fraction]] = []
+    for step in _steps(sharding, shape, mesh, is_padded=True):
+        if found:
+            minor, stride = found[-1]
+            if step.axis.can_merge(minor) and step.stride == stride * minor.length(mesh):
+                found[-1] = step.axis.merge(minor, mesh), stride
+                continue
+        found.append((step.axis, step.stride))
+    return found
+
+
 def _prefixes(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh) -> list[tuple[AxisRef, int]]:
     return [(step.axis, step.prefix) for step in _merged(_steps(sharding, shape, mesh), mesh)]
 
 
-def _steps(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh) -> list[_Step]:
+def _steps(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh, is_padded: bool = False) -> list[_Step]:
     """The axes from the last to the first, then ordered by stride."""
     before = [1]
     for size in shape:
@@ -64,7 +93,8 @@ def _steps(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh) -> list[_
     behind = 1
     for dim in reversed(range(len(shape))):
         axes, size = sharding.dims[dim].axes, shape[dim]
-        stride = Fraction(behind * size, axes_size(axes, mesh))
+        stride = Fraction(size, axes_size(axes, mesh))
+        stride = behind * (Fraction(ceil(stride)) if is_padded else stride)
         for index in reversed(range(len(axes))):
             found.append(_Step(axes[index], stride, before[dim] * axes_size(axes[:index], mesh), size))
             stride *= axes[index].length(mesh)

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
-from pyshardy.core.axes import Axes
 from pyshardy.core.notation import Scanner, scan_axis
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.nodes import Op
-
-
-class AllToAllParam(NamedTuple):
-    """Axes that move from the end of one dimension to the end of another."""
-
-    axes: Axes
-    source: int
-    target: int
-
-    def __str__(self) -> str:
-        return f"{{{', '.join(map(str, self.axes))}}}: {self.source}->{self.target}"
+from pyshardy.reshard.collectives import AllToAllParam
 
 
 def read_params(op: Op) -> list[AllToAllParam]:

@@ -1,0 +1,42 @@
+"""`sdy-remove-all-gather-reduce-scatter-for-cmv1`: matrix products that communicate by themselves (reshard spec, 7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyshardy.ir.nodes import Op, walk_post_order
+from pyshardy.ir.shardings import get_sharding, set_sharding
+from pyshardy.passes.base import Anchor, Pass, PassContext
+
+_PRODUCTS = frozenset(("stablehlo.dot", "stablehlo.dot_general"))
+
+
+@dataclass(frozen=True)
+class RemoveAllGatherReduceScatterForCmv1(Pass):
+    """Drop the gathers in front of matrix products, or else the reduce-scatter behind them.
+
+    For targets that overlap this communication with the product: they find out from the shardings what is missing.
+    """
+
+    name = "sdy-remove-all-gather-reduce-scatter-for-cmv1"
+    anchor = Anchor.FUNCTION
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        marked = [found for inner in walk_post_order(op) if inner.name in _PRODUCTS for found in _fused_with(inner)]
+        for inner in marked:
+            inner.result.replace_uses(inner.operands[0])
+            inner.erase()
+
+
+def _fused_with(product: Op) -> list[Op]:
+    """The collectives that a product does itself; its sharding becomes that behind its reduce-scatter."""
+    definitions = [value.defining_op for value in product.operands]
+    gathers = [op for op in definitions if op is not None and op.name == "sdy.all_gather" and op.result.has_one_use()]
+    if gathers:
+        return gathers
+    user = product.result.only_user()
+    sharding = get_sharding(product.result)
+    if user is None or user.name != "sdy.reduce_scatter" or (sharding is not None and sharding.unreduced):
+        return []
+    set_sharding(product.result, user.attrs["out_sharding"])
+    return [user]

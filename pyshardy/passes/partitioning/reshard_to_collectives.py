@@ -1,0 +1,92 @@
+"""`sdy-reshard-to-collectives`: every reshard becomes collectives (reshard spec, section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyshardy.core.sharding import Meshes, TensorSharding, is_equivalent, mesh_of
+from pyshardy.errors import InvalidShardingError
+from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.nodes import Op, Value, walk_post_order
+from pyshardy.ir.shardings import get_sharding
+from pyshardy.passes.base import Anchor, Pass, PassContext
+from pyshardy.passes.common.all_to_all import make_params
+from pyshardy.passes.partitioning.barriers import before_barriers, sharding_before_barriers
+from pyshardy.reshard.collective_plan import Plan, plan_collectives
+from pyshardy.reshard.collectives import Collective, CollectiveKind
+
+_AXES: Mapping[CollectiveKind, str] = {
+    CollectiveKind.ALL_GATHER: "gathering_axes",
+    CollectiveKind.ALL_SLICE: "slicing_axes",
+}
+
+
+@dataclass(frozen=True)
+class ReshardToCollectives(Pass):
+    """Turn every reshard into the collectives that do it, or into nothing if it changes nothing.
+
+    A reshard from or to a single device, or between meshes with different axes, stays.
+
+    Attributes:
+        keep_redundant_reshards: Whether a reshard between equivalent shardings stays too.
+    """
+
+    keep_redundant_reshards: bool = False
+
+    name = "sdy-reshard-to-collectives"
+    anchor = Anchor.FUNCTION
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        meshes = context.meshes
+        reshards = [inner for inner in walk_post_order(op) if inner.name == "sdy.reshard"]
+        shardings = [sharding_before_barriers(reshard.operands[0]) for reshard in reshards]
+        for reshard, sharding in zip(reshards, shardings):
+            if not (self.keep_redundant_reshards and is_equivalent(reshard.attrs["sharding"], sharding)):
+                _replace(reshard, sharding, meshes, context.attrs)
+
+
+def _replace(op: Op, sharding: TensorSharding | None, meshes: Meshes, attrs: AttrTable) -> None:
+    """Replace a reshard by collectives, if they can do it.
+
+    Args:
+        op: The reshard.
+        sharding: The sharding of its operand before any reshard was replaced. It may have another one now: on the
+            mesh of another name, for example, as such a reshard is left out.
+        meshes: The meshes of the module.
+        attrs: The attributes of the context.
+    """
+    value = before_barriers(op.operands[0])
+    now = get_sharding(value)
+    plan = _plan(op, sharding, meshes)
+    if plan and now is not sharding:
+        plan = _plan(op, now, meshes)
+    if plan is None:
+        return
+    if op.attrs["sharding"].is_fully_replicated and (sharding is None or sharding.is_fully_replicated):
+        value = op.operands[0]
+    for collective in plan:
+        value = make_collective(collective, value, attrs, op.location).insert_before(op).result
+    op.result.replace_uses(value)
+    op.erase()
+
+
+def _plan(op: Op, sharding: TensorSharding | None, meshes: Meshes) -> Plan | None:
+    target, shape = op.attrs["sharding"], op.result.type.shape or ()
+    before_mesh = None if sharding is None else mesh_of(sharding, meshes)
+    try:
+        return plan_collectives(sharding, target, before_mesh, mesh_of(target, meshes), shape)
+    except InvalidShardingError as error:
+        raise PassError(op, str(error)) from error
+
+
+def make_collective(collective: Collective, value: Value, attrs: AttrTable, location: Any) -> Op:
+    """A detached collective on a value; its type is that of the value."""
+    found: dict[str, Any] = {"out_sharding": collective.after}
+    if collective.kind in _AXES:
+        found[_AXES[collective.kind]] = collective.axes
+    elif collective.kind is CollectiveKind.ALL_TO_ALL:
+        found["params"] = make_params(collective.params, attrs)
+    return Op(f"sdy.{collective.kind.value}", [value], [value.type], found, location=location)

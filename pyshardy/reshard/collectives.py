@@ -1,0 +1,105 @@
+"""Collectives: the steps that bring a tensor from one sharding to another (reshard spec, section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from math import prod
+from typing import NamedTuple
+
+from pyshardy.core.axes import Axes, axes_size
+from pyshardy.core.boxes import local_shape
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding
+
+
+class CollectiveKind(Enum):
+    """What devices do together; the value is the name of the op in the sdy dialect."""
+
+    ALL_GATHER = "all_gather"
+    ALL_SLICE = "all_slice"
+    ALL_TO_ALL = "all_to_all"
+    COLLECTIVE_PERMUTE = "collective_permute"
+    ALL_REDUCE = "all_reduce"
+    REDUCE_SCATTER = "reduce_scatter"
+
+
+class AllToAllParam(NamedTuple):
+    """Axes that move from the end of one dimension to the end of another."""
+
+    axes: Axes
+    source: int
+    target: int
+
+    def __str__(self) -> str:
+        return f"{{{', '.join(map(str, self.axes))}}}: {self.source}->{self.target}"
+
+
+@dataclass(frozen=True, slots=True)
+class Collective:
+    """One step of a plan.
+
+    Attributes:
+        kind: What is done.
+        before: The sharding before the step; None if it is the first, of a tensor that had no sharding.
+        after: The sharding after the step.
+        axes: Along which axes, per dimension; for an all-reduce all of them in one list; empty for the others.
+        params: What an all-to-all moves; empty for the others.
+    """
+
+    kind: CollectiveKind
+    before: TensorSharding | None
+    after: TensorSharding
+    axes: tuple[Axes, ...] = ()
+    params: tuple[AllToAllParam, ...] = ()
+
+    def __str__(self) -> str:
+        if self.params:
+            what = f" [{', '.join(map(str, self.params))}]"
+        else:
+            what = " [" + ", ".join("{" + ", ".join(map(str, axes)) + "}" for axes in self.axes) + "]"
+        return f"{self.kind.value}{what if self.params or self.axes else ''} -> {self.after}"
+
+    def group_size(self, mesh: Mesh) -> int:
+        """How many devices work together; 1 for a permutation, in which every device sends to one other."""
+        return prod(axes_size(axes, mesh) for axes in (*self.axes, *(param.axes for param in self.params)))
+
+    def sent_bytes_per_device(self, element_bytes: int, shape: Sequence[int], mesh: Mesh) -> int:
+        """How many bytes every device sends, and receives, at most; padding is sent too.
+
+        A gather goes around a ring: a device passes on every shard of its group but one. A reduce-scatter is the
+        same the other way around, and an all-reduce is both in a row. In an all-to-all a device sends all that it
+        does not keep, directly. In a permutation it sends its whole shard, if anything changes; slicing is free.
+
+        Args:
+            element_bytes: Size of an element.
+            shape: The shape of the whole tensor; all sizes are known.
+            mesh: The mesh.
+
+        >>> from pyshardy.core.notation import parse_sharding
+        >>> split, whole = parse_sharding('<@m, [{"a"}]>'), parse_sharding("<@m, [{}]>")
+        >>> gather = Collective(CollectiveKind.ALL_GATHER, split, whole, axes=(split.dims[0].axes,))
+        >>> gather.sent_bytes_per_device(4, (32,), Mesh([("a", 8)]))
+        112
+        """
+        before, after = local_shape(self.before, mesh, shape), local_shape(self.after, mesh, shape)
+        others = self.group_size(mesh) - 1
+        return element_bytes * self._sent_elements(before, after, others)
+
+    def _sent_elements(self, before: Sequence[int], after: Sequence[int], others: int) -> int:
+        if self.kind is CollectiveKind.ALL_GATHER:
+            return others * prod(before)
+        if self.kind is CollectiveKind.REDUCE_SCATTER:
+            return others * prod(after)
+        if self.kind is CollectiveKind.ALL_REDUCE:
+            return 2 * others * -(-prod(before) // (others + 1))
+        if self.kind is CollectiveKind.ALL_TO_ALL:
+            return others * prod(map(min, before, after))
+        if self.kind is CollectiveKind.COLLECTIVE_PERMUTE and self._moves():
+            return prod(before)
+        return 0
+
+    def _moves(self) -> bool:
+        before, after = self.before, self.after
+        return before is None or before.mesh != after.mesh or before.dim_axes != after.dim_axes

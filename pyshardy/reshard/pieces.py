@@ -1,0 +1,186 @@
+"""What the planner of collectives works on: axes in pieces, as they shard a tensor and as they are to (section 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from pyshardy.core.axes import Axes, AxisRef, append_or_merge, axes_size
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.reshard.collectives import AllToAllParam, Collective, CollectiveKind
+
+Pieces = list[AxisRef]
+Place = tuple[int, int]
+"""A dimension and an index in the list of what is wanted there."""
+
+
+def split(axes: Iterable[AxisRef], others: Iterable[AxisRef], mesh: Mesh) -> Pieces:
+    """The axes cut at the borders of the others.
+
+    >>> split([AxisRef("x")], [AxisRef("x", 2, 2)], Mesh([("x", 8)]))
+    [AxisRef('x', 1, 2), AxisRef('x', 2, 2), AxisRef('x', 4, 2)]
+    """
+    ordered = sorted(others, key=AxisRef.sort_key)
+    found: Pieces = []
+    for axis in axes:
+        first = next((index for index, other in enumerate(ordered) if other.overlaps(axis)), len(ordered))
+        rest: AxisRef | None = axis
+        for other in ordered[first:]:
+            assert rest is not None
+            common = rest.overlap(other)
+            if common is None or common is rest:
+                break
+            before = rest.prefix_without_overlap(other)
+            if before is not None:
+                found.append(before)
+            found.append(common)
+            rest = rest.suffix_without_overlap(other, mesh)
+            if rest is None:
+                break
+        if rest is not None:
+            found.append(rest)
+    return found
+
+
+def merged(axes: Iterable[AxisRef], mesh: Mesh) -> Axes:
+    """The axes with neighbours joined that make one reference."""
+    found: Pieces = []
+    for axis in axes:
+        append_or_merge(found, axis, mesh)
+    return tuple(found)
+
+
+class State:
+    """How far a plan is. The axes of a dimension are those that are settled, then those in `have`.
+
+    Args:
+        before: The sharding at the beginning.
+        after: The sharding to reach; its mesh has the same axes.
+        mesh: A mesh with these axes.
+        shape: The shape of the tensor; -1 is a dynamic size.
+
+    Attributes:
+        settled: Per dimension, the axes in front that stay.
+        have: Per dimension, the pieces behind them, by which the tensor is sharded too.
+        want: Per dimension, the pieces that are to follow the settled axes.
+        hidden: Per dimension, whether it must be unsharded as a whole before it can be sharded anew, because its
+            padding changes.
+        places: Where every piece is wanted, as of the last `take_places`.
+        capacity: Per dimension, by how much it may still be split; a working number.
+        plan: The steps so far.
+    """
+
+    def __init__(self, before: TensorSharding, after: TensorSharding, mesh: Mesh, shape: Sequence[int]) -> None:
+        self.mesh = mesh
+        self.after = after
+        self.sharding = before
+        self.shape = shape
+        self.dims = range(len(shape))
+        held = [axis for dim in before.dims for axis in dim.axes]
+        wanted = [axis for dim in after.dims for axis in dim.axes]
+        self.have = [split(dim.axes, wanted, mesh) for dim in before.dims]
+        self.want = [split(dim.axes, held, mesh) for dim in after.dims]
+        self.settled: list[Pieces] = [[] for _ in self.dims]
+        self.hidden = [self._is_hidden(dim) for dim in self.dims]
+        self.capacity = [1] * len(shape)
+        self.plan: list[Collective] = []
+        for dim in self.dims:
+            if not self.hidden[dim]:
+                self._settle_common(dim)
+        self.places: dict[AxisRef, Place] = {}
+        self.take_places()
+
+    def _is_hidden(self, dim: int) -> bool:
+        size = self.shape[dim]
+        have, want = self.size(self.have[dim]), self.size(self.want[dim])
+        return size >= 0 and have > 1 and want > 1 and -(-size // have) * have != -(-size // want) * want
+
+    def _settle_common(self, dim: int) -> None:
+        have, want = self.have[dim], self.want[dim]
+        while have and want and have[0] is want[0]:
+            self.settled[dim].append(want.pop(0))
+            have.pop(0)
+
+    def size(self, axes: Iterable[AxisRef]) -> int:
+        """By how much the axes split a tensor."""
+        return axes_size(axes, self.mesh)
+
+    def axes(self, dim: int) -> Axes:
+        """All axes of a dimension as they are now."""
+        return merged((*self.settled[dim], *self.have[dim]), self.mesh)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the target is reached."""
+        return self.sharding.mesh == self.after.mesh and not any(self.have) and not any(self.want)
+
+    def held(self) -> set[AxisRef]:
+        """The pieces by which the tensor is sharded and that are not settled."""
+        return {piece for pieces in self.have for piece in pieces}
+
+    def take_places(self) -> None:
+        """Note where every piece is wanted now."""
+        self.places = {}
+        for dim in self.dims:
+            if not self.hidden[dim]:
+                for index, piece in enumerate(self.want[dim]):
+                    self.places.setdefault(piece, (dim, index))
+
+    def reveal(self) -> None:
+        """Let dimensions be sharded again that have been hidden and are unsharded now."""
+        if any(hidden and not have for hidden, have in zip(self.hidden, self.have)):
+            self.hidden = [hidden and bool(have) for hidden, have in zip(self.hidden, self.have)]
+            self.take_places()
+
+    def emit(
+        self, kind: CollectiveKind, axes: Iterable[Iterable[AxisRef]] = (), params: tuple[AllToAllParam, ...] = ()
+    ) -> None:
+        """Add a step that leads to the axes as they are now."""
+        ref = self.after.mesh if kind is CollectiveKind.COLLECTIVE_PERMUTE else self.sharding.mesh
+        dims = [DimSharding(self.axes(dim)) for dim in self.dims]
+        after = TensorSharding(ref, dims, unreduced=self.after.unreduced)
+        per_dim = tuple(merged(pieces, self.mesh) for pieces in axes)
+        self.plan.append(Collective(kind, self.sharding, after, per_dim, params))
+        self.sharding = after
+
+    # Filling dimensions
+
+    def fit(self, piece: AxisRef, dim: int) -> tuple[AxisRef, Pieces] | None:
+        """What of a piece fits into the capacity of a dimension, which shrinks, and the rest; None if nothing does."""
+        size, capacity = piece.length(self.mesh), self.capacity[dim]
+        if capacity <= 1 or (size % capacity and capacity % size):
+            return None
+        if capacity >= size:
+            self.capacity[dim] //= size
+            return piece, []
+        self.capacity[dim] = 1
+        return piece.head(capacity, self.mesh), [piece.tail(capacity, self.mesh)]
+
+    def pour(self, pool_of: Callable[[int], Pieces], front: bool = False) -> None:
+        """Let pieces go from the pool of every dimension into what the dimension has, as they fit.
+
+        Args:
+            pool_of: The pool of a dimension, which shrinks.
+            front: Whether they go to the front of what the dimension has.
+        """
+        cuts: Pieces = []
+        for dim in self.dims:
+            self._pour_into(dim, pool_of(dim), front, cuts)
+        if cuts:
+            self.want = [split(pieces, cuts, self.mesh) for pieces in self.want]
+
+    def _pour_into(self, dim: int, pool: Pieces, front: bool, cuts: Pieces) -> None:
+        at = 0 if front else len(self.have[dim])
+        index = 0
+        while index < len(pool) and self.capacity[dim] > 1:
+            fitted = self.fit(pool[index], dim)
+            if fitted is None:
+                index += 1
+                continue
+            part, rest = fitted
+            del pool[index]
+            self.have[dim].insert(at, part)
+            at += 1
+            if rest:
+                pool[:0] = rest
+                cuts.append(part)
