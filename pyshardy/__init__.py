@@ -17,6 +17,8 @@ _EXPORTS = {
     "DimSharding": "core.sharding",
     "Mesh": "core.mesh",
     "Module": "ir.module",
+    "Partition": "partitioning",
+    "PartitionOptions": "passes.partitioning.partition_options",
     "PropagateOptions": "propagation.options",
     "Propagation": "api",
     "ReductionKind": "core.sharding",
@@ -25,8 +27,10 @@ _EXPORTS = {
     "TensorSharding": "core.sharding",
     "clear_caches": "core.intern",
     "load": "api",
+    "partition": "partitioning",
     "propagate": "api",
     "register_rule": "rules.user_rules",
+    "run": "partitioning",
     "run_pipeline": "passes.pipeline",
 }
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import count
+from typing import Any
 
 from pyshardy.errors import NotationError, UsageError
 from pyshardy.passes.base import Pass
 from pyshardy.passes.common.save_module import Dump, SaveModule
-from pyshardy.passes.exporting.export_options import ExportOptions
+from pyshardy.passes.exporting.export_options import ExportOptions, PartitionerStage
 from pyshardy.passes.exporting.export_steps import Step, export_steps
 from pyshardy.passes.options import BOOLEANS, make_pass, read_options
+from pyshardy.passes.partitioning.partition_options import PartitionOptions
 from pyshardy.passes.table import PASSES, pass_class
 from pyshardy.propagation.options import PropagateOptions
 
@@ -30,6 +33,7 @@ _PREPARE_DEDUP = "sdy-add-func-data-flow-edges,sdy-pre-order-funcs"
 _PROPAGATE = "sdy-user-priority-propagate{keep-sharding-rules=true}"
 _FINISH = "sdy-export-named-computations,sdy-propagate-to-func-results,sdy-unflatten-call-graph"
 _FINISH_DEDUP = "sdy-propagate-to-func-results,sdy-sink-func-data-flow-edges,sdy-unflatten-call-graph"
+_KEEPS_MESHES = ExportOptions(inline_meshes=False)
 _FIRST_DUMP = 1
 """The number of the first dump of the propagation pipeline: whoever compiles has dumped what it was given."""
 
@@ -52,12 +56,12 @@ def _propagation_pipeline(options: dict[str, str]) -> list[Pass]:
     return _passes_of(_propagation_steps(_flag(options, "dedup-functions-fully")))
 
 
-def _propagation_steps(dedup: bool) -> list[Step]:
+def _propagation_steps(dedup: bool, export: ExportOptions = _KEEPS_MESHES) -> list[Step]:
     if dedup:
         steps = [*_IMPORT, _CONSTRAINTS_AND_GROUPS, _PREPARE_DEDUP, _PROPAGATE, _FINISH_DEDUP]
     else:
         steps = [*_IMPORT, _PREPARE, _PROPAGATE, _FINISH]
-    return [*steps, "symbol-dce,sdy-insert-func-call-reshards", *export_steps(ExportOptions(inline_meshes=False))]
+    return [*steps, "symbol-dce,sdy-insert-func-call-reshards", *export_steps(export)]
 
 
 def _export_pipeline(options: dict[str, str]) -> list[Pass]:
@@ -107,6 +111,35 @@ def propagation_passes(options: PropagateOptions) -> list[Pass]:
     propagate = _propagate_pass(options)
     passes = _passes_of(_propagation_steps(dedup=False), options.dump_directory, _FIRST_DUMP)
     return [propagate if pass_.name == "sdy-user-priority-propagate" else pass_ for pass_ in passes]
+
+
+def partition_passes(options: PropagateOptions, partition: PartitionOptions) -> list[Pass]:
+    """All passes from a program on whole tensors to one per device.
+
+    Args:
+        options: How shardings propagate.
+        partition: How the program is partitioned.
+    """
+    export = ExportOptions(
+        inline_meshes=False,
+        partitioner_stage=PartitionerStage.CONVERT_GLOBAL_TO_LOCAL,
+        rng_bit_generator_unsafe=partition.unsafe_random,
+    )
+    changes: dict[str, dict[str, Any]] = {
+        "sdy-insert-explicit-reshards": {"name_causes": True},
+        "sdy-resolve-permutation-factors": {"enable_halo_exchange": partition.halo_exchange},
+        "sdy-convert-global-to-local": {"enable_rgv3": partition.mesh_axes_groups},
+        "sdy-drop-sharding-and-mesh": {"keep_module_sharding_metadata": False},
+    }
+    propagate = _propagate_pass(options)
+    passes: list[Pass] = []
+    for pass_ in _passes_of(_propagation_steps(dedup=False, export=export), partition.dump_directory, _FIRST_DUMP):
+        if pass_.name == "sdy-user-priority-propagate":
+            pass_ = propagate
+        passes.append(replace(pass_, **changes.get(pass_.name, {})))
+        if pass_.name == "sdy-insert-explicit-reshards" and partition.replicate_unsupported:
+            passes.append(make_pass(pass_class("pyshardy-replicate-unsupported"), {}))
+    return passes
 
 
 def _propagate_pass(options: PropagateOptions) -> Pass:

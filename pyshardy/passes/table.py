@@ -55,6 +55,7 @@ PASSES: dict[str, str] = {
     "sdy-remove-all-gather-reduce-scatter-for-cmv1": (
         "partitioning.remove_all_gather_reduce_scatter_for_cmv1:RemoveAllGatherReduceScatterForCmv1"
     ),
+    "pyshardy-replicate-unsupported": "partitioning.replicate_unsupported:ReplicateUnsupported",
     "sdy-resolve-single-device-sharding": ("partitioning.resolve_single_device_sharding:ResolveSingleDeviceSharding"),
     "canonicalize": "common.canonicalize:Canonicalize",
     "sdy-drop-sharding-and-mesh": "exporting.drop_sharding_and_mesh:DropShardingAndMesh",

@@ -1,4 +1,4 @@
-"""A summary as tables for the terminal, for plain text and for notebooks."""
+"""Summaries and collectives as tables for the terminal, for plain text and for notebooks."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pyshardy.report.summary import Summary, TensorRow, format_bytes, format_seconds, format_shape
+from pyshardy.report.traffic import CollectiveRow, Traffic
 
 _PLAIN_WIDTH = 160
 
@@ -27,9 +28,25 @@ def summary_tables(summary: Summary) -> RenderableType:
 
 def summary_text(summary: Summary) -> str:
     """The tables as plain text."""
+    return _plain(summary_tables(summary))
+
+
+def _plain(tables: RenderableType) -> str:
     stream = StringIO()
-    Console(file=stream, width=_PLAIN_WIDTH, color_system=None).print(summary_tables(summary))
+    Console(file=stream, width=_PLAIN_WIDTH, color_system=None).print(tables)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+
+
+def traffic_tables(traffic: Traffic) -> RenderableType:
+    """Every collective, and the totals per kind, for a `rich` console."""
+    if not traffic.collectives:
+        return Text("no collectives: no device needs anything from another")
+    return Group(_collectives_table(traffic), "", _kinds_table(traffic))
+
+
+def traffic_text(traffic: Traffic) -> str:
+    """The tables of the collectives as plain text."""
+    return _plain(traffic_tables(traffic))
 
 
 def summary_html(summary: Summary) -> str:
@@ -50,8 +67,48 @@ def _heading(summary: Summary) -> Text:
     return text
 
 
+def _collectives_table(traffic: Traffic) -> Table:
+    table = _titled("collectives")
+    for heading in ("kind", "along", "on one device"):
+        table.add_column(heading, overflow="fold")
+    table.add_column("bytes sent", justify="right")
+    for heading in ("because of", "op", "source"):
+        table.add_column(heading, overflow="fold")
+    for row in traffic.collectives:
+        times = f" x {row.times}" if row.times > 1 else ""
+        table.add_row(
+            Text(row.kind),
+            Text(_along(row)),
+            Text(f"{format_shape(row.shape_before, row.dtype)} -> {format_shape(row.shape_after, row.dtype)}"),
+            format_bytes(row.sent_bytes_per_device) + times + (" per round" if row.is_in_loop else ""),
+            Text(row.cause or "the op itself"),
+            Text(row.op or ""),
+            Text("" if row.source is None else f"{row.source[0]}:{row.source[1]}"),
+        )
+    return table
+
+
+def _along(row: CollectiveRow) -> str:
+    return f"groups of {row.group_size}" if row.axes is None else ", ".join(row.axes)
+
+
+def _kinds_table(traffic: Traffic) -> Table:
+    table = _titled("per device, counting loops once")
+    table.add_column("kind")
+    table.add_column("count", justify="right")
+    table.add_column("bytes sent", justify="right")
+    for total in traffic.kinds:
+        table.add_row(total.kind, str(total.count), format_bytes(total.sent_bytes_per_device))
+    table.add_row("all", str(sum(total.count for total in traffic.kinds)), format_bytes(traffic.sent_bytes_per_device))
+    return table
+
+
+def _titled(title: str) -> Table:
+    return Table(title=title, title_justify="left", title_style="bold", header_style="bold", show_edge=False)
+
+
 def _tensor_table(title: str, rows: Sequence[TensorRow]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", show_edge=False)
+    table = _titled(title)
     table.add_column("name", overflow="fold")
     table.add_column("tensor", overflow="fold")
     table.add_column("sharding", overflow="fold")

@@ -84,22 +84,38 @@ class Collective:
         112
         """
         before, after = local_shape(self.before, mesh, shape), local_shape(self.after, mesh, shape)
-        others = self.group_size(mesh) - 1
-        return element_bytes * self._sent_elements(before, after, others)
-
-    def _sent_elements(self, before: Sequence[int], after: Sequence[int], others: int) -> int:
-        if self.kind is CollectiveKind.ALL_GATHER:
-            return others * prod(before)
-        if self.kind is CollectiveKind.REDUCE_SCATTER:
-            return others * prod(after)
-        if self.kind is CollectiveKind.ALL_REDUCE:
-            return 2 * others * -(-prod(before) // (others + 1))
+        group_size = self.group_size(mesh)
+        held = prod(before)
         if self.kind is CollectiveKind.ALL_TO_ALL:
-            return others * prod(map(min, before, after))
-        if self.kind is CollectiveKind.COLLECTIVE_PERMUTE and self._moves():
-            return prod(before)
-        return 0
+            held = group_size * prod(map(min, before, after))
+        elif self.kind is CollectiveKind.COLLECTIVE_PERMUTE and not self._moves():
+            held = 0
+        return element_bytes * sent_by_device(self.kind, held, prod(after), group_size)
 
     def _moves(self) -> bool:
         before, after = self.before, self.after
         return before is None or before.mesh != after.mesh or before.dim_axes != after.dim_axes
+
+
+def sent_by_device(kind: CollectiveKind, before: int, after: int, group_size: int) -> int:
+    """How much a device of a group sends, in the unit of what it holds; see `Collective.sent_bytes_per_device`.
+
+    Args:
+        kind: What is done.
+        before: What the device holds before.
+        after: What it holds after.
+        group_size: How many devices work together.
+
+    >>> sent_by_device(CollectiveKind.ALL_REDUCE, 100, 100, 4)
+    150
+    """
+    others = group_size - 1
+    if kind is CollectiveKind.ALL_GATHER:
+        return others * before
+    if kind is CollectiveKind.REDUCE_SCATTER:
+        return others * after
+    if kind is CollectiveKind.ALL_REDUCE:
+        return 2 * others * -(-before // group_size)
+    if kind is CollectiveKind.ALL_TO_ALL:
+        return others * before // group_size
+    return before if kind is CollectiveKind.COLLECTIVE_PERMUTE else 0

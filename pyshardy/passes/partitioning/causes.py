@@ -6,12 +6,9 @@ stablehlo.dot_general`. XLA shows it in profiles as the name of the collective.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import Any
 
-from jaxlib.mlir import ir
-
+from pyshardy.ir.causes import with_cause
 from pyshardy.ir.nodes import Op, Value
 
 _MADE = {
@@ -21,7 +18,6 @@ _MADE = {
     "sdy.replicated_to_unreduced": "reshard",
 }
 """The ops that bring a value to where another op needs it, and what is said of them."""
-_CAUSE = re.compile(r"(?:.*/)?((?:reshard|sum) of (?:operand|result)s?(?: \d+)? of \S+)")
 
 
 class CauseNamer:
@@ -63,16 +59,4 @@ class CauseNamer:
 
     def _locate(self, made: Op, what: str, op: Op) -> None:
         self._named.add(made)
-        scope = op.location.name_str + "/" if isinstance(op.location, ir.NameLoc) else ""
-        made.location = ir.Location.name(f"{scope}{_MADE[made.name]} of {what}", op.location)
-
-
-def cause_of(location: Any) -> str | None:
-    """What a location says that made an op necessary; None if it does not say.
-
-    >>> cause_of('loc("jit(f)/dot_general/reshard of operand 1 of stablehlo.dot_general"("f.py":3:4))')
-    'reshard of operand 1 of stablehlo.dot_general'
-    """
-    quoted = re.findall(r'"((?:[^"\\]|\\.)*)"', str(location))
-    found = (_CAUSE.fullmatch(name) for name in quoted)
-    return next((match[1] for match in found if match), None)
+        made.location = with_cause(op.location, f"{_MADE[made.name]} of {what}")

@@ -1,0 +1,40 @@
+"""What made an op necessary, as part of its location (see `passes/partitioning/causes.py`)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from jaxlib.mlir import ir
+
+_NAME = re.compile(r'"((?:[^"\\]|\\.)*)"(?!:\d)')
+_CAUSE = re.compile(r"(?:(.*)/)?((?:reshard|sum) of (?:operand|result)(?: \d+)? of [^/]+)")
+
+
+def with_cause(location: Any, cause: str) -> Any:
+    """The location of an op with what made another one necessary, in the scope that JAX gave the op."""
+    scope = location.name_str + "/" if isinstance(location, ir.NameLoc) else ""
+    return ir.Location.name(scope + cause, location)
+
+
+def cause_of(location: Any) -> str | None:
+    """What a location says that made an op necessary; None if it does not say.
+
+    >>> cause_of('loc("jit(f)/dot_general/reshard of operand 1 of stablehlo.dot_general"("f.py":3:4))')
+    'reshard of operand 1 of stablehlo.dot_general'
+    """
+    return next((match[2] for match in map(_CAUSE.fullmatch, _NAME.findall(str(location))) if match), None)
+
+
+def scope_of(location: Any) -> str | None:
+    """The name that JAX gave to the op at a location; None if it has none.
+
+    >>> scope_of('loc("jit(f)/dot_general/reshard of operand 1 of stablehlo.dot_general"("f.py":3:4))')
+    'jit(f)/dot_general'
+    >>> scope_of('loc("jit(f)/tanh"("f.py":3:4))')
+    'jit(f)/tanh'
+    """
+    for name in _NAME.findall(str(location)):
+        match = _CAUSE.fullmatch(name)
+        return match[1] if match else name
+    return None

@@ -1,0 +1,120 @@
+"""Reading the collectives of a per-device program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+
+from pyshardy.core.axes import Axes, AxisRef, axes_size
+from pyshardy.core.devices import axes_moved, axes_of_groups
+from pyshardy.core.mesh import Mesh
+from pyshardy.ir.causes import cause_of, scope_of
+from pyshardy.ir.diagnostics import source_position
+from pyshardy.ir.dtypes import tensor_bytes
+from pyshardy.ir.functions import functions, main_function
+from pyshardy.ir.nodes import Op, Value, walk
+from pyshardy.report.traffic import CollectiveRow
+from pyshardy.reshard.collectives import CollectiveKind, sent_by_device
+
+_KINDS = {f"stablehlo.{kind.value}": kind for kind in CollectiveKind}
+_MESH_AXIS = re.compile(r'axis_ref<name = "((?:[^"\\]|\\.)*)"(?:, sub_axis_info = \((\d+)\)(\d+))?>')
+
+
+def collectives_of(root: Op, mesh: Mesh | None) -> list[CollectiveRow]:
+    """The collectives of a per-device program, as far as the main function reaches, in program order.
+
+    Args:
+        root: The module.
+        mesh: The mesh over all its devices; None if it has none.
+    """
+    by_name = {function.attrs["sym_name"]: function for function in functions(root)}
+    times = _calls(main_function(root), by_name)
+    return [
+        _row(op, mesh or Mesh([]), times[name])
+        for name, function in by_name.items()
+        if name in times
+        for op in walk(function)
+        if op.name in _KINDS
+    ]
+
+
+def _calls(main: Op, by_name: Mapping[str, Op]) -> dict[str, tuple[int, bool]]:
+    """How often every function runs, and whether in a loop: those that run at all, callers first."""
+    times: dict[str, tuple[int, bool]] = {main.attrs["sym_name"]: (1, False)}
+    for caller in _callers_first(main, by_name):
+        count, is_in_loop = times[caller.attrs["sym_name"]]
+        for op in walk(caller):
+            if op.name == "func.call":
+                before, was_in_loop = times.get(op.attrs["callee"], (0, False))
+                times[op.attrs["callee"]] = before + count, was_in_loop or is_in_loop or _is_in_loop(op)
+    return times
+
+
+def _callers_first(main: Op, by_name: Mapping[str, Op]) -> list[Op]:
+    done: dict[str, None] = {}
+
+    def visit(function: Op) -> None:
+        for op in walk(function):
+            if op.name == "func.call" and op.attrs["callee"] not in done:
+                visit(by_name[op.attrs["callee"]])
+        done[function.attrs["sym_name"]] = None
+
+    visit(main)
+    return [by_name[name] for name in reversed(done)]
+
+
+def _is_in_loop(op: Op) -> bool:
+    return op.enclosing("stablehlo.while") is not None
+
+
+def _row(op: Op, mesh: Mesh, times: tuple[int, bool]) -> CollectiveRow:
+    count, is_in_loop = times
+    kind = _KINDS[op.name]
+    axes, group_size = _groups(op, mesh)
+    sent = [sent_by_device(kind, _bytes(a), _bytes(b), group_size) for a, b in zip(op.operands, op.results)]
+    before, after = op.operands[0].type, op.results[0].type
+    return CollectiveRow(
+        kind=kind.value,
+        axes=None if axes is None else tuple(map(str, axes)),
+        group_size=group_size,
+        dtype=before.element,
+        shape_before=before.shape or (),
+        shape_after=after.shape or (),
+        sent_bytes_per_device=sum(sent),
+        times=count,
+        is_in_loop=is_in_loop or _is_in_loop(op),
+        op=scope_of(op.location),
+        cause=cause_of(op.location),
+        source=source_position(op.location),
+    )
+
+
+def _bytes(value: Value) -> int:
+    type = value.type
+    return tensor_bytes(type.shape, type.element) if type.is_static and type.shape is not None else 0
+
+
+def _groups(op: Op, mesh: Mesh) -> tuple[Axes | None, int]:
+    """The axes along which devices work together, and how many do."""
+    pairs = op.attrs.get("source_target_pairs")
+    if pairs is not None:
+        return axes_moved([(source, target) for source, target in _rows(pairs)], mesh), 2
+    groups = op.attrs["replica_groups"]
+    if not isinstance(groups, ir.DenseElementsAttr):
+        axes = tuple(_mesh_axes(str(groups)))
+        return axes, axes_size(axes, mesh)
+    rows = _rows(groups)
+    return axes_of_groups(rows, mesh), max(map(len, rows), default=1)
+
+
+def _rows(attr: Any) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(map(int, row)) for row in np.array(ir.DenseIntElementsAttr(attr)))
+
+
+def _mesh_axes(text: str) -> Iterator[AxisRef]:
+    for name, pre_size, size in _MESH_AXIS.findall(text):
+        yield AxisRef(name, int(pre_size), int(size)) if size else AxisRef(name)

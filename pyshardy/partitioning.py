@@ -1,0 +1,214 @@
+"""From a program on whole tensors to one per device, and running it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+from pyshardy.api import Propagation
+from pyshardy.core.mesh import Mesh
+from pyshardy.errors import UsageError
+from pyshardy.frontend.interface import Port, input_ports, output_ports
+from pyshardy.ir.diagnostics import Diagnostics
+from pyshardy.ir.module import Module
+from pyshardy.ir.shardings import Meshes, module_meshes
+from pyshardy.ir.traffic import collectives_of
+from pyshardy.passes.base import Pass
+from pyshardy.passes.partitioning.partition_options import PartitionOptions
+from pyshardy.passes.pipeline import run_on_root
+from pyshardy.passes.pipelines import partition_passes
+from pyshardy.propagation.options import PropagateOptions
+from pyshardy.report.tables import traffic_text
+from pyshardy.report.traffic import Traffic
+
+
+class Engine(Enum):
+    """What runs a program: the per-device program on JAX's devices, XLA's own partitioner, or an interpreter."""
+
+    LOCAL = "local"
+    XLA = "xla"
+    INTERPRETER = "interpreter"
+
+
+@dataclass
+class Partition:
+    """A program per device, with local shapes and explicit collectives.
+
+    Attributes:
+        module: The per-device module.
+        before: The module it came from.
+        inputs: The inputs of the whole program, with their shardings.
+        outputs: Its outputs.
+        meshes: The meshes by name.
+        options: How it was partitioned.
+        propagate_options: How its shardings were found.
+        diagnostics: What the user should know.
+        stages: Name and seconds of every step taken.
+    """
+
+    module: Module
+    before: Module
+    inputs: list[Port]
+    outputs: list[Port]
+    meshes: Meshes
+    options: PartitionOptions = field(default_factory=PartitionOptions)
+    propagate_options: PropagateOptions = field(default_factory=PropagateOptions)
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    stages: list[tuple[str, float]] = field(default_factory=list)
+    _executables: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def device_count(self) -> int:
+        """Number of devices that the program is for."""
+        return 1 if self._mesh is None else self._mesh.size
+
+    @property
+    def _mesh(self) -> Mesh | None:
+        return max((mesh for mesh in self.meshes.values() if mesh.axes), key=lambda mesh: mesh.size, default=None)
+
+    @cached_property
+    def traffic(self) -> Traffic:
+        """Every collective: its kind, axes and bytes, and the op and source line that made it necessary."""
+        return Traffic(tuple(collectives_of(self.module.root, self._mesh)))
+
+    def __str__(self) -> str:
+        return traffic_text(self.traffic)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def partition(
+    program: Module | Propagation,
+    options: PartitionOptions = PartitionOptions(),
+    propagate_options: PropagateOptions | None = None,
+) -> Partition:
+    """Make the program of one device: local shapes, explicit collectives.
+
+    Args:
+        program: What `load` or `propagate` returns; it is not changed.
+        options: How to partition.
+        propagate_options: How to propagate; by default as was propagated before, or the defaults of `propagate`.
+
+    Raises:
+        PassError: A program that cannot be partitioned; names the op.
+
+    >>> from pyshardy import load
+    >>> program = load('''
+    ... sdy.mesh @mesh = <["x"=2]>
+    ... func.func @main(%a: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> tensor<4xf32> {
+    ...   %0 = stablehlo.constant dense<0.0> : tensor<f32>
+    ...   %1 = stablehlo.reduce(%a init: %0) applies stablehlo.add across dimensions = [0]
+    ...     : (tensor<8x4xf32>, tensor<f32>) -> tensor<4xf32>
+    ...   return %1 : tensor<4xf32>
+    ... }''')
+    >>> found = partition(program)
+    >>> [(row.kind, row.axes, row.sent_bytes_per_device) for row in found.traffic.collectives]
+    [('all_reduce', ('"x"',), 16)]
+    """
+    before = program.before if isinstance(program, Propagation) else program
+    if propagate_options is None:
+        propagate_options = program.options if isinstance(program, Propagation) else PropagateOptions()
+    stages: dict[str, float] = {}
+    diagnostics = Diagnostics()
+    start = time.perf_counter()
+    root = before.copy_root()
+    stages["read"] = time.perf_counter() - start
+    border = _Border()
+
+    def after_pass(pass_: Pass, current: Any, seconds: float) -> None:
+        stages[pass_.name] = stages.get(pass_.name, 0.0) + seconds
+        border.look(pass_, current)
+
+    run_on_root(before, root, partition_passes(propagate_options, options), diagnostics, after_pass)
+    module = before.with_root(root)
+    start = time.perf_counter()
+    module.verify()
+    stages["write"] = time.perf_counter() - start
+    return Partition(
+        module,
+        before,
+        border.inputs,
+        border.outputs,
+        border.meshes,
+        options,
+        propagate_options,
+        diagnostics,
+        list(stages.items()),
+    )
+
+
+class _Border:
+    """The inputs, outputs and meshes of the whole program, seen once its shardings are final."""
+
+    def __init__(self) -> None:
+        self.inputs: list[Port] = []
+        self.outputs: list[Port] = []
+        self.meshes: Meshes = {}
+
+    def look(self, pass_: Pass, root: Any) -> None:
+        if pass_.name == "sdy-close-shardings":
+            self.inputs, self.outputs, self.meshes = input_ports(root), output_ports(root), module_meshes(root)
+
+
+def run(
+    partition: Partition, *arrays: Any, devices: Sequence[Any] | None = None, engine: Engine | str = Engine.LOCAL
+) -> tuple[Any, ...]:
+    """The outputs of a partitioned program, global arrays with the shardings of the program's outputs.
+
+    Args:
+        partition: What `partition` returns.
+        arrays: The inputs, one global array per input: NumPy's, or JAX's, placed or not. With several processes, every
+            process gives the same arrays, or arrays that are placed. An input that the program donates is used up if it
+            is placed already.
+        devices: The devices, in the order that device ids count them; by default those that a JAX function was lowered
+            for, or those that JAX has.
+        engine: "local" runs the per-device program through XLA; "xla" lets XLA partition the propagated program itself,
+            for comparison; "interpreter" runs the per-device program without devices, slowly, and gives NumPy arrays.
+
+    Raises:
+        UsageError: Inputs that do not fit, too few devices, or an unknown engine.
+        ShardyError: What runs it cannot compile it or fails on the way, such as when another process has died.
+    """
+    engine = _engine(engine)
+    if engine is Engine.XLA:
+        from pyshardy.api import propagate
+
+        return propagate(partition.before, partition.propagate_options).run(*arrays, devices=devices)
+    from pyshardy.runtime.local import Border
+
+    border = Border(tuple(partition.inputs), tuple(partition.outputs), partition.meshes)
+    if engine is Engine.INTERPRETER:
+        from pyshardy.runtime.interpreter import interpret
+
+        return tuple(interpret(partition.module, border, arrays))
+    return tuple(_local_executable(partition, border, devices)(arrays))
+
+
+def _engine(engine: Engine | str) -> Engine:
+    try:
+        return Engine(engine)
+    except ValueError:
+        names = ", ".join(member.value for member in Engine)
+        raise UsageError(
+            "running a partitioned program", got=f"the engine {engine!r}", needed=f"one of {names}"
+        ) from None
+
+
+def _local_executable(partition: Partition, border: Any, devices: Sequence[Any] | None) -> Any:
+    """The compiled program for these devices, compiled once."""
+    from pyshardy.frontend.from_jax import JaxSignature
+    from pyshardy.runtime.local import LocalExecutable
+
+    origin = partition.before.origin
+    if devices is None and isinstance(origin, JaxSignature):
+        devices = origin.devices
+    key = None if devices is None else tuple(devices)
+    found = partition._executables.get(key)
+    if found is None:
+        found = partition._executables[key] = LocalExecutable(partition.module, border, devices)
+    return found

@@ -1,0 +1,30 @@
+"""How `partition` makes a program per device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class PartitionOptions:
+    """How a program is partitioned.
+
+    Attributes:
+        halo_exchange: Whether devices exchange the borders of their shards where slices and pads need them; if not,
+            whole tensors are gathered.
+        mesh_axes_groups: Whether groups of devices are written as axes of a mesh; if not, as numbers of devices, which
+            every consumer of StableHLO takes.
+        unsafe_random: Whether random bits may depend on the sharding, which saves gathering them.
+        replicate_unsupported: Whether an op that cannot run on shards runs on whole tensors, with a warning; if not,
+            the program is refused.
+        dump_directory: Where the module is written between the steps; nowhere if it is empty.
+
+    >>> PartitionOptions(halo_exchange=False).mesh_axes_groups
+    False
+    """
+
+    halo_exchange: bool = True
+    mesh_axes_groups: bool = False
+    unsafe_random: bool = False
+    replicate_unsupported: bool = True
+    dump_directory: str = ""
