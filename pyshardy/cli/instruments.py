@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from jaxlib.mlir import ir
+
 from pyshardy.cli.opt_command import Command
-from pyshardy.errors import InvalidModuleError
+from pyshardy.errors import InvalidModuleError, ShardyError
 from pyshardy.ir.diagnostics import Diagnostics
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
@@ -94,7 +96,7 @@ class Instruments:
         self._module = module
         self._timer = timer
         self._stderr = stderr
-        self._position = 0
+        self._root: Op | None = None
         self._last = ""
 
     def run(self, diagnostics: Diagnostics) -> Module:
@@ -102,64 +104,85 @@ class Instruments:
 
         Raises:
             InvalidAfterPass: `-verify-each` is set, and a pass broke the module.
+            InvalidModuleError: A pass failed.
         """
         command = self._command
         with self._timer.step("read"):
-            root = self._module.copy_root()
+            self._root = root = self._module.copy_root()
         if "mlir-print-ir-after-change" in command.flags:
-            self._last = self._text_of(root)
-        if command.passes:
-            self._dump_before(command.passes[0], root)
-        run_on_root(self._module, root, command.passes, diagnostics, self._after_pass)
+            self._last = self._text()
+        run_on_root(
+            self._module,
+            root,
+            command.passes,
+            diagnostics,
+            self._after_pass,
+            before_pass=self._dump_before,
+            on_failure=self._failed,
+        )
         return self._module.with_root(root)
 
-    def _after_pass(self, pass_: Pass, root: Op, seconds: float) -> None:
-        command = self._command
-        self._timer.add(self._position, pass_.name, seconds)
-        self._position += 1
-        is_chosen = "mlir-print-ir-after-all" in command.flags or pass_.name in command.names("mlir-print-ir-after")
-        if command.values.get("verify-each") == "true":
-            try:
-                verify_after(pass_, self._module.with_root(root))
-            except InvalidAfterPass:
-                if is_chosen:
-                    self._dump("After", pass_, root, " Failed")
-                raise
+    def _after_pass(self, pass_: Pass, op: Op, seconds: float) -> None:
+        flags = self._command.flags
+        self._timer.add(id(pass_), pass_.name, seconds)
+        if self._command.values.get("verify-each") == "true":
+            verify_after(pass_, self._written())
         has_changed = True
-        if "mlir-print-ir-after-change" in command.flags:
-            before, self._last = self._last, self._text_of(root)
+        if "mlir-print-ir-after-change" in flags:
+            before, self._last = self._last, self._text()
             has_changed = self._last != before
-        if is_chosen and has_changed:
-            self._dump("After", pass_, root)
-        if self._position < len(command.passes):
-            self._dump_before(command.passes[self._position], root)
+        if has_changed and self._is_chosen(pass_) and "mlir-print-ir-after-failure" not in flags:
+            self._dump("After", pass_, op)
 
-    def _dump_before(self, pass_: Pass, root: Op) -> None:
+    def _failed(self, pass_: Pass, op: Op) -> None:
+        if self._is_chosen(pass_):
+            self._dump("After", pass_, op, " Failed")
+
+    def _dump_before(self, pass_: Pass, op: Op) -> None:
         command = self._command
         if "mlir-print-ir-before-all" in command.flags or pass_.name in command.names("mlir-print-ir-before"):
-            self._dump("Before", pass_, root)
+            self._dump("Before", pass_, op)
 
-    def _text_of(self, root: Op) -> str:
-        return self._module.with_root(root).text(debug_info=True)
+    def _is_chosen(self, pass_: Pass) -> bool:
+        """Whether the module is to be printed after this pass."""
+        command = self._command
+        is_after_all = command.flags & {"mlir-print-ir-after-all", "mlir-print-ir-after-failure"}
+        return bool(is_after_all) or pass_.name in command.names("mlir-print-ir-after")
 
-    def _dump(self, when: str, pass_: Pass, root: Op, outcome: str = "") -> None:
-        module = self._module.with_root(root)
+    def _written(self) -> Module:
+        """The module as it is now."""
+        assert self._root is not None
+        return self._module.with_root(self._root)
+
+    def _text(self) -> str:
+        return self._written().text(debug_info=True)
+
+    def _dump(self, when: str, pass_: Pass, op: Op, outcome: str = "") -> None:
         options = format_options(pass_)
         heading = f"// -----// IR Dump {when} {mlir_class(pass_)}{outcome}: {pass_.name}"
         heading += f"{{{options}}}" if options else ""
-        with module.context:
-            whole = module.mlir.operation
-            if pass_.anchor is Anchor.MODULE:
+        with self._module.context:
+            try:
+                whole = self._written().mlir.operation
+            except (ir.MLIRError, ShardyError, KeyError, ValueError) as error:  # half done by a pass that failed
+                self._stderr.write(f"{heading} //----- //\n// cannot be written: {error}\n\n")
+                return
+            if pass_.anchor is not Anchor.FUNCTION:
                 self._stderr.write(f"{heading} //----- //\n{print_op(whole, self._command)}\n\n")
                 return
-            for op in whole.regions[0].blocks[0].operations:
-                if op.operation.name != "func.func":
-                    continue
-                if "mlir-print-ir-module-scope" in self._command.flags:
-                    scope, text = f" ('func.func' operation: @{op.name.value})", print_op(whole, self._command)
-                else:
-                    scope, text = "", print_op(op.operation, self._command, is_local=True)
-                self._stderr.write(f"{heading}{scope} //----- //\n{text}\n\n")
+            name = op.attrs["sym_name"]
+            if "mlir-print-ir-module-scope" in self._command.flags:
+                scope, text = f" ('func.func' operation: @{name})", print_op(whole, self._command) + "\n"
+            else:
+                operations = whole.regions[0].blocks[0].operations
+                function = next(one for one in operations if is_function(one) and one.name.value == name)
+                scope, text = "", print_op(function.operation, self._command, is_local=True)
+            self._stderr.write(f"{heading}{scope} //----- //\n{text}\n")
+
+
+def is_function(operation: Any) -> bool:
+    """Whether an MLIR op is a function."""
+    return bool(operation.operation.name == "func.func")
 
 
 def mlir_class(pass_: Pass) -> str:
@@ -201,7 +224,9 @@ def verify_after(pass_: Pass, module: Module) -> None:
 def find_invalid_pass(module: Module, command: Command) -> None:
     """Raise `InvalidAfterPass` at the first pass after which the module is invalid."""
 
-    def verify(pass_: Pass, root: Op, seconds: float) -> None:
+    root = module.copy_root()
+
+    def verify(pass_: Pass, op: Op, seconds: float) -> None:
         verify_after(pass_, module.with_root(root))
 
-    run_on_root(module, module.copy_root(), command.passes, Diagnostics(), verify)
+    run_on_root(module, root, command.passes, Diagnostics(), verify)

@@ -93,24 +93,30 @@ class _Driver:
         self._stderr = stderr
 
     def run(self, content: str | bytes, stdout: BinaryIO) -> int:
-        """Run the passes over all modules, and write them if nothing failed; the exit status."""
+        """Run the passes over all modules, and write those that did not fail; the exit status.
+
+        As MLIR has it, standard output gets the good modules even if others failed, but a file is left as it was.
+        """
         command = self._command
         run_chunk = self._run_and_compare if command.is_verifying_diagnostics else self._run_and_report
-        results, failed = [], False
+        results, failed = list[bytes | None](), False
         for chunk in _chunks(command, content):
             result, has_failed = run_chunk(chunk)
             failed |= has_failed
-            if result is not None:
-                results.append(result)
-        if failed:
-            return 1
-        marker = command.values.get("output-split-marker", DEFAULT_SEPARATOR)
-        output = (f"\n{marker}\n\n" if marker else "\n").encode().join(results)
+            results.append(result)
+        output = self._join(results)
         if command.output is None or command.output == STANDARD_INPUT:
             stdout.write(output)
-        else:
+        elif not failed:
             write_whole(command.output, output)
-        return 0
+        return int(failed)
+
+    def _join(self, results: Sequence[bytes | None]) -> bytes:
+        """The modules with what separates them, as MLIR has it: also around those that failed."""
+        marker = self._command.values.get("output-split-marker", DEFAULT_SEPARATOR)
+        end = b"" if "emit-bytecode" in self._command.flags else b"\n"
+        joined = f"{marker}\n".encode().join(b"" if result is None else result + end for result in results)
+        return joined.removesuffix(end) if results[-1] is not None else joined
 
     def _run_and_report(self, chunk: str | bytes) -> tuple[bytes | None, bool]:
         """The module after the passes, None if it failed, and whether it did."""

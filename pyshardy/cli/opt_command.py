@@ -26,6 +26,7 @@ _FLAGS = {
     "mlir-print-ir-before-all": "print the module before every pass, on standard error; slow, as all dumps are",
     "mlir-print-ir-after-all": "print the module after every pass, on standard error",
     "mlir-print-ir-after-change": "leave out what a pass did not change",
+    "mlir-print-ir-after-failure": "print the module after a pass that failed, and after no other",
     "mlir-print-ir-module-scope": "print the whole module before and after passes on functions",
     "dump-pass-pipeline": "print the passes that run as a pipeline, on standard error",
     "show-passes": "list the passes with what they do",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, groupby
 
-from pyshardy.ir.diagnostics import Diagnostics
+from pyshardy.errors import InvalidModuleError
+from pyshardy.ir.diagnostics import Diagnostic, Diagnostics, Severity
 from pyshardy.ir.functions import functions
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
@@ -14,7 +16,9 @@ from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.passes.base import Anchor, Pass, PassContext
 
 Hook = Callable[[Pass, Op, float], None]
-"""Called after every pass with the pass, the module and the seconds it took."""
+"""Called with a pass, the module or function it has run on, and the seconds it took."""
+EarlyHook = Callable[[Pass, Op], None]
+"""Called with a pass and the module or function it is about to run on, or has failed on."""
 
 
 def run_passes(
@@ -42,20 +46,45 @@ def run_on_root(
     passes: Iterable[Pass],
     diagnostics: Diagnostics | None = None,
     after_pass: Hook | None = None,
+    *,
+    before_pass: EarlyHook | None = None,
+    on_failure: EarlyHook | None = None,
 ) -> PassContext:
-    """Run passes over the nodes of a module in place; what they shared, with what they recorded."""
+    """Run passes over the nodes of a module in place; what they shared, with what they recorded.
+
+    As in MLIR, neighbouring passes on functions all run on one function before the next one's turn. If one of them
+    fails, the other functions still have their turn, and their errors come with it.
+    """
     with module.context, pause_gc():
         context = PassContext(root, module.attrs, OpSpecReader(), diagnostics or Diagnostics())
-        for pass_ in passes:
-            start = time.perf_counter()
-            if pass_.anchor is Anchor.MODULE:
-                pass_.run(root, context)
-            else:
-                for function in list(functions(root)):
-                    pass_.run(function, context)
-            if after_pass is not None:
-                after_pass(pass_, root, time.perf_counter() - start)
+        for anchor, group in groupby(passes, key=lambda pass_: pass_.anchor):
+            together = list(group)
+            failures = []
+            for op in [root] if anchor is Anchor.MODULE else list(functions(root)):
+                try:
+                    for pass_ in together:
+                        if before_pass is not None:
+                            before_pass(pass_, op)
+                        start = time.perf_counter()
+                        pass_.run(op, context)
+                        if after_pass is not None:
+                            after_pass(pass_, op, time.perf_counter() - start)
+                except InvalidModuleError as error:
+                    failures.append(error)
+                    if on_failure is not None:
+                        on_failure(pass_, op)
+            if failures:
+                raise _joined(failures)
     return context
+
+
+def _joined(failures: Sequence[InvalidModuleError]) -> InvalidModuleError:
+    """The first failure, with the diagnostics of all."""
+    first = failures[0]
+    if len(failures) > 1:
+        of_each = [failure.diagnostics or (Diagnostic(Severity.ERROR, str(failure)),) for failure in failures]
+        first.diagnostics = tuple(chain.from_iterable(of_each))
+    return first
 
 
 def run_pipeline(module: Module, text: str, diagnostics: Diagnostics | None = None) -> Module:

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 from pyshardy.errors import NotationError, UsageError
-from pyshardy.passes.base import Pass
+from pyshardy.passes.base import Anchor, Pass
 from pyshardy.passes.common.save_module import Dump, SaveModule
 from pyshardy.passes.exporting.export_options import ExportOptions, PartitionerStage
 from pyshardy.passes.exporting.export_steps import Step, export_steps
@@ -18,18 +18,17 @@ from pyshardy.passes.partitioning.partition_options import PartitionOptions
 from pyshardy.passes.table import PASSES, pass_class
 from pyshardy.propagation.options import PropagateOptions
 
-_IMPORT: list[Step] = [
+_UP_TO_SPLITTER = (
     "symbol-dce,sdy-lift-inlined-meshes,sdy-remove-size-one-axes,sdy-propagate-sharding-from-func-to-call,"
-    "sdy-constant-or-scalar-splitter,symbol-dce,sdy-manual-axes-cleanup",
-    Dump("before_propagation"),
-    "sdy-add-data-flow-edges",
-]
+    "sdy-constant-or-scalar-splitter"
+)
 _CONSTRAINTS_AND_GROUPS = "sdy-apply-sharding-constraints,sdy-sharding-group-import"
 _PREPARE = (
     "sdy-flatten-call-graph,symbol-dce,sdy-add-func-data-flow-edges,sdy-apply-sharding-constraints,"
     "sdy-sink-func-data-flow-edges,sdy-sharding-group-import,sdy-import-func-calls,symbol-dce,sdy-pre-order-funcs"
 )
 _PREPARE_DEDUP = "sdy-add-func-data-flow-edges,sdy-pre-order-funcs"
+_BATCHING = "sdy-explicit-gather-scatter-batching"
 _PROPAGATE = "sdy-user-priority-propagate{keep-sharding-rules=true}"
 _FINISH = "sdy-export-named-computations,sdy-propagate-to-func-results,sdy-unflatten-call-graph"
 _FINISH_DEDUP = "sdy-propagate-to-func-results,sdy-sink-func-data-flow-edges,sdy-unflatten-call-graph"
@@ -49,18 +48,29 @@ def _flag(options: dict[str, str], name: str) -> bool:
 
 def _import_pipeline(options: dict[str, str]) -> list[Pass]:
     dedup = [_CONSTRAINTS_AND_GROUPS] if _flag(options, "dedup-functions-fully") else []
-    return _passes_of([*_IMPORT, *dedup])
+    return _passes_of([*_import_steps(), *dedup])
+
+
+def _import_steps(batching: bool = False) -> list[Step]:
+    """The steps of the import pipeline.
+
+    Args:
+        batching: Whether gathers and scatters get batching dimensions; the textual pipeline leaves them alone.
+    """
+    steps: list[Step] = [_UP_TO_SPLITTER, *([_BATCHING] if batching else [])]
+    return [*steps, "symbol-dce,sdy-manual-axes-cleanup", Dump("before_propagation"), "sdy-add-data-flow-edges"]
 
 
 def _propagation_pipeline(options: dict[str, str]) -> list[Pass]:
     return _passes_of(_propagation_steps(_flag(options, "dedup-functions-fully")))
 
 
-def _propagation_steps(dedup: bool, export: ExportOptions = _KEEPS_MESHES) -> list[Step]:
+def _propagation_steps(dedup: bool, batching: bool = False, export: ExportOptions = _KEEPS_MESHES) -> list[Step]:
+    steps = _import_steps(batching)
     if dedup:
-        steps = [*_IMPORT, _CONSTRAINTS_AND_GROUPS, _PREPARE_DEDUP, _PROPAGATE, _FINISH_DEDUP]
+        steps += [_CONSTRAINTS_AND_GROUPS, _PREPARE_DEDUP, _PROPAGATE, _FINISH_DEDUP]
     else:
-        steps = [*_IMPORT, _PREPARE, _PROPAGATE, _FINISH]
+        steps += [_PREPARE, _PROPAGATE, _FINISH]
     return [*steps, "symbol-dce,sdy-insert-func-call-reshards", *export_steps(export)]
 
 
@@ -98,19 +108,27 @@ PIPELINES: dict[str, Callable[[dict[str, str]], list[Pass]]] = {
 }
 
 _TOKEN = re.compile(r"\s*(?:([\w.-]+)|([(){},]))")
-_ANCHORS = ("builtin.module", "func.func", "any")
-"""What passes may be nested in; they nest by themselves, so that these names change nothing."""
+_INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
+    "builtin.module": ((),),
+    "any": ((), ("builtin.module",)),
+    "func.func": ((), ("builtin.module",), ("any",)),
+}
+"""What passes may be nested in, and inside what that may stand; passes on functions nest by themselves."""
+_ON_FUNCTIONS = (("func.func",), ("builtin.module", "func.func"), ("builtin.module", "any"), ("any", "func.func"))
+_ON_ANYTHING = frozenset(["canonicalize"])
+"""Passes that may be nested in functions too; that changes nothing, because no function concerns another."""
+_LISTS = frozenset(["enable-patterns"])
+"""Options that take one more value every time they are given; of others the last value counts."""
 
 
 def propagation_passes(options: PropagateOptions) -> list[Pass]:
     """The propagation pipeline with options that its textual form does not have.
 
     With a folder for dumps, it writes the module there before and after propagation and at the end, as
-    `01.before_propagation.mlir`, `02.after_propagation.mlir` and `03.after_partitioner_passes.mlir`.
+    `01.before_propagation.mlir`, `02.after_propagation.mlir` and `03.after_partitioner_passes.mlir`, and as
+    `02.propagation_after_user_priority_0.mlir` and so on where user priorities take turns.
     """
-    propagate = _propagate_pass(options)
-    passes = _passes_of(_propagation_steps(dedup=False), options.dump_directory, _FIRST_DUMP)
-    return [propagate if pass_.name == "sdy-user-priority-propagate" else pass_ for pass_ in passes]
+    return _passes_with(options, options.dump_directory, _KEEPS_MESHES)
 
 
 def partition_passes(options: PropagateOptions, partition: PartitionOptions) -> list[Pass]:
@@ -131,15 +149,19 @@ def partition_passes(options: PropagateOptions, partition: PartitionOptions) -> 
         "sdy-convert-global-to-local": {"enable_rgv3": partition.mesh_axes_groups},
         "sdy-drop-sharding-and-mesh": {"keep_module_sharding_metadata": False},
     }
-    propagate = _propagate_pass(options)
     passes: list[Pass] = []
-    for pass_ in _passes_of(_propagation_steps(dedup=False, export=export), partition.dump_directory, _FIRST_DUMP):
-        if pass_.name == "sdy-user-priority-propagate":
-            pass_ = propagate
+    for pass_ in _passes_with(options, partition.dump_directory, export):
         passes.append(replace(pass_, **changes.get(pass_.name, {})))
         if pass_.name == "sdy-insert-explicit-reshards" and partition.replicate_unsupported:
             passes.append(make_pass(pass_class("pyshardy-replicate-unsupported"), {}))
     return passes
+
+
+def _passes_with(options: PropagateOptions, dump_directory: str, export: ExportOptions) -> list[Pass]:
+    propagate = _propagate_pass(options)
+    steps = _propagation_steps(options.dedup_functions_fully, options.explicit_gather_scatter_batching, export)
+    passes = _passes_of(steps, dump_directory, _FIRST_DUMP)
+    return [propagate if pass_.name == "sdy-user-priority-propagate" else pass_ for pass_ in passes]
 
 
 def _propagate_pass(options: PropagateOptions) -> Pass:
@@ -149,6 +171,8 @@ def _propagate_pass(options: PropagateOptions) -> Pass:
     cls = UserPriorityPropagate if options.user_priorities else OpPriorityPropagate
     return cls(
         keep_sharding_rules=True,
+        module_dump_directory=options.dump_directory,
+        module_dump_index=_FIRST_DUMP + 1 if options.dump_directory else 0,
         conservative_propagation=options.conservative,
         trace=options.trace,
         propagation_strategy=options.strategy,
@@ -163,26 +187,37 @@ def parse_pipeline(text: str) -> list[Pass]:
     ['symbol-dce', 'sdy-drop-sharding-rules']
     """
     passes: list[Pass] = []
-    position, depth, text = 0, 0, text.rstrip()
+    position, nest, text = 0, list[str](), text.rstrip()
     while position < len(text):
+        start = position
         position, name = _expect_name(text, position)
-        if name in _ANCHORS:
+        if name in _INSIDE:
+            if tuple(nest) not in _INSIDE[name]:
+                raise _error(text, start, f"no {name} inside {nest[-1]}")
             position = _expect(text, position, "(")
-            depth += 1
-            if depth > 1 or _next(text, position) != ")":
+            nest.append(name)
+            if len(nest) > 1 or _next(text, position) != ")":
                 continue
         else:
             position, options = _parse_options(text, position)
-            passes.extend(named_passes(name, options))
-        while depth and _next(text, position) == ")":
-            position, depth = _expect(text, position, ")"), depth - 1
+            found = named_passes(name, options)
+            if tuple(nest) in _ON_FUNCTIONS and any(map(_needs_module, found)):
+                raise _error(text, start, f"a pass on functions inside {nest[-1]}; {name} runs on the module")
+            passes.extend(found)
+        while nest and _next(text, position) == ")":
+            position = _expect(text, position, ")")
+            nest.pop()
         if position < len(text):
             position = _expect(text, position, ",")
             if position == len(text):
                 raise _error(text, position, "the name of a pass")
-    if depth:
+    if nest:
         raise _error(text, position, "')'")
     return passes
+
+
+def _needs_module(pass_: Pass) -> bool:
+    return pass_.anchor is Anchor.MODULE and pass_.name not in _ON_ANYTHING
 
 
 def named_passes(name: str, options: dict[str, str]) -> list[Pass]:
@@ -218,9 +253,12 @@ def parse_option_text(text: str) -> dict[str, str]:
     """`name=value` pairs separated by white space, as MLIR reads them.
 
     A value with white space stands in braces, which hold a list, or in quotes; a name alone is a flag that is set.
+    Of several values of one option the last counts, unless it is a list.
 
-    >>> parse_option_text("a=1 b={x, y} c")
-    {'a': '1', 'b': 'x,y', 'c': 'true'}
+    >>> parse_option_text("a=1 b={x, y} c a=2")
+    {'a': '2', 'b': 'x,y', 'c': 'true'}
+    >>> parse_option_text("enable-patterns=x enable-patterns=y,z")
+    {'enable-patterns': 'x,y,z'}
     """
     found = {}
     for pair in _split_options(text):
@@ -230,7 +268,8 @@ def parse_option_text(text: str) -> dict[str, str]:
         name, equals, value = pair.partition("=")
         if not name:
             raise UsageError("reading pass options", got=f"'{pair}'", needed="name=value")
-        found[name] = _option_value(value) if equals else "true"
+        text = _option_value(value) if equals else "true"
+        found[name] = f"{found[name]},{text}" if name in found and name in _LISTS else text
     return found
 
 

@@ -38,8 +38,12 @@ class PropagateOptions:
         user_priorities: Whether the priorities on dimensions are obeyed.
         conservative: Whether sub-axes and axes that do not divide a dimension are avoided.
         trace: Whether to record every step, for explanations.
-        dump_directory: A folder into which the pipeline writes the module before and after propagation and at the
-            end; nowhere if it is empty.
+        dump_directory: A folder into which the pipeline writes the module before and after propagation, between
+            user priorities, and at the end; nowhere if it is empty.
+        dedup_functions_fully: Whether all calls of a function share one sharding of its body; if not, each call has
+            its own, and the function is copied where they differ.
+        explicit_gather_scatter_batching: Whether gathers and scatters whose rows are indexed by their own number get
+            batching dimensions before propagation.
     """
 
     strategy: StrategyOption = StrategyOption.AGGRESSIVE
@@ -48,3 +52,5 @@ class PropagateOptions:
     conservative: bool = False
     trace: bool = False
     dump_directory: str = ""
+    dedup_functions_fully: bool = False
+    explicit_gather_scatter_batching: bool = False

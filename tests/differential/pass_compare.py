@@ -7,8 +7,13 @@ from collections import Counter
 from collections.abc import Iterable
 from random import Random
 
+from pyshardy.ir.functions import functions, is_declaration
+from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import walk
+from pyshardy.ir.shardings import arg_sharding
+
 from .compare import reference_pipeline
-from .pass_programs import VARIANTS, Named
+from .pass_programs import PIPELINE_VARIANTS, VARIANTS, Named
 from .reference_process import ReferenceProcess
 from .reshard_compare import Comparison, Runner, Verdict, compare, ours
 
@@ -17,11 +22,15 @@ _DIED = (Verdict.DIED,)
 _REASONS: tuple[tuple[str, str, str, tuple[Verdict, ...]], ...] = (
     ("debug attributes", r"[{ ]debug-.*=true", r"", _DIED),
     ("inlined mesh in propagation", r"-propagate\b", r"<mesh<", _DIED),
+    ("inlined mesh in reshards", r"sdy-(insert-explicit-reshards|export-pipeline)", r"<mesh<", _DIED),
     ("value in two sharding groups", r"-propagate\b", r'"sdy\.sharding_group"', _DIED),
     ("dead op with a priority", r"sdy-user-priority-propagate", r"}p\d", _DIED),
 )
 """What `docs/differences.md` lists: a name, what the pass and the module look like, and how the comparison comes out."""
+ADDS_EDGES = ("sdy-add-data-flow-edges", "sdy-import-func-calls", "sdy-import-pipeline", "sdy-propagation-pipeline")
+_EDGE_REFUSED = "'sdy.data_flow_edge' op expected input"
 EDGE_TWICE = "edge that is already there"
+CALLED_TWICE = "function with some arguments sharded, called twice"
 
 
 def without_empty_edges(text: str) -> str:
@@ -34,15 +43,29 @@ def listed_reason(text: str, pipeline: str, found: Comparison) -> str | None:
     for name, passes, module, verdicts in _REASONS:
         if found.verdict in verdicts and re.search(passes, pipeline) and re.search(module, text):
             return name
+    if (
+        found.verdict is Verdict.DIED
+        and pipeline.startswith("sdy-import-func-calls")
+        and calls_twice_with_some_arguments_sharded(text)
+    ):
+        return CALLED_TWICE
     if found.verdict is Verdict.FATAL:
         return "unreduced axes without a way"
-    if (
-        pipeline.startswith(("sdy-add-data-flow-edges", "sdy-import-func-calls"))
-        and found.details.startswith("given  accepted")
-        and "'sdy.data_flow_edge' op expected input" in found.details
-    ):
+    given, _, wanted = found.details.partition("\nwanted ")
+    if pipeline.startswith(ADDS_EDGES) and _EDGE_REFUSED in wanted and _EDGE_REFUSED not in given:
         return EDGE_TWICE
     return None
+
+
+def calls_twice_with_some_arguments_sharded(text: str) -> bool:
+    """Whether a module calls a function several times of whose arguments some have a sharding and some have none."""
+    root = Module.parse(text).root
+    calls = Counter(op.attrs["callee"] for op in walk(root) if op.name == "func.call")
+    return any(
+        len({arg_sharding(function, arg.index) is None for arg in function.region.blocks[0].args}) == 2
+        for function in functions(root)
+        if calls[function.attrs["sym_name"]] > 1 and not is_declaration(function)
+    )
 
 
 def compare_pass(
@@ -62,8 +85,9 @@ def compare_pass(
 
 
 def campaign(modules: Iterable[list[Named]], reference: ReferenceProcess, count: int) -> int:
-    """Compare every pass with every value of its options on up to `count` modules of each list; prints what differs."""
-    total: dict[str, Counter[str]] = {pipeline: Counter() for variants in VARIANTS.values() for pipeline in variants}
+    """Compare passes and pipelines with all options on up to `count` modules of each list; prints what differs."""
+    variants = [*VARIANTS.values(), *PIPELINE_VARIANTS.values()]
+    total: dict[str, Counter[str]] = {pipeline: Counter() for found in variants for pipeline in found}
     differences = 0
     for chosen in modules:
         for pipeline, sums in total.items():

@@ -14,7 +14,9 @@ from random import Random
 from typing import get_type_hints
 
 from programs import PROGRAMS
-from pyshardy.passes.options import format_options
+from pyshardy.errors import UsageError
+from pyshardy.passes.exporting.export_options import ExportOptions
+from pyshardy.passes.options import HasOptions, format_options, format_value
 from pyshardy.passes.pipelines import parse_pipeline
 from pyshardy.passes.table import PASSES, pass_class
 from support.programs import module_text
@@ -41,7 +43,7 @@ MOST_CALLS = 10
 """Calls in the text of a program: flattened, a program with many of them grows beyond measure."""
 CHOICES = {("canonicalize", "enable-patterns"): ("sdy-collective", "sdy-reshard")}
 """Options whose values are not a matter of their type. Without labels the canonicalizer folds all dialects' ops."""
-NOT_THE_REFERENCE = frozenset(["trace"])
+NOT_THE_REFERENCE = frozenset(["trace", "module_dump_index"])
 """Options of pyshardy's that the reference does not have, with no influence on the module."""
 
 Named = tuple[str, str]
@@ -56,24 +58,48 @@ def _values(pass_name: str, option: str, kind: object) -> tuple[str, ...]:
     return CHOICES.get((pass_name, option), ())
 
 
-def variants(name: str) -> list[str]:
-    """The pass with default options, and with every value of every option; all as a pipeline."""
-    cls = pass_class(name)
-    hints = get_type_hints(cls)
+def variants(cls: type[HasOptions], in_pairs: tuple[str, ...] = ()) -> list[str]:
+    """A pass or pipeline with default options, and with every value of every option; all as a pipeline.
+
+    Args:
+        cls: The class with the options.
+        in_pairs: Options that are compared with every value of every other one, set to what is not the default.
+    """
+    hints, name = get_type_hints(cls), cls.name
     base = {option: values[0] for (of, option), values in CHOICES.items() if of == name}
     found = [base]
     for field in fields(cls):
         option = field.name.replace("_", "-")
         if field.name not in NOT_THE_REFERENCE:
             found += [base | {option: value} for value in _values(name, option, hints[field.name])]
+    for option in in_pairs:
+        default = getattr(cls, option.replace("-", "_"))
+        found += [options | {option: format_value(not default)} for options in found]
     texts = [" ".join(f"{option}={value}" for option, value in options.items()) for options in found]
     pipelines = [f"{name}{{{text}}}" if text else name for text in texts]
-    distinct = {str(parse_pipeline(pipeline)): pipeline for pipeline in pipelines}
+    distinct = {str(parse_pipeline(pipeline)): pipeline for pipeline in pipelines if _is_complete(pipeline)}
     return list(distinct.values())
 
 
-VARIANTS = {name: variants(name) for name in PASSES}
+def _is_complete(pipeline: str) -> bool:
+    """Whether all passes of a pipeline are there; the options of those of export may need some that are not."""
+    try:
+        parse_pipeline(pipeline)
+    except UsageError as error:
+        if "passes that pyshardy has" not in str(error) and "needed partitioner-stage" not in str(error):
+            raise
+        return False
+    return True
+
+
+VARIANTS = {name: variants(pass_class(name)) for name in PASSES}
 """Per pass, the pipelines to compare."""
+PIPELINE_VARIANTS = {
+    "sdy-import-pipeline": ["sdy-import-pipeline", "sdy-import-pipeline{dedup-functions-fully=true}"],
+    "sdy-propagation-pipeline": [*PIPELINES],
+    "sdy-export-pipeline": variants(ExportOptions, ("mark-partial-result-with-unreduced-axes", "inline-meshes")),
+}
+"""Per pipeline, with which options to compare it."""
 
 
 def with_inlined_meshes(text: str, random: Random) -> str:

@@ -52,6 +52,17 @@ func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{}]>}, %i: 
   %3 = sdy.all_slice [{"a"}] %1 out_sharding=<@m, [{"a"}]> : tensor<8xf32>
   return %2, %3 : tensor<8xf32>, tensor<8xf32>
 }"""
+CALLED_TWICE = """
+sdy.mesh @m = <["a"=2]>
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = call @f(%x, %x) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %1 = call @f(%0, %x) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
+func.func private @f(%x: tensor<8xf32>, %y: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"a"}]>}) -> tensor<8xf32> {
+  %0 = stablehlo.add %x, %y : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}"""
 FUNCTION_PASSES = (
     "sdy-close-shardings",
     "sdy-inline-meshes",
@@ -99,6 +110,29 @@ def test_inlined_meshes_need_not_be_lifted_to_propagate(reference: ReferenceProc
     assert '"stablehlo.sine"(%arg0) {sdy.sharding = #sdy.sharding_per_value<[<mesh<["x"=2]>, [{"x", ?}]>]>}' in str(
         text
     )
+
+
+@pytest.mark.parametrize("is_full", ["false", "true"])
+def test_inlined_meshes_need_not_be_lifted_to_insert_reshards(is_full: str, reference: ReferenceProcess) -> None:
+    pipeline = f"sdy-insert-explicit-reshards{{enable-full-version={is_full}}}"
+    with pytest.raises(Died):
+        reference.run(INLINED_MESH, reference_pipeline(pipeline))
+    text = str(our_outcome(INLINED_MESH, pipeline).text)
+    lifted = our_outcome(INLINED_MESH, f"sdy-lift-inlined-meshes,{pipeline},sdy-inline-meshes").text
+    assert text == lifted
+    assert text.count("sdy.reshard") == (is_full == "true")
+
+
+def test_a_function_with_some_arguments_sharded_may_be_called_twice(reference: ReferenceProcess) -> None:
+    pipeline = "sdy-import-func-calls{add-data-flow-edges-on-named-computations=false}"
+    with pytest.raises(Died):
+        reference.run(CALLED_TWICE, pipeline)
+    shardings = re.findall(r"in_shardings = (.*?), name", str(our_outcome(CALLED_TWICE, pipeline).text))
+    assert shardings == ['#sdy.sharding_per_value<[<@m, [{?}]>, <@m, [{"a"}]>]>'] * 2
+    once = CALLED_TWICE.replace("%1 = call @f(%0, %x)", "%1 = stablehlo.add %0, %x").replace(
+        "%x : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>\n  return %1", "%x : tensor<8xf32>\n  return %1"
+    )
+    assert shardings[0] in reference.run(once, pipeline)
 
 
 def test_slices_in_different_regions_make_no_reduce_scatter(reference: ReferenceProcess) -> None:

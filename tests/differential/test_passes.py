@@ -13,7 +13,7 @@ import pytest
 from pyshardy.passes.table import PASSES
 from support.reference import jaxlib_version
 
-from .pass_compare import compare_pass, without_empty_edges
+from .pass_compare import calls_twice_with_some_arguments_sharded, compare_pass, without_empty_edges
 from .pass_programs import FEATURES, VARIANTS, Named, jax_modules, pipeline_passes, random_modules
 from .reference_process import Died, ReferenceProcess
 from .reshard_compare import ours
@@ -91,3 +91,21 @@ def test_entries_of_no_propagation_edges_are_left_out() -> None:
     assert without_empty_edges(f"[{empty}, {full}, {empty}]") == f"[{full}]"
     assert without_empty_edges(f"[{empty}]") == "[]"
     assert without_empty_edges("[{}, ]") == "[{}, ]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "calls", "expected"),
+    [("SN", 2, True), ("NS", 3, True), ("SN", 1, False), ("SS", 2, False), ("NN", 2, False)],
+)
+def test_functions_with_some_arguments_sharded_are_found(arguments: str, calls: int, expected: bool) -> None:
+    kinds = {"S": ' {sdy.sharding = #sdy.sharding<@m, [{"a"}]>}', "N": ""}
+    given = ", ".join(f"%a{index}: tensor<8xf32>{kinds[kind]}" for index, kind in enumerate(arguments))
+    call = "  func.call @f(%x, %x) : (tensor<8xf32>, tensor<8xf32>) -> ()\n"
+    text = f'''sdy.mesh @m = <["a"=2]>
+func.func @main(%x: tensor<8xf32>) {{
+{call * calls}  return
+}}
+func.func private @f({given}) {{
+  return
+}}'''
+    assert calls_twice_with_some_arguments_sharded(text) is expected

@@ -16,6 +16,8 @@ config.suffixes = [".mlir"]  # noqa: F821
 config.test_source_root = str(Path(__file__).parent)  # noqa: F821
 config.test_exec_root = str(Path(__file__).parent / ".lit")  # noqa: F821
 
+config.environment["PYTHONPATH"] = str(Path(__file__).parents[2])  # noqa: F821 (the package beside these tests)
+
 python = shlex.quote(sys.executable)
 filecheck = shlex.quote(str(Path(sys.executable).parent / "filecheck"))
 config.substitutions += [  # noqa: F821

@@ -42,9 +42,18 @@ class SaveModule(Pass):
     name = "sdy-save-module"
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        path = Path(self.directory) / f"{self.index:02d}.{self.title}.mlir"
-        text = str(write_module(op, context.attrs).operation.get_asm()).rstrip("\n") + "\n"
-        try:
-            path.write_text(text, encoding="utf-8", newline="\n")
-        except OSError as error:
-            print(f"error when writing file {path}: {error.strerror or error}", file=sys.stderr)
+        save_text(module_text(op, context), self.directory, self.index, self.title)
+
+
+def module_text(root: Op, context: PassContext) -> str:
+    """The module as it is in a dump: without locations."""
+    return str(write_module(root, context.attrs).operation.get_asm()).rstrip("\n") + "\n"
+
+
+def save_text(text: str, directory: str, index: int, title: str) -> None:
+    """Write a dump; if that fails, standard error says so."""
+    path = Path(directory) / f"{index:02d}.{title}.mlir"
+    try:
+        path.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        print(f"error when writing file {path}: {error.strerror or error}", file=sys.stderr)

@@ -17,6 +17,8 @@ class BasicPropagate(Pass):
 
     Attributes:
         keep_sharding_rules: Whether the rules stay on the ops.
+        module_dump_directory: A folder into which the module is written after every user priority except the last.
+        module_dump_index: The number that the names of these files start with.
         conservative_propagation: Whether sub-axes are refused, and axes that do not divide.
         debug_sharding_origins: Whether to write which annotation every axis goes back to.
         debug_propagation_edge_sharding: Whether to write through which op, and in which step, every axis moved.
@@ -26,6 +28,8 @@ class BasicPropagate(Pass):
     name = "sdy-basic-propagate"
 
     keep_sharding_rules: bool = False
+    module_dump_directory: str = ""
+    module_dump_index: int = 0
     conservative_propagation: bool = False
     debug_sharding_origins: bool = False
     debug_propagation_edge_sharding: bool = False
@@ -33,7 +37,8 @@ class BasicPropagate(Pass):
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         debug = DebugOptions(self.debug_sharding_origins, self.debug_propagation_edge_sharding)
-        propagate_module(op, context, self.options(), self.keep_sharding_rules, debug)
+        dumps = self.module_dump_directory, self.module_dump_index
+        propagate_module(op, context, self.options(), self.keep_sharding_rules, debug, dumps)
 
     def options(self) -> PropagateOptions:
         """How this pass propagates."""

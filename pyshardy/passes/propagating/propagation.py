@@ -13,6 +13,7 @@ from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.passes.base import PassContext
 from pyshardy.passes.debug_info import DebugInfo, DebugOptions
 from pyshardy.passes.exporting.drop_sharding_rules import drop_sharding_rules
+from pyshardy.passes.propagating.round_dumps import RoundDumps, erase_dead
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.run import propagate_program
 from pyshardy.propagation.step import StepError
@@ -26,6 +27,7 @@ def propagate_module(
     options: PropagateOptions,
     keep_sharding_rules: bool,
     debug: DebugOptions,
+    dumps: tuple[str, int] = ("", 0),
 ) -> None:
     """Propagate shardings through a module in place; the result is recorded in the context.
 
@@ -35,6 +37,7 @@ def propagate_module(
         options: How to propagate.
         keep_sharding_rules: Whether the rules stay on the ops.
         debug: Which debug attributes to write.
+        dumps: Where to write the module after every user priority but the last, and the number to do so under.
 
     Raises:
         PassError: A dynamic shape, a tuple, a value in several sharding groups, or an invalid rule.
@@ -44,22 +47,26 @@ def propagate_module(
     program, index = build_program(root, context.specs, options.conservative)
     _warn_unknown(index, context)
     info = DebugInfo(root, context, debug) if debug else None
+    directory, number = dumps
+    rounds = RoundDumps(directory, number, context, index, program.shardings) if directory else None
     try:
-        propagated = propagate_program(program, replace(options, trace=True) if info else options)
+        propagated = propagate_program(
+            program,
+            replace(options, trace=True) if info else options,
+            rounds.after_round if rounds and options.user_priorities else None,
+        )
     except StepError as error:
         at = index.ops[error.op] if error.op < len(index.ops) else root
         raise PassError(at, f"gets a sharding that is not valid: {error}") from error
     context.propagated.append(propagated)
-    index.store(propagated.shardings, program.shardings)
-    erased = {index.ops[number] for number in propagated.erased}
-    _erase([index.ops[number] for number in reversed(propagated.erased)])
+    index.store(propagated.shardings, rounds.stored if rounds else program.shardings)
+    erase_dead([index.ops[number] for number in propagated.erased])
     if info is not None:
         info.follow(propagated, program, index)
         info.write()
     if keep_sharding_rules:
         for op, rule in index.rules.items():
-            if op not in erased:
-                op.attrs[RULE] = rule
+            op.attrs[RULE] = rule
     else:
         drop_sharding_rules(root)
 
@@ -137,10 +144,3 @@ def _warn_unknown(index: ProgramIndex, context: PassContext) -> None:
         context.diagnostics.warn(
             op, f"no sharding rule is known for {name} ({counts[name]} in the module): nothing propagates through it"
         )
-
-
-def _erase(ops: list[Op]) -> None:
-    """Erase dead ops; users come before what they use."""
-    for op in ops:
-        if op.block is not None:
-            op.erase()

@@ -10,6 +10,7 @@ import pytest
 
 from pyshardy.cli.instruments import Timer, mlir_class
 from pyshardy.cli.opt import run_opt
+from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.base import PassContext
 from pyshardy.passes.common.symbol_dce import SymbolDce
@@ -89,7 +90,7 @@ def test_which_dumps(flags: list[str], expected: list[str]) -> None:
 
 def test_a_pass_on_functions_is_followed_by_every_function() -> None:
     heading = "// -----// IR Dump After DropShardingRulesPass: sdy-drop-sharding-rules"
-    expected = f"{heading} //----- //\n{MAIN_ALONE}\n\n{heading} //----- //\n{UNUSED_ALONE}\n\n"
+    expected = f"{heading} //----- //\n{MAIN_ALONE}\n{heading} //----- //\n{UNUSED_ALONE}\n"
     assert run(f"-{DROP}", "-mlir-print-ir-after-all") == (0, BEFORE, expected)
     main, unused = (f"{heading} ('func.func' operation: @{name}) //----- //\n" for name in ("main", "unused"))
     expected = f"{main}{BEFORE}\n\n{unused}{BEFORE}\n\n"
@@ -99,10 +100,66 @@ def test_a_pass_on_functions_is_followed_by_every_function() -> None:
 def test_what_a_pass_on_functions_did_not_change_is_left_out() -> None:
     flags = "-mlir-print-ir-after-all", "-mlir-print-ir-after-change", "-mlir-print-ir-module-scope"
     found = headings(f"-{DROP}", f"-{POPULATE}", f"-{POPULATE}", f"-{DROP}", *flags)
-    assert [heading.split(":")[0] for heading in found] == [
-        "After PopulateOpShardingRulesPass", "After PopulateOpShardingRulesPass", "After DropShardingRulesPass",
-        "After DropShardingRulesPass",
+    assert [re.sub(r":.*@|\)", " ", heading) for heading in found] == [
+        "After PopulateOpShardingRulesPass main ", "After DropShardingRulesPass main ",
     ]  # fmt: skip
+
+
+def test_passes_on_functions_have_one_function_after_the_other() -> None:
+    found = headings(f"-{POPULATE}", f"-{DROP}", "-symbol-dce", "-mlir-print-ir-before-all", "-mlir-print-ir-after-all")
+    of_one = [f"{when} {name}" for name in (f"PopulateOpShardingRulesPass: {POPULATE}", f"DropShardingRulesPass: {DROP}")
+              for when in ("Before", "After")]  # fmt: skip
+    assert found == [*of_one, *of_one, "Before SymbolDCEPass: symbol-dce", "After SymbolDCEPass: symbol-dce"]
+
+
+UNREDUCED = '''sdy.mesh @m = <["a"=2]>
+func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{}], unreduced={"a"}>}) -> tensor<8xf32> {
+  %0 = stablehlo.abs %x : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+func.func @good() {
+  return
+}
+func.func @bad(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{}], unreduced={"a"}>}) -> tensor<8xf32> {
+  %0 = stablehlo.sine %x : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+'''
+"""A module of which the first and the last function are refused."""
+
+
+@pytest.mark.parametrize("flag", ["-mlir-print-ir-after-failure", "-mlir-print-ir-after-all"])
+def test_the_pass_that_fails_is_dumped_as_failed(flag: str) -> None:
+    status, out, errors = run(f"-{POPULATE}", "-sdy-verify-unreduced-axes", flag, text=UNREDUCED)
+    assert (status, out) == (1, "")
+    found = re.findall(r"IR Dump After (\w+ ?\w*): .* //\n.*?@(\w+)", errors)
+    failed = "VerifyUnreducedAxesPass Failed"
+    if flag.endswith("failure"):
+        assert found == [(failed, "main"), (failed, "bad")]
+    else:
+        rules, good = "PopulateOpShardingRulesPass", "VerifyUnreducedAxesPass"
+        assert found == [
+            (rules, "main"), (failed, "main"), (rules, "good"), (good, "good"), (rules, "bad"), (failed, "bad")
+        ]  # fmt: skip
+    assert "stablehlo.sine %arg0 {sdy.sharding_rule" in errors
+
+
+def test_the_errors_of_all_functions_are_reported() -> None:
+    errors = run("-sdy-verify-unreduced-axes", text=UNREDUCED)[2]
+    assert re.findall(r"^-:(\d+):\d+: error: \'(\S+)\'", errors, re.M) == [("3", "stablehlo.abs"), ("10", "stablehlo.sine")]
+
+
+def test_no_failure_is_no_dump() -> None:
+    assert run("-symbol-dce", f"-{DROP}", "-mlir-print-ir-after-failure") == (0, AFTER, "")
+
+
+@pytest.mark.usefixtures("half_done")
+def test_a_module_that_cannot_be_written_is_dumped_as_such() -> None:
+    status, out, errors = run("-symbol-dce", "-mlir-print-ir-after-failure")
+    assert (status, out) == (1, "")
+    heading = "// -----// IR Dump After SymbolDCEPass Failed: symbol-dce //----- //\n// cannot be written: "
+    assert errors.startswith(heading)
+    assert errors.endswith("error: \'builtin.module\' op gives up\n")
 
 
 def test_dumps_name_the_options() -> None:
@@ -209,6 +266,17 @@ def test_steps_of_one_key_are_added_up() -> None:
 
 
 # Verifying
+
+
+@pytest.fixture
+def half_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has `symbol-dce` leave a sharding that is none, and fail."""
+
+    def run(self: SymbolDce, op: Op, context: PassContext) -> None:
+        next(iter(op.region.block)).attrs["sdy.sharding"] = ("no sharding",)
+        raise PassError(op, "gives up")
+
+    monkeypatch.setattr(SymbolDce, "run", run)
 
 
 @pytest.fixture

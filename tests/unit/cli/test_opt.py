@@ -245,7 +245,21 @@ def test_a_failure_leaves_the_output_as_it_was(put: Put, tmp_path: Path, text: s
     assert (found.status, found.out) == (1, "")
     assert target.read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.mlir", "out.mlir"]
-    assert run(source, "-split-input-file").out == ""
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ([BAD], ""),
+        ([GOOD, BAD], f"{PRINTED}\n// -----\n"),
+        ([BAD, GOOD], f"// -----\n{PRINTED}"),
+        ([GOOD, BAD, GOOD], f"{PRINTED}\n// -----\n// -----\n{PRINTED}"),
+    ],
+)
+def test_good_parts_are_printed_even_if_others_fail(put: Put, parts: list[str], expected: str) -> None:
+    found = run(put("// -----\n".join(parts)), "-split-input-file")
+    assert (found.status, found.out) == (1, expected)
+    assert found.errors.count("error: use of undeclared SSA value name") == 1
 
 
 def test_an_output_that_cannot_be_written(put: Put, tmp_path: Path) -> None:
@@ -335,7 +349,7 @@ FILE = f"{GOOD}// -----\nfunc.func @f() {{\n  return\n}}\n"
 
 
 def test_a_file_is_split_into_modules(put: Put) -> None:
-    assert run(put(FILE), "-split-input-file") == Outcome(0, f"{PRINTED}\n// -----\n\n{EMPTY_PRINTED}", "")
+    assert run(put(FILE), "-split-input-file") == Outcome(0, f"{PRINTED}\n// -----\n{EMPTY_PRINTED}", "")
 
 
 def test_the_parts_of_what_is_printed_are_read_again(put: Put) -> None:
@@ -345,7 +359,7 @@ def test_the_parts_of_what_is_printed_are_read_again(put: Put) -> None:
 
 def test_passes_run_on_every_part(put: Put) -> None:
     found = run(put(f"{WITH_UNUSED}// -----\n{WITH_UNUSED}"), "-split-input-file", "-symbol-dce")
-    assert found.out == f"{PRINTED}\n// -----\n\n{PRINTED}"
+    assert found.out == f"{PRINTED}\n// -----\n{PRINTED}"
 
 
 @pytest.mark.parametrize("separator", ["// -----", "// ------", "// ----- what follows"])
@@ -361,16 +375,16 @@ def test_what_does_not_separate(put: Put, separator: str) -> None:
 @pytest.mark.parametrize("flag", ["-split-input-file=// ####", "--split-input-file=#"])
 def test_other_separators(put: Put, flag: str) -> None:
     separator = flag.partition("=")[2]
-    assert run(put(FILE.replace("// -----", separator)), flag).out == f"{PRINTED}\n// -----\n\n{EMPTY_PRINTED}"
+    assert run(put(FILE.replace("// -----", separator)), flag).out == f"{PRINTED}\n// -----\n{EMPTY_PRINTED}"
     assert run(put(FILE), flag).out.count("module {") == 1
 
 
 @pytest.mark.parametrize(
     ("flags", "between"),
     [
-        (["--output-split-marker=// ----"], "\n// ----\n\n"),
-        (["-output-split-marker", "#"], "\n#\n\n"),
-        (["-output-split-marker="], "\n"),
+        (["--output-split-marker=// ----"], "\n// ----\n"),
+        (["-output-split-marker", "#"], "\n#\n"),
+        (["-output-split-marker="], "\n\n"),
     ],
 )
 def test_what_separates_the_output(put: Put, flags: list[str], between: str) -> None:
@@ -419,7 +433,7 @@ def test_what_is_not_expected_may_come_if_only_the_expected_counts(put: Put) -> 
     assert run(without_note, *flags) == Outcome(0, "", "")
     assert run(without_note, *flags[:1], "-verify-diagnostics").status == 1
     found = run(put(GOOD + "// expected-error {{bad}}"), *flags)
-    assert (found.status, found.out) == (1, "")
+    assert (found.status, found.out) == (1, PRINTED)
     assert 'expected error "bad" was not produced' in found.errors
 
 
@@ -427,7 +441,7 @@ def test_modules_without_errors_are_printed_while_diagnostics_are_compared(put: 
     flags = "-sdy-sharding-group-import", "-verify-diagnostics", "-split-input-file"
     assert run(put(GOOD), *flags) == Outcome(0, PRINTED, "")
     assert run(put(f"{GOOD}// -----\n{EXPECTED}// -----\n{GOOD}"), *flags) == Outcome(
-        0, f"{PRINTED}\n// -----\n\n{PRINTED}", ""
+        0, f"{PRINTED}\n// -----\n// -----\n{PRINTED}", ""
     )
 
 
@@ -435,7 +449,7 @@ def test_modules_without_errors_are_printed_while_diagnostics_are_compared(put: 
 def test_an_expectation_that_is_no_regular_expression_is_refused(put: Put, flag: str) -> None:
     source = put(f"// expected-error-re {{{{a {{{{[}}}} b}}}}\n{GOOD}")
     found = run(source, flag)
-    assert (found.status, found.out) == (1, "")
+    assert (found.status, found.out) == (1, PRINTED)
     assert re.fullmatch(
         rf"{re.escape(source)}:1:4: error: invalid regex: .*\n// expected-error-re .*\n   \^\n", found.errors
     )
@@ -453,7 +467,8 @@ def test_warnings_can_be_expected(put: Put) -> None:
     assert (found.status, found.errors) == (0, "")
     assert "@odd" in found.out
     found = run(source, "-verify-diagnostics")
-    assert (found.status, found.out) == (1, "")
+    assert found.status == 1
+    assert "was not produced" in found.errors
 
 
 def test_diagnostics_that_are_not_expected_are_a_failure(put: Put) -> None:
@@ -464,15 +479,17 @@ def test_diagnostics_that_are_not_expected_are_a_failure(put: Put) -> None:
 def test_expected_diagnostics_that_do_not_come_are_a_failure(put: Put) -> None:
     source = put(f"// expected-error {{{{bad}}}}\n{GOOD}")
     assert run(source, "-verify-diagnostics") == Outcome(
-        1, "", f'{source}:1:4: error: expected error "bad" was not produced\n// expected-error {{{{bad}}}}\n   ^\n'
+        1, PRINTED, f'{source}:1:4: error: expected error "bad" was not produced\n// expected-error {{{{bad}}}}\n   ^\n'
     )
 
 
 def test_every_part_has_its_own_expectations(put: Put) -> None:
     flags = "-sdy-sharding-group-import", "-verify-diagnostics", "-split-input-file"
-    assert run(put(f"{EXPECTED}// -----\n{GOOD}// -----\n{EXPECTED}"), *flags) == Outcome(0, PRINTED, "")
+    assert run(put(f"{EXPECTED}// -----\n{GOOD}// -----\n{EXPECTED}"), *flags) == Outcome(
+        0, f"// -----\n{PRINTED}\n// -----\n", ""
+    )
     source = put(f"{EXPECTED}// -----\n{GROUPED}")
-    assert run(source, *flags) == Outcome(1, "", unexpected(source, 9))
+    assert run(source, *flags) == Outcome(1, "// -----\n", unexpected(source, 9))
 
 
 def test_diagnostics_of_bytecode_are_not_expected(put: Put) -> None:

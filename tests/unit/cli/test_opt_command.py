@@ -230,7 +230,7 @@ FLAGS = {
     "-verify-diagnostics", "-verify-each", "-allow-unregistered-dialect", "-mlir-print-op-generic",
     "-mlir-print-debuginfo", "-mlir-pretty-debuginfo", "-mlir-print-local-scope", "-mlir-use-nameloc-as-prefix",
     "-emit-bytecode", "-mlir-timing", "-mlir-print-ir-before-all", "-mlir-print-ir-after-all",
-    "-mlir-print-ir-after-change", "-mlir-print-ir-module-scope", "-dump-pass-pipeline", "-show-passes",
+    "-mlir-print-ir-after-change", "-mlir-print-ir-after-failure", "-mlir-print-ir-module-scope", "-dump-pass-pipeline", "-show-passes",
 }  # fmt: skip
 IGNORED = {
     "-no-implicit-module", "-mlir-print-op-on-diagnostic", "-mlir-disable-threading",

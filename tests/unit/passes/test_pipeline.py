@@ -11,6 +11,7 @@ from pyshardy.ir.functions import functions
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.base import Anchor, Pass, PassContext
+from pyshardy.passes.common.symbol_dce import SymbolDce
 from pyshardy.passes.pipeline import run_on_root, run_passes, run_pipeline
 from pyshardy.passes.pipelines import parse_pipeline
 
@@ -47,6 +48,17 @@ class Fail(Pass):
 
     def run(self, op: Op, context: PassContext) -> None:
         raise PassError(op, "is not wanted", [(function, "it has this") for function in functions(op)])
+
+
+@dataclass(frozen=True)
+class FailOnFunctions(Pass):
+    """Refuse every function."""
+
+    name = "fail-on-functions"
+    anchor = Anchor.FUNCTION
+
+    def run(self, op: Op, context: PassContext) -> None:
+        raise PassError(op, f"is called {op.attrs['sym_name']}")
 
 
 @dataclass(frozen=True)
@@ -91,8 +103,8 @@ def test_the_origin_of_the_module_is_kept() -> None:
     assert run_passes(module, [Rename("a")]).origin is module.origin
 
 
-def test_functions_that_a_pass_adds_wait_for_the_next_pass() -> None:
-    result = run_passes(Module.parse(TEXT), [AddFunction(), Rename("a")])
+def test_functions_that_a_pass_adds_wait_for_the_passes_behind_those_on_functions() -> None:
+    result = run_passes(Module.parse(TEXT), [AddFunction(), SymbolDce(), Rename("a")])
     assert names(result) == ["firsta", "first_copya", "seconda", "second_copya"]
 
 
@@ -101,8 +113,8 @@ def test_warnings_are_collected_in_order() -> None:
     run_passes(Module.parse(TEXT), [Rename("a"), Rename("b")], diagnostics)
     assert [str(message) for message in diagnostics.messages] == [
         "-:2:1: warning: appended a",
-        "-:6:1: warning: appended a",
         "-:2:1: warning: appended b",
+        "-:6:1: warning: appended a",
         "-:6:1: warning: appended b",
     ]
 
@@ -117,9 +129,9 @@ def test_a_pass_that_fails_stops_the_pipeline_and_leaves_the_module_as_it_was() 
             module,
             [Rename("a"), Fail(), Rename("b")],
             diagnostics,
-            lambda pass_, root, seconds: ran.append(pass_.name),
+            lambda pass_, op, seconds: ran.append(pass_.name),
         )
-    assert ran == ["rename"]
+    assert ran == ["rename"] * 2
     assert module.text(debug_info=True) == before
     assert str(caught.value) == "'builtin.module' op is not wanted\n  at -:0:0"
     assert [str(note) for note in caught.value.diagnostic.notes] == [
@@ -136,17 +148,47 @@ def test_the_collector_runs_again_after_a_failure() -> None:
     assert gc.isenabled()
 
 
-def test_a_hook_sees_the_module_after_every_pass_and_the_time_it_took() -> None:
-    seen: list[tuple[Pass, list[str]]] = []
+def test_a_function_that_fails_does_not_keep_the_others_from_their_turn() -> None:
+    ran: list[str] = []
+    with pytest.raises(PassError, match="is called firsta") as caught:
+        run_passes(
+            Module.parse(TEXT),
+            [Rename("a"), FailOnFunctions(), Rename("b"), SymbolDce()],
+            after_pass=lambda pass_, op, seconds: ran.append(op.attrs["sym_name"]),
+        )
+    assert ran == ["firsta", "seconda"]
+    assert [message.message for message in caught.value.diagnostics] == [
+        "'func.func' op is called firsta",
+        "'func.func' op is called seconda",
+    ]
 
-    def hook(pass_: Pass, root: Op, seconds: float) -> None:
+
+def test_hooks_see_every_run_of_a_pass_and_the_time_it_took() -> None:
+    seen: list[tuple[str, Pass, str]] = []
+
+    def after(pass_: Pass, op: Op, seconds: float) -> None:
         assert seconds >= 0
-        seen.append((pass_, [function.attrs["sym_name"] for function in functions(root)]))
+        seen.append(("after", pass_, op.attrs.get("sym_name", op.name)))
 
-    run_passes(Module.parse(TEXT), [Rename("a"), AddFunction()], after_pass=hook)
+    def before(pass_: Pass, op: Op) -> None:
+        seen.append(("before", pass_, op.attrs.get("sym_name", op.name)))
+
+    def failed(pass_: Pass, op: Op) -> None:
+        seen.append(("failed", pass_, op.attrs.get("sym_name", op.name)))
+
+    module = Module.parse(TEXT)
+    passes = [Rename("a"), SymbolDce(), Fail()]
+    with pytest.raises(PassError):
+        run_on_root(module, module.copy_root(), passes, None, after, before_pass=before, on_failure=failed)
     assert seen == [
-        (Rename("a"), ["firsta", "seconda"]),
-        (AddFunction(), ["firsta", "firsta_copy", "seconda", "seconda_copy"]),
+        ("before", Rename("a"), "first"),
+        ("after", Rename("a"), "firsta"),
+        ("before", Rename("a"), "second"),
+        ("after", Rename("a"), "seconda"),
+        ("before", SymbolDce(), "builtin.module"),
+        ("after", SymbolDce(), "builtin.module"),
+        ("before", Fail(), "builtin.module"),
+        ("failed", Fail(), "builtin.module"),
     ]
 
 

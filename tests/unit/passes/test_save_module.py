@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from pyshardy.ir.module import Module
 from pyshardy.passes.common.save_module import SaveModule
 from pyshardy.passes.pipeline import run_passes, run_pipeline
 from pyshardy.passes.pipelines import propagation_passes
+from pyshardy.passes.propagating.user_priority_propagate import UserPriorityPropagate
 from pyshardy.propagation.options import PropagateOptions
 from support.reference import jaxlib_version, run_reference
 
@@ -26,6 +28,17 @@ func.func @main(%lhs: tensor<16x32xf32> {sdy.sharding = #sdy.sharding<@m, [{"a",
   return %1 : tensor<16x8xf32>
 }
 """
+PRIORITIES = """
+sdy.mesh @m = <["a"=2, "b"=4, "c"=2]>
+func.func @main(%x: tensor<16x32xf32> {sdy.sharding = #sdy.sharding<@m, [{"a", ?}p1, {"b"}p0]>},
+                %y: tensor<16x32xf32> {sdy.sharding = #sdy.sharding<@m, [{"c"}p2, {?}]>}) -> tensor<16x32xf32> {
+  %0 = stablehlo.add %x, %y : tensor<16x32xf32>
+  %1 = stablehlo.sine %0 : tensor<16x32xf32>
+  %2 = stablehlo.negate %0 : tensor<16x32xf32>
+  return %1 : tensor<16x32xf32>
+}
+"""
+ROUNDS = [f"propagation_after_user_priority_{priority}.mlir" for priority in range(2)]
 EXPORT = ["00.after_propagation.mlir", "01.after_partitioner_passes.mlir"]
 PROPAGATION = ["01.before_propagation.mlir", "02.after_propagation.mlir", "03.after_partitioner_passes.mlir"]
 
@@ -60,7 +73,11 @@ def test_the_propagation_pipeline_writes_files(tmp_path: Path) -> None:
         assert run_passes(Module.parse(PROGRAM), passes[:index]).text() == text
     assert files[PROPAGATION[0]] != files[PROPAGATION[1]]
     plain = propagation_passes(PropagateOptions())
-    assert [pass_ for pass_ in passes if not isinstance(pass_, SaveModule)] == plain
+    kept = [pass_ for pass_ in passes if not isinstance(pass_, SaveModule)]
+    propagate = next(pass_ for pass_ in kept if isinstance(pass_, UserPriorityPropagate))
+    assert (propagate.module_dump_directory, propagate.module_dump_index) == (str(tmp_path), 2)
+    quiet = replace(propagate, module_dump_directory="", module_dump_index=0)
+    assert [quiet if pass_ is propagate else pass_ for pass_ in kept] == plain
     assert result.text() == run_passes(module, plain).text()
     assert module.text() == given
 
@@ -102,3 +119,42 @@ def test_the_reference_says_the_same_of_what_cannot_be_written(
     theirs = capfd.readouterr().err
     run_pipeline(Module.parse(PROGRAM), pipeline)
     assert capfd.readouterr().err == theirs != ""
+
+
+@needs_newest
+@pytest.mark.parametrize("options", ["", "keep-sharding-rules=true "])
+@pytest.mark.parametrize("program", ["user", "op", "aggressive", "basic"])
+def test_propagation_writes_the_files_of_the_reference(tmp_path: Path, program: str, options: str) -> None:
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    ours.mkdir()
+    theirs.mkdir()
+    name = {"user": "user-priority", "op": "op-priority"}.get(program, program)
+    pipeline = f"sdy-{name}-propagate{{{options}module-dump-directory="
+    result = run_pipeline(Module.parse(PRIORITIES), f"{pipeline}{ours}}}").text(generic=True).strip()
+    assert result == run_reference(PRIORITIES, f"{pipeline}{theirs}}}").strip()
+    assert list(files_in(ours)) == ([f"00.{name}" for name in ROUNDS] if program == "user" else [])
+    assert files_in(ours) == files_in(theirs)
+
+
+def test_dumps_between_priorities_show_what_is_known_then(tmp_path: Path) -> None:
+    passes = propagation_passes(PropagateOptions(dump_directory=str(tmp_path)))
+    result = run_passes(Module.parse(PRIORITIES), passes)
+    plain = run_passes(Module.parse(PRIORITIES), propagation_passes(PropagateOptions()))
+    assert result.text(debug_info=True) == plain.text(debug_info=True)
+    files = files_in(tmp_path)
+    names = [f"02.{name}" for name in ROUNDS]
+    assert list(files) == [PROPAGATION[0], PROPAGATION[1], *names, PROPAGATION[2]]
+    first, second = (files[name] for name in names)
+    assert 'sdy.sharding<@m, [{}, {"b"}], replicated={"a"}>' in first
+    assert 'stablehlo.sine %0 {sdy.sharding = #sdy.sharding_per_value<[<@m, [{?}, {"b", ?}]>]>' in first
+    assert 'stablehlo.sine %0 {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"a", ?}, {"b", ?}]>]>' in second
+    assert "sdy.sharding_rule" in first and "stablehlo.negate" not in first
+
+
+def test_without_priorities_there_is_nothing_between_them(tmp_path: Path) -> None:
+    one = PRIORITIES.replace("}p2", "}").replace("?}p1", "?}")
+    run_pipeline(Module.parse(one), f"sdy-user-priority-propagate{{module-dump-directory={tmp_path}}}")
+    assert files_in(tmp_path) == {}
+    no_turns = PropagateOptions(dump_directory=str(tmp_path), user_priorities=False)
+    run_passes(Module.parse(PRIORITIES), propagation_passes(no_turns))
+    assert list(files_in(tmp_path)) == PROPAGATION
