@@ -103,7 +103,7 @@ def _check_unreduced(before: TensorSharding, after: TensorSharding, cause: Inval
 
 
 def gather_and_slice(before: TensorSharding, after: TensorSharding, mesh: Mesh, shape: tuple[int, ...]) -> Plan:
-    """A plan that always works: gather all that differs, then slice.
+    """A plan that always works: take the order of the devices, gather all that differs, slice.
 
     >>> from pyshardy.core.notation import parse_sharding
     >>> before, after = parse_sharding('<@m, [{"a", "b"}, {}]>'), parse_sharding('<@m, [{"a"}, {"b"}]>')
@@ -116,15 +116,16 @@ def gather_and_slice(before: TensorSharding, after: TensorSharding, mesh: Mesh, 
     kept = [
         () if state.hidden[dim] else common_prefix(before.dims[dim].axes, after.dims[dim].axes) for dim in state.dims
     ]
-    state.settled = [list(axes) for axes in kept]
-    gathered = [subtract_axes(dim.axes, axes, mesh) for dim, axes in zip(before.dims, kept)]
     state.have = [[] for _ in state.dims]
-    if any(gathered):
-        state.emit(CollectiveKind.ALL_GATHER, gathered)
+    state.settled = [list(dim.axes) for dim in before.dims]
     if before.mesh != after.mesh:
         state.emit(CollectiveKind.COLLECTIVE_PERMUTE)
-    state.settled = [list(dim.axes) for dim in after.dims]
+    gathered = [subtract_axes(dim.axes, axes, mesh) for dim, axes in zip(before.dims, kept)]
+    state.settled = [list(axes) for axes in kept]
+    if any(gathered):
+        state.emit(CollectiveKind.ALL_GATHER, gathered)
     sliced = [subtract_axes(dim.axes, axes, mesh) for dim, axes in zip(after.dims, kept)]
+    state.settled = [list(dim.axes) for dim in after.dims]
     if any(sliced):
         state.emit(CollectiveKind.ALL_SLICE, sliced)
     return tuple(state.plan)

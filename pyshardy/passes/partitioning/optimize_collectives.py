@@ -27,7 +27,7 @@ class OptimizeCollectives(Pass):
     anchor = Anchor.FUNCTION
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        GreedyDriver({"sdy.collective_permute": (without_permutation,)}, context.attrs, top_down=True).run(op)
+        GreedyDriver({"sdy.collective_permute": (without_permutation,)}, context.attrs, top_down=False).run(op)
 
 
 def without_permutation(op: Op, rewriter: Rewriter) -> bool:
