@@ -51,6 +51,7 @@ PASSES: dict[str, str] = {
     "sdy-verify-unreduced-axes": "partitioning.verify_unreduced_axes:VerifyUnreducedAxes",
     "sdy-insert-explicit-reshards": "partitioning.insert_explicit_reshards:InsertExplicitReshards",
     "sdy-resolve-single-device-sharding": ("partitioning.resolve_single_device_sharding:ResolveSingleDeviceSharding"),
+    "sdy-convert-global-to-local": "partitioning.convert_global_to_local:ConvertGlobalToLocal",
     "canonicalize": "common.canonicalize:Canonicalize",
     "sdy-drop-sharding-and-mesh": "exporting.drop_sharding_and_mesh:DropShardingAndMesh",
     "sdy-drop-sharding-rules": "exporting.drop_sharding_rules:DropShardingRules",
