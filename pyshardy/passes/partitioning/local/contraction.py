@@ -8,7 +8,7 @@ from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.partitioning.local.checks import check_runs_locally
 from pyshardy.passes.partitioning.local.localizer import Localizer
-from pyshardy.passes.partitioning.local.pending import complete, merged, stays_partial
+from pyshardy.passes.partitioning.local.pending import completed, merged, stays_partial
 
 
 def localize_dot(op: Op, local: Localizer) -> None:
@@ -62,4 +62,6 @@ def _finish(op: Op, axes: Axes, operand: int, local: Localizer) -> None:
     is_partial = stays_partial(op, op.result, axes, ReductionKind.SUM, sharding.mesh, local)
     local.keep(op)
     if not is_partial:
-        complete(op, axes, ReductionKind.SUM, sharding.mesh, local)
+        builder = local.builder_after(op)
+        value = completed(builder, op.result, axes, ReductionKind.SUM, sharding.mesh, local)
+        local.stand_in(op.result, value)

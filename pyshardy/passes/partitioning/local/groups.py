@@ -21,6 +21,8 @@ from pyshardy.passes.partitioning.local.localizer import Localizer
 
 MeshRef = str | Mesh
 """A mesh as shardings name it."""
+Combine = ReductionKind | Region | str
+"""How values are combined: in a way that a sharding can name, by a body, or by an op of StableHLO."""
 _GROUPS = "replica_groups"
 
 
@@ -64,7 +66,7 @@ class Collectives:
         attrs = {"all_gather_dim": self.builder.number(dim), **self._grouped(axes)}
         return self._make("all_gather", value, shape, attrs)
 
-    def all_reduce(self, value: Value, axes: Axes, combine: ReductionKind | Region) -> Value:
+    def all_reduce(self, value: Value, axes: Axes, combine: Combine) -> Value:
         """Combine the values of a group; `combine` is the body, or how to."""
         op = self.builder.op("all_reduce", [value], [value.type], self._grouped(axes), region_count=1)
         self._fill(op.region, value, combine)
@@ -117,11 +119,12 @@ class Collectives:
         """Where devices are replicas, these ops work without a channel."""
         return {} if self.local.options.use_replicas else {CHANNEL: self.local.channels.next()}
 
-    def _fill(self, region: Region, value: Value, combine: ReductionKind | Region) -> None:
+    def _fill(self, region: Region, value: Value, combine: Combine) -> None:
         if isinstance(combine, Region):
             clone_region_into(combine, region, {})
             return
-        builder, name = self.builder, COMBINERS[combine]
+        builder = self.builder
+        name = COMBINERS[combine] if isinstance(combine, ReductionKind) else combine
         scalar = builder.like((), value.type)
         builder.body(region.op, [scalar, scalar], lambda inner, args: [inner.combine(name, *args)])
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pyshardy.core.axes import Axes, sort_and_merge, subtract_axes
 from pyshardy.core.sharding import ReductionKind
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.nodes import Op, Region, Value
-from pyshardy.passes.partitioning.local.groups import Collectives, MeshRef
+from pyshardy.ir.nodes import Op, Value
+from pyshardy.passes.partitioning.builder import Builder
+from pyshardy.passes.partitioning.local.groups import Collectives, Combine, MeshRef
 from pyshardy.passes.partitioning.local.localizer import Localizer
 from pyshardy.passes.partitioning.meeting import REDUCTION_CODES
 
@@ -75,10 +76,11 @@ def _text(axes: Axes) -> str:
     return "{" + ", ".join(map(str, axes)) + "}"
 
 
-def complete(op: Op, axes: Axes, combine: ReductionKind | Region, mesh: MeshRef, local: Localizer) -> None:
-    """All-reduce the only result of an op that stays, along the axes, behind it."""
-    collectives = Collectives(local, local.builder_after(op), mesh)
-    local.stand_in(op.result, collectives.all_reduce(op.result, axes, combine))
+def completed(
+    builder: Builder, value: Value, axes: Axes, combine: Combine, mesh: MeshRef, local: Localizer
+) -> Value:
+    """What the parts on all devices along the axes are together."""
+    return Collectives(local, builder, mesh).all_reduce(value, axes, combine)
 
 
 def merged(axes: Axes, mesh: MeshRef, local: Localizer) -> Axes:

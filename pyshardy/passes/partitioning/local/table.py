@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pyshardy.ir.nodes import Op
-from pyshardy.passes.partitioning.local import calls, collectives, constants, contraction
+from pyshardy.passes.partitioning.local import calls, collectives, constants, contraction, slicing
 from pyshardy.passes.partitioning.local.all_to_all import lower_all_to_all
 from pyshardy.passes.partitioning.local.checks import check_runs_locally
+from pyshardy.passes.partitioning.local.dynamic_update_slice import localize_dynamic_update_slice
+from pyshardy.passes.partitioning.local.gather import localize_gather
 from pyshardy.passes.partitioning.local.localizer import Localizer
+from pyshardy.passes.partitioning.local.pad import localize_pad
+from pyshardy.passes.partitioning.local.random import localize_rng_bit_generator
+from pyshardy.passes.partitioning.local.reduction import localize_reduce
+from pyshardy.passes.partitioning.local.scatter import localize_scatter
+from pyshardy.passes.partitioning.local.window import localize_window_op
 
 Handler = Callable[[Op, Localizer], None]
 
@@ -38,6 +45,17 @@ HANDLERS: dict[str, Handler] = {
     "stablehlo.dot": contraction.localize_dot,
     "stablehlo.dot_general": contraction.localize_dot,
     "stablehlo.convolution": contraction.localize_convolution,
+    "stablehlo.concatenate": slicing.localize_concatenate,
+    "stablehlo.slice": slicing.localize_slice,
+    "stablehlo.dynamic_slice": slicing.localize_dynamic_slice,
+    "stablehlo.dynamic_update_slice": localize_dynamic_update_slice,
+    "stablehlo.pad": localize_pad,
+    "stablehlo.gather": localize_gather,
+    "stablehlo.scatter": localize_scatter,
+    "stablehlo.reduce": localize_reduce,
+    "stablehlo.reduce_window": localize_window_op,
+    "stablehlo.select_and_scatter": localize_window_op,
+    "stablehlo.rng_bit_generator": localize_rng_bit_generator,
 }
 
 
