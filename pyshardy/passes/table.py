@@ -57,6 +57,7 @@ PASSES: dict[str, str] = {
     ),
     "pyshardy-replicate-unsupported": "partitioning.replicate_unsupported:ReplicateUnsupported",
     "sdy-resolve-single-device-sharding": ("partitioning.resolve_single_device_sharding:ResolveSingleDeviceSharding"),
+    "sdy-convert-global-to-local": "partitioning.convert_global_to_local:ConvertGlobalToLocal",
     "canonicalize": "common.canonicalize:Canonicalize",
     "sdy-drop-sharding-and-mesh": "exporting.drop_sharding_and_mesh:DropShardingAndMesh",
     "sdy-drop-sharding-rules": "exporting.drop_sharding_rules:DropShardingRules",

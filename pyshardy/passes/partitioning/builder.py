@@ -9,6 +9,7 @@ import numpy as np
 
 from pyshardy.core.axes import Axes
 from pyshardy.core.devices import shard_indices
+from pyshardy.core.identities import zero_text as zero_text
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.attrs import AttrTable
@@ -249,17 +250,3 @@ def _shape(value: Value) -> tuple[int, ...]:
     shape = value.type.shape
     assert shape is not None
     return shape
-
-
-def zero_text(element: str) -> str:
-    """How MLIR writes zero of an element type in a dense constant.
-
-    >>> zero_text("f32"), zero_text("ui8"), zero_text("i1"), zero_text("complex<f32>")
-    ('0.0', '0', 'false', '(0.0,0.0)')
-    """
-    if element == "i1":
-        return "false"
-    if element.startswith("complex"):
-        inner = zero_text(element[len("complex<") : -1])
-        return f"({inner},{inner})"
-    return "0" if element.lstrip("su").startswith("i") else "0.0"

@@ -24,3 +24,21 @@ def body_kind(op: Op) -> ReductionKind | None:
 def _kind_of(value: Value) -> ReductionKind | None:
     op = value.defining_op
     return None if op is None else _KINDS.get(op.name)
+
+
+def combiners(op: Op) -> tuple[str, ...] | None:
+    """The ops that combine old and new value for each result of a reduction; None if the body does anything else."""
+    block = op.regions[0].blocks[0]
+    returned = block.terminator.operands
+    count = len(returned)
+    if len(block.args) != 2 * count:
+        return None
+    found = []
+    for index, value in enumerate(returned):
+        combined = value.defining_op
+        if combined is None or len(combined.operands) != 2:
+            return None
+        if set(combined.operands) != {block.args[index], block.args[index + count]}:
+            return None
+        found.append(combined.name)
+    return tuple(found)

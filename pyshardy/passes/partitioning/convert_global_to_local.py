@@ -1,0 +1,91 @@
+"""`sdy-convert-global-to-local`: from a program on whole tensors to that of one device (partitioner spec, 7 to 9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.mesh import Mesh
+from pyshardy.errors import InvalidRuleError, InvalidShardingError
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.functions import arg_sharding, functions, is_declaration, result_sharding, return_op
+from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.shardings import Meshes, get_sharding
+from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.partitioning.local.localizer import Localizer, LocalOptions
+from pyshardy.passes.partitioning.local.table import HANDLERS, ILLEGAL, UNTOUCHED, localize_any
+
+
+@dataclass(frozen=True)
+class ConvertGlobalToLocal(Pass):
+    """Give every value the type of what one device holds of it, and make ops work on that.
+
+    Collectives of the sdy dialect become those of StableHLO, ops that need to know where a device stands compute it.
+
+    Attributes:
+        per_dim_all_gather: Whether a gather of several dimensions is one collective per dimension.
+        combine_multi_dimension_reduce_scatter: Whether a scatter of several dimensions is one collective, not an
+            all-reduce and a slice.
+        enable_rgv3: Whether groups of devices are written as axes of a mesh, not as numbers of devices.
+        replica_count: How many replicas run; if several, their number tells a device.
+        partition_count: How many partitions run; only one of both counts can be more than one.
+    """
+
+    per_dim_all_gather: bool = False
+    combine_multi_dimension_reduce_scatter: bool = False
+    enable_rgv3: bool = True
+    replica_count: int = 1
+    partition_count: int = 1
+
+    name = "sdy-convert-global-to-local"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        if self.replica_count > 1 and self.partition_count > 1:
+            raise PassError(op, "is for several replicas and several partitions; one of both counts must be 1")
+        options = LocalOptions(
+            self.per_dim_all_gather,
+            self.combine_multi_dimension_reduce_scatter,
+            self.enable_rgv3,
+            self.replica_count > 1,
+        )
+        note_shardings(op, context.meshes)
+        localize(op, Localizer(op, context, options))
+
+
+def localize(root: Op, local: Localizer) -> None:
+    """Make all ops of a module local.
+
+    Raises:
+        PassError: An op that cannot run on shards.
+    """
+    for op in list(walk(root)):
+        if op.name in UNTOUCHED:
+            continue
+        if op.name in ILLEGAL:
+            raise PassError(op, "has no meaning on one device; earlier passes remove such ops")
+        try:
+            HANDLERS.get(op.name, localize_any)(op, local)
+        except (InvalidRuleError, InvalidShardingError) as error:
+            raise PassError(op, str(error)) from error
+    local.finish()
+
+
+def note_shardings(root: Op, meshes: Meshes) -> None:
+    """Note on the module how arguments and results of the main function are sharded."""
+    main = next((op for op in functions(root) if op.attrs["sym_name"] == "main"), None)
+    if main is None or is_declaration(main):
+        return
+    mesh = next(iter(meshes.values()), Mesh([]))
+
+    def noted(sharding: TensorSharding | None, rank: int) -> TensorSharding:
+        if sharding is None:
+            return TensorSharding.replicated_like(mesh, rank)
+        return sharding.with_mesh(mesh_of(sharding, meshes))
+
+    root.attrs["sdy.parameters_shardings"] = tuple(
+        noted(arg_sharding(main, arg.index), arg.type.rank) for arg in main.region.blocks[0].args
+    )
+    root.attrs["sdy.output_shardings"] = tuple(
+        noted(result_sharding(main, index) or get_sharding(value), value.type.rank)
+        for index, value in enumerate(return_op(main).operands)
+    )

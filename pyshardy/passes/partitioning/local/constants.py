@@ -1,0 +1,64 @@
+"""Constants and iota (partitioner spec, end of section 8 and section 9.7)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxlib.mlir import ir
+
+from pyshardy.ir.nodes import Op, Value, ValueType
+from pyshardy.passes.partitioning.local.collectives import keep_on_leaders, slice_along
+from pyshardy.passes.partitioning.local.localizer import Localizer
+
+
+def localize_constant(op: Op, local: Localizer) -> None:
+    """A smaller constant if all elements are equal, otherwise a part of it; partial ones are on one device only."""
+    sharding = local.sharding(op.result)
+    is_plain = sharding is None or (sharding.is_fully_replicated and not sharding.unreduced)
+    if is_plain and op.name == "stablehlo.constant":
+        local.keep(op)
+        return
+    builder = local.builder(op)
+    value, type = op.attrs["value"], local.local_type_of(op, op.result)
+    is_splat = type is not op.result.type and _is_splat(value)
+    if is_splat:
+        value = _splat(value, type, local)
+    made = builder.value("constant", (), type if is_splat else op.result.type, value=value)
+    if sharding is not None and type is not made.type:
+        made = slice_along(builder, made, sharding.dim_axes, local.mesh(sharding), type.shape or ())
+    if sharding is not None and sharding.unreduced:
+        made = keep_on_leaders(op, builder, made, sharding.unreduced, sharding, local)
+    local.replace(op, [made])
+
+
+def _is_splat(value: Any) -> bool:
+    if isinstance(value, ir.DenseElementsAttr):
+        return value.is_splat
+    return str(value).startswith("dense<(")
+
+
+def _splat(value: Any, type: ValueType, local: Localizer) -> Any:
+    text = str(value)
+    return local.attrs.parse(f"{text[: text.rindex('>', 0, text.rindex(' : '))]}> : {type}")
+
+
+def localize_iota(op: Op, local: Localizer) -> None:
+    """A shorter iota that starts where the shard of a device begins."""
+    sharding = local.sharding(op.result)
+    if sharding is None or sharding.is_fully_replicated:
+        local.keep(op)
+        return
+    builder = local.builder(op)
+    type = local.local_type_of(op, op.result)
+    dim = op.attrs["iota_dimension"].value
+    value = builder.value("iota", (), type, iota_dimension=op.attrs["iota_dimension"])
+    axes = sharding.dim_axes[dim]
+    if axes:
+        offset = builder.dim_offset(axes, local.mesh(sharding), (type.shape or ())[dim])
+        value = _shifted(value, builder.convert(offset, type.element), local, op)
+    local.replace(op, [value])
+
+
+def _shifted(value: Value, offset: Value, local: Localizer, op: Op) -> Value:
+    builder = local.builder(op)
+    return builder.combine("add", value, builder.broadcast(offset, value.type.shape or ()))

@@ -1,0 +1,67 @@
+"""Products and convolutions (partitioner spec, sections 9.2 and 9.3)."""
+
+from __future__ import annotations
+
+from pyshardy.core.axes import Axes, axes_size
+from pyshardy.core.sharding import ReductionKind
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.nodes import Op
+from pyshardy.passes.partitioning.local.checks import check_runs_locally
+from pyshardy.passes.partitioning.local.localizer import Localizer
+from pyshardy.passes.partitioning.local.pending import completed, merged, stays_partial
+
+
+def localize_dot(op: Op, local: Localizer) -> None:
+    """The same on shards; contracted dimensions that are sharded leave the result partial."""
+    left = op.operands[0]
+    if op.name == "stablehlo.dot":
+        contracted: tuple[int, ...] = (len(local.global_shape(left)) - 1,)
+    else:
+        contracted = local.context.specs.spec(op).attributes["dot_dimension_numbers"].lhs_contracting
+    dims = local.dim_axes(left)
+    _finish(op, sum((dims[dim] for dim in contracted), ()), 0, local)
+
+
+def localize_convolution(op: Op, local: Localizer) -> None:
+    """The same on shards with fewer groups; sharded input features leave the result partial."""
+    numbers = local.context.specs.spec(op).attributes["dimension_numbers"]
+    left, kernel = map(local.dim_axes, op.operands)
+    if not any(local.is_sharded(value) for value in (*op.operands, op.result)):
+        local.keep(op)
+        return
+    _divide_groups(op, "feature_group_count", kernel[numbers.kernel_output_feature], 1, local)
+    _divide_groups(op, "batch_group_count", left[numbers.lhs_batch], 0, local)
+    reduced = tuple(
+        dict.fromkeys(
+            axis for dim in (numbers.kernel_input_feature, *numbers.kernel_spatial) for axis in kernel[dim]
+        )
+    )
+    _finish(op, reduced, 1, local)
+
+
+def _divide_groups(op: Op, name: str, axes: Axes, operand: int, local: Localizer) -> None:
+    count = op.attrs[name].value if name in op.attrs else 1
+    sharding = local.sharding(op.operands[operand])
+    shards = 1 if sharding is None else axes_size(axes, local.mesh(sharding))
+    divisor = min(count, shards)
+    if count % divisor:
+        raise PassError(op, f"has {name} {count}, which {shards} shards do not divide")
+    if divisor > 1:
+        op.attrs[name] = local.attrs.i64(count // divisor)
+
+
+def _finish(op: Op, axes: Axes, operand: int, local: Localizer) -> None:
+    check_runs_locally(op, local)
+    if not axes:
+        local.keep(op)
+        return
+    sharding = local.sharding(op.operands[operand])
+    assert sharding is not None
+    if operand == 1:
+        axes = merged(axes, sharding.mesh, local)
+    is_partial = stays_partial(op, op.result, axes, ReductionKind.SUM, sharding.mesh, local)
+    local.keep(op)
+    if not is_partial:
+        builder = local.builder_after(op)
+        value = completed(builder, op.result, axes, ReductionKind.SUM, sharding.mesh, local)
+        local.stand_in(op.result, value)

@@ -1,0 +1,143 @@
+"""The collectives of StableHLO, with the groups of devices that take part (partitioner spec, 2.5 and 2.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jaxlib.mlir import ir
+
+from pyshardy.core.axes import Axes, AxisRef, axes_size
+from pyshardy.core.devices import replica_groups
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import ReductionKind
+from pyshardy.core.text import format_symbol, quote
+from pyshardy.errors import UnsupportedVersionError
+from pyshardy.ir.nodes import Region, Value, clone_region_into
+from pyshardy.passes.partitioning.builder import Builder
+from pyshardy.passes.partitioning.channels import CHANNEL
+from pyshardy.passes.partitioning.local.identity import COMBINERS
+from pyshardy.passes.partitioning.local.localizer import Localizer
+
+MeshRef = str | Mesh
+"""A mesh as shardings name it."""
+Combine = ReductionKind | Region | str
+"""How values are combined: in a way that a sharding can name, by a body, or by an op of StableHLO."""
+_GROUPS = "replica_groups"
+
+
+class Collectives:
+    """Makes collectives over groups of one mesh at one place.
+
+    Args:
+        local: What the module's ops share.
+        builder: Makes the ops.
+        mesh: The mesh, as shardings name it.
+    """
+
+    def __init__(self, local: Localizer, builder: Builder, mesh: MeshRef) -> None:
+        self.local = local
+        self.builder = builder
+        self.mesh_ref = mesh
+        self.mesh: Mesh = local.meshes[mesh] if isinstance(mesh, str) else mesh
+
+    def groups(self, axes: Axes) -> Any:
+        """The groups of devices that differ along the axes alone, as an attribute."""
+        attrs = self.local.attrs
+        if not self.local.options.mesh_axes_groups:
+            return attrs.parse(_dense_text(replica_groups(axes, self.mesh)))
+        listed = ", ".join(map(_axis_text, axes))
+        try:
+            return attrs.parse(
+                f"#stablehlo.replica_group_mesh_axes<mesh = {_mesh_text(self.mesh_ref)}, axes = [{listed}]>"
+            )
+        except ir.MLIRError as error:
+            raise UnsupportedVersionError(
+                "writing groups of devices as axes of a mesh",
+                got="a jaxlib whose StableHLO cannot hold them",
+                needed="jaxlib 0.12 or newer",
+                hint="the option enable-rgv3=false",
+            ) from error
+
+    def all_gather(self, value: Value, axes: Axes, dim: int) -> Value:
+        """Join the shards of a group along a dimension."""
+        shape = list(value.type.shape or ())
+        shape[dim] *= axes_size(axes, self.mesh)
+        attrs = {"all_gather_dim": self.builder.number(dim), **self._grouped(axes)}
+        return self._make("all_gather", value, shape, attrs)
+
+    def all_reduce(self, value: Value, axes: Axes, combine: Combine) -> Value:
+        """Combine the values of a group; `combine` is the body, or how to."""
+        op = self.builder.op("all_reduce", [value], [value.type], self._grouped(axes), region_count=1)
+        self._fill(op.region, value, combine)
+        return op.result
+
+    def reduce_scatter(self, value: Value, axes: Axes, dim: int, kind: ReductionKind) -> Value:
+        """Combine the values of a group and leave each device its part of a dimension."""
+        shape = list(value.type.shape or ())
+        shape[dim] //= axes_size(axes, self.mesh)
+        attrs = {"scatter_dimension": self.builder.number(dim), **self._grouped(axes)}
+        type = self.builder.like(shape, value.type)
+        op = self.builder.op("reduce_scatter", [value], [type], attrs, region_count=1)
+        self._fill(op.region, value, kind)
+        return op.result
+
+    def all_to_all(self, value: Value, axes: Axes, split: int, concat: int) -> Value:
+        """Exchange parts in a group: dimension `split` is split, `concat` is put together."""
+        size = axes_size(axes, self.mesh)
+        shape = list(value.type.shape or ())
+        shape[split] //= size
+        shape[concat] *= size
+        number = self.builder.number
+        attrs = {
+            "split_dimension": number(split),
+            "concat_dimension": number(concat),
+            "split_count": number(size),
+            _GROUPS: self.groups(axes),
+            **self._channel_of_partitions(),
+        }
+        return self._make("all_to_all", value, shape, attrs)
+
+    def collective_permute(self, value: Value, targets: Sequence[int]) -> Value:
+        """Send the value of every device to another one."""
+        pairs = ", ".join(f"[{source}, {target}]" for source, target in enumerate(targets))
+        attr = self.local.attrs.parse(f"dense<[{pairs}]> : tensor<{len(targets)}x2xi64>")
+        attrs = {"source_target_pairs": attr, **self._channel_of_partitions()}
+        return self._make("collective_permute", value, value.type.shape or (), attrs)
+
+    def _make(self, name: str, value: Value, shape: Sequence[int], attrs: dict[str, Any]) -> Value:
+        return self.builder.value(name, [value], self.builder.like(shape, value.type), **attrs)
+
+    def _grouped(self, axes: Axes) -> dict[str, Any]:
+        return {
+            _GROUPS: self.groups(axes),
+            CHANNEL: self.local.channels.next(),
+            "use_global_device_ids": self.local.attrs.parse("unit"),
+        }
+
+    def _channel_of_partitions(self) -> dict[str, Any]:
+        """Where devices are replicas, these ops work without a channel."""
+        return {} if self.local.options.use_replicas else {CHANNEL: self.local.channels.next()}
+
+    def _fill(self, region: Region, value: Value, combine: Combine) -> None:
+        if isinstance(combine, Region):
+            clone_region_into(combine, region, {})
+            return
+        builder = self.builder
+        name = COMBINERS[combine] if isinstance(combine, ReductionKind) else combine
+        scalar = builder.like((), value.type)
+        builder.body(region.op, [scalar, scalar], lambda inner, args: [inner.combine(name, *args)])
+
+
+def _dense_text(groups: Sequence[Sequence[int]]) -> str:
+    rows = ", ".join(str(list(group)) for group in groups)
+    return f"dense<[{rows}]> : tensor<{len(groups)}x{len(groups[0])}xi64>"
+
+
+def _axis_text(axis: AxisRef) -> str:
+    part = "" if axis.size is None else f", sub_axis_info = ({axis.pre_size}){axis.size}"
+    return f"#stablehlo.axis_ref<name = {quote(axis.name)}{part}>"
+
+
+def _mesh_text(mesh: MeshRef) -> str:
+    return format_symbol(mesh) if isinstance(mesh, str) else f"#sdy.mesh{mesh}"

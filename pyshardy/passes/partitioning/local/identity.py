@@ -1,0 +1,19 @@
+"""Constants that change nothing when values are combined."""
+
+from __future__ import annotations
+
+from pyshardy.core.identities import identity_text as text_of
+from pyshardy.core.sharding import ReductionKind
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.nodes import Op, ValueType
+
+COMBINERS = {ReductionKind.SUM: "add", ReductionKind.MAX: "maximum", ReductionKind.MIN: "minimum"}
+"""The op of StableHLO that combines values of a kind."""
+
+
+def identity_text(op: Op, kind: ReductionKind, type: ValueType) -> str:
+    """The value that changes nothing; raises `PassError` at the op if its type has none."""
+    found = text_of(COMBINERS[kind], type.element)
+    if found is None:
+        raise PassError(op, f"combines values by {kind.value}, which {type.element} has not")
+    return found

@@ -1,0 +1,113 @@
+"""`pad` (partitioner spec, section 9.8)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pyshardy.core.devices import shard_indices
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.nodes import Op, Value
+from pyshardy.passes.partitioning.builder import Builder
+from pyshardy.passes.partitioning.local.localizer import Localizer
+from pyshardy.passes.partitioning.local.slicing import check_same_axes
+
+
+class _Dim(NamedTuple):
+    """How one dimension is padded.
+
+    Attributes:
+        shards: The number of the shard, by device.
+        offsets: Where the local data begins in the local result, by device.
+        expanded: Size of the local data with what is between its elements.
+        size: Size of the local result.
+        interior: How much padding is between two elements.
+    """
+
+    shards: tuple[int, ...]
+    offsets: tuple[int, ...]
+    expanded: int
+    size: int
+    interior: int
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all devices do the same."""
+        return len(set(self.offsets)) == 1
+
+    @property
+    def low(self) -> int:
+        """Padding in front that suffices for all devices."""
+        return self.offsets[0] if self.is_uniform else max(0, *self.offsets)
+
+    @property
+    def high(self) -> int:
+        """Padding behind that suffices for all devices."""
+        room = self.size - self.expanded
+        return room - self.offsets[0] if self.is_uniform else max(0, *(room - offset for offset in self.offsets))
+
+
+def localize_pad(op: Op, local: Localizer) -> None:
+    """Padding of a shard; where devices do not all do the same, more padding and a slice of it."""
+    operand, padding = op.operands
+    if not local.is_sharded(operand):
+        if local.is_sharded(op.result):
+            raise PassError(op, "has a sharded result of an operand that is not; a reshard must come in between")
+        local.keep(op)
+        return
+    check_same_axes(op, local.dim_axes(operand), local.dim_axes(op.result))
+    dims = _dims(op, local)
+    builder = local.builder(op)
+    value = builder.pad(
+        local.value(operand),
+        local.value(padding),
+        [dim.low for dim in dims],
+        [dim.high for dim in dims],
+        [dim.interior for dim in dims],
+    )
+    if not all(dim.is_uniform for dim in dims):
+        value = _cut(builder, value, dims)
+    local.replace(op, [value])
+
+
+def _dims(op: Op, local: Localizer) -> list[_Dim]:
+    operand = op.operands[0]
+    sharding = local.sharding(operand)
+    assert sharding is not None
+    mesh = local.mesh(sharding)
+    before = local.local_type_of(op, operand).shape or ()
+    after = local.local_type_of(op, op.result).shape or ()
+    lows, interiors = tuple(op.attrs["edge_padding_low"]), tuple(op.attrs["interior_padding"])
+    found = []
+    for dim, axes in enumerate(sharding.dim_axes):
+        size, new, step = before[dim], after[dim], interiors[dim] + 1
+        indices = shard_indices(axes, mesh)
+        offsets = tuple(index * size * step + lows[dim] - index * new for index in indices)
+        found.append(_Dim(indices, offsets, (size - 1) * step + 1 if size else 0, new, interiors[dim]))
+        _check_nothing_lost(op, dim, found[-1])
+    return found
+
+
+def _check_nothing_lost(op: Op, number: int, dim: _Dim) -> None:
+    """Raise `PassError` if an element of a shard belongs to the result of another device."""
+    total = dim.size * (1 + max(dim.shards))
+    for shard, offset in zip(dim.shards, dim.offsets):
+        for place in (offset, offset + dim.expanded - 1):
+            position = shard * dim.size + place
+            if dim.expanded and 0 <= position < total and not 0 <= place < dim.size:
+                raise PassError(
+                    op,
+                    f"moves elements along dimension {number}, which is sharded, to other devices; "
+                    "sdy-resolve-permutation-factors sends them",
+                )
+
+
+def _cut(builder: Builder, value: Value, dims: list[_Dim]) -> Value:
+    """The part of a value with too much padding that is the result of a device."""
+    scalar, id = builder.type((), "i32"), builder.device_id()
+    starts = [
+        builder.splat(str(dim.low - dim.offsets[0]), scalar)
+        if dim.is_uniform
+        else builder.look_up([dim.low - offset for offset in dim.offsets], id=id)
+        for dim in dims
+    ]
+    return builder.dynamic_slice(value, starts, [dim.size for dim in dims])

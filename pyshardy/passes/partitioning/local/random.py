@@ -1,0 +1,52 @@
+"""Random bits on every device (partitioner spec, section 9.13)."""
+
+from __future__ import annotations
+
+from pyshardy.core.axes import Axes
+from pyshardy.core.devices import shard_indices
+from pyshardy.core.hashing import mixed
+from pyshardy.core.sharding import ReductionKind, TensorSharding
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.nodes import Op, Value
+from pyshardy.passes.partitioning.builder import Builder, zero_text
+from pyshardy.passes.partitioning.local.groups import Collectives
+from pyshardy.passes.partitioning.local.localizer import Localizer
+
+_WORDS = {"ui32": 32, "i32": 32, "ui64": 64, "i64": 64}
+
+
+def localize_rng_bit_generator(op: Op, local: Localizer) -> None:
+    """Every shard has a state of its own; the state that is passed on is that of the first."""
+    state, numbers = op.results
+    sharding = local.sharding(numbers)
+    if sharding is None or sharding.is_fully_replicated:
+        local.keep(op)
+        return
+    if local.is_sharded(state) or local.is_sharded(op.operands[0]):
+        raise PassError(op, "has a state that is sharded")
+    bits = _WORDS.get(state.type.element)
+    if bits is None:
+        raise PassError(op, f"has a state of {state.type.element} and sharded results; needed 32 or 64 bit integers")
+    axes: Axes = sum(sharding.dim_axes, ())
+    builder, given = local.builder(op), local.value(op.operands[0])
+    id = builder.device_id()
+    own = _own_state(builder, given, id, axes, sharding, local, bits)
+    types = [state.type, local.local_type_of(op, numbers)]
+    made = builder.op("rng_bit_generator", [own], types, local.attributes_kept(op))
+    is_first = builder.look_up([index == 0 for index in shard_indices(axes, local.mesh(sharding))], "i1", id)
+    rest = builder.splat(zero_text(state.type.element), state.type)
+    first = builder.select(is_first, made.results[0], rest)
+    shared = Collectives(local, builder, sharding.mesh).all_reduce(first, axes, ReductionKind.SUM)
+    local.replace(op, [shared, made.results[1]])
+
+
+def _own_state(
+    builder: Builder, state: Value, id: Value, axes: Axes, sharding: TensorSharding, local: Localizer, bits: int
+) -> Value:
+    """The state with a number added that is different for every shard."""
+    element = state.type.element
+    numbers = [mixed(index, bits) for index in shard_indices(axes, local.mesh(sharding))]
+    if not element.startswith("u"):
+        numbers = [number - 2**bits if number >= 2 ** (bits - 1) else number for number in numbers]
+    own = builder.look_up(numbers, element, id)
+    return builder.combine("add", state, builder.broadcast(own, state.type.shape or ()))

@@ -1,0 +1,90 @@
+"""`reduce` over dimensions that are sharded (partitioner spec, section 9.11)."""
+
+from __future__ import annotations
+
+from pyshardy.core.axes import Axes
+from pyshardy.core.identities import identity_text
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.nodes import Op, Value, clone_region_into
+from pyshardy.passes.partitioning.builder import Builder
+from pyshardy.passes.partitioning.local.checks import check_runs_locally
+from pyshardy.passes.partitioning.local.collectives import leader
+from pyshardy.passes.partitioning.local.groups import Collectives
+from pyshardy.passes.partitioning.local.localizer import Localizer
+from pyshardy.passes.partitioning.local.pending import completed, stays_partial
+from pyshardy.passes.partitioning.reduction_kinds import body_kind, combiners
+
+_ONCE = ("stablehlo.add", "stablehlo.multiply", "stablehlo.xor")
+"""Combiners for which it matters how often the initial value counts."""
+_CONSTANTS = ("stablehlo.constant", "sdy.constant")
+
+
+def localize_reduce(op: Op, local: Localizer) -> None:
+    """Every device reduces its shard; what is partial then is combined by the same body."""
+    check_runs_locally(op, local)
+    sharding = local.sharding(op.operands[0])
+    axes: Axes = ()
+    if sharding is not None and sharding.dims:
+        axes = sum((sharding.dim_axes[dim] for dim in sorted(op.attrs["dimensions"])), ())
+    if not axes or sharding is None:
+        local.keep(op)
+        return
+    _count_initial_values_once(op, axes, sharding, local)
+    kind = body_kind(op)
+    partial = {stays_partial(op, result, axes, kind, sharding.mesh, local) for result in op.results}
+    if len(partial) > 1:
+        raise PassError(op, "has results of which some are to stay partial and some are not")
+    local.keep(op)
+    if partial == {True}:
+        return
+    builder = local.builder_after(op)
+    if len(op.results) == 1:
+        local.stand_in(op.result, completed(builder, op.result, axes, op.region, sharding.mesh, local))
+    else:
+        _reduce_again(op, builder, axes, sharding, local)
+
+
+def _reduce_again(op: Op, builder: Builder, axes: Axes, sharding: TensorSharding, local: Localizer) -> None:
+    """Gather the partial results of all devices along a new dimension and reduce that."""
+    collectives = Collectives(local, builder, sharding.mesh)
+    gathered = []
+    for result in op.results:
+        shape = result.type.shape or ()
+        gathered.append(collectives.all_gather(builder.reshape(result, (*shape, 1)), axes, len(shape)))
+    initial = op.operands[len(op.results) :]
+    attrs = {"dimensions": builder.array([op.results[0].type.rank])}
+    again = builder.op("reduce", gathered + initial, [result.type for result in op.results], attrs, region_count=1)
+    clone_region_into(op.region, again.region, {})
+    for result, new in zip(op.results, again.results):
+        local.stand_in(result, new)
+
+
+def _count_initial_values_once(op: Op, axes: Axes, sharding: TensorSharding, local: Localizer) -> None:
+    """Let only the first device of a group start with an initial value that changes the result."""
+    count = len(op.results)
+    names = combiners(op)
+    is_first = None
+    builder = local.builder(op)
+    for index in range(count):
+        initial = op.operands[count + index]
+        name = names[index] if names else None
+        if name not in _ONCE:
+            continue
+        text = identity_text(name.removeprefix("stablehlo."), initial.type.element)
+        if text is None or _is_constant(initial, text, local):
+            continue
+        if is_first is None:
+            is_first = leader(builder, axes, local.mesh(sharding))
+        rest = builder.splat(text, initial.type)
+        op.set_operand(count + index, builder.select(is_first, local.value(initial), rest))
+
+
+def _is_constant(value: Value, text: str, local: Localizer) -> bool:
+    """Whether a value is a constant of which all elements are the given one, or minus zero instead of zero."""
+    op = value.defining_op
+    if op is None or op.name not in _CONSTANTS:
+        return False
+    found = op.attrs["value"]
+    texts = (text, f"-{text}") if text == "0.0" else (text,)
+    return any(found == local.attrs.parse(f"dense<{one}> : {local.global_type(value)}") for one in texts)

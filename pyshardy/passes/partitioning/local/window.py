@@ -1,0 +1,25 @@
+"""Reductions over windows (partitioner spec, section 9.12)."""
+
+from __future__ import annotations
+
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.nodes import Op
+from pyshardy.passes.partitioning.local.checks import check_runs_locally
+from pyshardy.passes.partitioning.local.localizer import Localizer
+
+
+def localize_window_op(op: Op, local: Localizer) -> None:
+    """The same on shards, if no window along a dimension that is sharded needs other elements than one has."""
+    facts = local.context.specs.spec(op).attributes
+    rank = len(local.global_shape(op.operands[0]))
+    sizes = facts.get("window_dimensions") or (1,) * rank
+    strides = facts.get("window_strides") or (1,) * rank
+    padding = facts.get("padding") or ((0, 0),) * rank
+    for dim, axes in enumerate(local.dim_axes(op.operands[0])):
+        passes = tuple(padding[dim]) == (0, 0) and (
+            (sizes[dim] == 1 and strides[dim] == 1) or strides[dim] >= sizes[dim]
+        )
+        if axes and not passes:
+            raise PassError(op, f"has windows along dimension {dim}, which is sharded, that may be on several devices")
+    check_runs_locally(op, local)
+    local.keep(op)
