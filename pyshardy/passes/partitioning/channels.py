@@ -1,0 +1,36 @@
+"""Numbers for the channels of collectives (partitioner spec, section 2.6)."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+from jaxlib.mlir.dialects import stablehlo
+
+from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.nodes import Op, walk
+
+CHANNEL = "channel_handle"
+
+
+class Channels:
+    """Hands out channel handles: numbers from one above the largest that the module has, in order of the calls.
+
+    Args:
+        root: The module.
+        attrs: The attributes of the context.
+    """
+
+    def __init__(self, root: Op, attrs: AttrTable) -> None:
+        self._attrs = attrs
+        self._numbers = count(max(map(_number, walk(root))) + 1)
+
+    def next(self) -> Any:
+        """A new `#stablehlo.channel_handle<...>`."""
+        return self._attrs.parse(f"#stablehlo.channel_handle<handle = {next(self._numbers)}, type = 1>")
+
+
+def _number(op: Op) -> int:
+    """The channel of an op; 0 if it has none."""
+    attr = op.attrs.get(CHANNEL)
+    return 0 if attr is None else int(stablehlo.ChannelHandle(attr).handle)
