@@ -76,6 +76,21 @@ def permutation(before: TensorSharding, before_mesh: Mesh, after: TensorSharding
     return tuple(targets[index] for index in sources)
 
 
+@lru_cache(maxsize=1024)
+def shift_pairs(axes: Axes, mesh: Mesh, step: int) -> Groups:
+    """Source and target of a shift by `step` shards along the grid of `axes`, in order of the sources in the mesh.
+
+    >>> from pyshardy.core.axes import AxisRef
+    >>> shift_pairs((AxisRef("y"),), Mesh([("x", 2), ("y", 3)]), -1)
+    ((1, 0), (2, 1), (4, 3), (5, 4))
+    """
+    targets: dict[int, int] = {}
+    for group in replica_groups(axes, mesh):
+        sources = group[max(0, -step) : max(0, len(group) - max(0, step))]
+        targets.update(zip(sources, group[max(0, step) :]))
+    return tuple((device, targets[device]) for device in mesh.device_order if device in targets)
+
+
 def _dim_axes(sharding: TensorSharding) -> Axes:
     return sum(sharding.dim_axes, ())
 

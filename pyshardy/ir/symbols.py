@@ -16,11 +16,14 @@ class SymbolTable:
 
     Args:
         root: The module.
+        besides: An op at its top that is yet to get its name.
     """
 
-    def __init__(self, root: Op) -> None:
+    def __init__(self, root: Op, besides: Op | None = None) -> None:
         self.block = root.region.block
-        self.ops: dict[str, Op] = {op.attrs["sym_name"]: op for op in self.block if "sym_name" in op.attrs}
+        self.ops: dict[str, Op] = {
+            op.attrs["sym_name"]: op for op in self.block if "sym_name" in op.attrs and op is not besides
+        }
         self._counter = 0
 
     def __getitem__(self, name: str) -> Op:

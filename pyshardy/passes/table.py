@@ -50,12 +50,13 @@ PASSES: dict[str, str] = {
     "sdy-close-shardings": "exporting.close_shardings:CloseShardings",
     "sdy-verify-unreduced-axes": "partitioning.verify_unreduced_axes:VerifyUnreducedAxes",
     "sdy-insert-explicit-reshards": "partitioning.insert_explicit_reshards:InsertExplicitReshards",
+    "pyshardy-replicate-unsupported": "partitioning.replicate_unsupported:ReplicateUnsupported",
+    "sdy-resolve-permutation-factors": "partitioning.resolve_permutation_factors:ResolvePermutationFactors",
     "sdy-reshard-to-collectives": "partitioning.reshard_to_collectives:ReshardToCollectives",
     "sdy-optimize-collectives": "partitioning.optimize_collectives:OptimizeCollectives",
     "sdy-remove-all-gather-reduce-scatter-for-cmv1": (
         "partitioning.remove_all_gather_reduce_scatter_for_cmv1:RemoveAllGatherReduceScatterForCmv1"
     ),
-    "pyshardy-replicate-unsupported": "partitioning.replicate_unsupported:ReplicateUnsupported",
     "sdy-resolve-single-device-sharding": ("partitioning.resolve_single_device_sharding:ResolveSingleDeviceSharding"),
     "sdy-convert-global-to-local": "partitioning.convert_global_to_local:ConvertGlobalToLocal",
     "canonicalize": "common.canonicalize:Canonicalize",

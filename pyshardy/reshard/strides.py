@@ -6,9 +6,8 @@ shardings agree when the same axes step at the same places.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from math import ceil
 
 from pyshardy.core.axes import AxisRef, axes_size
 from pyshardy.core.mesh import Mesh
@@ -35,53 +34,48 @@ class _Step:
 
 
 def equivalent_across_reshape(
-    first: TensorSharding, first_shape: Sequence[int], second: TensorSharding, second_shape: Sequence[int], mesh: Mesh
+    first: TensorSharding,
+    first_shape: Sequence[int],
+    second: TensorSharding,
+    second_shape: Sequence[int],
+    mesh: Mesh,
+    is_exact: bool = False,
 ) -> bool:
     """Whether a reshape between tensors sharded like this moves nothing, even where axes do not divide dimensions.
+
+    Args:
+        first: How the one tensor is sharded.
+        first_shape: Its shape.
+        second: How the other is sharded.
+        second_shape: Its shape.
+        mesh: The mesh of both.
+        is_exact: Whether shards count as padded, as they are in memory, and not as exact fractions of a dimension.
 
     >>> from pyshardy.core.notation import parse_sharding
     >>> mesh = Mesh([("a", 2), ("b", 4)])
     >>> flat, split = parse_sharding('<@m, [{"a", "b"}]>'), parse_sharding('<@m, [{"a"}, {"b"}]>')
     >>> equivalent_across_reshape(flat, (8,), split, (2, 4), mesh)
     True
+    >>> whole, parts = parse_sharding('<@m, [{"a"}]>'), parse_sharding('<@m, [{"a"}, {}]>')
+    >>> [equivalent_across_reshape(whole, (10,), parts, (5, 2), mesh, is_exact) for is_exact in (False, True)]
+    [True, False]
     """
     if first is second and tuple(first_shape) == tuple(second_shape):
         return True
     if first.mesh != second.mesh or first.replicated != second.replicated:
         return False
-    return _prefixes(first, first_shape, mesh) == _prefixes(second, second_shape, mesh)
+    profile = _strides if is_exact else _prefixes
+    return profile(first, first_shape, mesh) == profile(second, second_shape, mesh)
 
 
-def same_strides(
-    first: TensorSharding, first_shape: Sequence[int], second: TensorSharding, second_shape: Sequence[int], mesh: Mesh
-) -> bool:
-    """Whether the same axes step through both tensors with the same strides, each dimension padded to its shards.
-
-    >>> from pyshardy.core.notation import parse_sharding
-    >>> mesh = Mesh([("a", 2), ("b", 4)])
-    >>> flat, split = parse_sharding('<@m, [{"a", "b"}]>'), parse_sharding('<@m, [{"a"}, {"b"}]>')
-    >>> same_strides(flat, (8,), split, (2, 4), mesh), same_strides(flat, (8,), split, (4, 2), mesh)
-    (True, False)
-    """
-    if first.mesh != second.mesh or first.replicated != second.replicated:
-        return False
-    return _strides(first, first_shape, mesh) == _strides(second, second_shape, mesh)
+def _prefixes(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh) -> list[tuple[AxisRef, Fraction]]:
+    steps = _merged(_steps(sharding, shape, mesh), mesh, _is_one_run)
+    return [(step.axis, Fraction(step.prefix)) for step in steps]
 
 
 def _strides(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh) -> list[tuple[AxisRef, Fraction]]:
-    found: list[tuple[AxisRef, Fraction]] = []
-    for step in _steps(sharding, shape, mesh, is_padded=True):
-        if found:
-            minor, stride = found[-1]
-            if step.axis.can_merge(minor) and step.stride == stride * minor.length(mesh):
-                found[-1] = step.axis.merge(minor, mesh), stride
-                continue
-        found.append((step.axis, step.stride))
-    return found
-
-
-def _prefixes(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh) -> list[tuple[AxisRef, int]]:
-    return [(step.axis, step.prefix) for step in _merged(_steps(sharding, shape, mesh), mesh)]
+    steps = _merged(_steps(sharding, shape, mesh, is_padded=True), mesh, _is_one_stride)
+    return [(step.axis, step.stride) for step in steps]
 
 
 def _steps(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh, is_padded: bool = False) -> list[_Step]:
@@ -93,8 +87,8 @@ def _steps(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh, is_padded
     behind = 1
     for dim in reversed(range(len(shape))):
         axes, size = sharding.dims[dim].axes, shape[dim]
-        stride = Fraction(size, axes_size(axes, mesh))
-        stride = behind * (Fraction(ceil(stride)) if is_padded else stride)
+        count = axes_size(axes, mesh)
+        stride = behind * (Fraction(-(-size // count)) if is_padded else Fraction(size, count))
         for index in reversed(range(len(axes))):
             found.append(_Step(axes[index], stride, before[dim] * axes_size(axes[:index], mesh), size))
             stride *= axes[index].length(mesh)
@@ -102,12 +96,12 @@ def _steps(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh, is_padded
     return sorted(found, key=lambda step: step.stride)
 
 
-def _merged(steps: Sequence[_Step], mesh: Mesh) -> list[_Step]:
+def _merged(steps: Sequence[_Step], mesh: Mesh, is_one: Callable[[_Step, _Step, Mesh], bool]) -> list[_Step]:
     """Join neighbouring parts of an axis that step as one."""
     found: list[_Step] = []
     for step in steps:
         minor = found[-1] if found else None
-        if minor is None or not step.axis.can_merge(minor.axis) or not _step_as_one(step, minor, mesh):
+        if minor is None or not step.axis.can_merge(minor.axis) or not is_one(step, minor, mesh):
             found.append(step)
             continue
         axis = step.axis.merge(minor.axis, mesh)
@@ -115,7 +109,11 @@ def _merged(steps: Sequence[_Step], mesh: Mesh) -> list[_Step]:
     return found
 
 
-def _step_as_one(major: _Step, minor: _Step, mesh: Mesh) -> bool:
+def _is_one_stride(major: _Step, minor: _Step, mesh: Mesh) -> bool:
+    return major.stride == minor.stride * minor.axis.length(mesh)
+
+
+def _is_one_run(major: _Step, minor: _Step, mesh: Mesh) -> bool:
     if major.prefix == minor.prefix:
         return True
     return major.axis.length(mesh) == major.size and minor.prefix == major.prefix * major.size

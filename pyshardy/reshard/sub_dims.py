@@ -14,7 +14,7 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.reshard.collectives import AllToAllParam, Collective, CollectiveKind
 from pyshardy.reshard.pieces import Pieces, split
-from pyshardy.reshard.strides import same_strides
+from pyshardy.reshard.strides import equivalent_across_reshape
 
 Params = Sequence[AllToAllParam]
 
@@ -96,7 +96,7 @@ def plan_sub_dims(
     found = _Splitter(reordering, before, shape, mesh)
     if not all(found.move(params) for params in chain) or not found.reorder(after.dims[reordering.dim].axes):
         return None
-    if not same_strides(found.sharding, found.shape, after, shape, mesh):
+    if not equivalent_across_reshape(found.sharding, found.shape, after, shape, mesh, is_exact=True):
         return None
     return SubDims(found.shape, found.before, tuple(found.steps))
 

@@ -202,6 +202,12 @@ class Builder:
         """The index of every element along a dimension."""
         return self.value("iota", (), type, iota_dimension=self.number(dim))
 
+    def permute(self, value: Value, pairs: Sequence[Sequence[int]], channel: Any) -> Value:
+        """`collective_permute`: every first device of a pair sends the value to the second one."""
+        text = ", ".join(f"[{source}, {target}]" for source, target in pairs)
+        table = self.attrs.parse(f"dense<[{text}]> : tensor<{len(pairs)}x2xi64>")
+        return self.value("collective_permute", [value], value.type, channel_handle=channel, source_target_pairs=table)
+
     # Devices
 
     def device_id(self) -> Value:
@@ -217,8 +223,11 @@ class Builder:
             id: The number of the device if it is there already.
         """
         id = self.device_id() if id is None else id
-        entry = self.dynamic_slice(self.table(values, element), [id], [1])
-        return self.reshape(entry, ())
+        return self.entry(values, id, element)
+
+    def entry(self, values: Sequence[int] | Sequence[bool], id: Value, element: str = "i32") -> Value:
+        """The entry of a list at a computed index, a scalar."""
+        return self.reshape(self.dynamic_slice(self.table(values, element), [id], [1]), ())
 
     def dim_offset(self, axes: Axes, mesh: Mesh, shard_size: int, id: Value | None = None) -> Value:
         """Where the shard of this device begins: its index in the grid of `axes` times the size of a shard.

@@ -1,0 +1,75 @@
+"""Reshapes of dimensions that are not divisible (partitioner spec, section 3.6)."""
+
+from __future__ import annotations
+
+from pyshardy.core.axes import Axes, AxisRef, append_or_merge
+from pyshardy.core.sharding import TensorSharding, is_plain
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.nodes import Value
+from pyshardy.ir.shardings import get_sharding
+from pyshardy.passes.partitioning.op_reshards import apply_plan
+from pyshardy.passes.partitioning.permutation.exchange import Exchange, exchange, listed_start
+from pyshardy.passes.partitioning.permutation.site import Body, Site
+from pyshardy.reshard.plan import OpPlan
+from pyshardy.reshard.reshape_halo import (
+    Reshape,
+    SplitHalo,
+    exchanged_axes,
+    is_free_reshape,
+    replicated_groups,
+    split_halos,
+)
+
+
+def resolve_reshape(site: Site, enable_halo_exchange: bool) -> None:
+    """Let a reshape find on every device what its shard is made of.
+
+    Raises:
+        PassError: Operand and result are not sharded by the same axes.
+    """
+    out_sharding = get_sharding(site.op.result)
+    if is_plain(site.sharding, ignore_unreduced=True) and is_plain(out_sharding, ignore_unreduced=True):
+        return
+    if out_sharding is None or _ordered_axes(site, site.sharding) != _ordered_axes(site, out_sharding):
+        raise PassError(
+            site.op,
+            f"has an operand sharded as {site.sharding} and a result sharded as {out_sharding}, needed the same "
+            "axes in the same order; try -sdy-insert-explicit-reshards='enable-full-version=true' before",
+        )
+    reshape = Reshape(site.shape, site.out_shape, site.sharding, out_sharding, site.mesh)
+    if is_free_reshape(reshape):
+        return
+    halos = split_halos(reshape) if enable_halo_exchange else None
+    if halos:
+        _emit(site, reshape, halos)
+        return
+    before, after = replicated_groups(reshape)
+    targets = [new if new is not old else None for new, old in ((before, site.sharding), (after, out_sharding))]
+    apply_plan(site.op, OpPlan(site.sharding.mesh, tuple(targets), ()))
+
+
+def _ordered_axes(site: Site, sharding: TensorSharding) -> Axes:
+    merged: list[AxisRef] = []
+    for dim in sharding.dims:
+        for axis in dim.axes:
+            append_or_merge(merged, axis, site.mesh)
+    return tuple(merged)
+
+
+def _emit(site: Site, reshape: Reshape, halos: list[SplitHalo]) -> None:
+    padding = site.zero()
+    value = site.aligned(site.zero)
+    axes, out_sharding = exchanged_axes(reshape), reshape.out_sharding
+    out_type = site.padded_type(out_sharding)
+    out_local = site.local_shape(out_type.shape or (), out_sharding, axes)
+
+    def fill(body: Body, args: list[Value]) -> Value:
+        local = args[0]
+        for halo in halos:
+            axes_in_grid = sum((out_sharding.dims[dim].axes for dim in halo.out_dims), ())
+            wanted = Exchange(halo.dim, axes_in_grid, halo.left, halo.right, halo.size, listed_start(halo.offsets))
+            local = exchange(body, local, args[1], wanted)
+        return body.marked(out_sharding).reshape(local, out_local)
+
+    shardings = [site.sharding, TensorSharding(site.sharding.mesh)]
+    site.replace(site.manual([value, padding], shardings, out_sharding, out_type, axes, fill), out_sharding)

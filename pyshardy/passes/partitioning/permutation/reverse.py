@@ -1,0 +1,90 @@
+"""Reversing sharded dimensions: on a mesh in reversed order nothing moves (partitioner spec, section 3.7)."""
+
+from __future__ import annotations
+
+from pyshardy.core.axes import axes_size
+from pyshardy.core.devices import padded_shape, shift_pairs
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding, shard_counts
+from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.shardings import get_sharding, module_meshes, set_sharding
+from pyshardy.ir.symbols import SymbolTable
+from pyshardy.passes.partitioning.builder import Builder, zero_text
+from pyshardy.passes.partitioning.meeting import make_reshard
+from pyshardy.passes.partitioning.permutation.site import Body, Site
+from pyshardy.reshard.reversal import reversed_mesh, shift_of
+
+_INLINED = "mesh"
+"""What the mesh in reversed order of a mesh without a name is called after."""
+
+
+def resolve_reverse(site: Site, root: Op) -> None:
+    """Let every shard be reversed where it is, and the shards change places afterwards."""
+    op, sharding, counts = site.op, site.sharding, shard_counts(site.sharding, site.mesh)
+    dims = [dim for dim in op.attrs["dimensions"] if counts[dim] > 1]
+    if not dims:
+        return
+    uneven = sorted(dim for dim in dims if site.shape[dim] % counts[dim])
+    shape, following = site.out_shape, op.next
+    assert following is not None
+    out_sharding = get_sharding(op.result) or TensorSharding.replicated_like(sharding.mesh, sharding.rank)
+    if uneven:
+        op.set_operand(0, _shifted(site, uneven))
+        op.result.type = op.operands[0].type
+    axes = [axis for dim in dims for axis in sharding.dims[dim].axes]
+    set_sharding(op.result, sharding.with_mesh(_mesh_name(root, sharding.mesh, reversed_mesh(site.mesh, axes), op)))
+    last = make_reshard(op.result, out_sharding).insert_after(op)
+    op.result.replace_uses(last.result, lambda user, _: user is not last)
+    if uneven:
+        trimmed = Builder(site.tools.attrs, following, op.location, out_sharding).cut(last.result, shape)
+        last.result.replace_uses(trimmed, lambda user, _: user is not trimmed.defining_op)
+
+
+def _shifted(site: Site, dims: list[int]) -> Value:
+    """The operand with padding in front of its data, along these dimensions."""
+    builder, sharding = site.builder(site.sharding), site.sharding
+    padded = padded_shape(sharding, site.mesh, site.shape)
+    high = [padded[dim] - size if dim in dims else 0 for dim, size in enumerate(site.shape)]
+    value = builder.pad(site.op.operands[0], site.zero(), [0] * len(high), high)
+    names = {axis.name for dim in dims for axis in sharding.dims[dim].axes}
+    axes = tuple(name for name in site.mesh.axis_names if name in names)
+
+    def fill(body: Body, args: list[Value]) -> Value:
+        local = args[0]
+        for dim in dims:
+            local = _shift(body, local, dim)
+        return local
+
+    return site.manual([value], [sharding], sharding, value.type, axes, fill)
+
+
+def _shift(body: Body, value: Value, dim: int) -> Value:
+    site, builder = body.site, body.marked()
+    axes, shape = site.sharding.dims[dim].axes, list(value.type.shape or ())
+    shift = shift_of(site.shape[dim], axes_size(axes, site.mesh))
+    head = _sent(body, value, dim, shift.hops) if shift.hops else value
+    tail = _sent(body, value, dim, shift.hops + 1)
+    starts, limits = [0] * len(shape), list(shape)
+    starts[dim] = limits[dim] = shift.kept
+    first = builder.slice(tail, starts, shape)
+    return builder.concatenate([first, builder.cut(head, limits)], dim)
+
+
+def _sent(body: Body, value: Value, dim: int, hops: int) -> Value:
+    """What the shard so many before this one holds; zeros where there is none."""
+    site, builder = body.site, body.marked()
+    pairs = shift_pairs(site.sharding.dims[dim].axes, site.mesh, hops)
+    if not pairs:
+        return builder.splat(zero_text(value.type.element), value.type)
+    return builder.permute(value, pairs, site.tools.channels.next())
+
+
+def _mesh_name(root: Op, like: str | Mesh, mesh: Mesh, op: Op) -> str:
+    """The name of a mesh of the module; put at its top if it is not there."""
+    for name, found in module_meshes(root).items():
+        if found is mesh:
+            return name
+    base = like if isinstance(like, str) else _INLINED
+    new = Op("sdy.mesh", attrs={"sym_name": f"{base}_reversed", "mesh": mesh}, location=op.location)
+    root.region.block.prepend(new)
+    return SymbolTable(root, new).insert(new)

@@ -1,0 +1,122 @@
+"""`sdy-resolve-permutation-factors`: ops that need data of other shards get it (partitioner spec, section 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.shardings import get_sharding, set_sharding
+from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.partitioning.channels import Channels
+from pyshardy.passes.partitioning.meeting import make_reshard
+from pyshardy.passes.partitioning.op_reshards import insert_after
+from pyshardy.passes.partitioning.permutation.replicate import replicate_factors
+from pyshardy.passes.partitioning.permutation.reshape import resolve_reshape
+from pyshardy.passes.partitioning.permutation.reverse import resolve_reverse
+from pyshardy.passes.partitioning.permutation.site import Site, Tools
+from pyshardy.passes.partitioning.permutation.window import resolve_window
+from pyshardy.rules.rule import FactorKind, Rule
+from pyshardy.rules.table import rule_of
+
+_WINDOWS = frozenset(("stablehlo.pad", "stablehlo.slice"))
+_SEEDS = frozenset(("i32", "i64", "ui32", "ui64"))
+"""Element types of a random state from which every device can make its own."""
+
+
+@dataclass(frozen=True)
+class ResolvePermutationFactors(Pass):
+    """Remove shardings along which an op would need data of other devices: these exchange it, or hold all of it.
+
+    Attributes:
+        enable_halo_exchange: Whether devices exchange what they need with their neighbours; if not, the dimension
+            is replicated around the op.
+        replica_count: How many replicas run; if several, their number tells a device.
+        partition_count: How many partitions run; only one of both counts can be more than one.
+        rng_bit_generator_unsafe: Whether a random tensor may stay sharded; its numbers then depend on the sharding.
+    """
+
+    enable_halo_exchange: bool = True
+    replica_count: int = 1
+    partition_count: int = 1
+    rng_bit_generator_unsafe: bool = True
+
+    name = "sdy-resolve-permutation-factors"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        tools = Tools(context.attrs, Channels(op, context.attrs), self.replica_count > 1)
+        resolver = _Resolver(op, context, self, tools)
+        ops = [inner for inner in walk(op) if inner.name.startswith("stablehlo.") and not inner.is_terminator]
+        joins = {inner: resolver.rule(inner) for inner in ops if inner.name == "stablehlo.concatenate"}
+        for inner in ops:
+            resolver.resolve(inner, joins.get(inner))
+
+
+class _Resolver:
+    """One run over one module."""
+
+    def __init__(self, root: Op, context: PassContext, options: ResolvePermutationFactors, tools: Tools) -> None:
+        self.root = root
+        self.context = context
+        self.options = options
+        self.tools = tools
+        self.meshes = context.meshes
+
+    def resolve(self, op: Op, known_rule: Rule | None) -> None:
+        """Resolve one op; its rule is given if it must be from before any op was changed."""
+        if op.name == "stablehlo.rng_bit_generator":
+            self._resolve_random(op)
+            return
+        if op.name == "stablehlo.reshape":
+            site = self._site(op)
+            if site is not None:
+                resolve_reshape(site, self.options.enable_halo_exchange)
+            return
+        if not any(get_sharding(value) for value in (*op.operands, *op.results)):
+            return
+        rule = known_rule or self.rule(op)
+        if rule is None or rule.is_custom or not rule.factors_of(FactorKind.PERMUTATION):
+            return
+        if not self.options.enable_halo_exchange or not self._exchange(op):
+            replicate_factors(op, rule, self.meshes)
+
+    def rule(self, op: Op) -> Rule | None:
+        """The sharding rule of an op."""
+        if not all(value.type.is_static or value.type.shape is None for value in (*op.operands, *op.results)):
+            return None
+        found: Rule | None = op.attrs.get("sdy.sharding_rule")
+        return found or rule_of(self.context.specs.spec(op))
+
+    def _exchange(self, op: Op) -> bool:
+        """Let devices exchange what an op needs; whether the op is resolved."""
+        if op.name not in _WINDOWS and op.name != "stablehlo.reverse":
+            return False
+        site = self._site(op)
+        if site is None:
+            return True
+        if op.name in _WINDOWS:
+            return resolve_window(site)
+        resolve_reverse(site, self.root)
+        return True
+
+    def _site(self, op: Op) -> Site | None:
+        """Where an exchange would be; None if there is nothing to exchange."""
+        sharding = get_sharding(op.operands[0])
+        if sharding is None or not op.operands[0].type.is_static or not op.result.type.is_static:
+            return None
+        mesh = mesh_of(sharding, self.meshes)
+        if mesh.is_single_device or mesh.is_empty:
+            return None
+        if self.options.replica_count > 1 and self.options.partition_count > 1:
+            raise PassError(op, "may need data of other devices, which needs a single replica or a single partition")
+        return Site(op, sharding, mesh, self.tools)
+
+    def _resolve_random(self, op: Op) -> None:
+        sharding = get_sharding(op.results[1])
+        if sharding is None or sharding.is_fully_replicated:
+            return
+        if self.options.rng_bit_generator_unsafe and op.results[0].type.element in _SEEDS:
+            return
+        set_sharding(op.results[1], TensorSharding.replicated_like(sharding.mesh, sharding.rank))
+        insert_after(make_reshard(op.results[1], sharding), op, op.results[1])

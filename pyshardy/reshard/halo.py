@@ -1,0 +1,129 @@
+"""Which neighbours a shard needs for a window of its data, and where the window lies (partitioner spec, section 3.3).
+
+Along one dimension an input of `size` elements becomes an output, of which every shard computes the same number of
+elements. The elements of the input that such a shard needs are a window; the shards that hold it are *hops* away.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Window(NamedTuple):
+    """How one sharded dimension of the output comes from that of the input.
+
+    Attributes:
+        size: Size of the input.
+        out_size: Size of the output.
+        shards: Number of shards of both.
+        low: How many elements of padding are in front of the input; negative if some of it is cut away.
+        dilation: Distance of neighbouring elements of the input in the output.
+        stride: Distance in the input of neighbouring elements of the output.
+    """
+
+    size: int
+    out_size: int
+    shards: int
+    low: int
+    dilation: int = 1
+    stride: int = 1
+
+    @property
+    def shard(self) -> int:
+        """Size of a shard of the input."""
+        return -(-self.size // self.shards)
+
+    @property
+    def out_shard(self) -> int:
+        """Size of a shard of the output."""
+        return -(-self.out_size // self.shards)
+
+    @property
+    def is_whole_slice(self) -> bool:
+        """Whether this is all of a dimension, or every n-th element of it where n divides the shards."""
+        is_divisible = self.size % self.shards == self.out_size % self.shards == 0
+        is_all = self.low == 0 and self.dilation == 1 and self.out_size * self.stride == self.size
+        return is_all and self.stride > 1 and is_divisible
+
+
+class Halo(NamedTuple):
+    """What a shard gets from its neighbours.
+
+    Attributes:
+        left: How many shards before its own it needs.
+        right: How many shards behind its own it needs.
+        moves: Whether any shard needs what is not its own, or needs nothing at all.
+        footprint: Size of the window, in the dilated input.
+        slope: By how much the window of every next shard begins further behind, relative to the shard.
+        offset: Where the window of the first shard begins in what it has got, behind a margin of the footprint.
+    """
+
+    left: int
+    right: int
+    moves: bool
+    footprint: int
+    slope: int
+    offset: int
+
+
+def is_free_slice(size: int, out_size: int, start: int, stride: int, shards: int) -> bool:
+    """Whether every shard of a slice lies in the same shard of its input, at the front of it.
+
+    >>> is_free_slice(10, 9, 0, 1, 2), is_free_slice(10, 8, 0, 1, 2)
+    (True, False)
+    """
+    if shards <= 1:
+        return True
+    return start == 0 and stride == 1 and min(size, out_size) >= 0 and -(-size // shards) == -(-out_size // shards)
+
+
+def is_free_pad(size: int, out_size: int, low: int, interior: int, shards: int) -> bool:
+    """Whether every shard of a padded tensor needs nothing but the same shard of its input.
+
+    >>> is_free_pad(10, 12, 1, 0, 2), is_free_pad(10, 12, 2, 0, 2)
+    (True, False)
+    """
+    if shards <= 1:
+        return True
+    if interior or size < 0:
+        return False
+    shard, out_shard = -(-size // shards), -(-out_size // shards)
+    for index in range(shards):
+        first = max(0, index * out_shard - low)
+        last = min(size - 1, index * out_shard - low + out_shard - 1)
+        if first <= last and not index * shard <= first <= last < (index + 1) * shard:
+            return False
+    return True
+
+
+def halo_of(window: Window) -> Halo | None:
+    """What shards need from their neighbours; None if they need it from too far away.
+
+    >>> halo_of(Window(16, 20, 4, low=3))
+    Halo(left=1, right=0, moves=True, footprint=5, slope=1, offset=6)
+    """
+    shard, step = window.shard, window.out_shard * window.stride
+    footprint = max(0, step - window.stride + 1)
+    left = right = 0
+    moves = False
+    for index in range(window.shards):
+        held = _holders(window, index * step, footprint)
+        moves |= held != (index, index)
+        if held is not None:
+            left, right = max(left, index - held[0]), max(right, held[1] - index)
+    if left + right + 1 >= window.shards and (left > 1 or right > 1):
+        return None
+    dilation = window.dilation
+    offset = -window.low + left * shard * dilation + footprint * dilation
+    return Halo(left, right, moves, footprint, step - shard * dilation, offset)
+
+
+def _holders(window: Window, position: int, footprint: int) -> tuple[int, int] | None:
+    """The first and the last shard with elements of the window at a position of the padded input; None if it is empty.
+
+    The window is taken to be as wide without the dilation: too wide does no harm.
+    """
+    start = abs(position - window.low) // window.dilation
+    start = -start if position < window.low else start
+    first, last = max(0, start), min(window.size - 1, start + footprint - 1)
+    return None if first > last else (first // window.shard, last // window.shard)

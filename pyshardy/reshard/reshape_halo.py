@@ -1,0 +1,177 @@
+"""Splitting a dimension whose shards change their size: which neighbours they need (partitioner spec, section 3.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+from typing import NamedTuple
+
+from pyshardy.core.axes import axes_size
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding, shard_counts
+from pyshardy.reshard.reshape_groups import Group, GroupKind, reshape_groups
+from pyshardy.reshard.strides import equivalent_across_reshape
+
+
+class Reshape(NamedTuple):
+    """A reshape and how both sides are sharded.
+
+    Attributes:
+        shape: Shape of the input.
+        out_shape: Shape of the output.
+        sharding: How the input is sharded.
+        out_sharding: How the output is sharded.
+        mesh: The mesh of both.
+    """
+
+    shape: tuple[int, ...]
+    out_shape: tuple[int, ...]
+    sharding: TensorSharding
+    out_sharding: TensorSharding
+    mesh: Mesh
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups of dimensions."""
+        return reshape_groups(self.shape, self.out_shape)
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Number of shards of every dimension of the input."""
+        return shard_counts(self.sharding, self.mesh)
+
+    @property
+    def out_counts(self) -> tuple[int, ...]:
+        """Number of shards of every dimension of the output."""
+        return shard_counts(self.out_sharding, self.mesh)
+
+    def is_divisible(self, group: Group) -> bool:
+        """Whether all dimensions of a group are divisible by their numbers of shards."""
+        counts, out_counts = self.counts, self.out_counts
+        return all(self.shape[dim] % counts[dim] == 0 for dim in group.dims) and all(
+            self.out_shape[dim] % out_counts[dim] == 0 for dim in group.out_dims
+        )
+
+    def is_equivalent(self, is_exact: bool) -> bool:
+        """Whether the axes step alike through the elements of both sides, exactly or but for padding."""
+        return equivalent_across_reshape(
+            self.sharding, self.shape, self.out_sharding, self.out_shape, self.mesh, is_exact
+        )
+
+
+class SplitHalo(NamedTuple):
+    """What a shard of a dimension that is split gets from its neighbours.
+
+    Attributes:
+        dim: The dimension.
+        out_dims: What it is split into.
+        left: How many shards before its own it needs.
+        right: How many shards behind its own it needs.
+        size: Size of a shard of the padded dimension.
+        offsets: Per shard, where its data begins in what it has got, behind a margin of `size`.
+    """
+
+    dim: int
+    out_dims: tuple[int, ...]
+    left: int
+    right: int
+    size: int
+    offsets: tuple[int, ...]
+
+
+def is_free_reshape(reshape: Reshape) -> bool:
+    """Whether a reshape moves no data between devices."""
+    return reshape.is_equivalent(is_exact=True) or (
+        reshape.is_equivalent(is_exact=False) and all(group.kind is GroupKind.PASS_THROUGH for group in reshape.groups)
+    )
+
+
+def split_halos(reshape: Reshape) -> list[SplitHalo] | None:
+    """What shards need from their neighbours, per dimension; None if some group is not a simple split.
+
+    >>> from pyshardy.core.notation import parse_sharding
+    >>> one, two = parse_sharding('<@m, [{"a", "b"}]>'), parse_sharding('<@m, [{"a"}, {"b"}]>')
+    >>> split_halos(Reshape((14,), (2, 7), one, two, Mesh([("a", 2), ("b", 2)])))
+    [SplitHalo(dim=0, out_dims=(0, 1), left=1, right=0, size=4, offsets=(8, 8, 7, 7))]
+    """
+    if not reshape.is_equivalent(is_exact=False):
+        return None
+    found = []
+    for group in reshape.groups:
+        if reshape.is_divisible(group) or (len(group.dims) == len(group.out_dims) == 1):
+            continue
+        halo = _split_halo(reshape, group)
+        if halo is None:
+            return None
+        found.append(halo)
+    return found
+
+
+def _split_halo(reshape: Reshape, group: Group) -> SplitHalo | None:
+    sizes = [reshape.shape[dim] for dim in group.dims]
+    out_sizes = [reshape.out_shape[dim] for dim in group.out_dims]
+    if group.kind is not GroupKind.SPLIT or 1 in sizes or 1 in out_sizes:
+        return None
+    (size,) = sizes
+    count, out_counts = reshape.counts[group.dims[0]], [reshape.out_counts[dim] for dim in group.out_dims]
+    tile = -(-size // count)
+    tiles = [-(-out_size // shards) for out_size, shards in zip(out_sizes, out_counts)]
+    if tile * count != prod(tiles) * prod(out_counts):
+        return None
+    return _halo_of_starts(group, size, tile, _starts(out_sizes, out_counts, tiles))
+
+
+def _starts(sizes: Sequence[int], counts: Sequence[int], tiles: Sequence[int]) -> list[int]:
+    """The position, among all elements, of the first one of every shard."""
+    found = []
+    for shard in product(*map(range, counts)):
+        position = 0
+        for size, tile, index in zip(sizes, tiles, shard):
+            position = position * size + index * tile
+        found.append(position)
+    return found
+
+
+def _halo_of_starts(group: Group, size: int, tile: int, starts: Sequence[int]) -> SplitHalo | None:
+    left = right = 0
+    for shard, start in enumerate(starts):
+        for position in (start, start + tile - 1):
+            if position < size:
+                left, right = max(left, shard - position // tile), max(right, position // tile - shard)
+    if left > 1 or right > 1:
+        return None
+    offsets = [(left + 1) * tile + (start - shard * tile if start < size else 0) for shard, start in enumerate(starts)]
+    return SplitHalo(group.dims[0], group.out_dims, left, right, tile, tuple(offsets))
+
+
+def replicated_groups(reshape: Reshape) -> tuple[TensorSharding, TensorSharding]:
+    """The shardings of both sides without the axes of groups that change and are not divisible."""
+    groups = [
+        group
+        for group in reshape.groups
+        if group.kind is not GroupKind.PASS_THROUGH and not reshape.is_divisible(group)
+    ]
+    dims = {dim for group in groups for dim in group.dims}
+    out_dims = {dim for group in groups for dim in group.out_dims}
+    return without_axes(reshape.sharding, dims), without_axes(reshape.out_sharding, out_dims)
+
+
+def without_axes(sharding: TensorSharding, dims: set[int]) -> TensorSharding:
+    """The sharding with some dimensions replicated.
+
+    >>> from pyshardy.core.notation import parse_sharding
+    >>> without_axes(parse_sharding('<@m, [{"a"}, {"b"}]>'), {0})
+    TensorSharding(<@m, [{}, {"b"}]>)
+    """
+    replicated = TensorSharding.replicated_like(sharding.mesh, 1).dims[0]
+    return sharding.with_dims(replicated if index in dims else dim for index, dim in enumerate(sharding.dims))
+
+
+def exchanged_axes(reshape: Reshape) -> tuple[str, ...]:
+    """The names of the axes of all groups that are not divisible, in order of the mesh."""
+    groups = [group for group in reshape.groups if not reshape.is_divisible(group)]
+    dims = [reshape.sharding.dims[dim] for group in groups for dim in group.dims]
+    dims += [reshape.out_sharding.dims[dim] for group in groups for dim in group.out_dims]
+    names = {axis.name for dim in dims for axis in dim.axes if axes_size(dim.axes, reshape.mesh) > 1}
+    return tuple(name for name in reshape.mesh.axis_names if name in names)
