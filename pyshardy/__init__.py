@@ -26,6 +26,7 @@ _EXPORTS = {
     "ShardyError": "errors",
     "TensorSharding": "core.sharding",
     "clear_caches": "core.intern",
+    "connect": "runtime.distributed",
     "load": "api",
     "partition": "partitioning",
     "propagate": "api",

@@ -275,14 +275,14 @@ def _summarize(propagation: Propagation) -> Summary:
         tensors_replicated=replicated,
         stages=tuple(propagation.stages),
         warnings=(
-            *map(_warning, propagation.diagnostics.messages),
+            *map(warning_text, propagation.diagnostics.messages),
             *_lost("input", inputs),
             *_lost("output", outputs),
         ),
     )
 
 
-def _warning(diagnostic: Diagnostic) -> str:
+def warning_text(diagnostic: Diagnostic) -> str:
     """A message with its place, if it has one."""
     position = source_position(diagnostic.location)
     return diagnostic.message if position is None else ":".join(map(str, position)) + f": {diagnostic.message}"

@@ -9,11 +9,11 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
-from pyshardy.api import Propagation
+from pyshardy.api import Propagation, propagate, warning_text
 from pyshardy.core.mesh import Mesh
 from pyshardy.errors import UsageError
 from pyshardy.frontend.interface import Port, input_ports, output_ports
-from pyshardy.ir.diagnostics import Diagnostics
+from pyshardy.ir.diagnostics import Diagnostic, Diagnostics
 from pyshardy.ir.module import Module
 from pyshardy.ir.shardings import Meshes, module_meshes
 from pyshardy.ir.traffic import collectives_of
@@ -74,6 +74,26 @@ class Partition:
     def traffic(self) -> Traffic:
         """Every collective: its kind, axes and bytes, and the op and source line that made it necessary."""
         return Traffic(tuple(collectives_of(self.module.root, self._mesh)))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the user should know, with places."""
+        return tuple(map(warning_text, self.diagnostics.messages))
+
+    def new_messages(self, known: Diagnostics) -> list[Diagnostic]:
+        """The diagnostics that are not among those of propagation."""
+        texts = {warning_text(message) for message in known.messages}
+        return [message for message in self.diagnostics.messages if warning_text(message) not in texts]
+
+    def to_json(self) -> dict[str, Any]:
+        """The collectives and the steps as JSON-ready data."""
+        stages = [{"name": name, "seconds": seconds} for name, seconds in self.stages]
+        return {
+            "device_count": self.device_count,
+            "traffic": self.traffic.to_json(),
+            "stages": stages,
+            "warnings": list(self.warnings),
+        }
 
     def __str__(self) -> str:
         return traffic_text(self.traffic)
@@ -176,8 +196,6 @@ def run(
     """
     engine = _engine(engine)
     if engine is Engine.XLA:
-        from pyshardy.api import propagate
-
         return propagate(partition.before, partition.propagate_options).run(*arrays, devices=devices)
     from pyshardy.runtime.local import Border
 

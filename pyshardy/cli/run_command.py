@@ -6,7 +6,7 @@ import argparse
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any, NoReturn
 
 from pyshardy import api
@@ -17,18 +17,33 @@ from pyshardy.frontend.from_text import load_file
 from pyshardy.frontend.interface import Port
 from pyshardy.ir.module import Module
 from pyshardy.ir.shardings import module_meshes
+from pyshardy.partitioning import Engine, Partition, partition, run
+from pyshardy.report.tables import kinds_table, summary_tables
 
 _DEVICE_FLAG = "--xla_force_host_platform_device_count"
 
 
-def run_example(
-    arguments: argparse.Namespace, rest: Sequence[str], options: Any
-) -> tuple[api.Propagation, list[Any] | None]:
-    """Lower, propagate and run the example training step; `rest` holds its sizes as flags."""
+@dataclass
+class Ran:
+    """A program that has run.
+
+    Attributes:
+        propagation: The program with its shardings.
+        partition: The program per device; None if XLA partitioned it.
+        differences: How far every output is from that of one device; None if that is not known.
+    """
+
+    propagation: api.Propagation
+    partition: Partition | None
+    differences: list[Any] | None
+
+
+def run_example(arguments: argparse.Namespace, rest: Sequence[str], options: Any, partition_options: Any) -> Ran:
+    """Lower, propagate, partition and run the example training step; `rest` holds its sizes as flags."""
     from pyshardy.examples import transformer
 
     config = _example_config(transformer.Config, rest)
-    _provide_devices(config.data * config.model)
+    _provide_devices(arguments.devices or config.data * config.model)
     try:
         with stage("lowering the training step"):
             start = time.perf_counter()
@@ -42,9 +57,9 @@ def run_example(
     def inputs(_: list[Port]) -> list[Any]:
         return jax.tree.leaves(transformer.concrete_args(config, arguments.seed))
 
-    result, differences = _propagate_and_run(module, inputs, options)
-    result.stages.insert(0, ("lower", seconds))
-    return result, differences
+    found = _Runner(module, inputs, arguments).run(options, partition_options)
+    found.propagation.stages.insert(0, ("lower", seconds))
+    return found
 
 
 def _example_config(cls: Any, rest: Sequence[str]) -> Any:
@@ -64,21 +79,19 @@ def _refuse(message: str) -> NoReturn:
     raise UsageError(f"reading the sizes of the example: {message}", hint="pyshardy run example --layers 4")
 
 
-def run_file(
-    arguments: argparse.Namespace, rest: Sequence[str], options: Any
-) -> tuple[api.Propagation, list[Any] | None]:
-    """Propagate and run the module in a file, on random inputs or those of an `.npz` file."""
+def run_file(arguments: argparse.Namespace, rest: Sequence[str], options: Any, partition_options: Any) -> Ran:
+    """Propagate, partition and run the module in a file, on random inputs or those of an `.npz` file."""
     with stage(f"reading {arguments.source}"):
         module = load_file(arguments.source, arguments.allow_unregistered_dialect)
     meshes = module_meshes(module.root)
-    _provide_devices(max([mesh.size for mesh in meshes.values() if mesh.axes], default=1))
+    _provide_devices(arguments.devices or max([mesh.size for mesh in meshes.values() if mesh.axes], default=1))
     from pyshardy.runtime.inputs import inputs_from_file, random_inputs
 
     def inputs(ports: list[Port]) -> list[Any]:
         return inputs_from_file(arguments.inputs, ports) if arguments.inputs else random_inputs(ports, arguments.seed)
 
     with naming(arguments.source):
-        return _propagate_and_run(module, inputs, options)
+        return _Runner(module, inputs, arguments).run(options, partition_options)
 
 
 def _provide_devices(count: int) -> None:
@@ -89,28 +102,50 @@ def _provide_devices(count: int) -> None:
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 
-def _propagate_and_run(
-    module: Module, make_inputs: Callable[[list[Port]], list[Any]], options: Any
-) -> tuple[api.Propagation, list[Any] | None]:
-    from pyshardy.runtime.compare import compare_outputs
-    from pyshardy.runtime.execute import run_on_devices, run_on_one_device
+@dataclass
+class _Runner:
+    """Runs a module as a command line asks for it."""
 
-    with stage("propagating"):
-        result = api.propagate(module, options)
-    inputs = make_inputs(result.inputs)
-    count = max([mesh.size for mesh in result.meshes.values() if mesh.axes], default=1)
-    with stage(f"compiling and running on {count} devices"):
-        found = _timed(result, f"run on {count} devices", lambda: run_on_devices(result.module, inputs))
-    with stage("compiling and running on one device"):
-        try:
-            expected = _timed(result, "run on one device", lambda: run_on_one_device(module, inputs))
-        except ShardyError as error:
-            result.diagnostics.messages.append(_cannot_compare(error))
-            return result, None
-    return result, compare_outputs([port.name for port in result.outputs], found, expected)
+    module: Module
+    make_inputs: Callable[[list[Port]], list[Any]]
+    arguments: argparse.Namespace
+
+    def run(self, options: Any, partition_options: Any) -> Ran:
+        with stage("propagating"):
+            result = api.propagate(self.module, options)
+        partitioned = None
+        if self.arguments.engine != Engine.XLA.value:
+            with stage("partitioning"):
+                start = time.perf_counter()
+                partitioned = partition(result, partition_options)
+            result.stages.append(("partition", time.perf_counter() - start))
+            result.diagnostics.messages += partitioned.new_messages(result.diagnostics)
+        inputs = self.make_inputs(result.inputs)
+        found = self._outputs(result, partitioned, inputs)
+        return Ran(result, partitioned, self._differences(result, inputs, found) if self.arguments.check else None)
+
+    def _outputs(self, result: api.Propagation, partitioned: Partition | None, inputs: list[Any]) -> Sequence[Any]:
+        count = max([mesh.size for mesh in result.meshes.values() if mesh.axes], default=1)
+        with stage(f"compiling and running on {count} devices"):
+            if partitioned is None:
+                return _timed(result, f"run on {count} devices", lambda: result.run(*inputs))
+            engine = self.arguments.engine
+            return _timed(result, f"run on {count} devices", lambda: run(partitioned, *inputs, engine=engine))
+
+    def _differences(self, result: api.Propagation, inputs: list[Any], found: Sequence[Any]) -> list[Any] | None:
+        from pyshardy.runtime.compare import compare_outputs
+        from pyshardy.runtime.execute import run_on_one_device
+
+        with stage("compiling and running on one device"):
+            try:
+                expected = _timed(result, "run on one device", lambda: run_on_one_device(self.module, inputs))
+            except ShardyError as error:
+                result.diagnostics.messages.append(_cannot_compare(error))
+                return None
+        return compare_outputs([port.name for port in result.outputs], found, expected)
 
 
-def _timed(result: api.Propagation, name: str, action: Any) -> Any:
+def _timed(result: api.Propagation, name: str, action: Callable[[], Sequence[Any]]) -> Sequence[Any]:
     start = time.perf_counter()
     value = action()
     result.stages.append((name, time.perf_counter() - start))
@@ -128,10 +163,26 @@ def is_equal(differences: list[Any] | None, tolerance: float) -> bool:
     return all(difference.max_relative_error <= tolerance for difference in differences or ())
 
 
-def to_json(differences: list[Any] | None, tolerance: float) -> dict[str, Any]:
-    """The comparison as JSON-ready data."""
+def tables(found: Ran) -> Any:
+    """The shardings, and the totals of the collectives, for a `rich` console."""
+    from rich.console import Group
+
+    summary = summary_tables(found.propagation.summary)
+    if found.partition is None or not found.partition.traffic.collectives:
+        return summary
+    return Group(kinds_table(found.partition.traffic), "", summary)
+
+
+def to_json(found: Ran, tolerance: float) -> dict[str, Any]:
+    """The shardings, the collectives and the comparison as JSON-ready data."""
+    data = found.propagation.summary.to_json()
+    data["traffic"] = None if found.partition is None else found.partition.traffic.to_json()
+    return data | {"comparison": _comparison(found.differences, tolerance)}
+
+
+def _comparison(differences: list[Any] | None, tolerance: float) -> dict[str, Any] | None:
     if differences is None:
-        return {"comparison": None}
+        return None
     rows = [
         {
             "name": difference.name,
@@ -140,11 +191,12 @@ def to_json(differences: list[Any] | None, tolerance: float) -> dict[str, Any]:
         }
         for difference in differences
     ]
-    return {"comparison": {"equal": is_equal(differences, tolerance), "tolerance": tolerance, "outputs": rows}}
+    return {"equal": is_equal(differences, tolerance), "tolerance": tolerance, "outputs": rows}
 
 
-def print_differences(differences: list[Any] | None, tolerance: float) -> None:
+def print_differences(found: Ran, tolerance: float) -> None:
     """Print the largest error of all outputs, and those that are out of tolerance."""
+    differences = found.differences
     if not differences:
         return
     wrong = [difference for difference in differences if difference.max_relative_error > tolerance]

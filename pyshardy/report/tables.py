@@ -28,10 +28,11 @@ def summary_tables(summary: Summary) -> RenderableType:
 
 def summary_text(summary: Summary) -> str:
     """The tables as plain text."""
-    return _plain(summary_tables(summary))
+    return plain_text(summary_tables(summary))
 
 
-def _plain(tables: RenderableType) -> str:
+def plain_text(tables: RenderableType) -> str:
+    """Tables as plain text."""
     stream = StringIO()
     Console(file=stream, width=_PLAIN_WIDTH, color_system=None).print(tables)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
@@ -41,12 +42,12 @@ def traffic_tables(traffic: Traffic) -> RenderableType:
     """Every collective, and the totals per kind, for a `rich` console."""
     if not traffic.collectives:
         return Text("no collectives: no device needs anything from another")
-    return Group(_collectives_table(traffic), "", _kinds_table(traffic))
+    return Group(_collectives_table(traffic), "", kinds_table(traffic))
 
 
 def traffic_text(traffic: Traffic) -> str:
     """The tables of the collectives as plain text."""
-    return _plain(traffic_tables(traffic))
+    return plain_text(traffic_tables(traffic))
 
 
 def summary_html(summary: Summary) -> str:
@@ -92,7 +93,8 @@ def _along(row: CollectiveRow) -> str:
     return f"groups of {row.group_size}" if row.axes is None else ", ".join(row.axes)
 
 
-def _kinds_table(traffic: Traffic) -> Table:
+def kinds_table(traffic: Traffic) -> Table:
+    """The totals of the collectives per kind, for a `rich` console."""
     table = _titled("per device, counting loops once")
     table.add_column("kind")
     table.add_column("count", justify="right")

@@ -18,6 +18,8 @@ from pyshardy.frontend.interface import Port
 from pyshardy.ir.module import Module
 from pyshardy.runtime.arrays import is_wide, jax_dtype
 
+_SIGNS_OF_A_DEAD_PROCESS = ("Gloo", "UNAVAILABLE", "DEADLINE_EXCEEDED", "onnection", "NCCL")
+
 
 class Executable:
     """A global module for XLA, compiled when it first runs.
@@ -105,8 +107,12 @@ def _refusing(action: Any) -> Any:
     try:
         return action()
     except jax.errors.JaxRuntimeError as error:
-        needed = "a program that XLA can compile here"
-        raise ShardyError("running a module", got=_reason(error), needed=needed) from error
+        reason = _reason(error)
+        if jax.process_count() > 1 and any(sign in reason for sign in _SIGNS_OF_A_DEAD_PROCESS):
+            needed, hint = "all processes of the program to keep running", "look at what the other processes printed"
+        else:
+            needed, hint = "a program that XLA can compile here", None
+        raise ShardyError("running a module", got=reason, needed=needed, hint=hint) from error
 
 
 def _reason(error: Exception) -> str:

@@ -101,11 +101,11 @@ def test_functions_with_some_arguments_sharded_are_found(arguments: str, calls: 
     kinds = {"S": ' {sdy.sharding = #sdy.sharding<@m, [{"a"}]>}', "N": ""}
     given = ", ".join(f"%a{index}: tensor<8xf32>{kinds[kind]}" for index, kind in enumerate(arguments))
     call = "  func.call @f(%x, %x) : (tensor<8xf32>, tensor<8xf32>) -> ()\n"
-    text = f'''sdy.mesh @m = <["a"=2]>
+    text = f"""sdy.mesh @m = <["a"=2]>
 func.func @main(%x: tensor<8xf32>) {{
 {call * calls}  return
 }}
 func.func private @f({given}) {{
   return
-}}'''
+}}"""
     assert calls_twice_with_some_arguments_sharded(text) is expected

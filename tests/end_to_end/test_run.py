@@ -12,7 +12,7 @@ from jax.experimental.custom_partitioning import custom_partitioning
 
 import pyshardy
 from programs import PROGRAMS, Program
-from pyshardy.cli.main import TOLERANCE
+from pyshardy.cli.arguments import TOLERANCE
 from pyshardy.cli.run_command import is_equal
 from pyshardy.errors import ShardyError
 from pyshardy.runtime.compare import compare_outputs

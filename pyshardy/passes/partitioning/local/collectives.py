@@ -38,9 +38,7 @@ def lower_all_gather(op: Op, local: Localizer) -> None:
     local.replace(op, [value])
 
 
-def _gather_at_once(
-    collectives: Collectives, value: Value, gathered: Sequence[int], per_dim: Sequence[Axes]
-) -> Value:
+def _gather_at_once(collectives: Collectives, value: Value, gathered: Sequence[int], per_dim: Sequence[Axes]) -> Value:
     """Gather along a new leading dimension, and put its factors in front of the dimensions they belong to."""
     builder, shape = collectives.builder, value.type.shape or ()
     factors = [axes_size(per_dim[dim], collectives.mesh) for dim in gathered]

@@ -83,7 +83,9 @@ def _restrict_indices(
         given = wide_enough(builder, local.value(indices), max(sizes))
         given = _clamped(builder, given, sizes, numbers.vector_dim)
         dims = [IndexedDim(sharding.dim_axes[dim] if dim in trivial else (), shape[dim]) for dim in numbers.indexed]
-        local_indices, mask = _relative(builder, given, dims, mesh, numbers.vector_dim, _carried(local, indices, sharding))
+        local_indices, mask = _relative(
+            builder, given, dims, mesh, numbers.vector_dim, _carried(local, indices, sharding)
+        )
         op.set_operand(1, local_indices)
     rest = [dim for dim in trivial if dim not in numbers.indexed]
     if rest:

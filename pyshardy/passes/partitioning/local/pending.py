@@ -15,7 +15,9 @@ _KINDS = {code: kind for kind, code in REDUCTION_CODES.items()}
 _ALL_REDUCE = "sdy.all_reduce"
 
 
-def stays_partial(op: Op, result: Value, axes: Axes, kind: ReductionKind | None, mesh: MeshRef, local: Localizer) -> bool:
+def stays_partial(
+    op: Op, result: Value, axes: Axes, kind: ReductionKind | None, mesh: MeshRef, local: Localizer
+) -> bool:
     """Whether a result may stay partial along the axes, as it says so or all its users complete it.
 
     Args:
@@ -76,9 +78,7 @@ def _text(axes: Axes) -> str:
     return "{" + ", ".join(map(str, axes)) + "}"
 
 
-def completed(
-    builder: Builder, value: Value, axes: Axes, combine: Combine, mesh: MeshRef, local: Localizer
-) -> Value:
+def completed(builder: Builder, value: Value, axes: Axes, combine: Combine, mesh: MeshRef, local: Localizer) -> Value:
     """What the parts on all devices along the axes are together."""
     return Collectives(local, builder, mesh).all_reduce(value, axes, combine)
 

@@ -1,0 +1,130 @@
+"""The command line of `pyshardy`: what it takes, and what that means as options."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import Any, NoReturn
+
+from pyshardy.errors import UsageError
+
+TOLERANCE = 1e-3
+"""The largest |a-b|/(1+|b|) that `run` allows where the user says nothing."""
+EXAMPLE = "example"
+_SIZES = "--layers --width --heads --vocabulary --batch --sequence --optimizer --learning_rate --data --model"
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports a wrong command line like every other error."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"reading the command line: {message}", hint=f"{self.prog} --help")
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser; what it parses has the name of the command as `command`."""
+    parser = _Parser(prog="pyshardy", description="How is each tensor of my program sharded?", allow_abbrev=False)
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", parser_class=_Parser)
+
+    propagate = _command(commands, "propagate", "infer all shardings and write the module")
+    propagate.add_argument("source", metavar="FILE", help="StableHLO text or bytecode; - is standard input")
+    propagate.add_argument("-o", "--output", metavar="FILE", help="where to write the module (.mlirbc: bytecode)")
+    _add_propagation_options(propagate)
+
+    show = _command(commands, "show", "infer all shardings and show them as tables")
+    show.add_argument("source", metavar="FILE", help="StableHLO text or bytecode; - is standard input")
+    _add_propagation_options(show)
+
+    partition = _command(commands, "partition", "make the program of one device, show its collectives")
+    partition.add_argument("source", metavar="FILE", help="StableHLO text or bytecode; - is standard input")
+    partition.add_argument("-o", "--output", metavar="FILE", help="where to write the module (.mlirbc: bytecode)")
+    _add_partition_options(partition)
+    _add_propagation_options(partition)
+
+    run = _command(commands, "run", "infer all shardings, run the program, compare with one device")
+    run.epilog = f"sizes of the example: {_SIZES}"
+    run.add_argument("source", metavar="FILE|example", help="a StableHLO file, or the built-in training step")
+    run.add_argument("--inputs", metavar="NPZ", help="arrays for the inputs; random ones without")
+    run.add_argument("--seed", type=_seed, default=0, help="seed of the random inputs (default 0)")
+    run.add_argument("--devices", type=_count, help="number of virtual CPU devices (default: as many as the mesh has)")
+    text = "what runs it: the partitioned program (local, interpreter) or XLA's partitioner (xla); default local"
+    run.add_argument("--engine", choices=("local", "xla", "interpreter"), default="local", help=text)
+    text = "whether to compare the outputs with those of one device (default yes)"
+    run.add_argument("--check", action=argparse.BooleanOptionalAction, default=True, help=text)
+    text = f"largest |a-b|/(1+|b|) allowed (default {TOLERANCE:g})"
+    run.add_argument("--tolerance", type=_tolerance, default=TOLERANCE, help=text)
+    _add_partition_options(run)
+    _add_propagation_options(run)
+    return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"got '{text}', needed a whole number from 1")
+    return int(text)
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"got '{text}', needed a whole number from 0")
+    return int(text)
+
+
+def _tolerance(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f"got '{text}', needed a number from 0")
+    return value
+
+
+def _command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+    parser.set_defaults(command=name)
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    text = "accept ops of dialects that jaxlib does not know, in generic form"
+    parser.add_argument("--allow-unregistered-dialect", action="store_true", help=text)
+    return parser
+
+
+def _add_propagation_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("propagation")
+    group.add_argument("--strategy", choices=("basic", "aggressive", "basic-then-aggressive"), default="aggressive")
+    group.add_argument("--no-op-priorities", action="store_true", help="visit all kinds of ops in one round")
+    group.add_argument("--no-user-priorities", action="store_true", help="ignore the priorities on dimensions")
+    group.add_argument("--conservative", action="store_true", help="avoid sub-axes and axes that do not divide")
+
+
+def _add_partition_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("partitioning")
+    group.add_argument("--no-halo-exchange", action="store_true", help="gather where devices could exchange borders")
+    group.add_argument("--mesh-axes-groups", action="store_true", help="write groups of devices as axes of a mesh")
+    group.add_argument("--unsafe-random", action="store_true", help="let random bits depend on the sharding")
+    text = "refuse ops that cannot run on shards instead of gathering for them"
+    group.add_argument("--no-replicate-unsupported", action="store_true", help=text)
+
+
+def partition_options(arguments: argparse.Namespace) -> Any:
+    """The options of partitioning on a command line."""
+    from pyshardy.passes.partitioning.partition_options import PartitionOptions
+
+    return PartitionOptions(
+        halo_exchange=not arguments.no_halo_exchange,
+        mesh_axes_groups=arguments.mesh_axes_groups,
+        unsafe_random=arguments.unsafe_random,
+        replicate_unsupported=not arguments.no_replicate_unsupported,
+    )
+
+
+def propagate_options(arguments: argparse.Namespace) -> Any:
+    """The options of propagation on a command line."""
+    from pyshardy.propagation.options import PropagateOptions, StrategyOption
+
+    return PropagateOptions(
+        strategy=StrategyOption(arguments.strategy),
+        op_priorities=not arguments.no_op_priorities,
+        user_priorities=not arguments.no_user_priorities,
+        conservative=arguments.conservative,
+    )

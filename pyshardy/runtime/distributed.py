@@ -1,0 +1,109 @@
+"""Joining the processes of a program on several machines, on JAX's own distributed runtime.
+
+JAX ends a process that waits in vain for another one. Here the processes find each other first, and a process that
+misses another says so.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import jax
+
+from pyshardy.errors import ShardyError, UsageError
+
+_RETRY_SECONDS = 0.1
+_DOING = "joining the processes of a program"
+
+
+def connect(coordinator: str, process_count: int, process_id: int, timeout_s: float = 60.0) -> None:
+    """Join the other processes, so that `jax.devices()` are the devices of all, and `pyshardy.run` uses them.
+
+    Every process calls it once, before anything else of JAX. It is `jax.distributed.initialize` behind a meeting of
+    all processes; a program that has called that one itself does not need it.
+
+    Args:
+        coordinator: Host and port at which process 0 listens, "10.0.0.1:1234".
+        process_count: Number of processes.
+        process_id: Which one this is, from 0.
+        timeout_s: How many seconds to wait for the others.
+
+    Raises:
+        UsageError: A coordinator that is not host and port, or a number that is no process.
+        ShardyError: Not all processes came in time.
+    """
+    host, port = _address(coordinator)
+    if not 0 <= process_id < process_count:
+        raise UsageError(_DOING, got=f"process {process_id}", needed=f"one of 0 to {process_count - 1}")
+    deadline = time.monotonic() + timeout_s
+    if process_id == 0:
+        _gather(host, port, process_count, deadline, timeout_s)
+    else:
+        _report(host, port, process_id, deadline, timeout_s)
+    jax.distributed.initialize(coordinator, process_count, process_id, initialization_timeout=max(1, int(timeout_s)))
+
+
+def _address(coordinator: str) -> tuple[str, int]:
+    host, _, port = coordinator.rpartition(":")
+    if not host or not port.isdecimal():
+        raise UsageError(_DOING, got=f"the coordinator '{coordinator}'", needed="a host and a port, such as host:1234")
+    return host, int(port)
+
+
+def _gather(host: str, port: int, process_count: int, deadline: float, timeout_s: float) -> None:
+    """Wait until every other process has said its number, then let all go on."""
+    waiting: dict[int, socket.socket] = {}
+    with _listener(host, port) as listener:
+        try:
+            while len(waiting) < process_count - 1:
+                listener.settimeout(max(0.001, deadline - time.monotonic()))
+                try:
+                    connection, _ = listener.accept()
+                    connection.settimeout(max(0.001, deadline - time.monotonic()))
+                    waiting[int(connection.makefile().readline() or -1)] = connection
+                except TimeoutError:
+                    missing = [str(process) for process in range(1, process_count) if process not in waiting]
+                    raise _missing(f"process {', '.join(missing)} did not come", timeout_s) from None
+            for connection in waiting.values():
+                connection.sendall(b"go\n")
+        finally:
+            for connection in waiting.values():
+                connection.close()
+
+
+@contextmanager
+def _listener(host: str, port: int) -> Iterator[socket.socket]:
+    try:
+        listener = socket.create_server(("", port) if host in ("", "0.0.0.0") else (host, port))
+    except OSError as error:
+        raise ShardyError(_DOING, got=f"{host}:{port}: {error.strerror}", needed="an address to listen at") from error
+    with listener:
+        yield listener
+
+
+def _report(host: str, port: int, process_id: int, deadline: float, timeout_s: float) -> None:
+    """Say our number to process 0, and wait until it lets all go on."""
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise _missing(f"process 0 does not answer at {host}:{port}", timeout_s)
+        try:
+            with socket.create_connection((host, port), timeout=left) as connection:
+                connection.sendall(f"{process_id}\n".encode())
+                if connection.makefile().readline() == "go\n":
+                    return
+        except OSError:
+            pass  # not there yet, or not all there: try again until time is up
+        time.sleep(_RETRY_SECONDS)
+
+
+def _missing(what: str, timeout_s: float) -> ShardyError:
+    return ShardyError(
+        _DOING,
+        got=f"{what} within {timeout_s:g} s",
+        needed="all processes",
+        hint="start all of them with the same coordinator and number of processes, or give a longer timeout_s",
+    )

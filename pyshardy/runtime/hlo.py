@@ -1,0 +1,141 @@
+"""The collectives of what XLA has compiled, read from its text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import prod
+
+from pyshardy.ir.dtypes import tensor_bytes
+from pyshardy.report.traffic import KindTotal
+from pyshardy.reshard.collectives import CollectiveKind, sent_by_device
+
+_COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.-]+) (?:\([^\n]*\) -> [^\n]*)?\{$")
+_INSTRUCTION = re.compile(r"^  (?:ROOT )?%[\w.-]+ = (?P<type>\(.*?\)|\S+) (?P<name>[a-z][\w-]*)\((?P<rest>.*)$")
+_CALLED = re.compile(r"(?:calls|to_apply|body|condition|branch_computations|true_computation|false_computation)=")
+_NAME = re.compile(r"%([\w.-]+)")
+_SHAPE = re.compile(r"\b([a-z]\w*)\[([\d,]*)\]")
+_LISTED = r"\{(?P<listed>[^=]*?)\}(?=[,\s]|$)"
+_GROUPS = re.compile(
+    rf"replica_groups=(?:{_LISTED}|\[\d+,(?P<size>\d+)\]<=|mesh\[(?P<mesh>[^\]]*)\] ?\{{(?P<axes>[^}}]*)\}})"
+)
+_PAIRS = re.compile(r"source_target_pairs=\{((?:\{\d+,\d+\},?)*)\}")
+_ELEMENTS = {"pred": "i1", "s": "i", "u": "ui"}
+_KINDS = {kind.value.replace("_", "-"): kind for kind in CollectiveKind if kind is not CollectiveKind.ALL_SLICE}
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    kind: CollectiveKind
+    sent_bytes_per_device: int
+
+
+def hlo_kinds(text: str) -> tuple[KindTotal, ...]:
+    """The collectives of a compiled HLO module per kind, counting loops once.
+
+    >>> hlo_kinds(\"\"\"
+    ... ENTRY %main (p: f32[8]) -> f32[8] {
+    ...   ROOT %r = f32[8]{0} all-reduce(%p), channel_id=1, replica_groups=[2,4]<=[8], to_apply=%add
+    ... }\"\"\")
+    (KindTotal(kind='all_reduce', count=1, sent_bytes_per_device=48),)
+    """
+    found = list(_reached(_computations(text)))
+    names = sorted({row.kind.value for row in found})
+    return tuple(_total(name, [row for row in found if row.kind.value == name]) for name in names)
+
+
+def _total(name: str, rows: list[_Found]) -> KindTotal:
+    return KindTotal(name, len(rows), sum(row.sent_bytes_per_device for row in rows))
+
+
+def _computations(text: str) -> dict[str, list[str]]:
+    """The instructions of every computation; that of the entry is named "ENTRY"."""
+    found: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in text.splitlines():
+        match = _COMPUTATION.match(line)
+        if match is not None:
+            lines = found["ENTRY" if match[1] else match[2]] = []
+        elif line.startswith("  "):
+            lines.append(line)
+    return found
+
+
+def _reached(computations: dict[str, list[str]], name: str = "ENTRY") -> Iterator[_Found]:
+    for line in computations.get(name, ()):
+        match = _INSTRUCTION.match(line)
+        if match is None:
+            continue
+        kind = _KINDS.get(match["name"].removesuffix("-start"))
+        if kind is not None:
+            is_start = match["name"].endswith("-start")
+            sent = _sent(kind, _result_type(match["type"]) if is_start else match["type"], match["rest"])
+            if sent is not None:
+                yield _Found(kind, sent)
+            continue
+        for called in _called(match["rest"]):
+            yield from _reached(computations, called)
+
+
+def _result_type(type: str) -> str:
+    """The part of the type of an op that starts a collective that says what it gives, behind what it takes."""
+    shapes = _SHAPE.findall(type)
+    name, sizes = shapes[1] if len(shapes) > 1 else shapes[0]
+    return f"{name}[{sizes}]"
+
+
+def _called(rest: str) -> Iterator[str]:
+    for match in _CALLED.finditer(rest):
+        part = rest[match.end() :]
+        listed = part[1 : part.index("}")] if part.startswith("{") else part.partition(",")[0]
+        yield from _NAME.findall(listed)
+
+
+def _sent(kind: CollectiveKind, type: str, rest: str) -> int | None:
+    """Bytes that a device sends; None for a permutation in which nobody does."""
+    held = sum(map(_bytes, _SHAPE.finditer(type)))
+    if kind is CollectiveKind.COLLECTIVE_PERMUTE:
+        pairs = _PAIRS.search(rest)
+        listed = re.findall(r"\{(\d+),(\d+)\}", pairs[1] if pairs else "")
+        return held if any(source != target for source, target in listed) else None
+    size = _group_size(rest)
+    if size == 1:
+        return None
+    before = held // size if kind is CollectiveKind.ALL_GATHER else held
+    return sent_by_device(kind, before, held, size)
+
+
+def _bytes(match: re.Match[str]) -> int:
+    name, sizes = match[1], tuple(int(size) for size in match[2].split(",") if size)
+    return tensor_bytes(sizes, _element(name))
+
+
+def _element(name: str) -> str:
+    """The element type in MLIR's text.
+
+    >>> _element("pred"), _element("s32"), _element("u8"), _element("bf16"), _element("c64")
+    ('i1', 'i32', 'ui8', 'bf16', 'complex<f32>')
+    """
+    if name == "pred":
+        return "i1"
+    if name[0] == "c" and name[1:].isdigit():
+        return f"complex<f{int(name[1:]) // 2}>"
+    return _ELEMENTS.get(name[0], name[0]) + name[1:] if name[0] in _ELEMENTS else name
+
+
+def _group_size(rest: str) -> int:
+    match = _GROUPS.search(rest)
+    if match is None:
+        return 1
+    if match["size"]:
+        return int(match["size"])
+    if match["mesh"] is not None:
+        return prod(_axis_sizes(match["mesh"], match["axes"]))
+    return max((group.count(",") + 1 for group in re.findall(r"\{?([\d,]+)\}?", match["listed"] or "")), default=1)
+
+
+def _axis_sizes(mesh: str, axes: str) -> Iterable[int]:
+    sizes = {name: int(size) for name, size in re.findall(r"'([^']*)'=(\d+)", mesh)}
+    for name, part in re.findall(r"'([^']*)'(?::\(\d+\)(\d+))?", axes):
+        yield int(part) if part else sizes[name]
