@@ -112,7 +112,7 @@ def test_passes_on_functions_have_one_function_after_the_other() -> None:
     assert found == [*of_one, *of_one, "Before SymbolDCEPass: symbol-dce", "After SymbolDCEPass: symbol-dce"]
 
 
-UNREDUCED = '''sdy.mesh @m = <["a"=2]>
+UNREDUCED = """sdy.mesh @m = <["a"=2]>
 func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{}], unreduced={"a"}>}) -> tensor<8xf32> {
   %0 = stablehlo.abs %x : tensor<8xf32>
   return %0 : tensor<8xf32>
@@ -124,7 +124,7 @@ func.func @bad(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{}], unreduc
   %0 = stablehlo.sine %x : tensor<8xf32>
   return %0 : tensor<8xf32>
 }
-'''
+"""
 """A module of which the first and the last function are refused."""
 
 
@@ -146,7 +146,10 @@ def test_the_pass_that_fails_is_dumped_as_failed(flag: str) -> None:
 
 def test_the_errors_of_all_functions_are_reported() -> None:
     errors = run("-sdy-verify-unreduced-axes", text=UNREDUCED)[2]
-    assert re.findall(r"^-:(\d+):\d+: error: \'(\S+)\'", errors, re.M) == [("3", "stablehlo.abs"), ("10", "stablehlo.sine")]
+    assert re.findall(r"^-:(\d+):\d+: error: \'(\S+)\'", errors, re.M) == [
+        ("3", "stablehlo.abs"),
+        ("10", "stablehlo.sine"),
+    ]
 
 
 def test_no_failure_is_no_dump() -> None:
@@ -159,7 +162,7 @@ def test_a_module_that_cannot_be_written_is_dumped_as_such() -> None:
     assert (status, out) == (1, "")
     heading = "// -----// IR Dump After SymbolDCEPass Failed: symbol-dce //----- //\n// cannot be written: "
     assert errors.startswith(heading)
-    assert errors.endswith("error: \'builtin.module\' op gives up\n")
+    assert errors.endswith("error: 'builtin.module' op gives up\n")
 
 
 def test_dumps_name_the_options() -> None:

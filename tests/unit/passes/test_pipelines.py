@@ -159,8 +159,16 @@ def test_pipelines_are_read(text: str, expected: list[str]) -> None:
         ("func.func{}(symbol-dce)", "'('", 9),
         ("builtin.module(symbol-dce", "')'", 25),
         ("builtin.module(func.func(canonicalize)", "')'", 38),
-        ("builtin.module(func.func(symbol-dce))", "a pass on functions inside func.func; symbol-dce runs on the module", 25),
-        ("func.func(sdy-close-shardings)", "a pass on functions inside func.func; sdy-close-shardings runs on the module", 10),
+        (
+            "builtin.module(func.func(symbol-dce))",
+            "a pass on functions inside func.func; symbol-dce runs on the module",
+            25,
+        ),
+        (
+            "func.func(sdy-close-shardings)",
+            "a pass on functions inside func.func; sdy-close-shardings runs on the module",
+            10,
+        ),
         ("builtin.module(any(symbol-dce))", "a pass on functions inside any; symbol-dce runs on the module", 19),
         ("any(func.func(symbol-dce))", "a pass on functions inside func.func; symbol-dce runs on the module", 14),
         (
