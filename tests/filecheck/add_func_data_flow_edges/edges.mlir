@@ -1,7 +1,4 @@
 // RUN: sdy_opt %s -sdy-add-func-data-flow-edges | FileCheck %s
-// RUN: sdy_opt %s -sdy-add-func-data-flow-edges -sdy-add-func-data-flow-edges | FileCheck %s
-
-// What has an edge keeps it: running twice is running once.
 
 sdy.mesh @mesh = <["p"=2]>
 
