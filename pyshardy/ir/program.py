@@ -198,10 +198,7 @@ class _Builder:
         if function is not None:
             return [call.operands[owner.index] for call in self.callers.of(function)]
         call = owner.defining_op
-        if call is None or call.name != "func.call":
-            raise PassError(
-                edge, f"is on a value of '{op_of_owner(owner).name}', which is neither a call nor a function"
-            )
+        assert call is not None
         callee = self.callers.callee(call)
         return [] if is_declaration(callee) else [return_op(callee).operands[owner.index]]
 

@@ -43,7 +43,7 @@ MOST_CALLS = 10
 """Calls in the text of a program: flattened, a program with many of them grows beyond measure."""
 CHOICES = {("canonicalize", "enable-patterns"): ("sdy-collective", "sdy-reshard")}
 """Options whose values are not a matter of their type. Without labels the canonicalizer folds all dialects' ops."""
-NOT_THE_REFERENCE = frozenset(["trace", "module_dump_index"])
+NOT_THE_REFERENCE = frozenset(["trace", "module_dump_index", "name_causes"])
 """Options of pyshardy's that the reference does not have, with no influence on the module."""
 
 Named = tuple[str, str]

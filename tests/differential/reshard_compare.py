@@ -23,6 +23,8 @@ FATAL = (
     "has results with different unreduced axes",
     "with unreduced axes but no results",
     "gives partial results: got",
+    "has results on different single devices",
+    "is on a single device but has result",
 )
 """Parts of the messages of errors on which the reference ends its process instead."""
 

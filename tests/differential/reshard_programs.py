@@ -39,6 +39,9 @@ INSERT = tuple(
     )
 )
 VERIFY = ("func.func(sdy-verify-unreduced-axes)",)
+_RESOLVE = "func.func(sdy-resolve-single-device-sharding{{replica-count={} partition-count={}}})"
+DEVICES = tuple(f"{INSERT[1]},{_RESOLVE.format(*counts)}" for counts in ((1, 1), (1, 8), (8, 1)))
+"""Ops on single devices, in what inserted reshards leave of them and as they come."""
 CANONICALIZE = tuple(
     f"canonicalize{{enable-patterns={label} top-down={order}}}"
     for label in ("sdy-collective", "sdy-reshard")
@@ -61,6 +64,16 @@ def _chain(seed: int, styles: tuple[Style, ...]) -> str:
     if random.random() < 0.3:
         meshes["same"] = first
     return _sharded(module, Sharder(random, random.choice(styles), meshes))
+
+
+def _devices(seed: int, styles: tuple[Style, ...]) -> str:
+    """Short chains in which many an op is on a single device."""
+    random = Random(f"devices {seed}")
+    features = Features(ops=random.randint(2, 8), control_flow=0.1, groups=0, annotated=0, manual=0.05, calls=0.05)
+    module = Module.parse(random_program(seed, features))
+    meshes = module_meshes(module.root) | {f"device{number}": Mesh((), [number]) for number in range(2)}
+    style = replace(random.choice(styles), single_device=0.4, missing=0.4, unreduced=0.0)
+    return _sharded(module, Sharder(random, style, meshes))
 
 
 def _single_ops(
@@ -90,6 +103,7 @@ FAMILIES: dict[str, tuple[Program, tuple[str, ...]]] = {
     "product": (lambda seed, styles: product_program(seed), INSERT),
     "unreduced": (lambda seed, styles: unreduced_program(seed), INSERT + VERIFY),
     "collectives": (lambda seed, styles: collective_program(seed), VERIFY + CANONICALIZE),
+    "devices": (_devices, (*DEVICES, DEVICES[1].rpartition(",")[2])),
     "clean-up": (_chain, CANONICALIZE[:1] + (f"{INSERT[1]},{CANONICALIZE[2]}",)),
     "dead": (lambda seed, styles: _single_ops(KINDS, 4, seed, styles), CANONICALIZE[:1]),
 }

@@ -14,7 +14,7 @@ from pyshardy.passes.table import PASSES
 from support.reference import jaxlib_version
 
 from .pass_compare import calls_twice_with_some_arguments_sharded, compare_pass, without_empty_edges
-from .pass_programs import FEATURES, VARIANTS, Named, jax_modules, pipeline_passes, random_modules
+from .pass_programs import FEATURES, PIPELINE_VARIANTS, VARIANTS, Named, jax_modules, pipeline_passes, random_modules
 from .reference_process import Died, ReferenceProcess
 from .reshard_compare import ours
 
@@ -49,11 +49,26 @@ def test_pass(name: str, modules: list[Named], reference: ReferenceProcess) -> N
     assert found["same"] > 0.5 * PER_PASS, found
 
 
+@pytest.mark.parametrize("name", PIPELINE_VARIANTS)
+def test_pipeline(name: str, modules: list[Named], reference: ReferenceProcess) -> None:
+    found, wrong, pipelines = Counter[str](), [], PIPELINE_VARIANTS[name]
+    for pipeline in pipelines:
+        more, different = compare_pass(modules, pipeline, PER_PASS // len(pipelines) + 1, reference.run)
+        found += more
+        wrong += different
+    assert not wrong, "\n\n".join(wrong)
+    assert found.total() >= PER_PASS
+    assert found["same"] > 0.4 * PER_PASS, found
+
+
 def test_every_option_is_compared_both_ways() -> None:
     assert "sdy-basic-propagate{keep-sharding-rules=true}" in VARIANTS["sdy-basic-propagate"]
     assert len(VARIANTS["sdy-aggressive-propagate"]) == 7
     assert len(VARIANTS["canonicalize"]) == 3
     assert all(len(set(variants)) == len(variants) >= 1 for variants in VARIANTS.values())
+    export = PIPELINE_VARIANTS["sdy-export-pipeline"]
+    assert len(export) >= 21
+    assert "sdy-export-pipeline{keep-sharding-rules=true mark-partial-result-with-unreduced-axes=true}" in export
 
 
 def test_modules_are_of_many_stages(modules: list[Named]) -> None:

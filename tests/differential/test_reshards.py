@@ -10,7 +10,7 @@ from support.reference import jaxlib_version
 from .reference_process import Died, ReferenceProcess, Refused
 from .reshard_campaign import comparisons
 from .reshard_compare import FATAL, Comparison, Verdict, compare, ours
-from .reshard_programs import CANONICALIZE, FAMILIES, INSERT, OLD_STYLES, STYLES
+from .reshard_programs import CANONICALIZE, DEVICES, FAMILIES, INSERT, OLD_STYLES, STYLES
 
 IS_OLD = jaxlib_version() < (0, 12)
 PER_FAMILY = 300 // len(FAMILIES) + 1
@@ -61,10 +61,11 @@ def test_programs_do_what_they_are_made_for() -> None:
         "special": ("sdy.reshard", "sdy.all_reduce"),
         "unreduced": ("sdy.replicated_to_unreduced", "sdy.sharded_to_unreduced"),
         "collectives": ("sdy.reduce_scatter", "sdy.all_to_all"),
+        "devices": ("stablehlo.if", "stablehlo.partition_id", "sdy.all_reduce"),
     }
     for family, names in wanted.items():
         make, pipelines = FAMILIES[family]
-        pipeline = INSERT[1] if INSERT[1] in pipelines else CANONICALIZE[0]
+        pipeline = next((one for one in (INSERT[1], DEVICES[0]) if one in pipelines), CANONICALIZE[0])
         text = ""
         for seed in range(20):
             try:

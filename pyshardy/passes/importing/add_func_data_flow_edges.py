@@ -16,7 +16,10 @@ from pyshardy.passes.importing.add_data_flow_edges import insert_edge
 
 @dataclass(frozen=True)
 class AddFuncDataFlowEdges(Pass):
-    """Put an `sdy.func_data_flow_edge` behind every argument of a function but main, and every result of a call."""
+    """Put an `sdy.func_data_flow_edge` behind every argument of a function but main, and every result of a call.
+
+    Values that have one keep it.
+    """
 
     name = "sdy-add-func-data-flow-edges"
 
@@ -32,7 +35,7 @@ class AddFuncDataFlowEdges(Pass):
 def _add_edges(values: Sequence[Value], location: Any) -> None:
     previous: Op | None = None
     for value in values:
-        if value.type.is_static:
+        if value.type.is_static and not any(user.name == FUNCTION_EDGE for user, _ in value.uses):
             sharding = get_sharding(value)
             attrs = {} if sharding is None else {SHARDING: (sharding,)}
             previous = insert_edge(FUNCTION_EDGE, value, attrs, previous, location)

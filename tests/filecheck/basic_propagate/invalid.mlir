@@ -81,3 +81,13 @@ func.func @unknown(%arg0: tensor<8xf32>) -> tensor<8xf32> {
   %1 = stablehlo.custom_call @mystery(%0) : (tensor<8xf32>) -> tensor<8xf32>
   return %1 : tensor<8xf32>
 }
+
+// -----
+
+// DIFFERS: the reference ends its process
+func.func @main(%arg0: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = stablehlo.sine %arg0 : tensor<8xf32>
+  // expected-error@+1 {{'sdy.data_flow_edge' op is on a value of 'stablehlo.sine', an op without data-flow edges}}
+  %1 = sdy.data_flow_edge %0 : tensor<8xf32>
+  return %1 : tensor<8xf32>
+}

@@ -22,3 +22,14 @@ func.func @sharded(%arg0: tensor<8xf32>) -> tensor<8xf32> {
   %0:2 = stablehlo.custom_call @foo(%arg0) {sdy.sharding = #sdy.sharding_per_value<[<@one, []>, <@g, [{"p"}]>]>} : (tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>)
   return %0#0 : tensor<8xf32>
 }
+
+// -----
+
+// NEWER: there was no such pass
+sdy.mesh @g = <["p"=4]>
+sdy.mesh @one = <[], device_ids=[1]>
+func.func @main(%arg0: tensor<?xf32>) -> tensor<?xf32> {
+  // expected-error@+1 {{is on a single device and has a result with a dynamic shape}}
+  %0 = stablehlo.sine %arg0 {sdy.sharding = #sdy.sharding_per_value<[<@one, []>]>} : tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
