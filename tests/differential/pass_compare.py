@@ -36,6 +36,8 @@ def listed_reason(text: str, pipeline: str, found: Comparison) -> str | None:
             return name
     if found.verdict is Verdict.FATAL:
         return "unreduced axes without a way"
+    if found.verdict is Verdict.INVALID:
+        return "collectives that are not valid"
     if (
         pipeline.startswith(("sdy-add-data-flow-edges", "sdy-import-func-calls"))
         and found.details.startswith("given  accepted")
