@@ -57,6 +57,8 @@ def listed_reason(text: str, pipeline: str, found: Comparison) -> str | None:
         return CALLED_TWICE
     if found.verdict is Verdict.FATAL:
         return "unreduced axes without a way"
+    if found.verdict is Verdict.INVALID:
+        return "collectives that are not valid"
     given, _, wanted = found.details.partition("\nwanted ")
     if pipeline.startswith(ADDS_EDGES) and _EDGE_REFUSED.search(wanted) and not _EDGE_REFUSED.search(given):
         return EDGE_TWICE

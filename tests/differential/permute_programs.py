@@ -99,7 +99,7 @@ _TYPE = "tensor<16x16xf32>"
 _SPLITS = ('[{"a"}, {}]', '[{}, {"a"}]', '[{"a"}, {"b"}]', '[{}, {"b"}]')
 
 
-def product_program(seed: int) -> str:
+def communicating_product(seed: int) -> str:
     """Products of what is gathered or not, and then scattered or not; some values have two uses."""
     random = Random(f"product {seed}")
     lines: list[str] = []

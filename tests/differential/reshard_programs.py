@@ -11,8 +11,10 @@ from pyshardy.core.sharding import ReductionKind
 from pyshardy.ir.module import Module
 from pyshardy.ir.shardings import module_meshes
 
+from .collective_plans import ReshardWriter
 from .collective_programs import collective_program
 from .draw import Draw
+from .permute_programs import PermuteWriter, communicating_product
 from .random_programs import Features, random_program
 from .reshard_shardings import Sharder, Style
 from .rule_instances import KINDS
@@ -47,6 +49,15 @@ CANONICALIZE = tuple(
     for label in ("sdy-collective", "sdy-reshard")
     for order in ("false", "true")
 )
+PLAN = (
+    "func.func(sdy-reshard-to-collectives)",
+    "func.func(sdy-reshard-to-collectives{keep-redundant-reshards=true})",
+    f"{CANONICALIZE[2]},func.func(sdy-reshard-to-collectives,sdy-optimize-collectives),{CANONICALIZE[0]}",
+)
+OPTIMIZE = ("func.func(sdy-optimize-collectives)",)
+FUSE = ("func.func(sdy-remove-all-gather-reduce-scatter-for-cmv1)",)
+TO_THE_END = tuple(f"{insert},{PLAN[2]},{FUSE[0]}" for insert in INSERT[1:])
+"""From a module with shardings to collectives."""
 
 
 def _chain(seed: int, styles: tuple[Style, ...]) -> str:
@@ -104,6 +115,12 @@ FAMILIES: dict[str, tuple[Program, tuple[str, ...]]] = {
     "unreduced": (lambda seed, styles: unreduced_program(seed), INSERT + VERIFY),
     "collectives": (lambda seed, styles: collective_program(seed), VERIFY + CANONICALIZE),
     "devices": (_devices, (*DEVICES, DEVICES[1].rpartition(",")[2])),
+    "plans": (lambda seed, styles: ReshardWriter(seed, powers=True).text(), PLAN),
+    "odd plans": (lambda seed, styles: ReshardWriter(seed, powers=False).text(), PLAN),
+    "permutations": (lambda seed, styles: PermuteWriter(seed).text(), OPTIMIZE),
+    "fused": (lambda seed, styles: communicating_product(seed), FUSE),
+    "to the end": (_chain, TO_THE_END),
+    "product to the end": (lambda seed, styles: product_program(seed), TO_THE_END),
     "clean-up": (_chain, CANONICALIZE[:1] + (f"{INSERT[1]},{CANONICALIZE[2]}",)),
     "dead": (lambda seed, styles: _single_ops(KINDS, 4, seed, styles), CANONICALIZE[:1]),
 }
