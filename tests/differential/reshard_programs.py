@@ -87,7 +87,7 @@ def _devices(seed: int, styles: tuple[Style, ...]) -> str:
     return _sharded(module, Sharder(random, style, meshes))
 
 
-def _single_ops(
+def single_ops(
     makers: dict[str, Callable[[Draw], str]], count: int, seed: int, styles: tuple[Style, ...], more: str = ""
 ) -> str:
     draw = Draw(f"{', '.join(makers)} {seed}")
@@ -109,8 +109,8 @@ Program = Callable[[int, tuple[Style, ...]], str]
 
 FAMILIES: dict[str, tuple[Program, tuple[str, ...]]] = {
     "chain": (_chain, INSERT + VERIFY),
-    "single": (lambda seed, styles: _single_ops(KINDS, 2, seed, styles), INSERT + VERIFY),
-    "special": (lambda seed, styles: _single_ops(SPECIAL, 1, seed, styles, more="custom_rule"), INSERT + VERIFY),
+    "single": (lambda seed, styles: single_ops(KINDS, 2, seed, styles), INSERT + VERIFY),
+    "special": (lambda seed, styles: single_ops(SPECIAL, 1, seed, styles, more="custom_rule"), INSERT + VERIFY),
     "product": (lambda seed, styles: product_program(seed), INSERT),
     "unreduced": (lambda seed, styles: unreduced_program(seed), INSERT + VERIFY),
     "collectives": (lambda seed, styles: collective_program(seed), VERIFY + CANONICALIZE),
@@ -122,6 +122,6 @@ FAMILIES: dict[str, tuple[Program, tuple[str, ...]]] = {
     "to the end": (_chain, TO_THE_END),
     "product to the end": (lambda seed, styles: product_program(seed), TO_THE_END),
     "clean-up": (_chain, CANONICALIZE[:1] + (f"{INSERT[1]},{CANONICALIZE[2]}",)),
-    "dead": (lambda seed, styles: _single_ops(KINDS, 4, seed, styles), CANONICALIZE[:1]),
+    "dead": (lambda seed, styles: single_ops(KINDS, 4, seed, styles), CANONICALIZE[:1]),
 }
 """Per family, how to make a module and which pipelines to compare on it."""

@@ -45,16 +45,16 @@ def upper_bound(builder: Builder, dim: IndexedDim, lower: Value) -> Value:
 
 
 def per_component(
-    builder: Builder, bounds: Sequence[Value], shape: Sequence[int], vector_dim: int, carried: TensorSharding
+    builder: Builder, bounds: Sequence[Value], shape: Sequence[int], vector_dim: int, mesh: str | Mesh
 ) -> Value:
-    """One scalar for every component of an index, in the shape of the indices, with their sharding."""
+    """One scalar for every component of an index, in the shape of the indices."""
     if len(bounds) == 1:
         found = builder.broadcast(bounds[0], shape)
     else:
         vectors = [builder.reshape(bound, (1,)) for bound in bounds]
         found = builder.broadcast(builder.concatenate(vectors, 0), shape, [vector_dim])
     assert found.defining_op is not None
-    found.defining_op.attrs[SHARDING] = (carried,)
+    found.defining_op.attrs[SHARDING] = (TensorSharding.replicated_like(mesh, len(shape)),)
     return found
 
 

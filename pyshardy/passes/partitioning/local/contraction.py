@@ -10,6 +10,12 @@ from pyshardy.passes.partitioning.local.checks import check_runs_locally
 from pyshardy.passes.partitioning.local.localizer import Localizer
 from pyshardy.passes.partitioning.local.pending import completed, merged, stays_partial
 
+_CONVOLUTION = (
+    "window_strides", "padding", "lhs_dilation", "rhs_dilation", "window_reversal", "dimension_numbers",
+    "feature_group_count", "batch_group_count", "precision_config",
+)  # fmt: skip
+"""What a convolution is, without its sharding."""
+
 
 def localize_dot(op: Op, local: Localizer) -> None:
     """The same on shards; contracted dimensions that are sharded leave the result partial."""
@@ -17,14 +23,14 @@ def localize_dot(op: Op, local: Localizer) -> None:
     if op.name == "stablehlo.dot":
         contracted: tuple[int, ...] = (len(local.global_shape(left)) - 1,)
     else:
-        contracted = local.context.specs.spec(op).attributes["dot_dimension_numbers"].lhs_contracting
+        contracted = local.context.specs.spec(op).attr("dot_dimension_numbers").lhs_contracting
     dims = local.dim_axes(left)
     _finish(op, sum((dims[dim] for dim in contracted), ()), 0, local)
 
 
 def localize_convolution(op: Op, local: Localizer) -> None:
     """The same on shards with fewer groups; sharded input features leave the result partial."""
-    numbers = local.context.specs.spec(op).attributes["dimension_numbers"]
+    numbers = local.context.specs.spec(op).attr("dimension_numbers")
     left, kernel = map(local.dim_axes, op.operands)
     if not any(local.is_sharded(value) for value in (*op.operands, op.result)):
         local.keep(op)
@@ -49,16 +55,18 @@ def _divide_groups(op: Op, name: str, axes: Axes, operand: int, local: Localizer
 
 
 def _finish(op: Op, axes: Axes, operand: int, local: Localizer) -> None:
+    """Let the op stay, and complete its result if that is partial along the axes of an operand."""
     check_runs_locally(op, local)
+    names = _CONVOLUTION if op.name == "stablehlo.convolution" else op.attrs
     if not axes:
-        local.keep(op)
+        local.keep_only(op, names)
         return
     sharding = local.sharding(op.operands[operand])
     assert sharding is not None
     if operand == 1:
         axes = merged(axes, sharding.mesh, local)
     is_partial = stays_partial(op, op.result, axes, ReductionKind.SUM, sharding.mesh, local)
-    local.keep(op)
+    local.keep_only(op, names)
     if not is_partial:
         builder = local.builder_after(op)
         value = completed(builder, op.result, axes, ReductionKind.SUM, sharding.mesh, local)

@@ -15,6 +15,7 @@ from pyshardy.passes.partitioning.local.bounds import (
     wide_enough,
 )
 from pyshardy.passes.partitioning.local.checks import check_runs_locally
+from pyshardy.passes.partitioning.local.groups import MeshRef
 from pyshardy.passes.partitioning.local.identity import identity_text
 from pyshardy.passes.partitioning.local.indexing import Numbers, gather_numbers
 from pyshardy.passes.partitioning.local.localizer import Localizer
@@ -32,6 +33,7 @@ def localize_gather(op: Op, local: Localizer) -> None:
     sizes = list(op.attrs["slice_sizes"])
     trivial = _divide(op, sizes, numbers, local)
     op.attrs["slice_sizes"] = local.attrs.i64_array(tuple(sizes))
+    op.attrs.setdefault("indices_are_sorted", local.attrs.parse("false"))
     if not trivial:
         local.keep(op)
         return
@@ -83,19 +85,13 @@ def _restrict_indices(
         given = wide_enough(builder, local.value(indices), max(sizes))
         given = _clamped(builder, given, sizes, numbers.vector_dim)
         dims = [IndexedDim(sharding.dim_axes[dim] if dim in trivial else (), shape[dim]) for dim in numbers.indexed]
-        local_indices, mask = _relative(
-            builder, given, dims, mesh, numbers.vector_dim, _carried(local, indices, sharding)
-        )
+        local_indices, mask = _relative(builder, given, dims, mesh, numbers.vector_dim, sharding.mesh)
         op.set_operand(1, local_indices)
     rest = [dim for dim in trivial if dim not in numbers.indexed]
     if rest:
         mask = _only_first(builder, rest, sharding, shape, mesh, local.value(indices), mask)
     assert mask is not None
     return mask
-
-
-def _carried(local: Localizer, indices: Value, sharding: TensorSharding) -> TensorSharding:
-    return local.sharding(indices) or TensorSharding.replicated_like(sharding.mesh, indices.type.rank)
 
 
 def _clamped(builder: Builder, indices: Value, sizes: list[int], vector_dim: int) -> Value:
@@ -111,7 +107,7 @@ def _clamped(builder: Builder, indices: Value, sizes: list[int], vector_dim: int
 
 
 def _relative(
-    builder: Builder, indices: Value, dims: list[IndexedDim], mesh: Mesh, vector_dim: int, carried: TensorSharding
+    builder: Builder, indices: Value, dims: list[IndexedDim], mesh: Mesh, vector_dim: int, ref: MeshRef
 ) -> tuple[Value, Value]:
     """The indices relative to the shard, and whether they are in it."""
     element, shape = indices.type.element, indices.type.shape or ()
@@ -120,7 +116,7 @@ def _relative(
         lower = lower_bound(builder, dim, mesh, element)
         bounds.append((lower, upper_bound(builder, dim, lower)))
     lower, upper = (
-        per_component(builder, [pair[side] for pair in bounds], shape, vector_dim, carried) for side in (0, 1)
+        per_component(builder, [pair[side] for pair in bounds], shape, vector_dim, ref) for side in (0, 1)
     )
     relative = builder.combine("subtract", indices, lower)
     above, below = builder.compare("GE", indices, lower), builder.compare("LE", indices, upper)

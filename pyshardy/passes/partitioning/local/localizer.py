@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pyshardy.core.axes import Axes
 from pyshardy.core.boxes import local_shape
@@ -12,7 +11,6 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, mesh_of, shard_counts
 from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.base import PassContext
@@ -62,6 +60,7 @@ class Localizer:
         self._global_types: dict[Value, ValueType] = {}
         self._local_types: dict[tuple[ValueType, TensorSharding], ValueType | None] = {}
         self._replaced: list[Op] = []
+        self._trimmed: list[tuple[Op, Collection[str]]] = []
 
     # Values as they are in the global program
 
@@ -181,6 +180,11 @@ class Localizer:
                 for arg in block.args:
                     self.localize(op, arg)
 
+    def keep_only(self, op: Op, names: Collection[str]) -> None:
+        """Let an op stay, in the end with its attributes of these names only: without its sharding."""
+        self._trimmed.append((op, names))
+        self.keep(op)
+
     def replace(self, op: Op, values: Sequence[Value]) -> None:
         """Let values of the local program stand for the results of an op, which goes away in the end."""
         for result, value in zip(op.results, values, strict=True):
@@ -197,10 +201,8 @@ class Localizer:
         return Builder(self.attrs, op.next, op.location, use_replicas=self.options.use_replicas)
 
     def finish(self) -> None:
-        """Erase what was replaced."""
+        """Erase what was replaced, and the attributes that are no longer needed."""
+        for op, names in self._trimmed:
+            op.attrs = {name: value for name, value in op.attrs.items() if name in names}
         for op in reversed(self._replaced):
             op.erase()
-
-    def attributes_kept(self, op: Op) -> dict[str, Any]:
-        """The attributes of an op without its sharding."""
-        return {name: value for name, value in op.attrs.items() if name != SHARDING}

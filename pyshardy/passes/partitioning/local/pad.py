@@ -8,6 +8,7 @@ from pyshardy.core.devices import shard_indices
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.passes.partitioning.builder import Builder
+from pyshardy.passes.partitioning.local.groups import Collectives
 from pyshardy.passes.partitioning.local.localizer import Localizer
 from pyshardy.passes.partitioning.local.slicing import check_same_axes
 
@@ -35,6 +36,26 @@ class _Dim(NamedTuple):
         return len(set(self.offsets)) == 1
 
     @property
+    def moves(self) -> bool:
+        """Whether an element of a shard belongs to the result of another device."""
+        total = self.size * (1 + max(self.shards))
+        for shard, offset in zip(self.shards, self.offsets):
+            for place in (offset, offset + self.expanded - 1):
+                if self.expanded and 0 <= shard * self.size + place < total and not 0 <= place < self.size:
+                    return True
+        return False
+
+    @property
+    def whole(self) -> _Dim:
+        """The same for a device that has the data of all."""
+        step = self.interior + 1
+        shard_size = (self.expanded - 1) // step + 1
+        first = self.offsets[self.shards.index(0)]
+        offsets = tuple(first - shard * self.size for shard in self.shards)
+        count = shard_size * (1 + max(self.shards))
+        return self._replace(offsets=offsets, expanded=(count - 1) * step + 1)
+
+    @property
     def low(self) -> int:
         """Padding in front that suffices for all devices."""
         return self.offsets[0] if self.is_uniform else max(0, *self.offsets)
@@ -47,7 +68,10 @@ class _Dim(NamedTuple):
 
 
 def localize_pad(op: Op, local: Localizer) -> None:
-    """Padding of a shard; where devices do not all do the same, more padding and a slice of it."""
+    """Padding of a shard; where devices do not all do the same, more padding and a slice of it.
+
+    Where elements belong to other devices, every device pads the whole dimension and cuts out its part.
+    """
     operand, padding = op.operands
     if not local.is_sharded(operand):
         if local.is_sharded(op.result):
@@ -55,10 +79,14 @@ def localize_pad(op: Op, local: Localizer) -> None:
         local.keep(op)
         return
     check_same_axes(op, local.dim_axes(operand), local.dim_axes(op.result))
+    builder, value = local.builder(op), local.value(operand)
     dims = _dims(op, local)
-    builder = local.builder(op)
+    moved = [number for number, dim in enumerate(dims) if dim.moves]
+    if moved:
+        value = _gathered(op, builder, value, moved, local)
+        dims = [dim.whole if dim.moves else dim for dim in dims]
     value = builder.pad(
-        local.value(operand),
+        value,
         local.value(padding),
         [dim.low for dim in dims],
         [dim.high for dim in dims],
@@ -83,22 +111,17 @@ def _dims(op: Op, local: Localizer) -> list[_Dim]:
         indices = shard_indices(axes, mesh)
         offsets = tuple(index * size * step + lows[dim] - index * new for index in indices)
         found.append(_Dim(indices, offsets, (size - 1) * step + 1 if size else 0, new, interiors[dim]))
-        _check_nothing_lost(op, dim, found[-1])
     return found
 
 
-def _check_nothing_lost(op: Op, number: int, dim: _Dim) -> None:
-    """Raise `PassError` if an element of a shard belongs to the result of another device."""
-    total = dim.size * (1 + max(dim.shards))
-    for shard, offset in zip(dim.shards, dim.offsets):
-        for place in (offset, offset + dim.expanded - 1):
-            position = shard * dim.size + place
-            if dim.expanded and 0 <= position < total and not 0 <= place < dim.size:
-                raise PassError(
-                    op,
-                    f"moves elements along dimension {number}, which is sharded, to other devices; "
-                    "sdy-resolve-permutation-factors sends them",
-                )
+def _gathered(op: Op, builder: Builder, value: Value, dims: list[int], local: Localizer) -> Value:
+    """The value with whole dimensions."""
+    sharding = local.sharding(op.operands[0])
+    assert sharding is not None
+    collectives = Collectives(local, builder, sharding.mesh)
+    for dim in dims:
+        value = collectives.all_gather(value, sharding.dim_axes[dim], dim)
+    return value
 
 
 def _cut(builder: Builder, value: Value, dims: list[_Dim]) -> Value:

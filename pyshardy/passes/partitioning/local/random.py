@@ -12,6 +12,7 @@ from pyshardy.passes.partitioning.builder import Builder, zero_text
 from pyshardy.passes.partitioning.local.groups import Collectives
 from pyshardy.passes.partitioning.local.localizer import Localizer
 
+_ALGORITHM = "rng_algorithm"
 _WORDS = {"ui32": 32, "i32": 32, "ui64": 64, "i64": 64}
 
 
@@ -32,7 +33,7 @@ def localize_rng_bit_generator(op: Op, local: Localizer) -> None:
     id = builder.device_id()
     own = _own_state(builder, given, id, axes, sharding, local, bits)
     types = [state.type, local.local_type_of(op, numbers)]
-    made = builder.op("rng_bit_generator", [own], types, local.attributes_kept(op))
+    made = builder.op("rng_bit_generator", [own], types, {_ALGORITHM: op.attrs[_ALGORITHM]})
     is_first = builder.look_up([index == 0 for index in shard_indices(axes, local.mesh(sharding))], "i1", id)
     rest = builder.splat(zero_text(state.type.element), state.type)
     first = builder.select(is_first, made.results[0], rest)

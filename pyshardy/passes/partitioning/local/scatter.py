@@ -42,6 +42,9 @@ def localize_scatter(op: Op, local: Localizer) -> None:
         _start_from_identity(op, local, names, reduced, sharding)
     if indexed:
         _shift_indices(op, local, numbers, indexed, sharding, first)
+    if reduced or indexed:
+        for name in ("indices_are_sorted", "unique_indices"):
+            op.attrs.setdefault(name, local.attrs.parse("false"))
     local.keep(op)
     if not is_partial:
         _complete(op, local, reduced, sharding)
@@ -126,8 +129,7 @@ def _shift_indices(
     given = wide_enough(builder, local.value(indices), max(local.global_shape(first)[dim] for dim in indexed))
     dims = [IndexedDim(indexed.get(dim, ()), shape[dim]) for dim in numbers.indexed]
     bounds = [lower_bound(builder, dim, mesh, given.type.element) for dim in dims]
-    carried = local.sharding(indices) or TensorSharding.replicated_like(sharding.mesh, given.type.rank)
-    lower = per_component(builder, bounds, given.type.shape or (), numbers.vector_dim, carried)
+    lower = per_component(builder, bounds, given.type.shape or (), numbers.vector_dim, sharding.mesh)
     op.set_operand(len(op.results), builder.combine("subtract", given, lower))
 
 

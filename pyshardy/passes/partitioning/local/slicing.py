@@ -6,9 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from pyshardy.core.axes import Axes
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.nodes import Op
 from pyshardy.passes.partitioning.local.checks import check_runs_locally
 from pyshardy.passes.partitioning.local.localizer import Localizer
+
+
+_SLICE = ("start_indices", "limit_indices", "strides")
 
 
 def localize_concatenate(op: Op, local: Localizer) -> None:
@@ -29,7 +32,7 @@ def localize_slice(op: Op, local: Localizer) -> None:
     if not local.is_sharded(operand) and not local.is_sharded(op.result):
         local.keep(op)
         return
-    starts, limits, strides = (tuple(op.attrs[f"{name}"]) for name in ("start_indices", "limit_indices", "strides"))
+    starts, limits, strides = (tuple(op.attrs[name]) for name in _SLICE)
     shape, result = local.global_shape(operand), op.result
     counts = local.shard_counts(operand)
     before = local.local_type_of(op, operand).shape or ()
@@ -50,12 +53,15 @@ def localize_slice(op: Op, local: Localizer) -> None:
             )
         new[dim] = before[dim] if is_full else after[dim]
     op.attrs["limit_indices"] = local.attrs.i64_array(tuple(new))
-    local.keep(op)
+    local.keep_only(op, _SLICE)
 
 
 def localize_dynamic_slice(op: Op, local: Localizer) -> None:
     """The same on shards; dimensions that are sharded must be taken whole."""
     operand = op.operands[0]
+    if not local.is_sharded(operand) and not local.is_sharded(op.result):
+        local.keep(op)
+        return
     sizes = list(op.attrs["slice_sizes"])
     check_same_axes(op, local.dim_axes(operand), local.dim_axes(op.result))
     shape = local.global_shape(operand)
@@ -66,7 +72,7 @@ def localize_dynamic_slice(op: Op, local: Localizer) -> None:
         if axes:
             sizes[dim] = after[dim]
     op.attrs["slice_sizes"] = local.attrs.i64_array(tuple(sizes))
-    local.keep(op)
+    local.keep_only(op, ("slice_sizes",))
 
 
 def _needs_communication(op: Op, dim: int) -> PassError:
@@ -95,8 +101,3 @@ def mismatch(op: Op, dim: int, one: Axes, other: Axes) -> PassError:
 
 def _text(axes: Iterable[object]) -> str:
     return ", ".join(map(str, axes))
-
-
-def is_whole(value: Value, dim: int, size: int, local: Localizer) -> bool:
-    """Whether a window of this size is the whole dimension."""
-    return local.global_shape(value)[dim] == size

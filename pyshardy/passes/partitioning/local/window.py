@@ -10,11 +10,11 @@ from pyshardy.passes.partitioning.local.localizer import Localizer
 
 def localize_window_op(op: Op, local: Localizer) -> None:
     """The same on shards, if no window along a dimension that is sharded needs other elements than one has."""
-    facts = local.context.specs.spec(op).attributes
+    facts = local.context.specs.spec(op)
     rank = len(local.global_shape(op.operands[0]))
-    sizes = facts.get("window_dimensions") or (1,) * rank
-    strides = facts.get("window_strides") or (1,) * rank
-    padding = facts.get("padding") or ((0, 0),) * rank
+    sizes = facts.attr("window_dimensions", None) or (1,) * rank
+    strides = facts.attr("window_strides", None) or (1,) * rank
+    padding = facts.attr("padding", None) or ((0, 0),) * rank
     for dim, axes in enumerate(local.dim_axes(op.operands[0])):
         passes = tuple(padding[dim]) == (0, 0) and (
             (sizes[dim] == 1 and strides[dim] == 1) or strides[dim] >= sizes[dim]
