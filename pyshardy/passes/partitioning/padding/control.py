@@ -117,12 +117,7 @@ def _check_exits(op: Op) -> None:
 
 
 def _check(op: Op, index: int, value: Value, needed: tuple[int, ...] | None) -> None:
-    if (
-        value.type.shape is not None
-        and needed is not None
-        and value.type.is_ranked_tensor
-        and shape_of(value) != needed
-    ):
+    if value.type.is_ranked_tensor and value.type.shape != needed:
         raise PassError(
             op,
             f"takes operand {index} of type {value.type}, padded to be divisible, where the other side has "
