@@ -57,6 +57,7 @@ PASSES: dict[str, str] = {
     "sdy-remove-all-gather-reduce-scatter-for-cmv1": (
         "partitioning.remove_all_gather_reduce_scatter_for_cmv1:RemoveAllGatherReduceScatterForCmv1"
     ),
+    "sdy-pad-for-divisibility": "partitioning.pad_for_divisibility:PadForDivisibility",
     "sdy-resolve-single-device-sharding": ("partitioning.resolve_single_device_sharding:ResolveSingleDeviceSharding"),
     "sdy-convert-global-to-local": "partitioning.convert_global_to_local:ConvertGlobalToLocal",
     "canonicalize": "common.canonicalize:Canonicalize",

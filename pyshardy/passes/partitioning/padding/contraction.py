@@ -1,0 +1,28 @@
+"""Padding of products: what is summed up must be zero (partitioner spec, section 5.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import cast
+
+from pyshardy.ir.nodes import Op
+from pyshardy.passes.partitioning.padding.padder import Padder
+from pyshardy.rules.dimension_numbers import DotNumbers
+
+
+def pad_dot(op: Op, padder: Padder) -> None:
+    """`dot`: the last dimension of the left side, the first of the right side."""
+    _mask_operands(op, padder, [op.operands[0].type.rank - 1], [0])
+    padder.pad_result(op.result)
+
+
+def pad_dot_general(op: Op, padder: Padder) -> None:
+    """`dot_general`: the contracting dimensions."""
+    numbers = cast(DotNumbers, dict(padder.context.specs.spec(op).attributes)["dot_dimension_numbers"])
+    _mask_operands(op, padder, numbers.lhs_contracting, numbers.rhs_contracting)
+    padder.pad_result(op.result)
+
+
+def _mask_operands(op: Op, padder: Padder, lhs_dims: Iterable[int], rhs_dims: Iterable[int]) -> None:
+    for index, dims in enumerate((lhs_dims, rhs_dims)):
+        op.set_operand(index, padder.with_zeros(op.operands[index], op, dims))

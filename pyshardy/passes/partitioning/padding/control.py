@@ -1,0 +1,125 @@
+"""Padding of ops that hold others, of functions and of calls (partitioner spec, sections 5.1 and 5.4)."""
+
+from __future__ import annotations
+
+from pyshardy.core.devices import padded_shape
+from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.functions import (
+    arg_sharding,
+    functions,
+    is_declaration,
+    result_sharding,
+    return_op,
+    signature,
+)
+from pyshardy.ir.nodes import Op, Value, walk
+from pyshardy.ir.symbols import SymbolTable
+from pyshardy.passes.partitioning.padding.padder import Padder
+
+
+def pad_signature(function: Op, padder: Padder) -> None:
+    """The arguments of a function.
+
+    Raises:
+        PassError: The function can be called from outside and has an argument or result that is not divisible.
+    """
+    is_public = function.attrs.get("sym_visibility") != "private"
+    if is_declaration(function):
+        return
+    args = function.region.blocks[0].args
+    returned = return_op(function).operands
+    for kind, values, sharding_of in (("argument", args, arg_sharding), ("result", returned, result_sharding)):
+        for index, value in enumerate(values):
+            sharding = sharding_of(function, index)
+            if is_public and not is_divisible(value, sharding, padder):
+                raise PassError(
+                    function,
+                    f"has {kind} {index} of type {value.type} sharded as {sharding}, which is not divisible; try "
+                    "-sdy-update-non-divisible-input-output-shardings before",
+                )
+    for arg in args:
+        padder.pad_result(arg)
+
+
+def is_divisible(value: Value, sharding: TensorSharding | None, padder: Padder) -> bool:
+    """Whether a value needs no padding for a sharding."""
+    shape = value.type.shape
+    if sharding is None or shape is None or not value.type.is_ranked_tensor or sharding.rank != len(shape):
+        return True
+    return padded_shape(sharding, mesh_of(sharding, padder.meshes), shape) == shape
+
+
+def pad_region_op(op: Op, padder: Padder) -> None:
+    """An op with regions: results and block arguments are padded alike."""
+    for result in op.results:
+        padder.pad_result(result)
+    for region in op.regions:
+        for block in region.blocks:
+            for arg in block.args:
+                padder.pad_result(arg)
+
+
+def check_agreement(root: Op, padder: Padder) -> None:
+    """Write the types of functions, and see that all that hand values over agree on how they are padded.
+
+    Raises:
+        PassError: A value is padded on one side only.
+    """
+    symbols = SymbolTable(root)
+    for function in functions(root):
+        if is_declaration(function):
+            continue
+        for index, value in enumerate(return_op(function).operands):
+            if not value.type.is_ranked_tensor:
+                continue
+            sharding = result_sharding(function, index)
+            needed = padder.original_shape(value) if sharding is None else padder.padded_shape(value, sharding)
+            _check(return_op(function), index, value, needed)
+        function.attrs["function_type"] = tuple(signature(function))
+    for op in walk(root):
+        if op.name == "func.call":
+            _check_call(op, symbols, padder)
+        elif op.name in ("stablehlo.while", "sdy.manual_computation", "sdy.named_computation"):
+            _check_entry(op)
+        if op.name in ("stablehlo.while", "stablehlo.if", "stablehlo.case"):
+            _check_exits(op)
+
+
+def _check_call(op: Op, symbols: SymbolTable, padder: Padder) -> None:
+    callee = symbols.callee(op)
+    if is_declaration(callee):
+        for index, value in enumerate(op.operands):
+            _check(op, index, value, padder.originals.get(value, value.type).shape)
+        return
+    inputs, results = signature(callee)
+    for index, (value, type) in enumerate(zip(op.operands, inputs)):
+        _check(op, index, value, type.shape)
+    for value, type in zip(op.results, results):
+        if value.type is not type:
+            raise PassError(op, f"gives result {value.index} as {value.type}, but the function returns {type}")
+
+
+def _check_entry(op: Op) -> None:
+    for region in op.regions:
+        for arg in region.block.args:
+            outer = op.operands[arg.index]
+            if op.name == "sdy.manual_computation":
+                continue
+            _check(op, arg.index, outer, arg.type.shape)
+
+
+def _check_exits(op: Op) -> None:
+    for region in op.regions[1:] if op.name == "stablehlo.while" else op.regions:
+        last = region.block.terminator
+        for index, (value, result) in enumerate(zip(last.operands, op.results)):
+            _check(last, index, value, result.type.shape)
+
+
+def _check(op: Op, index: int, value: Value, needed: tuple[int, ...] | None) -> None:
+    if value.type.is_ranked_tensor and value.type.shape != needed:
+        raise PassError(
+            op,
+            f"takes operand {index} of type {value.type}, padded to be divisible, where the other side has "
+            f"{needed}; try -sdy-insert-explicit-reshards='enable-full-version=true' before",
+        )

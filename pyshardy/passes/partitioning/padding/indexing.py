@@ -1,0 +1,131 @@
+"""Padding of ops with computed indices: these must not get at padding (partitioner spec, section 5.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from jaxlib.mlir.dialects import stablehlo
+
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.nodes import Op, Value
+from pyshardy.passes.partitioning.builder import Builder
+from pyshardy.passes.partitioning.padding.constants import CONSTANTS
+from pyshardy.passes.partitioning.padding.padder import Padder, shape_of
+from pyshardy.rules.dimension_numbers import GatherNumbers
+
+
+def pad_gather(op: Op, padder: Padder) -> None:
+    """`gather`: keep the indices away from the padding, and take whole dimensions with theirs."""
+    operand, indices = op.operands
+    numbers = stablehlo.GatherDimensionNumbers(op.attrs["dimension_numbers"])
+    padded = padder.padded_dims(operand)
+    components = list(numbers.start_index_map)
+    sizes, old = list(op.attrs["slice_sizes"]), padder.original_shape(operand)
+    if any(dim in padded for dim in components):
+        limits = [old[dim] - sizes[dim] for dim in components]
+        op.set_operand(1, _at_most(op, padder, indices, limits, numbers.index_vector_dim))
+    whole = [dim for dim in padded if sizes[dim] == old[dim] and sizes[dim] != 1]
+    if whole:
+        _set_sizes(op, padder, whole)
+    padder.pad_result(op.result)
+
+
+def pad_dynamic_slice(op: Op, padder: Padder) -> None:
+    """`dynamic_slice`: take whole dimensions with their padding."""
+    operand = op.operands[0]
+    sizes, old = list(op.attrs["slice_sizes"]), padder.original_shape(operand)
+    padded = padder.padded_dims(operand)
+    whole = [dim for dim in padded if sizes[dim] == old[dim]]
+    for dim in padded:
+        if dim not in whole:
+            op.set_operand(dim + 1, _start_at_most(op, padder, op.operands[dim + 1], old[dim] - sizes[dim]))
+    if whole:
+        _set_sizes(op, padder, whole)
+    padder.pad_result(op.result)
+
+
+def pad_dynamic_update_slice(op: Op, padder: Padder) -> None:
+    """`dynamic_update_slice`: keep what is updated away from the padding."""
+    operand, update, *starts = op.operands
+    old, sizes = padder.original_shape(operand), padder.original_shape(update)
+    for dim in padder.padded_dims(operand):
+        if sizes[dim] != old[dim]:
+            op.set_operand(dim + 2, _start_at_most(op, padder, starts[dim], old[dim] - sizes[dim]))
+    padder.pad_result(op.result)
+
+
+def pad_scatter(op: Op, padder: Padder) -> None:
+    """`scatter`: updates that are padding go nowhere."""
+    count = (len(op.operands) - 1) // 2
+    operand, indices = op.operands[0], op.operands[count]
+    facts: Any = dict(padder.context.specs.spec(op).attributes)["scatter_dimension_numbers"]
+    numbers = cast(GatherNumbers, facts)
+    dims = [dim for dim in padder.padded_dims(indices) if dim not in (*numbers.index_batching, numbers.index_vector)]
+    if dims:
+        targets = stablehlo.ScatterDimensionNumbers(
+            op.attrs["scatter_dimension_numbers"]
+        ).scattered_dims_to_operand_dims
+        limits = [shape_of(operand)[dim] for dim in targets]
+        if not limits:
+            raise PassError(op, "has padded updates and no index that could lead them away")
+        op.set_operand(count, _elsewhere(op, padder, indices, limits, numbers.index_vector, dims))
+    for result in op.results:
+        padder.pad_result(result)
+
+
+def pad_get_dimension_size(op: Op, padder: Padder) -> None:
+    """`get_dimension_size`: that of the data, without the padding."""
+    dim = op.attrs["dimension"].value
+    if dim in padder.padded_dims(op.operands[0]):
+        size = padder.original_shape(op.operands[0])[dim]
+        op.result.replace_uses(padder.builder(op).splat(str(size), op.result.type))
+        op.erase()
+
+
+def _set_sizes(op: Op, padder: Padder, whole: Sequence[int]) -> None:
+    sizes = list(op.attrs["slice_sizes"])
+    for dim in whole:
+        sizes[dim] = shape_of(op.operands[0])[dim]
+    op.attrs["slice_sizes"] = padder.context.attrs.i64_array(tuple(sizes))
+
+
+def _start_at_most(op: Op, padder: Padder, start: Value, limit: int) -> Value:
+    """The start of a slice, or the last possible one if that comes before; a constant stays one."""
+    builder, defining = padder.builder(op), start.defining_op
+    if defining is not None and defining.name in CONSTANTS and str(defining.attrs["value"]).startswith("dense<"):
+        text = str(defining.attrs["value"])
+        value = int(text[len("dense<") : text.index(">")])
+        return start if value <= limit else builder.splat(str(limit), start.type)
+    return builder.combine("minimum", start, builder.splat(str(limit), start.type))
+
+
+def _at_most(op: Op, padder: Padder, indices: Value, limits: Sequence[int], vector_dim: int) -> Value:
+    """The indices, each component not above its limit."""
+    builder = padder.like(indices, op)
+    bound = _components(padder.builder(op), indices, limits, vector_dim)
+    if bound.type is not indices.type:
+        bound = builder.broadcast(bound, shape_of(indices), _vector_dims(indices, vector_dim))
+    found = builder.combine("minimum", indices, bound)
+    if indices in padder.originals:
+        padder.originals[found] = padder.originals[indices]
+    return found
+
+
+def _elsewhere(
+    op: Op, padder: Padder, indices: Value, limits: Sequence[int], vector_dim: int, dims: Sequence[int]
+) -> Value:
+    """The indices, in their padding each component out of bounds."""
+    make: Callable[[], Value] = lambda: _components(padder.builder(op), indices, limits, vector_dim)  # noqa: E731
+    return padder.masked(indices, op, make, dims, _vector_dims(indices, vector_dim))
+
+
+def _components(builder: Builder, indices: Value, values: Sequence[int], vector_dim: int) -> Value:
+    """A constant with one number per component of an index; of the type of the indices if these have no components."""
+    if vector_dim == indices.type.rank:
+        return builder.splat(str(values[0]), indices.type)
+    return builder.table(values, indices.type.element)
+
+
+def _vector_dims(indices: Value, vector_dim: int) -> list[int]:
+    return list(range(indices.type.rank)) if vector_dim == indices.type.rank else [vector_dim]

@@ -1,0 +1,44 @@
+"""Padding of reshapes, and of all ops that need nothing special (partitioner spec, section 5.4)."""
+
+from __future__ import annotations
+
+from pyshardy.core.sharding import mesh_of
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.shardings import get_sharding
+from pyshardy.passes.partitioning.padding.infer import inferred_shapes
+from pyshardy.passes.partitioning.padding.padder import Padder, shape_of
+from pyshardy.reshard.reshape_groups import GroupKind
+from pyshardy.reshard.reshape_halo import Reshape
+
+
+def pad_any(op: Op, padder: Padder) -> None:
+    """Any op: the operands are padded, and so are the results; padding stays padding."""
+    is_padded = any(value in padder.originals for value in op.operands)
+    unknown = [result for result in op.results if result.type.is_ranked_tensor and get_sharding(result) is None]
+    shapes = inferred_shapes(op, padder.context) if is_padded and unknown else None
+    for result in op.results:
+        padder.pad_result(result)
+        if shapes is not None and result in unknown and result.type.rank == len(shapes[result.index]):
+            padder.set_shape(result, [max(*sizes) for sizes in zip(shapes[result.index], shape_of(result))])
+
+
+def pad_reshape(op: Op, padder: Padder) -> None:
+    """`reshape`: where the groups of dimensions that are not divisible stay on their devices."""
+    value, result = op.operands[0], op.result
+    sharding, out_sharding = get_sharding(value), get_sharding(result)
+    padder.pad_result(result)
+    if value not in padder.originals and result not in padder.originals:
+        return
+    if sharding is None or out_sharding is None:
+        raise PassError(op, "is padded on one side and has no sharding on the other")
+    shapes = padder.original_shape(value), padder.original_shape(result)
+    reshape = Reshape(*shapes, sharding, out_sharding, mesh_of(sharding, padder.meshes))
+    uneven = [group for group in reshape.groups if not reshape.is_divisible(group)]
+    if all(group.kind is GroupKind.PASS_THROUGH for group in uneven) or reshape.is_equivalent(is_exact=True):
+        return
+    raise PassError(
+        op,
+        f"from {shapes[0]} to {shapes[1]} changes dimensions that are not divisible by their shardings; try "
+        "-sdy-resolve-permutation-factors before",
+    )

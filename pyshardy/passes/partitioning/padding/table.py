@@ -1,0 +1,51 @@
+"""Which op is padded how: one table, from op names to functions that are imported when first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Final, cast
+
+from pyshardy.ir.nodes import Op
+from pyshardy.passes.partitioning.padding.padder import Padder
+
+Handler = Callable[[Op, Padder], None]
+
+HANDLERS: Final[dict[str, str]] = {
+    "sdy.all_slice": "collectives:pad_slicing",
+    "sdy.reduce_scatter": "collectives:pad_slicing",
+    "sdy.all_to_all": "collectives:pad_all_to_all",
+    "sdy.all_gather": "collectives:pad_gathering",
+    "sdy.sharded_to_unreduced": "collectives:pad_gathering",
+    "sdy.constant": "constants:pad_constant",
+    "stablehlo.constant": "constants:pad_constant",
+    "stablehlo.convolution": "convolution:pad_convolution",
+    "stablehlo.dot": "contraction:pad_dot",
+    "stablehlo.dot_general": "contraction:pad_dot_general",
+    "stablehlo.dynamic_slice": "indexing:pad_dynamic_slice",
+    "stablehlo.dynamic_update_slice": "indexing:pad_dynamic_update_slice",
+    "stablehlo.gather": "indexing:pad_gather",
+    "stablehlo.get_dimension_size": "indexing:pad_get_dimension_size",
+    "stablehlo.pad": "window:pad_pad",
+    "stablehlo.reduce": "reduction:pad_reduce",
+    "stablehlo.reshape": "shape:pad_reshape",
+    "stablehlo.scatter": "indexing:pad_scatter",
+    "stablehlo.slice": "window:pad_slice",
+    **dict.fromkeys(
+        ("stablehlo.case", "stablehlo.if", "stablehlo.while", "sdy.manual_computation", "sdy.named_computation"),
+        "control:pad_region_op",
+    ),
+}
+_ANY: Final = "shape:pad_any"
+
+
+@cache
+def handler_of(name: str) -> Handler:
+    """The function that pads ops of a name.
+
+    >>> handler_of("stablehlo.slice").__name__, handler_of("stablehlo.add").__name__
+    ('pad_slice', 'pad_any')
+    """
+    module, function = HANDLERS.get(name, _ANY).split(":")
+    return cast(Handler, getattr(import_module(f"pyshardy.passes.partitioning.padding.{module}"), function))
