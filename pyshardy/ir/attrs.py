@@ -153,6 +153,13 @@ class AttrTable:
             found = self._tensors[shape, element] = self.type(_tensor_type(shape, ir.Type.parse(element)))
         return found
 
+    def function_types(self, signature: Any) -> tuple[list[ValueType], list[ValueType]]:
+        """The types of arguments and results from the `function_type` of a function, read or set by a pass."""
+        if isinstance(signature, tuple):
+            return list(signature[0]), list(signature[1])
+        mlir = ir.FunctionType(ir.TypeAttr(signature).value)
+        return list(map(self.type, mlir.inputs)), list(map(self.type, mlir.results))
+
     def i64(self, value: int) -> Any:
         """`value : i64`."""
         return self._encode(INT64, value)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from jaxlib.mlir import ir
-
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import arg_sharding, is_declaration, result_sharding
 from pyshardy.ir.nodes import Op
@@ -12,9 +10,7 @@ from pyshardy.passes.partitioning.local.localizer import Localizer
 
 def localize_function(op: Op, local: Localizer) -> None:
     """Local types of arguments and results."""
-    signature = ir.FunctionType(ir.TypeAttr(op.attrs["function_type"]).value)
-    inputs = [local.attrs.type(type) for type in signature.inputs]
-    results = [local.attrs.type(type) for type in signature.results]
+    inputs, results = local.attrs.function_types(op.attrs["function_type"])
     if not is_declaration(op):
         for arg in op.region.blocks[0].args:
             local.localize(op, arg)
