@@ -18,7 +18,7 @@ from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.passes.partitioning.barriers import sharding_before_barriers
 from pyshardy.passes.partitioning.causes import CauseNamer
 from pyshardy.passes.partitioning.meeting import Use
-from pyshardy.passes.partitioning.op_reshards import apply_plan, complete_partial_results, reduce_operands
+from pyshardy.passes.partitioning.op_reshards import complete_partial_results, reduce_operands, reshard_around
 from pyshardy.passes.partitioning.single_device import is_on_single_device, reshard_to_device, single_device_of
 from pyshardy.passes.partitioning.survey import distinct_shardings
 from pyshardy.propagation.views import join_manual_axes, strip_manual_axes
@@ -148,7 +148,7 @@ class _Inserter:
                 return
         plan = self._plan(op, is_full)
         if plan is not None:
-            apply_plan(op, plan)
+            reshard_around(op, plan.targets)
             complete_partial_results(op, plan, self.meshes, self.mark)
 
     def _plan(self, op: Op, is_full: bool) -> OpPlan | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyshardy.core.axes import Axes, sort_and_merge, subtract_axes
 from pyshardy.core.sharding import Meshes, ReductionKind, TensorSharding, mesh_of
 from pyshardy.ir.diagnostics import PassError
@@ -43,17 +45,22 @@ def _unreduced(sharding: TensorSharding | None) -> Axes:
     return () if sharding is None else sharding.unreduced
 
 
-def apply_plan(op: Op, plan: OpPlan) -> None:
-    """Reshard the operands and results of an op to what it needs while it runs."""
-    for index, target in enumerate(plan.targets[: len(op.operands)]):
+def reshard_around(op: Op, targets: Sequence[TensorSharding | None]) -> None:
+    """Reshard the operands and results of an op to what it needs while it runs, and the results back.
+
+    Args:
+        op: The op.
+        targets: What each operand and then each result needs; None where that is what it has.
+    """
+    for index, target in enumerate(targets[: len(op.operands)]):
         if target is not None:
             reshard = make_reshard(op.operands[index], target).insert_before(op)
             op.set_operand(index, reshard.result)
     anchor = op
-    for result, target in zip(op.results, plan.targets[len(op.operands) :]):
+    for result, target in zip(op.results, targets[len(op.operands) :]):
         if target is None:
             continue
-        old = get_sharding(result) or TensorSharding.replicated_like(plan.mesh, result.type.rank)
+        old = get_sharding(result) or TensorSharding.replicated_like(target.mesh, result.type.rank)
         set_sharding(result, target)
         anchor = insert_after(make_reshard(result, old), anchor, result)
 

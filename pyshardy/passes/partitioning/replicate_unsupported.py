@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 from pyshardy.core.boxes import local_shape
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding, is_equivalent, mesh_of, shard_counts
 from pyshardy.ir.dataflow import is_data_flow_op
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.nodes import Op, Value, walk
@@ -14,20 +15,23 @@ from pyshardy.ir.program import RULE
 from pyshardy.ir.shardings import Meshes, get_sharding, set_sharding
 from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.passes.partitioning.causes import CauseNamer
-from pyshardy.passes.partitioning.meeting import make_reshard
-from pyshardy.passes.partitioning.op_reshards import insert_after
+from pyshardy.passes.partitioning.op_reshards import reshard_around
 from pyshardy.report.summary import format_bytes
+from pyshardy.rules.properties import is_elementwise
 from pyshardy.rules.table import rule_of
 
 _STRUCTURE = ("func.", "sdy.", "builtin.")
+_POINTWISE = frozenset(("chlo.next_after", "chlo.polygamma", "chlo.zeta"))
+"""Elementwise ops besides those that the reference knows."""
 
 
 @dataclass(frozen=True)
 class ReplicateUnsupported(Pass):
     """Gather the operands of every op without a sharding rule, and shard its results afterwards, with a warning.
 
-    An op with a rule that a user has given counts as one without: the rule says how shardings propagate, not that the
-    op computes the same on shards.
+    An elementwise op without a rule is not gathered for: it gets all its tensors sharded alike. An op with a rule that
+    a user has given counts as one without: the rule says how shardings propagate, not that the op computes the same
+    on shards.
     """
 
     name = "pyshardy-replicate-unsupported"
@@ -37,7 +41,12 @@ class ReplicateUnsupported(Pass):
         namer = CauseNamer(walk(op))
         meshes = context.meshes
         for inner in list(walk(op)):
-            if inner is not op and _has_sharded(inner, meshes) and not _runs_on_shards(inner, context):
+            if inner is op or not _has_sharded(inner, meshes) or _runs_on_shards(inner, context):
+                continue
+            if _is_pointwise(inner, context):
+                _align(inner, meshes)
+                namer.name(inner)
+            else:
                 gathered = sum(_replicate(inner, meshes))
                 namer.name(inner)
                 context.diagnostics.warn(
@@ -64,24 +73,34 @@ def _runs_on_shards(op: Op, context: PassContext) -> bool:
     return rule is not None and not rule.is_custom
 
 
+def _is_pointwise(op: Op, context: PassContext) -> bool:
+    """Whether every element of the results depends on those at the same place of the operands alone."""
+    shapes = {value.type.shape for value in (*op.operands, *op.results)}
+    return len(shapes) == 1 and (op.name in _POINTWISE or is_elementwise(context.specs.spec(op)))
+
+
+def _align(op: Op, meshes: Meshes) -> None:
+    """Reshard all tensors around an op like the one that is split most, the first of several."""
+    shardings = [get_sharding(value) for value in (*op.operands, *op.results)]
+    common = max((found for found in shardings if found is not None), key=lambda found: _shards(found, meshes))
+    reshard_around(op, [None if is_equivalent(common, found) else common for found in shardings])
+
+
+def _shards(sharding: TensorSharding, meshes: Meshes) -> int:
+    return prod(shard_counts(sharding, mesh_of(sharding, meshes)))
+
+
 def _replicate(op: Op, meshes: Meshes) -> Iterator[int]:
     """Reshard all that is sharded around an op; the bytes that every device holds more because of each tensor."""
-    for index, value in enumerate(op.operands):
+    targets: list[TensorSharding | None] = []
+    for value in (*op.operands, *op.results):
         sharding = get_sharding(value)
-        if sharding is not None and _is_sharded(sharding, meshes):
-            op.set_operand(index, make_reshard(value, _replicated(sharding, value)).insert_before(op).result)
+        if sharding is None or not _is_sharded(sharding, meshes):
+            targets.append(None)
+        else:
+            targets.append(TensorSharding.replicated_like(sharding.mesh, value.type.rank))
             yield _extra_bytes(value, sharding, meshes)
-    anchor = op
-    for result in op.results:
-        sharding = get_sharding(result)
-        if sharding is not None and _is_sharded(sharding, meshes):
-            set_sharding(result, _replicated(sharding, result))
-            anchor = insert_after(make_reshard(result, sharding), anchor, result)
-            yield _extra_bytes(result, sharding, meshes)
-
-
-def _replicated(sharding: TensorSharding, value: Value) -> TensorSharding:
-    return TensorSharding.replicated_like(sharding.mesh, value.type.rank)
+    reshard_around(op, targets)
 
 
 def _extra_bytes(value: Value, sharding: TensorSharding, meshes: Meshes) -> int:
