@@ -12,7 +12,7 @@ from pyshardy.ir.dataflow import is_data_flow_op
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.program import RULE
-from pyshardy.ir.shardings import Meshes, get_sharding, set_sharding
+from pyshardy.ir.shardings import Meshes, get_sharding
 from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.passes.partitioning.causes import CauseNamer
 from pyshardy.passes.partitioning.op_reshards import reshard_around

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pyshardy.core.sharding import Meshes, TensorSharding, common_mesh, shard_counts
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding
-from pyshardy.passes.partitioning.op_reshards import apply_plan
+from pyshardy.passes.partitioning.op_reshards import reshard_around
 from pyshardy.passes.partitioning.permutation.window import free_dims
 from pyshardy.reshard.factors import project_tensors, rebuild
-from pyshardy.reshard.plan import OpPlan
 from pyshardy.rules.rule import FactorKind, Rule
 
 _KEEPS_FREE_DIMS = frozenset(("stablehlo.pad", "stablehlo.slice"))
@@ -32,4 +31,4 @@ def replicate_factors(op: Op, rule: Rule, meshes: Meshes) -> None:
         for factor in changed:
             state.factors[factor].axes = ()
         targets.append(rebuild(state, mapping, rule, mesh, ref, sharding) if changed else None)
-    apply_plan(op, OpPlan(ref, tuple(targets), ()))
+    reshard_around(op, targets)
