@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pyshardy.core.axes import Axes, axes_size
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
-from pyshardy.passes.common.all_to_all import AllToAllParam, read_params
+from pyshardy.passes.common.all_to_all import read_params
 from pyshardy.passes.partitioning.local.groups import Collectives
 from pyshardy.passes.partitioning.local.localizer import Localizer
+from pyshardy.reshard.collectives import AllToAllParam
 
 
 def lower_all_to_all(op: Op, local: Localizer) -> None:

@@ -7,10 +7,9 @@ from pyshardy.core.sharding import TensorSharding, is_plain
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Value
 from pyshardy.ir.shardings import get_sharding
-from pyshardy.passes.partitioning.op_reshards import apply_plan
+from pyshardy.passes.partitioning.op_reshards import reshard_around
 from pyshardy.passes.partitioning.permutation.exchange import Exchange, exchange, listed_start
 from pyshardy.passes.partitioning.permutation.site import Body, Site
-from pyshardy.reshard.plan import OpPlan
 from pyshardy.reshard.reshape_halo import (
     Reshape,
     SplitHalo,
@@ -45,7 +44,7 @@ def resolve_reshape(site: Site, enable_halo_exchange: bool) -> None:
         return
     before, after = replicated_groups(reshape)
     targets = [new if new is not old else None for new, old in ((before, site.sharding), (after, out_sharding))]
-    apply_plan(site.op, OpPlan(site.sharding.mesh, tuple(targets), ()))
+    reshard_around(site.op, targets)
 
 
 def _ordered_axes(site: Site, sharding: TensorSharding) -> Axes:

@@ -1,0 +1,124 @@
+"""Random programs for eight devices whose numbers can be compared with one device's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from differential.draw import Draw
+from differential.random_programs import Features, random_program
+from differential.reshard_shardings import Sharder, Style
+from differential.rule_instances import KINDS, MESH
+
+from pyshardy.core.mesh import Mesh
+from pyshardy.ir.module import Module
+from pyshardy.ir.shardings import module_meshes
+
+DEVICES = 8
+_AXES = (
+    (("a", 2), ("b", 2), ("c", 2)),
+    (("a", 2), ("b", 4)),
+    (("a", 4), ("b", 2)),
+    (("a", 8),),
+    (("a", 3), ("b", 2)),
+    (("a", 6),),
+    (("a", 2), ("b", 1), ("c", 2)),
+    (("a", 4),),
+    (("a", 7),),
+)
+_STYLES = (
+    Style(missing=0.2, density=0.6),
+    Style(missing=0.5, density=0.8, sub_axes=0.5),
+    Style(missing=0.1, density=0.9, repeat=0.7),
+    Style(missing=0.3, density=0.6, other_mesh=0.4),
+)
+_NOT_ON_ONE_DEVICE = frozenset(
+    [
+        "sharding_constraint",
+        "all_reduce",
+        "all_gather",
+        "reduce_scatter",
+        "all_to_all",
+        "pointwise_call",
+        "token_call",
+        "call_without_rule",
+        "linear_algebra_call",
+        "mhlo_topk",
+        "topk",
+        "approximate_topk",
+        "x64_combine",
+        "without_rule",
+    ]
+)
+"""Kinds of ops that are written for several devices, or that nobody here can run."""
+OP_KINDS = tuple(sorted(set(KINDS) - _NOT_ON_ONE_DEVICE))
+MOVES_DATA = frozenset(
+    [
+        "bitcast_convert",
+        "broadcast_in_dim",
+        "transpose",
+        "reverse",
+        "reshape",
+        "slice",
+        "concatenate",
+        "pad",
+        "dynamic_slice",
+        "dynamic_update_slice",
+        "gather",
+        "select",
+        "sort",
+    ]
+)
+"""Kinds of ops that compute nothing: all numbers must be the same to the last bit."""
+
+
+def meshes_of(random: Random) -> dict[str, Mesh]:
+    """One mesh of up to eight devices, or the same with two orders of the devices."""
+    axes = random.choice(_AXES)
+    mesh = Mesh(axes)
+    if random.random() < 0.15:
+        mesh = Mesh(axes, random.sample(range(mesh.size), mesh.size))
+    meshes = {"m": mesh}
+    if random.random() < 0.25:
+        meshes["n"] = Mesh(axes, random.sample(range(mesh.size), mesh.size))
+    return meshes
+
+
+def sharded(text: str, random: Random) -> str:
+    """The module with random shardings on everything."""
+    module = Module.parse(text)
+    root = module.copy_root()
+    with module.context:
+        Sharder(random, random.choice(_STYLES), meshes_of(random)).shard(root)
+        return module.with_root(root).text()
+
+
+def op_program(kind: str, seed: int) -> str:
+    """One op under random shardings."""
+    draw = Draw(f"numbers {kind} {seed}")
+    return sharded(MESH + KINDS[kind](draw).replace("@NAME", "@main", 1), draw)
+
+
+def chain_program(seed: int) -> str:
+    """A dozen ops under random shardings on everything."""
+    random = Random(f"chain {seed}")
+    features = Features(ops=random.randint(3, 14), control_flow=0.1, groups=0, annotated=0, manual=0, calls=0.06)
+    return sharded(random_program(random.randrange(2**32), features), random)
+
+
+def annotated_program(seed: int) -> str:
+    """A few dozen ops with some annotations, for propagation to complete."""
+    features = Features(ops=20, manual=0, priorities=0.1, meshes=1)
+    for attempt in range(1000):
+        text = random_program(seed * 1000 + attempt, features)
+        if all(mesh.size <= DEVICES for mesh in module_meshes(Module.parse(text).root).values()):
+            return text
+    raise AssertionError("no small mesh in a thousand programs")
+
+
+FAMILIES: dict[str, Callable[[int], str]] = {
+    "op": lambda seed: op_program(OP_KINDS[seed % len(OP_KINDS)], seed),
+    "chain": chain_program,
+    "annotated": annotated_program,
+}
+"""Per family, how to make a program from a seed."""

@@ -1,0 +1,54 @@
+"""Many random programs on eight devices and on one: `python -m tests.end_to_end.numbers_campaign`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections import Counter
+from collections.abc import Sequence
+
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+from end_to_end.number_programs import FAMILIES, MOVES_DATA, OP_KINDS
+from end_to_end.numbers_compare import Outcome, Verdict, compare_numbers
+from rich.progress import track
+
+
+def outcome(family: str, seed: int, engine: str = "local") -> Outcome:
+    """How one program fares."""
+    is_exact = family == "op" and OP_KINDS[seed % len(OP_KINDS)] in MOVES_DATA
+    return compare_numbers(FAMILIES[family](seed), seed, engine=engine, is_exact=is_exact)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a campaign; the number of programs whose numbers differ."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--families", nargs="+", choices=sorted(FAMILIES), default=sorted(FAMILIES))
+    parser.add_argument("--count", type=int, default=1700, help="programs per family")
+    parser.add_argument("--start", type=int, default=0, help="the first seed")
+    parser.add_argument("--engine", choices=("local", "interpreter"), default="local")
+    options = parser.parse_args(arguments)
+    wrong = 0
+    for family in options.families:
+        verdicts: Counter[str] = Counter()
+        reasons: Counter[str] = Counter()
+        for seed in track(range(options.start, options.start + options.count), description=family):
+            try:
+                found = outcome(family, seed, options.engine)
+            except Exception as error:  # noqa: BLE001 (a campaign goes on)
+                found = Outcome(Verdict.DIFFERENT, f"{type(error).__name__}: {error}"[:300])
+            verdicts[found.verdict.value] += 1
+            if found.verdict is Verdict.DIFFERENT:
+                wrong += 1
+                print(f"{family} {seed}: {found.details}")
+            elif found.verdict is Verdict.REFUSED:
+                reasons[found.details.partition("\n")[0][:150]] += 1
+        print(family, dict(verdicts))
+        for reason, count in reasons.most_common(25):
+            print(f"  refused {count}: {reason}")
+    return wrong
+
+
+if __name__ == "__main__":
+    raise SystemExit(main() > 0)

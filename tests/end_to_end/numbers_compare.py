@@ -1,0 +1,112 @@
+"""Running a program on eight devices and on one, and comparing the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+import pyshardy
+from pyshardy.errors import ShardyError
+from pyshardy.frontend.interface import Port
+from pyshardy.runtime.arrays import jax_dtype
+from pyshardy.runtime.execute import run_on_one_device
+
+TOLERANCE = 2e-5
+"""The largest |a-b| for numbers around 1, for sums in another order."""
+
+
+class Verdict(Enum):
+    """How a program fared."""
+
+    EQUAL = "equal"
+    DIFFERENT = "different"
+    REFUSED = "refused"
+    NOT_RUN = "not run on one device"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a program fared, and why."""
+
+    verdict: Verdict
+    details: str = ""
+
+
+def inputs_for(ports: Sequence[Port], seed: int) -> list[np.ndarray]:
+    """Inputs with exact sums: whole numbers, often with infinities and not-a-numbers among them."""
+    random = np.random.default_rng(seed)
+    has_specials = random.random() < 0.3
+    return [_input(port, random, has_specials) for port in ports]
+
+
+def _input(port: Port, random: np.random.Generator, has_specials: bool) -> np.ndarray:
+    dtype = jax_dtype(port.element)
+    if dtype == np.bool_:
+        return random.integers(0, 2, port.shape).astype(bool)
+    if dtype.kind in "iu":
+        return random.integers(0, 5, port.shape).astype(dtype)
+    array = random.integers(-3, 4, port.shape).astype(np.float64)
+    if has_specials:
+        special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0])
+        array = np.where(random.random(port.shape) < 0.1, random.choice(special, port.shape), array)
+    if dtype.kind == "c":
+        array = array + 1j * random.integers(-3, 4, port.shape)
+    return np.asarray(array).astype(dtype)
+
+
+def compare_numbers(
+    text: str, seed: int, *, engine: str = "local", is_exact: bool = False, options: Any = None
+) -> Outcome:
+    """How the outputs of a module on the devices of its mesh compare with those of one device."""
+    module = pyshardy.load(text)
+    try:
+        partition = pyshardy.partition(module, options or pyshardy.PartitionOptions())
+    except ShardyError as error:
+        return Outcome(Verdict.REFUSED, str(error))
+    inputs = inputs_for(partition.inputs, seed)
+    try:
+        expected = run_on_one_device(module, inputs)
+    except ShardyError as error:
+        return Outcome(Verdict.NOT_RUN, str(error))
+    found = pyshardy.run(partition, *inputs, engine=engine)
+    for port, one, other in zip(partition.outputs, found, expected, strict=True):
+        problem = difference(np.asarray(one), np.asarray(other), is_exact)
+        if problem:
+            return Outcome(Verdict.DIFFERENT, f"{port.name}: {problem}")
+    return Outcome(Verdict.EQUAL)
+
+
+def difference(found: np.ndarray, expected: np.ndarray, is_exact: bool = False) -> str:
+    """What is wrong with an array; nothing if it is equal up to the order of sums, or exactly if asked for."""
+    if found.shape != expected.shape or found.dtype != expected.dtype:
+        return f"{found.dtype}{found.shape} instead of {expected.dtype}{expected.shape}"
+    if expected.dtype.kind in "biu" or (is_exact and expected.dtype.kind != "V"):
+        same = (found == expected) | ((found != found) & (expected != expected))
+        return "" if np.all(same) else _first(found, expected, ~same)
+    kind = complex if expected.dtype.kind == "c" else np.float64
+    one, other = found.astype(kind), expected.astype(kind)
+    finite = np.isfinite(other)
+    with np.errstate(invalid="ignore"):
+        scale = np.max(np.abs(other), where=finite, initial=1.0)
+        is_close = np.abs(one - other) <= TOLERANCE * (1 + np.abs(other)) + TOLERANCE * scale / 10
+        wrong = np.where(finite, ~is_close, ~(_same_special(one, other)))
+    return _first(found, expected, wrong) if np.any(wrong) else ""
+
+
+def _same_special(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Whether both are the same infinity, or both not a number."""
+    if one.dtype.kind == "c":
+        return _same_special(one.real, other.real) & _same_special(one.imag, other.imag) | (
+            ~np.isfinite(one) & ~np.isfinite(other)
+        )
+    same: np.ndarray = (one == other) | (np.isnan(one) & np.isnan(other))
+    return same
+
+
+def _first(found: np.ndarray, expected: np.ndarray, wrong: np.ndarray) -> str:
+    place = tuple(int(index) for index in np.argwhere(wrong)[0]) if wrong.ndim else ()
+    return f"{found[place]} instead of {expected[place]} at {list(place)}, {int(np.sum(wrong))} of {wrong.size} wrong"
