@@ -105,7 +105,7 @@ def _run(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
         _print_json(run_command.to_json(found, arguments.tolerance))
     else:
         _print_tables(run_command.tables(found))
-        run_command.print_differences(found, arguments.tolerance)
+        run_command.print_differences(found.differences, arguments.tolerance)
     return 0 if run_command.is_equal(found.differences, arguments.tolerance) else 1
 
 

@@ -170,7 +170,7 @@ def tables(found: Ran) -> Any:
     summary = summary_tables(found.propagation.summary)
     if found.partition is None or not found.partition.traffic.collectives:
         return summary
-    return Group(kinds_table(found.partition.traffic), "", summary)
+    return Group(summary, "", kinds_table(found.partition.traffic))
 
 
 def to_json(found: Ran, tolerance: float) -> dict[str, Any]:
@@ -194,9 +194,8 @@ def _comparison(differences: list[Any] | None, tolerance: float) -> dict[str, An
     return {"equal": is_equal(differences, tolerance), "tolerance": tolerance, "outputs": rows}
 
 
-def print_differences(found: Ran, tolerance: float) -> None:
+def print_differences(differences: list[Any] | None, tolerance: float) -> None:
     """Print the largest error of all outputs, and those that are out of tolerance."""
-    differences = found.differences
     if not differences:
         return
     wrong = [difference for difference in differences if difference.max_relative_error > tolerance]

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
+from pyshardy.core.axes import AxisRef, ordered_refs
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.errors import InvalidShardingError, UnsupportedVersionError, UsageError
@@ -186,12 +187,30 @@ class NamedShardings:
             raise InvalidShardingError(f"{error.doing} of {port.name}", got=error.got, needed=error.needed) from error
         return NamedSharding(self.jax_mesh(mesh), spec)
 
+    def cut(self, port: Port) -> NamedSharding | None:
+        """The sharding of an input or output on a mesh whose axes are cut where it has sub-axes.
+
+        `PartitionSpec` cannot name a sub-axis, but the axes of that mesh, called `x:(1)2` and so on.
+        """
+        sharding = port.sharding
+        if sharding is None or all(axis.is_full for axis in sharding.all_axes()):
+            return self.of(port)
+        mesh = mesh_of(sharding, self.meshes)
+        atoms = ordered_refs(mesh, sharding.all_axes())
+        cut = Mesh([(_name(atom), atom.length(mesh)) for atom in atoms], mesh.device_ids)
+        dims = [[_name(atom) for axis in dim.axes for atom in atoms if axis.contains(atom)] for dim in sharding.dims]
+        return NamedSharding(self.jax_mesh(cut), PartitionSpec(*(tuple(names) or None for names in dims)))
+
     def jax_mesh(self, mesh: Mesh) -> jax.sharding.Mesh:
         """The mesh over real devices."""
         found = self._jax_meshes.get(mesh)
         if found is None:
             found = self._jax_meshes[mesh] = jax_mesh(mesh, self._devices)
         return found
+
+
+def _name(axis: AxisRef) -> str:
+    return axis.name if axis.size is None else f"{axis.name}:({axis.pre_size}){axis.size}"
 
 
 def jax_mesh(mesh: Mesh, devices: Sequence[Any] | None = None) -> jax.sharding.Mesh:

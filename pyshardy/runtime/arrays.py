@@ -11,6 +11,8 @@ import numpy as np
 
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.frontend.interface import Port
+from pyshardy.ir.functions import main_function
+from pyshardy.ir.module import Module
 
 
 def check_inputs(arrays: Sequence[Any], ports: Sequence[Port]) -> list[Any]:
@@ -58,3 +60,16 @@ def jax_dtype(element: str) -> Any:
 def is_wide(dtype: Any) -> bool:
     """Whether JAX has numbers of this type only when 64-bit types are enabled."""
     return bool(dtype.itemsize == 8 * (2 if dtype.kind == "c" else 1))
+
+
+def check_static(module: Module) -> None:
+    """Refuse a module whose main function takes what is not a tensor of static shape."""
+    main = main_function(module.root)
+    for arg in main.region.blocks[0].args:
+        if not arg.type.is_static:
+            raise ShardyError(
+                "running a module",
+                where=f"argument {arg.index} of the main function",
+                got=f"type {arg.type}",
+                needed="tensors of static shape",
+            )

@@ -11,10 +11,9 @@ from jax.sharding import NamedSharding
 from pyshardy.errors import ShardyError
 from pyshardy.frontend.from_jax import JaxSignature, NamedShardings
 from pyshardy.frontend.interface import Port, input_ports, output_ports
-from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.shardings import module_meshes
-from pyshardy.runtime.arrays import check_inputs
+from pyshardy.runtime.arrays import check_inputs, check_static
 from pyshardy.runtime.exported import Executable
 from pyshardy.runtime.runnable import partitionable, sequential
 
@@ -74,16 +73,3 @@ def _run(
         if shardings is not None:
             checked = [jax.device_put(array, sharding) for array, sharding in zip(checked, in_shardings)]
         return executable(checked)
-
-
-def check_static(module: Module) -> None:
-    """Refuse a module whose main function takes what is not a tensor of static shape."""
-    main = main_function(module.root)
-    for arg in main.region.blocks[0].args:
-        if not arg.type.is_static:
-            raise ShardyError(
-                "running a module",
-                where=f"argument {arg.index} of the main function",
-                got=f"type {arg.type}",
-                needed="tensors of static shape",
-            )

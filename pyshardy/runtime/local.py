@@ -18,7 +18,7 @@ from pyshardy.frontend.from_jax import NamedShardings
 from pyshardy.frontend.interface import Port
 from pyshardy.ir.functions import arg_attrs, main_function
 from pyshardy.ir.module import Module
-from pyshardy.runtime.arrays import check_inputs
+from pyshardy.runtime.arrays import check_inputs, check_static
 from pyshardy.runtime.exported import Executable
 from pyshardy.runtime.stacked import DEVICES, stacked, stacked_shape
 
@@ -66,6 +66,7 @@ class LocalExecutable:
     """
 
     def __init__(self, module: Module, border: Border, devices: Sequence[Any] | None = None) -> None:
+        check_static(module)
         self.border = border
         count = border.device_count
         self._shardings = _Shardings(border, devices)
@@ -134,7 +135,7 @@ class _Shardings:
             )
         found = self._named.get(port.sharding)
         if found is None:
-            converted = self._converter.of(port)
+            converted = self._converter.cut(port)
             found = NamedSharding(self._mesh, PartitionSpec()) if converted is None else converted
             self._named[port.sharding] = found
         return found

@@ -90,7 +90,7 @@ def sharded(text: str, random: Random) -> str:
     root = module.copy_root()
     with module.context:
         Sharder(random, random.choice(_STYLES), meshes_of(random)).shard(root)
-        return module.with_root(root).text()
+        return module.with_root(root).text(generic=True)
 
 
 def op_program(kind: str, seed: int) -> str:

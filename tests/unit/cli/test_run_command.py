@@ -61,16 +61,14 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
 @pytest.fixture
 def wrong_by(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Makes the last output of what eight devices compute wrong by an amount."""
-    from pyshardy.runtime import execute
-
-    right = execute.run_on_devices
+    right = run_command.run
 
     def install(error: float) -> None:
-        def run(*args: Any) -> list[Any]:
-            *others, last = right(*args)
+        def run(*args: Any, **options: Any) -> list[Any]:
+            *others, last = right(*args, **options)
             return [*others, last + error]
 
-        monkeypatch.setattr(execute, "run_on_devices", run)
+        monkeypatch.setattr(run_command, "run", run)
 
     return install
 
@@ -135,16 +133,14 @@ def test_a_result_that_is_exact_agrees_without_tolerance(cli: Cli, tmp_path: Pat
 @pytest.fixture
 def inputs_of_runs(monkeypatch: pytest.MonkeyPatch) -> list[list[np.ndarray]]:
     """The inputs of every run on eight devices from now on."""
-    from pyshardy.runtime import execute
-
     seen: list[list[np.ndarray]] = []
-    original = execute.run_on_devices
+    original = run_command.run
 
-    def run(module: Any, arrays: Any) -> Any:
+    def run(partition: Any, *arrays: Any, **options: Any) -> Any:
         seen.append([np.asarray(array) for array in arrays])
-        return original(module, arrays)
+        return original(partition, *arrays, **options)
 
-    monkeypatch.setattr(execute, "run_on_devices", run)
+    monkeypatch.setattr(run_command, "run", run)
     return seen
 
 
@@ -188,11 +184,8 @@ def test_a_program_without_outputs_runs(cli: Cli, tmp_path: Path) -> None:
 
 
 NOT_RUN = {
-    "sub-axis": (NEGATE.replace('"x"}', '"x":(1)2}'), 1, 'converting the sharding of arg0: got the sub-axis "x":(1)2, '
-                 "needed whole axes, as PartitionSpec has"),
-    "too many devices": (NEGATE.replace('"x"=4', '"x"=8'), 2, 'laying the mesh <["x"=8, "y"=2]> over devices: got 8 '
-                         "devices, needed 16\n  try: on a CPU, set XLA_FLAGS=--xla_force_host_platform_device_count=16 "
-                         "before importing jax"),
+    "too many devices": (NEGATE.replace('"x"=4', '"x"=8'), 2, "running a partitioned program: got 8 devices, needed 16"
+                         "\n  try: on a CPU, set XLA_FLAGS=--xla_force_host_platform_device_count=16 before importing jax"),
     "token": ("func.func @main(%a: !stablehlo.token) { return }", 1, "running a module: got type !stablehlo.token, "
               "needed tensors of static shape\n  at argument 0 of the main function"),
     "element type": ("func.func @main(%a: tensor<4xf80>) { return }", 1, "running a module: got element type f80, "
@@ -207,6 +200,15 @@ def test_what_cannot_run_is_refused(case: str, cli: Cli, tmp_path: Path) -> None
     text, status, message = NOT_RUN[case]
     (tmp_path / "in.mlir").write_text(text)
     assert cli("run", tmp_path / "in.mlir") == Outcome(status, "", f"error: {message}\n")
+
+
+def test_sub_axes_run_but_not_through_xlas_partitioner(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "in.mlir").write_text(NEGATE.replace('"x"}', '"x":(1)2}'))
+    assert cli("run", tmp_path / "in.mlir").status == 0
+    message = (
+        'error: converting the sharding of arg0: got the sub-axis "x":(1)2, needed whole axes, as PartitionSpec has\n'
+    )
+    assert cli("run", tmp_path / "in.mlir", "--engine", "xla") == Outcome(1, "", message)
 
 
 def test_what_xla_does_not_know_is_refused(cli: Cli, tmp_path: Path) -> None:
@@ -270,7 +272,7 @@ def test_the_example_as_json(cli: Cli) -> None:
     assert data["comparison"]["equal"] is True
     assert len(data["comparison"]["outputs"]) == len(data["outputs"]) == 11
     assert [stage["name"] for stage in data["stages"]] == [
-        "lower", "read", "import", "propagate", "export", "write", "run on 8 devices", "run on one device",
+        "lower", "read", "import", "propagate", "export", "write", "partition", "run on 8 devices", "run on one device",
     ]  # fmt: skip
 
 
