@@ -152,6 +152,10 @@ AGAIN = (
 )
 """Passes whose promise is that nothing is left to do: running again changes nothing."""
 NOT_HERE = {
+    "pyshardy-replicate-unsupported": "depends on what the partitioner has for an op",
+    "sdy-resolve-permutation-factors": "depends on the kind of permutation",
+    "sdy-pad-for-divisibility": "refuses what it cannot pad",
+    "sdy-convert-global-to-local": "changes all types: executions on devices show that it is right",
     "sdy-explicit-gather-scatter-batching": "needs gathers of one kind: tests/differential/test_batching.py",
     "sdy-manual-axes-cleanup": "needs shardings that do not name all manual axes: its file-checks",
     "sdy-resolve-single-device-sharding": "needs ops on single devices: tests/differential/test_reshards.py",
@@ -159,7 +163,7 @@ NOT_HERE = {
     "sdy-insert-explicit-reshards": "leaves gaps where the reference does: tests/differential/test_reshards.py",
     "sdy-remove-all-gather-reduce-scatter-for-cmv1": "removes one pattern: its file-check",
 }
-"""Passes without a promise of this kind: why, and what tests them."""
+"""Passes without a promise of this kind: why, or what tests them."""
 
 
 def keeps_promise(pass_: Pass, module: Module) -> bool:
