@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pyshardy.passes.table import PASSES
 
-FOLDER = Path(__file__).parent / "filecheck"
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "tests" / "filecheck"
+NOT_YET = ("local", "padding", "permutation", "builder", "convert_global_to_local", "resolve_permutation_factors")
+"""Files and folders of the partitioner whose refusals do not all have a file-check yet."""
 
 
 def run_lit(path: Path) -> subprocess.CompletedProcess[str]:
@@ -37,3 +42,36 @@ def test_a_wrong_expectation_fails(tmp_path: Path) -> None:
     result = run_lit(tmp_path)
     assert result.returncode != 0
     assert "wrong.mlir" in result.stdout
+
+
+def refusals(path: Path) -> Iterator[str]:
+    """The longest fixed part of the message of every `PassError` that a file raises."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "PassError":
+            message = node.args[1]
+            parts = message.values if isinstance(message, ast.JoinedStr) else [message]
+            texts = [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+            yield max(texts, key=len, default="")
+
+
+def expectations() -> str:
+    """All errors that the file-checks expect."""
+    files = [path for path in FOLDER.rglob("*.mlir") if ".lit" not in path.parts]
+    return "\n".join(line for path in files for line in path.read_text().splitlines() if "expected-error" in line)
+
+
+def test_every_refusal_of_a_pass_is_expected_somewhere() -> None:
+    expected = expectations()
+    files = [path for path in (ROOT / "pyshardy").rglob("*.py") if not {*path.parts, path.stem} & {*NOT_YET}]
+    raised = [text.strip(" ,;:") for path in files for text in refusals(path)]
+    assert len(raised) > 20
+    assert [text for text in raised if len(text) > len(" along ") and text not in expected] == []
+
+
+def test_a_refusal_without_expectation_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "refuse.py"
+    path.write_text(
+        'raise PassError(op, f"has {number} of a kind, and all of them green")\nraise PassError(op, str(e))\n'
+    )
+    assert list(refusals(path)) == [" of a kind, and all of them green", ""]
+    assert "all of them green" not in expectations()

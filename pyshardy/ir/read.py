@@ -9,7 +9,7 @@ from jaxlib.mlir import ir
 
 from pyshardy.errors import InvalidModuleError
 from pyshardy.ir.attrs import AttrTable
-from pyshardy.ir.diagnostics import format_location
+from pyshardy.ir.diagnostics import Diagnostic, Severity, format_location
 from pyshardy.ir.nodes import Block, Op, Region, Use, Value
 from pyshardy.ir.pause_gc import pause_gc
 
@@ -112,9 +112,13 @@ def _check_no_properties(source: Any) -> None:
     """Refuse an op whose properties would get lost: the bindings do not hand out those of unknown dialects."""
     text = str(source.get_asm(print_generic_op_form=True, skip_regions=True))
     if _PROPERTIES.search(text):
-        raise InvalidModuleError(
+        needed = "attributes alone: {...} instead of <{...}>"
+        error = InvalidModuleError(
             "reading a module",
             where=format_location(source.location),
             got=f"properties on '{source.name}', an op of an unknown dialect",
-            needed="attributes alone: {...} instead of <{...}>",
+            needed=needed,
         )
+        message = f"'{source.name}' op of an unknown dialect has properties, needed {needed}"
+        error.diagnostics = (Diagnostic(Severity.ERROR, message, source.location),)
+        raise error

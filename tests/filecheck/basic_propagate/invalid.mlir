@@ -55,7 +55,7 @@ sdy.mesh @mesh = <["x"=2]>
 // DIFFERS: the reference ends its process if a value is in two groups; import merges such groups.
 func.func @two_groups(%arg0: tensor<8xf32>) {
   sdy.sharding_group %arg0 group_id=0 : tensor<8xf32>
-  // expected-error@+1 {{'sdy.sharding_group' op puts a value into a second sharding group}}
+  // expected-error@+1 {{'sdy.sharding_group' op puts a value into a second sharding group; groups that share one are to be merged}}
   sdy.sharding_group %arg0 group_id=1 : tensor<8xf32>
   return
 }

@@ -313,6 +313,15 @@ def test_reading_options_does_not_use_them_up() -> None:
     assert named_passes("sdy-import-pipeline", options) == first
 
 
+def test_the_propagation_pipeline_with_batching_and_with_deduplication() -> None:
+    plain = written(propagation_passes(PropagateOptions()))
+    batching = written(propagation_passes(PropagateOptions(explicit_gather_scatter_batching=True)))
+    splitter = plain.index("sdy-constant-or-scalar-splitter")
+    assert batching == [*plain[: splitter + 1], "sdy-explicit-gather-scatter-batching", *plain[splitter + 1 :]]
+    dedup = propagation_passes(PropagateOptions(dedup_functions_fully=True))
+    assert dedup == parse_pipeline("sdy-propagation-pipeline{dedup-functions-fully=true}")
+
+
 def test_the_propagation_pipeline_with_options_of_its_own() -> None:
     plain = parse_pipeline("sdy-propagation-pipeline")
     assert propagation_passes(PropagateOptions()) == plain
@@ -408,7 +417,7 @@ def test_the_propagation_pipeline_ends_with_the_export_pipeline(options: str) ->
     assert parse_pipeline(f"sdy-propagation-pipeline{options}")[-len(export) :] == export
 
 
-AVAILABLE = [
+EXPORTS = [
     "",
     "replica-count=2 partition-count=4",
     "replica-count=-2",
@@ -429,9 +438,6 @@ AVAILABLE = [
     "avoid-reshards-on-calls=true",
     "update-non-divisible-input-output-shardings=false",
     "inline-meshes=false",
-]
-"""Options of the export pipeline for which pyshardy has all passes."""
-UNAVAILABLE = [
     *(f"partitioner-stage={stage}" for stage in STAGES[1:]),
     "enable-insert-explicit-collectives=true",
     "enable-insert-explicit-collectives=true remove-all-gather-reduce-scatter-for-cmv1=true",
@@ -443,7 +449,18 @@ UNAVAILABLE = [
     f"{LAST_STAGE} enable-per-instruction-partitioning=true per-instruction-partitioning-filter=abc replica-count=3 "
     "rng-bit-generator-unsafe=false enable-insert-explicit-collectives=true",
 ]
-"""Options that need other passes as well."""
+"""Options of the export pipeline."""
+
+
+def missing_passes(options: str) -> list[str]:
+    """The passes that the export pipeline needs for these options and pyshardy lacks."""
+    steps = export_steps(read_options(ExportOptions, parse_option_text(options)))
+    names = [step.partition("{")[0] for step in steps if isinstance(step, str)]
+    return [name for name in names if name not in PASSES]
+
+
+AVAILABLE = [options for options in EXPORTS if not missing_passes(options)]
+UNAVAILABLE = [options for options in EXPORTS if missing_passes(options)]
 
 
 def option_values(options: dict[str, str]) -> dict[str, str]:
@@ -454,7 +471,7 @@ def option_values(options: dict[str, str]) -> dict[str, str]:
 
 
 @needs_newest
-@pytest.mark.parametrize("options", [*AVAILABLE, *UNAVAILABLE])
+@pytest.mark.parametrize("options", EXPORTS)
 def test_the_export_pipeline_has_the_steps_of_the_reference(options: str) -> None:
     theirs = [
         (pass_.name, option_values(pass_.options)) for pass_ in reference_passes(f"sdy-export-pipeline{{{options}}}")
@@ -491,9 +508,7 @@ def test_the_export_pipeline_has_the_options_of_the_reference() -> None:
 
 @pytest.mark.parametrize("options", UNAVAILABLE)
 def test_export_with_passes_that_are_missing_is_refused(options: str) -> None:
-    steps = export_steps(read_options(ExportOptions, parse_option_text(options)))
-    names = [step.partition("{")[0] for step in steps if isinstance(step, str)]
-    missing = next(name for name in names if name not in PASSES)
+    missing = missing_passes(options)[0]
     with pytest.raises(UsageError) as caught:
         parse_pipeline(f"sdy-export-pipeline{{{options}}}")
     assert f"building sdy-export-pipeline: got options that need the pass {missing}" in str(caught.value)
