@@ -57,7 +57,9 @@ class PermuteWriter:
         self.lines.append(f"  {name} = {op} {self.value} out_sharding={self.sharding()} : {self.type}")
         if self.random.random() < 0.1:
             used = self.random.choice((self.value, name))
-            self.lines.append(f"  %{len(self.lines)} = stablehlo.custom_call @use({used}) : ({self.type}) -> {self.type}")
+            self.lines.append(
+                f"  %{len(self.lines)} = stablehlo.custom_call @use({used}) : ({self.type}) -> {self.type}"
+            )
         self.value = name
 
     def _permute(self) -> None:
@@ -127,10 +129,14 @@ def communicating_product(seed: int) -> str:
         if random.random() < 0.15:
             emit(f"stablehlo.custom_call @use({value}) : ({_TYPE}) -> {_TYPE}")
         if attrs and random.random() < 0.6:
-            value = emit(f'sdy.reduce_scatter [{{}}, {{"a"}}] {value} out_sharding=<@m, [{{}}, {{"a"}}]{unreduced}> : {_TYPE}')
+            value = emit(
+                f'sdy.reduce_scatter [{{}}, {{"a"}}] {value} out_sharding=<@m, [{{}}, {{"a"}}]{unreduced}> : {_TYPE}'
+            )
         values.append(value)
     value = random.choice(values)
-    shardings = [f"{{sdy.sharding = #sdy.sharding<@m, {text}>}}" for text in (*random.choices(_SPLITS, k=2), '[{"b"}, {}]')]
+    shardings = [
+        f"{{sdy.sharding = #sdy.sharding<@m, {text}>}}" for text in (*random.choices(_SPLITS, k=2), '[{"b"}, {}]')
+    ]
     args = ", ".join(f"%{name}: {_TYPE} {sharding}" for name, sharding in zip("xyz", shardings))
     head = f'sdy.mesh @m = <["a"=2, "b"=2, "c"=2]>\nfunc.func @main({args}) -> {_TYPE} {{'
     return "\n".join([head, *lines, f"  return {value} : {_TYPE}", "}"])

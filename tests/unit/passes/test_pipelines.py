@@ -395,6 +395,9 @@ AVAILABLE = [
     f"avoid-export-for-partitioning=true {LAST_STAGE}",
     "avoid-export-for-partitioning=true enable-insert-explicit-collectives=true",
     "avoid-export-for-partitioning=true update-non-divisible-input-output-shardings=false",
+    "enable-insert-explicit-collectives=true",
+    "enable-insert-explicit-collectives=true remove-all-gather-reduce-scatter-for-cmv1=true",
+    "enable-insert-explicit-collectives=true mark-partial-result-with-unreduced-axes=true",
     "remove-all-gather-reduce-scatter-for-cmv1=true",
     "mark-partial-result-with-unreduced-axes=true",
     "partitioner-stage=unspecified",
@@ -411,9 +414,6 @@ AVAILABLE = [
 """Options of the export pipeline for which pyshardy has all passes."""
 UNAVAILABLE = [
     *(f"partitioner-stage={stage}" for stage in STAGES[1:]),
-    "enable-insert-explicit-collectives=true",
-    "enable-insert-explicit-collectives=true remove-all-gather-reduce-scatter-for-cmv1=true",
-    "enable-insert-explicit-collectives=true mark-partial-result-with-unreduced-axes=true",
     f"enable-insert-explicit-collectives=true remove-all-gather-reduce-scatter-for-cmv1=true {LAST_STAGE}",
     f"{LAST_STAGE} replica-count=2 partition-count=4 rng-bit-generator-unsafe=false",
     f"{LAST_STAGE} mark-partial-result-with-unreduced-axes=true dump-propagation-edges=true",

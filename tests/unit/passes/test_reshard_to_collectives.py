@@ -18,7 +18,9 @@ def chain(given: str | None, *ops: str) -> str:
     """A function of `%x`; every line is a sharding to reshard to, or `barrier`."""
     lines, value = [], "%x"
     for number, op in enumerate(ops):
-        made = f"propagation_barrier {value} allowed_direction=NONE" if op == "barrier" else f"reshard {value} {whole(op)}"
+        made = (
+            f"propagation_barrier {value} allowed_direction=NONE" if op == "barrier" else f"reshard {value} {whole(op)}"
+        )
         lines.append(f"%{number} = sdy.{made} : {T}")
         value = f"%{number}"
     body = "\n  ".join([*lines, f"return {value} : {T}"])
@@ -66,7 +68,10 @@ def test_barriers_are_passed_over_unless_nothing_is_sharded() -> None:
 
 
 def test_a_value_without_a_sharding_is_replicated() -> None:
-    assert after(chain(None, '[{"a"}, {}]'), PASS)[0] == '%0 = sdy.all_slice [{"a"}, {}] %arg0 out_sharding=<@m, [{"a"}, {}]>'
+    assert (
+        after(chain(None, '[{"a"}, {}]'), PASS)[0]
+        == '%0 = sdy.all_slice [{"a"}, {}] %arg0 out_sharding=<@m, [{"a"}, {}]>'
+    )
     assert after(chain(None, "<@z, [{}, {}]>"), PASS) == ["return %arg0"]
 
 
@@ -94,7 +99,11 @@ def test_what_is_replicated_on_the_way_stays_on_its_mesh() -> None:
 
 
 def test_axes_of_a_dimension_that_are_to_be_unreduced() -> None:
-    text = chain('[{"b"}, {}]', '[{"a"}, {"c"}], unreduced={"b"}').replace('"a"=2', '"a"=4').replace("[7", "[15, 14, 13, 12, 11, 10, 9, 8, 7")
+    text = (
+        chain('[{"b"}, {}]', '[{"a"}, {"c"}], unreduced={"b"}')
+        .replace('"a"=2', '"a"=4')
+        .replace("[7", "[15, 14, 13, 12, 11, 10, 9, 8, 7")
+    )
     message = refusal(text, PASS)
     assert 'axis "b", which shards a dimension before and is to be unreduced' in message
     assert "sdy-insert-explicit-reshards" in message

@@ -100,7 +100,9 @@ def test_nothing_is_done_for_a_replicated_tensor_whatever_else_differs() -> None
     for before in (None, sharding("|"), parse_sharding('<@m, [{}, {}], unreduced={"a"}>')):
         before_mesh = None if before is None else ABCD
         assert plan_collectives(before, sharding("|", "n"), before_mesh, other, (8, 8)) == ()
-    assert plan_collectives(sharding("a|"), parse_sharding('<@m, [{"a"}, {}], unreduced={"b"}>'), ABCD, ABCD, (8, 8)) == ()
+    assert (
+        plan_collectives(sharding("a|"), parse_sharding('<@m, [{"a"}, {}], unreduced={"b"}>'), ABCD, ABCD, (8, 8)) == ()
+    )
 
 
 def test_a_tensor_without_a_sharding_is_sliced() -> None:
