@@ -84,7 +84,7 @@ def _export_pipeline(options: dict[str, str]) -> list[Pass]:
                 f"building {ExportOptions.name}",
                 got=f"options that need the pass {name}",
                 needed="passes that pyshardy has",
-                hint="leave out partitioner-stage and enable-insert-explicit-collectives",
+                hint="choose an earlier partitioner-stage, or enable-insert-explicit-collectives instead",
             )
     return _passes_of(steps, read.dump_directory)
 

@@ -58,6 +58,14 @@ OPTIMIZE = ("func.func(sdy-optimize-collectives)",)
 FUSE = ("func.func(sdy-remove-all-gather-reduce-scatter-for-cmv1)",)
 TO_THE_END = tuple(f"{insert},{PLAN[2]},{FUSE[0]}" for insert in INSERT[1:])
 """From a module with shardings to collectives."""
+PROPAGATE_AND_EXPORT = tuple(
+    f"sdy-propagation-pipeline,sdy-export-pipeline{{enable-insert-explicit-collectives=true{more}}}"
+    for more in (
+        "",
+        " mark-partial-result-with-unreduced-axes=true remove-all-gather-reduce-scatter-for-cmv1=true",
+    )
+)
+"""From a module as a user writes it to collectives."""
 
 
 def _chain(seed: int, styles: tuple[Style, ...]) -> str:
@@ -121,6 +129,7 @@ FAMILIES: dict[str, tuple[Program, tuple[str, ...]]] = {
     "fused": (lambda seed, styles: communicating_product(seed), FUSE),
     "to the end": (_chain, TO_THE_END),
     "product to the end": (lambda seed, styles: product_program(seed), TO_THE_END),
+    "from the beginning": (lambda seed, styles: random_program(seed, Features(groups=0.0)), PROPAGATE_AND_EXPORT),
     "clean-up": (_chain, CANONICALIZE[:1] + (f"{INSERT[1]},{CANONICALIZE[2]}",)),
     "dead": (lambda seed, styles: single_ops(KINDS, 4, seed, styles), CANONICALIZE[:1]),
 }

@@ -9,6 +9,7 @@ from support.programs import load_example, module_text
 from support.reference import jaxlib_version
 
 from .compare import Outcome, compare, difference
+from .reshard_programs import PROPAGATE_AND_EXPORT
 
 BEFORE_0_12 = dict.fromkeys(
     ("callbacks", "manual_collectives"),
@@ -22,6 +23,17 @@ PIPELINES = ("sdy-propagation-pipeline", "sdy-propagation-pipeline{dedup-functio
 def test_program(name: str, pipeline: str) -> None:
     program = PROGRAMS[name]
     reason = program.skip() or (jaxlib_version() < (0, 12) and BEFORE_0_12.get(name))
+    if reason:
+        pytest.skip(reason)
+    assert compare(module_text(program), pipeline, debug_info=True) == ""
+
+
+@pytest.mark.skipif(jaxlib_version() < (0, 12), reason="before jaxlib 0.12 there are no such options")
+@pytest.mark.parametrize("pipeline", PROPAGATE_AND_EXPORT)
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
+def test_program_with_collectives(name: str, pipeline: str) -> None:
+    program = PROGRAMS[name]
+    reason = program.skip()
     if reason:
         pytest.skip(reason)
     assert compare(module_text(program), pipeline, debug_info=True) == ""
