@@ -65,8 +65,7 @@ def _finish(op: Op, axes: Axes, operand: int, local: Localizer) -> None:
         return
     sharding = local.sharding(op.operands[operand])
     assert sharding is not None
-    if operand == 1:
-        axes = merged(axes, sharding.mesh, local)
+    axes = merged(axes, sharding.mesh, local)
     is_partial = stays_partial(op, op.result, axes, ReductionKind.SUM, sharding.mesh, local)
     local.keep_only(op, names)
     if not is_partial:
