@@ -218,6 +218,19 @@ def append_or_merge(axes: list[AxisRef], axis: AxisRef, mesh: Mesh) -> None:
         axes.append(axis)
 
 
+def join_axes(lists: Iterable[Axes], mesh: Mesh) -> Axes:
+    """The lists behind one another, neighbours merged where that is possible.
+
+    >>> join_axes([(AxisRef("x", 1, 2),), (), (AxisRef("x", 2, 2),)], Mesh([("x", 4)]))
+    (AxisRef('x'),)
+    """
+    joined: list[AxisRef] = []
+    for axes in lists:
+        for axis in axes:
+            append_or_merge(joined, axis, mesh)
+    return tuple(joined)
+
+
 def sort_axes(axes: Iterable[AxisRef], mesh: Mesh) -> list[AxisRef]:
     """The references in mesh order: by the position of their axis in the mesh, then by `AxisRef.sort_key`."""
     positions = mesh.positions

@@ -19,18 +19,14 @@ from pyshardy.passes.partitioning.barriers import sharding_before_barriers
 from pyshardy.passes.partitioning.causes import CauseNamer
 from pyshardy.passes.partitioning.meeting import Use
 from pyshardy.passes.partitioning.op_reshards import complete_partial_results, reduce_operands, reshard_around
+from pyshardy.passes.partitioning.op_rules import rule_with_dynamic_sizes
 from pyshardy.passes.partitioning.single_device import is_on_single_device, reshard_to_device, single_device_of
 from pyshardy.passes.partitioning.survey import distinct_shardings
 from pyshardy.propagation.views import join_manual_axes, strip_manual_axes
 from pyshardy.reshard.contraction import PRODUCTS
 from pyshardy.reshard.plan import OpInput, OpPlan, plan_op
-from pyshardy.rules.opspec import OpSpec
-from pyshardy.rules.rule import Rule, Shape
-from pyshardy.rules.table import rule_of
 
 _ALWAYS_FULL = "mhlo.ragged_dot"
-_LARGE = 2**62
-"""What a dynamic dimension counts as in a rule."""
 _TOUCHED_ALWAYS = PRODUCTS | {"func.call", "stablehlo.concatenate", _ALWAYS_FULL}
 
 
@@ -157,7 +153,7 @@ class _Inserter:
             return None
         if not is_full and op.name not in PRODUCTS and not _is_unreduced(shardings[len(op.operands)]):
             return None
-        rule = op.attrs.get("sdy.sharding_rule") or _rule_of(self.context.specs.spec(op))
+        rule = op.attrs.get("sdy.sharding_rule") or rule_with_dynamic_sizes(self.context.specs.spec(op))
         if rule is None or rule.is_custom:
             return None
         shapes = tuple([value.type.shape for value in (*op.operands, *op.results)])
@@ -190,18 +186,6 @@ def _target_of_sources(op: Op, owner: Value) -> TensorSharding | None:
         return strip_manual_axes(op.attrs["out_shardings"][owner.index], axes)
     outer = op.attrs["in_shardings"][owner.index]
     return join_manual_axes(outer, strip_manual_axes(outer, axes), axes)
-
-
-def _rule_of(spec: OpSpec) -> Rule | None:
-    """The rule of an op. Dynamic dimensions count as very large; a reshape that has some has no rule."""
-    if spec.is_static:
-        return rule_of(spec)
-    large = OpSpec(spec.name, map(_large, spec.operand_shapes), map(_large, spec.result_shapes), spec.attributes)
-    return None if spec.name == "stablehlo.reshape" else rule_of(large)
-
-
-def _large(shape: Shape) -> Shape:
-    return shape if shape is None else tuple(_LARGE if size < 0 else size for size in shape)
 
 
 def _shardings(op: Op) -> tuple[TensorSharding | None, ...]:

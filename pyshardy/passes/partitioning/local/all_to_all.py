@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyshardy.core.axes import Axes, axes_size
+from pyshardy.core.axes import axes_size, join_axes
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.passes.common.all_to_all import read_params
@@ -48,7 +48,7 @@ def _exchange_at_once(collectives: Collectives, value: Value, params: Sequence[A
     order = front + [index for index in range(len(split)) if index not in front]
     value = builder.transpose(value, order)
     moved = value.type.shape or ()
-    axes: Axes = sum((param.axes for param in params), ())
+    axes = join_axes((param.axes for param in params), collectives.mesh)
     value = builder.reshape(value, (axes_size(axes, collectives.mesh), *moved[len(front) :]))
     value = builder.reshape(collectives.all_to_all(value, axes, 0, 0), moved)
     back: list[int] = []

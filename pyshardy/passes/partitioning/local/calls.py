@@ -5,7 +5,10 @@ from __future__ import annotations
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import arg_sharding, is_declaration, result_sharding
 from pyshardy.ir.nodes import Op
+from pyshardy.passes.partitioning.local.checks import check_passes_on
 from pyshardy.passes.partitioning.local.localizer import Localizer
+
+_BRANCHES = frozenset(("stablehlo.case", "stablehlo.if", "sdy.named_computation"))
 
 
 def localize_function(op: Op, local: Localizer) -> None:
@@ -34,11 +37,54 @@ def inline_manual_computation(op: Op, local: Localizer) -> None:
         local.stand_in(arg, given)
 
 
+def localize_same_index(op: Op, local: Localizer) -> None:
+    """An op whose results are sharded like its operands."""
+    for operand, result in zip(op.operands, op.results):
+        check_passes_on(op, local.sharding(operand), local.sharding(result), local)
+    local.keep(op)
+
+
+def localize_branches(op: Op, local: Localizer) -> None:
+    """The same with branches that have become local; what ends them is compared with the results."""
+    local.keep(op)
+
+
+def localize_call(op: Op, local: Localizer) -> None:
+    """The same call of a function that has become local."""
+    callee = local.symbols.ops.get(op.attrs["callee"])
+    if callee is not None and callee.name == "func.func":
+        for index, operand in enumerate(op.operands):
+            check_passes_on(op, local.sharding(operand), arg_sharding(callee, index), local)
+        for index, result in enumerate(op.results):
+            check_passes_on(op, result_sharding(callee, index), local.sharding(result), local)
+    local.keep(op)
+
+
+def localize_named_computation(op: Op, local: Localizer) -> None:
+    """The same with a body that has become local."""
+    for arg, operand in zip(op.region.block.args, op.operands):
+        check_passes_on(op, local.sharding(operand), local.sharding(arg), local)
+    local.keep(op)
+
+
+def localize_return(op: Op, local: Localizer) -> None:
+    """What a function or a branch gives."""
+    parent = op.parent_op
+    assert parent is not None
+    if parent.name == "func.func":
+        for index, value in enumerate(op.operands):
+            check_passes_on(op, local.sharding(value), result_sharding(parent, index), local)
+    elif parent.name in _BRANCHES or (parent.name == "stablehlo.while" and op.block is parent.regions[1].block):
+        for value, result in zip(op.operands, parent.results):
+            check_passes_on(op, local.sharding(value), local.sharding(result), local)
+    local.keep(op)
+
+
 def leave_region(op: Op, local: Localizer) -> None:
     """What ends a body; the ops of a manual computation then take its place."""
     parent = op.parent_op
     if parent is None or parent.name != "sdy.manual_computation":
-        local.keep(op)
+        localize_return(op, local)
         return
     values = local.values(op.operands)
     for result, value in zip(parent.results, values):

@@ -2,9 +2,193 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from pyshardy.core.axes import Axes, axes_size
+from pyshardy.core.devices import shard_indices
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.partitioning.local.localizer import Localizer
+from pyshardy.passes.partitioning.op_rules import rule_with_dynamic_sizes
+from pyshardy.reshard.conflicts import agreed_axes
+from pyshardy.reshard.factors import has_overflow, project_tensors
+from pyshardy.reshard.strides import equivalent_across_reshape
+from pyshardy.rules.opspec import OpSpec
+from pyshardy.rules.rule import FactorKind, Rule, factor_symbol
+
+_RULE = "sdy.sharding_rule"
+_PARTIAL = frozenset(f"stablehlo.{name}" for name in ("convolution", "dot", "dot_general", "gather", "reduce", "scatter"))
+"""Ops whose results are completed where they are partial."""
+_CHECKED_APART = frozenset(f"stablehlo.{name}" for name in ("concatenate", "reduce_window", "reverse", "select_and_scatter"))
+"""Ops for which it is looked at elsewhere whether elements would have to move between devices."""
+_NEEDS_MATRICES = frozenset(
+    ("Cholesky", "CompactWyHelper", "InvertDiagBlocksLowerTriangular", "InvertDiagBlocksUpperTriangular")
+)
+"""Custom calls that work on whole matrices, although their rule does not say so."""
+_INTERNAL = "_SPMDInternalOp_"
+_TAKES_SIZES = frozenset(
+    f"stablehlo.{name}"
+    for name in (
+        "dynamic_broadcast_in_dim", "dynamic_conv", "dynamic_gather", "dynamic_iota", "dynamic_pad", "dynamic_reshape",
+        "real_dynamic_slice", "set_dimension_size",
+    )
+)  # fmt: skip
+"""Ops with an operand that tells a size of the whole tensor."""
+
+
+class _Tensors(NamedTuple):
+    """An op with what its operands and results were before anything became local."""
+
+    op: Op
+    shapes: tuple[tuple[int, ...] | None, ...]
+    shardings: tuple[TensorSharding | None, ...]
+    mesh: Mesh
 
 
 def check_runs_locally(op: Op, local: Localizer) -> None:
-    """Raise `PassError` if an op cannot run on shards alone."""
+    """Look at the op and the shardings of its operands and results.
+
+    Raises:
+        PassError: On shards the op would not give the shards of its results, or it is not known whether it would.
+    """
+    tensors = _tensors(op, local)
+    if tensors is None:
+        return
+    target = op.attrs["call_target_name"].value if op.name == "stablehlo.custom_call" else ""
+    rule = None if op.name in _TAKES_SIZES or target.startswith(_INTERNAL) else _rule(op, tensors, local)
+    if rule is None:
+        raise PassError(op, f"is sharded, and it is not known how to run it on shards{_HINT}")
+    if op.name == "stablehlo.reverse":
+        _check_reverse(tensors, local)
+    elif op.name != "stablehlo.reshape" or not _moves_nothing(tensors):
+        _check_factors(tensors, rule)
+    if target in _NEEDS_MATRICES and _RULE not in op.attrs:
+        _check_matrices(tensors)
+
+
+_HINT = "; reshard its operands and results to be replicated, or give it a sharding rule"
+
+
+def _tensors(op: Op, local: Localizer) -> _Tensors | None:
+    """What there is to check; None if nothing is sharded.
+
+    Raises:
+        PassError: Tensors are sharded over different meshes.
+    """
+    values = (*op.operands, *op.results)
+    shardings = tuple([local.sharding(value) for value in values])
+    meshes: dict[Mesh, TensorSharding] = {}
+    for sharding in shardings:
+        if sharding is not None and not sharding.is_fully_replicated:
+            mesh = local.mesh(sharding)
+            if any(axes_size(axes, mesh) > 1 for axes in sharding.dim_axes):
+                meshes.setdefault(mesh, sharding)
+    if not meshes:
+        return None
+    if len(meshes) > 1 and op.name != "stablehlo.reverse":
+        one, other = list(meshes.values())[:2]
+        raise PassError(op, f"has tensors on different devices, {one} and {other}; a reshard must come in between")
+    shapes = tuple([local.global_type(value).shape for value in values])
+    return _Tensors(op, shapes, shardings, next(iter(meshes)))
+
+
+def _rule(op: Op, tensors: _Tensors, local: Localizer) -> Rule | None:
+    own: Rule | None = op.attrs.get(_RULE)
+    if own is not None:
+        return own
+    facts = local.context.specs.spec(op)
+    count = len(op.operands)
+    return rule_with_dynamic_sizes(OpSpec(op.name, tensors.shapes[:count], tensors.shapes[count:], facts.attributes))
+
+
+def _check_factors(tensors: _Tensors, rule: Rule) -> None:
+    """Raise `PassError` unless every factor is sharded alike everywhere, and may be."""
+    op, mesh = tensors.op, tensors.mesh
+    states = project_tensors(rule, tensors.shardings, mesh)
+    axes = agreed_axes(rule, states)
+    if axes is None or any(map(has_overflow, states)):
+        listed = ", ".join("none" if sharding is None else str(sharding) for sharding in tensors.shardings)
+        raise PassError(
+            op,
+            f"has operands and results that are sharded in ways that do not go together: {listed}; "
+            "sdy-insert-explicit-reshards makes them agree",
+        )
+    if op.name not in _CHECKED_APART:
+        for factor in rule.factors_of(FactorKind.PERMUTATION):
+            if axes_size(axes[factor], mesh) > 1:
+                raise PassError(
+                    op,
+                    f"is sharded along factor {factor_symbol(factor)} of its rule, along which elements would have to "
+                    "move between devices; sdy-resolve-permutation-factors takes care of that",
+                )
+    if op.name not in _PARTIAL:
+        _check_complete(tensors, sum((axes[factor] for factor in rule.factors_of(FactorKind.REDUCTION)), ()))
+
+
+def _check_complete(tensors: _Tensors, axes: Axes) -> None:
+    """Raise `PassError` if results are partial along axes and do not say so."""
+    for sharding in tensors.shardings[len(tensors.op.operands) :]:
+        unreduced = () if sharding is None else sharding.unreduced
+        for axis in axes:
+            if axis.length(tensors.mesh) > 1 and not any(other.contains(axis) for other in unreduced):
+                raise PassError(
+                    tensors.op,
+                    f"gives results that are partial along {axis}; sdy-insert-explicit-reshards with "
+                    "mark-partial-result-with-unreduced-axes=true completes them",
+                )
+
+
+def _moves_nothing(tensors: _Tensors) -> bool:
+    """Whether a reshape keeps every element on its device."""
+    (before, after), (shape, new_shape) = tensors.shardings, tensors.shapes
+    if before is None or after is None:
+        return False
+    return equivalent_across_reshape(before, shape or (), after, new_shape or (), tensors.mesh)
+
+
+def _check_reverse(tensors: _Tensors, local: Localizer) -> None:
+    """Raise `PassError` unless the devices of the result stand in reversed order along what is reversed."""
+    op = tensors.op
+    before, after = tensors.shardings
+    reversed_dims = tuple(op.attrs["dimensions"])
+    for dim in range(len(tensors.shapes[0] or ())):
+        one, other = (_indices(sharding, dim, local) for sharding in (before, after))
+        last = max(one)
+        wanted = tuple(last - index for index in one) if dim in reversed_dims else one
+        if other != wanted:
+            raise PassError(
+                op,
+                f"has dimension {dim} of its result on other devices than reversing it there gives; "
+                "sdy-resolve-permutation-factors chooses them",
+            )
+
+
+def _indices(sharding: TensorSharding | None, dim: int, local: Localizer) -> tuple[int, ...]:
+    """The number of the shard of a dimension, by device."""
+    if sharding is None or not sharding.dims:
+        return (0,)
+    axes = sharding.dim_axes[dim]
+    return shard_indices(axes, local.mesh(sharding)) if axes else (0,)
+
+
+def _check_matrices(tensors: _Tensors) -> None:
+    for sharding in tensors.shardings:
+        for axes in sharding.dim_axes[-2:] if sharding is not None else ():
+            if axes_size(axes, tensors.mesh) > 1:
+                raise PassError(tensors.op, f"works on whole matrices, which are sharded{_HINT}")
+
+
+def check_passes_on(op: Op, given: TensorSharding | None, wanted: TensorSharding | None, local: Localizer) -> None:
+    """Raise `PassError` if a value is passed on to a place that is sharded otherwise."""
+    if given is not wanted and _layout(given, local) != _layout(wanted, local):
+        raise PassError(op, f"passes on a value that is sharded {given} to where it is sharded {wanted}")
+
+
+def _layout(sharding: TensorSharding | None, local: Localizer) -> tuple[Mesh, tuple[Axes, ...]] | None:
+    if sharding is None or sharding.is_fully_replicated:
+        return None
+    mesh = local.mesh(sharding)
+    dims = tuple(tuple(axis for axis in axes if axis.length(mesh) > 1) for axes in sharding.dim_axes)
+    return (mesh, dims) if any(dims) else None

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
 
-from pyshardy.core.axes import Axes, axes_size
+from pyshardy.core.axes import Axes, axes_size, join_axes
 from pyshardy.core.devices import permutation, shard_indices
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import ReductionKind, TensorSharding
@@ -43,7 +42,7 @@ def _gather_at_once(collectives: Collectives, value: Value, gathered: Sequence[i
     builder, shape = collectives.builder, value.type.shape or ()
     factors = [axes_size(per_dim[dim], collectives.mesh) for dim in gathered]
     value = builder.reshape(value, (1, *shape))
-    value = collectives.all_gather(value, sum((per_dim[dim] for dim in gathered), ()), 0)
+    value = collectives.all_gather(value, join_axes((per_dim[dim] for dim in gathered), collectives.mesh), 0)
     value = builder.reshape(value, (*factors, *shape))
     order: list[int] = []
     for dim in range(len(shape)):
@@ -112,7 +111,7 @@ def lower_reduce_scatter(op: Op, local: Localizer) -> None:
         value = _scatter_at_once(collectives, value, per_dim, kind)
     else:
         shape = local.local_type_of(op, op.result).shape or ()
-        value = collectives.all_reduce(value, tuple(chain(*per_dim)), kind)
+        value = collectives.all_reduce(value, join_axes(per_dim, collectives.mesh), kind)
         value = slice_along(collectives.builder, value, per_dim, collectives.mesh, shape)
     local.replace(op, [value])
 
@@ -130,7 +129,7 @@ def _scatter_at_once(collectives: Collectives, value: Value, per_dim: Sequence[A
         split.append(size)
     rest = [place for place in range(len(split)) if place not in places]
     value = builder.transpose(builder.reshape(value, split), places + rest)
-    axes = tuple(chain(*per_dim))
+    axes = join_axes(per_dim, collectives.mesh)
     value = builder.reshape(value, (axes_size(axes, collectives.mesh), *(split[place] for place in rest)))
     value = collectives.reduce_scatter(value, axes, 0, kind)
     return builder.reshape(value, [split[place] for place in rest])

@@ -19,6 +19,7 @@ _CONVOLUTION = (
 
 def localize_dot(op: Op, local: Localizer) -> None:
     """The same on shards; contracted dimensions that are sharded leave the result partial."""
+    check_runs_locally(op, local)
     left = op.operands[0]
     if op.name == "stablehlo.dot":
         contracted: tuple[int, ...] = (len(local.global_shape(left)) - 1,)
@@ -35,6 +36,7 @@ def localize_convolution(op: Op, local: Localizer) -> None:
     if not any(local.is_sharded(value) for value in (*op.operands, op.result)):
         local.keep(op)
         return
+    check_runs_locally(op, local)
     _divide_groups(op, "feature_group_count", kernel[numbers.kernel_output_feature], 1, local)
     _divide_groups(op, "batch_group_count", left[numbers.lhs_batch], 0, local)
     reduced = tuple(
@@ -56,15 +58,13 @@ def _divide_groups(op: Op, name: str, axes: Axes, operand: int, local: Localizer
 
 def _finish(op: Op, axes: Axes, operand: int, local: Localizer) -> None:
     """Let the op stay, and complete its result if that is partial along the axes of an operand."""
-    check_runs_locally(op, local)
     names = _CONVOLUTION if op.name == "stablehlo.convolution" else op.attrs
     if not axes:
         local.keep_only(op, names)
         return
     sharding = local.sharding(op.operands[operand])
     assert sharding is not None
-    if operand == 1:
-        axes = merged(axes, sharding.mesh, local)
+    axes = merged(axes, sharding.mesh, local)
     is_partial = stays_partial(op, op.result, axes, ReductionKind.SUM, sharding.mesh, local)
     local.keep_only(op, names)
     if not is_partial:

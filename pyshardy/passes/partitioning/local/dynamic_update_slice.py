@@ -45,6 +45,7 @@ def _checked_partial_dims(op: Op, local: Localizer) -> list[int]:
     check_same_axes(op, local.dim_axes(operand), local.dim_axes(op.result))
     shape, update_shape = local.global_shape(operand), local.global_shape(update)
     found = []
+    counts = local.shard_counts(operand)
     for dim, (axes, update_axes) in enumerate(zip(local.dim_axes(operand), local.dim_axes(update))):
         if shape[dim] == update_shape[dim]:
             if axes != update_axes:
@@ -52,7 +53,7 @@ def _checked_partial_dims(op: Op, local: Localizer) -> list[int]:
             continue
         if update_axes:
             raise PassError(op, f"has an update that is sharded along dimension {dim}, of which it covers a part only")
-        if axes:
+        if counts[dim] > 1:
             found.append(dim)
     return found
 

@@ -13,6 +13,7 @@ from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.ir.shardings import get_sharding
+from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.base import PassContext
 from pyshardy.passes.partitioning.builder import Builder
 from pyshardy.passes.partitioning.channels import Channels
@@ -55,6 +56,7 @@ class Localizer:
         self.attrs = context.attrs
         self.meshes = context.meshes
         self.options = options
+        self.symbols = SymbolTable(root)
         self.channels = Channels(root, context.attrs)
         self._values: dict[Value, Value] = {}
         self._global_types: dict[Value, ValueType] = {}

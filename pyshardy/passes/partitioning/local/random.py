@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyshardy.core.axes import Axes
+from pyshardy.core.axes import Axes, join_axes
 from pyshardy.core.devices import shard_indices
 from pyshardy.core.hashing import mixed
 from pyshardy.core.sharding import ReductionKind, TensorSharding
@@ -28,7 +28,7 @@ def localize_rng_bit_generator(op: Op, local: Localizer) -> None:
     bits = _WORDS.get(state.type.element)
     if bits is None:
         raise PassError(op, f"has a state of {state.type.element} and sharded results; needed 32 or 64 bit integers")
-    axes: Axes = sum(sharding.dim_axes, ())
+    axes = join_axes(sharding.dim_axes, local.mesh(sharding))
     builder, given = local.builder(op), local.value(op.operands[0])
     id = builder.device_id()
     own = _own_state(builder, given, id, axes, sharding, local, bits)

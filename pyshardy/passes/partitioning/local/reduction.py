@@ -12,7 +12,7 @@ from pyshardy.passes.partitioning.local.checks import check_runs_locally
 from pyshardy.passes.partitioning.local.collectives import leader
 from pyshardy.passes.partitioning.local.groups import Collectives
 from pyshardy.passes.partitioning.local.localizer import Localizer
-from pyshardy.passes.partitioning.local.pending import completed, stays_partial
+from pyshardy.passes.partitioning.local.pending import completed, merged, stays_partial
 from pyshardy.passes.partitioning.reduction_kinds import body_kind, combiners
 
 _ONCE = ("stablehlo.add", "stablehlo.multiply", "stablehlo.xor")
@@ -30,6 +30,7 @@ def localize_reduce(op: Op, local: Localizer) -> None:
     if not axes or sharding is None:
         local.keep(op)
         return
+    axes = merged(axes, sharding.mesh, local)
     _count_initial_values_once(op, axes, sharding, local)
     kind = body_kind(op)
     partial = {stays_partial(op, result, axes, kind, sharding.mesh, local) for result in op.results}

@@ -16,10 +16,10 @@ _SLICE = ("start_indices", "limit_indices", "strides")
 def localize_concatenate(op: Op, local: Localizer) -> None:
     """The same on shards, unless what is joined is sharded along that dimension."""
     dim = op.attrs["dimension"].value
-    if local.dim_axes(op.result)[dim]:
+    if local.shard_counts(op.result)[dim] > 1:
         raise PassError(op, f"joins along dimension {dim}, along which the result is sharded")
     for index, value in enumerate(op.operands):
-        if local.dim_axes(value)[dim]:
+        if local.shard_counts(value)[dim] > 1:
             raise PassError(op, f"joins along dimension {dim}, along which operand {index} is sharded")
     check_runs_locally(op, local)
     local.keep(op)
@@ -38,12 +38,12 @@ def localize_slice(op: Op, local: Localizer) -> None:
     after = local.local_type_of(op, result).shape or ()
     check_same_axes(op, local.dim_axes(operand), local.dim_axes(result))
     new = list(limits)
-    for dim, axes in enumerate(local.dim_axes(operand)):
-        if not axes:
+    for dim, count in enumerate(counts):
+        if count == 1:
             continue
         is_full = starts[dim] == 0 and limits[dim] == shape[dim]
         size = local.global_shape(result)[dim]
-        same_shards = starts[dim] == 0 and strides[dim] == 1 and before[dim] == -(-size // counts[dim])
+        same_shards = starts[dim] == 0 and strides[dim] == 1 and before[dim] == -(-size // count)
         if not is_full and not same_shards:
             raise _needs_communication(op, dim)
         if strides[dim] > 1 and before[dim] % strides[dim]:
@@ -65,10 +65,10 @@ def localize_dynamic_slice(op: Op, local: Localizer) -> None:
     check_same_axes(op, local.dim_axes(operand), local.dim_axes(op.result))
     shape = local.global_shape(operand)
     after = local.local_type_of(op, op.result).shape or ()
-    for dim, axes in enumerate(local.dim_axes(operand)):
-        if axes and sizes[dim] != shape[dim]:
+    for dim, count in enumerate(local.shard_counts(operand)):
+        if count > 1 and sizes[dim] != shape[dim]:
             raise _needs_communication(op, dim)
-        if axes:
+        if count > 1:
             sizes[dim] = after[dim]
     op.attrs["slice_sizes"] = local.attrs.i64_array(tuple(sizes))
     local.keep_only(op, ("slice_sizes",))

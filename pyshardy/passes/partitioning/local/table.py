@@ -29,6 +29,14 @@ ILLEGAL = frozenset(
 
 HANDLERS: dict[str, Handler] = {
     "func.func": calls.localize_function,
+    "func.call": calls.localize_call,
+    "func.return": calls.localize_return,
+    "sdy.named_computation": calls.localize_named_computation,
+    "stablehlo.return": calls.localize_return,
+    "stablehlo.while": calls.localize_same_index,
+    "stablehlo.optimization_barrier": calls.localize_same_index,
+    "stablehlo.case": calls.localize_branches,
+    "stablehlo.if": calls.localize_branches,
     "sdy.manual_computation": calls.inline_manual_computation,
     "sdy.return": calls.leave_region,
     "sdy.all_gather": collectives.lower_all_gather,

@@ -15,11 +15,11 @@ def localize_window_op(op: Op, local: Localizer) -> None:
     sizes = facts.attr("window_dimensions", None) or (1,) * rank
     strides = facts.attr("window_strides", None) or (1,) * rank
     padding = facts.attr("padding", None) or ((0, 0),) * rank
-    for dim, axes in enumerate(local.dim_axes(op.operands[0])):
+    for dim, count in enumerate(local.shard_counts(op.operands[0])):
         passes = tuple(padding[dim]) == (0, 0) and (
             (sizes[dim] == 1 and strides[dim] == 1) or strides[dim] >= sizes[dim]
         )
-        if axes and not passes:
+        if count > 1 and not passes:
             raise PassError(op, f"has windows along dimension {dim}, which is sharded, that may be on several devices")
     check_runs_locally(op, local)
     local.keep(op)
