@@ -202,11 +202,14 @@ class Builder:
         """The index of every element along a dimension."""
         return self.value("iota", (), type, iota_dimension=self.number(dim))
 
-    def permute(self, value: Value, pairs: Sequence[Sequence[int]], channel: Any) -> Value:
+    def permute(self, value: Value, pairs: Sequence[Sequence[int]], channel: Any = None) -> Value:
         """`collective_permute`: every first device of a pair sends the value to the second one."""
         text = ", ".join(f"[{source}, {target}]" for source, target in pairs)
         table = self.attrs.parse(f"dense<[{text}]> : tensor<{len(pairs)}x2xi64>")
-        return self.value("collective_permute", [value], value.type, channel_handle=channel, source_target_pairs=table)
+        attrs = {"source_target_pairs": table}
+        if channel is not None:
+            attrs["channel_handle"] = channel
+        return self.op("collective_permute", [value], [value.type], attrs).result
 
     # Devices
 

@@ -69,7 +69,7 @@ def _from(
     """What the shard `step` before this one holds, where the index of this one fulfils the condition."""
     builder, site = body.plain, body.site
     pairs = shift_pairs(axes, site.mesh, step)
-    sent = builder.permute(value, pairs, site.tools.channels.next())
+    sent = builder.permute(value, pairs, site.tools.next_channel())
     direction, bound = condition
     exists = builder.compare(direction, index, _number(builder, bound))
     shape = value.type.shape or ()

@@ -16,7 +16,7 @@ _KEEPS_FREE_DIMS = frozenset(("stablehlo.pad", "stablehlo.slice"))
 def replicate_factors(op: Op, rule: Rule, meshes: Meshes) -> None:
     """Reshard around an op so that its permutation factors are not sharded."""
     shardings = [get_sharding(value) for value in (*op.operands, *op.results)]
-    found = common_mesh(shardings, meshes)
+    found = common_mesh(shardings, meshes, ignore_device_order=True)
     if found is None or found[1].is_single_device:
         return
     ref, mesh = found

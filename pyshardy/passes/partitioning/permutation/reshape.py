@@ -43,8 +43,10 @@ def resolve_reshape(site: Site, enable_halo_exchange: bool) -> None:
         _emit(site, reshape, halos)
         return
     before, after = replicated_groups(reshape)
-    targets = [new if new is not old else None for new, old in ((before, site.sharding), (after, out_sharding))]
-    reshard_around(site.op, targets)
+    value = site.op.operands[0]
+    gathered = site.builder().op("sdy.reshard", [value], [value.type], {"sharding": before})
+    site.op.set_operand(0, gathered.result)
+    reshard_around(site.op, (None, after))
 
 
 def _ordered_axes(site: Site, sharding: TensorSharding) -> Axes:

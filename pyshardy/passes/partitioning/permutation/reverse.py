@@ -75,8 +75,9 @@ def _sent(body: Body, value: Value, dim: int, hops: int) -> Value:
     site, builder = body.site, body.marked()
     pairs = shift_pairs(site.sharding.dims[dim].axes, site.mesh, hops)
     if not pairs:
-        return builder.splat(zero_text(value.type.element), value.type)
-    return builder.permute(value, pairs, site.tools.channels.next())
+        zero = body.plain.splat(zero_text(value.type.element), body.plain.like((), value.type))
+        return builder.broadcast(zero, value.type.shape or ())
+    return builder.permute(value, pairs, site.tools.next_channel())
 
 
 def _mesh_name(root: Op, like: str | Mesh, mesh: Mesh, op: Op) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pyshardy.core.axes import axes_size
 from pyshardy.core.devices import padded_shape
@@ -31,6 +32,10 @@ class Tools:
     attrs: AttrTable
     channels: Channels
     use_replicas: bool
+
+    def next_channel(self) -> Any:
+        """A new channel; replicas need none."""
+        return None if self.use_replicas else self.channels.next()
 
 
 @dataclass(frozen=True)
