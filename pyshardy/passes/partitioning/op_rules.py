@@ -1,13 +1,17 @@
-"""The rule that the partitioner's passes use for an op."""
+"""The rules that the partitioner's passes use for ops."""
 
 from __future__ import annotations
 
+from pyshardy.rules.elementwise import pointwise
 from pyshardy.rules.opspec import OpSpec
+from pyshardy.rules.properties import is_elementwise
 from pyshardy.rules.rule import Rule, Shape
 from pyshardy.rules.table import rule_of
 
 _LARGE = 2**62
 """What a dynamic dimension counts as in a rule."""
+_POINTWISE = frozenset(("chlo.next_after", "chlo.polygamma", "chlo.zeta"))
+"""Elementwise ops besides those that the reference knows."""
 
 
 def rule_with_dynamic_sizes(spec: OpSpec) -> Rule | None:
@@ -16,6 +20,22 @@ def rule_with_dynamic_sizes(spec: OpSpec) -> Rule | None:
         return rule_of(spec)
     large = OpSpec(spec.name, map(_large, spec.operand_shapes), map(_large, spec.result_shapes), spec.attributes)
     return None if spec.name == "stablehlo.reshape" else rule_of(large)
+
+
+def rule_on_shards(spec: OpSpec) -> Rule | None:
+    """The rule by which an op runs on shards: that of propagation, or that of every elementwise op."""
+    found = rule_with_dynamic_sizes(spec)
+    return pointwise(spec, False) if found is None and is_pointwise(spec) else found
+
+
+def is_pointwise(spec: OpSpec) -> bool:
+    """Whether all tensors have one shape, and every element of the results depends on those at its place alone.
+
+    >>> is_pointwise(OpSpec("chlo.zeta", [(4,), (4,)], [(4,)]))
+    True
+    """
+    shapes = {*spec.operand_shapes, *spec.result_shapes}
+    return len(shapes) == 1 and (spec.name in _POINTWISE or is_elementwise(spec))
 
 
 def _large(shape: Shape) -> Shape:

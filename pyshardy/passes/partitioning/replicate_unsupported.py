@@ -15,14 +15,12 @@ from pyshardy.ir.program import RULE
 from pyshardy.ir.shardings import Meshes, get_sharding
 from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.passes.partitioning.causes import CauseNamer
+from pyshardy.passes.partitioning.meeting import make_reshard
 from pyshardy.passes.partitioning.op_reshards import reshard_around
+from pyshardy.passes.partitioning.op_rules import is_pointwise, rule_with_dynamic_sizes
 from pyshardy.report.summary import format_bytes
-from pyshardy.rules.properties import is_elementwise
-from pyshardy.rules.table import rule_of
 
 _STRUCTURE = ("func.", "sdy.", "builtin.")
-_POINTWISE = frozenset(("chlo.next_after", "chlo.polygamma", "chlo.zeta"))
-"""Elementwise ops besides those that the reference knows."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +39,12 @@ class ReplicateUnsupported(Pass):
         namer = CauseNamer(walk(op))
         meshes = context.meshes
         for inner in list(walk(op)):
+            if inner.name == "sdy.reshard":
+                _go_through_whole(inner, meshes)
+                continue
             if inner is op or not _has_sharded(inner, meshes) or _runs_on_shards(inner, context):
                 continue
-            if _is_pointwise(inner, context):
+            if _is_alignable(inner, context):
                 _align(inner, meshes)
                 namer.name(inner)
             else:
@@ -54,6 +55,20 @@ class ReplicateUnsupported(Pass):
                     f"'{inner.name}' cannot run on shards and runs on whole tensors instead: "
                     f"every device holds {format_bytes(gathered)} more than its share",
                 )
+
+
+def _go_through_whole(reshard: Op, meshes: Meshes) -> None:
+    """Let a reshard to a mesh with other axes gather first, and forget the first mesh."""
+    value, target = reshard.operands[0], reshard.attrs["sharding"]
+    sharding = get_sharding(value)
+    if sharding is None or not (_is_sharded(sharding, meshes) and _is_sharded(target, meshes)):
+        return
+    if mesh_of(sharding, meshes).axes == mesh_of(target, meshes).axes:
+        return
+    whole = make_reshard(value, TensorSharding.replicated_like(sharding.mesh, value.type.rank)).insert_before(reshard)
+    whole.location = reshard.location
+    same = Op("stablehlo.reshape", whole.results, [value.type], {}, location=reshard.location).insert_before(reshard)
+    reshard.set_operand(0, same.result)
 
 
 def _has_sharded(op: Op, meshes: Meshes) -> bool:
@@ -69,14 +84,18 @@ def _runs_on_shards(op: Op, context: PassContext) -> bool:
         return True
     if not op.operands:
         return True
-    rule = op.attrs.get(RULE) or rule_of(context.specs.spec(op))
-    return rule is not None and not rule.is_custom
+    rule = op.attrs.get(RULE) or rule_with_dynamic_sizes(context.specs.spec(op))
+    return rule is not None and not rule.is_custom and _is_on_one_mesh(op, context.meshes)
 
 
-def _is_pointwise(op: Op, context: PassContext) -> bool:
-    """Whether every element of the results depends on those at the same place of the operands alone."""
-    shapes = {value.type.shape for value in (*op.operands, *op.results)}
-    return len(shapes) == 1 and (op.name in _POINTWISE or is_elementwise(context.specs.spec(op)))
+def _is_alignable(op: Op, context: PassContext) -> bool:
+    return is_pointwise(context.specs.spec(op)) and _is_on_one_mesh(op, context.meshes)
+
+
+def _is_on_one_mesh(op: Op, meshes: Meshes) -> bool:
+    """Whether all that is sharded around an op is so along the axes of one mesh."""
+    found = [get_sharding(value) for value in (*op.operands, *op.results)]
+    return len({mesh_of(one, meshes).axes for one in found if one is not None and _is_sharded(one, meshes)}) <= 1
 
 
 def _align(op: Op, meshes: Meshes) -> None:

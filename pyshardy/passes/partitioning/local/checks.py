@@ -11,7 +11,7 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.partitioning.local.localizer import Localizer
-from pyshardy.passes.partitioning.op_rules import rule_with_dynamic_sizes
+from pyshardy.passes.partitioning.op_rules import rule_on_shards
 from pyshardy.reshard.conflicts import agreed_axes
 from pyshardy.reshard.factors import has_overflow, project_tensors
 from pyshardy.reshard.strides import equivalent_across_reshape
@@ -100,7 +100,7 @@ def _rule(op: Op, tensors: _Tensors, local: Localizer) -> Rule | None:
         return own
     facts = local.context.specs.spec(op)
     count = len(op.operands)
-    return rule_with_dynamic_sizes(OpSpec(op.name, tensors.shapes[:count], tensors.shapes[count:], facts.attributes))
+    return rule_on_shards(OpSpec(op.name, tensors.shapes[:count], tensors.shapes[count:], facts.attributes))
 
 
 def _check_factors(tensors: _Tensors, rule: Rule) -> None:
