@@ -8,6 +8,7 @@ from pyshardy.ir.functions import SHARDING, functions, main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.passes.exporting.export_named_computations import ExportNamedComputations
+from pyshardy.passes.partitioning.builder import Builder
 from pyshardy.passes.pipeline import run_on_root
 
 _COLLECTIVES = (
@@ -102,3 +103,27 @@ def make_runnable(root: Op, module: Module, count: int) -> None:
     with module.context:
         root.attrs["mhlo.num_partitions"] = module.attrs.parse(f"{count} : i32")
         root.attrs["mhlo.num_replicas"] = module.attrs.parse("1 : i32")
+
+
+def squeeze_ffts(root: Op, module: Module) -> None:
+    """Let Fourier transforms of one signal have no dimension for that.
+
+    XLA's compiler for CPUs lays out a dimension of size 1 anywhere, and then refuses a transform whose dimensions are
+    not in order.
+    """
+    for op in list(walk(root)):
+        shape = op.operands[0].type.shape if op.name == "stablehlo.fft" else None
+        if shape is None or 1 not in shape[: -len(op.attrs["fft_length"])]:
+            continue
+        rank = len(op.attrs["fft_length"])
+        builder = Builder(module.attrs, op, op.location)
+        squeezed = builder.reshape(op.operands[0], _without_ones(shape, rank))
+        type = builder.like(_without_ones(op.result.type.shape or (), rank), op.result.type)
+        transformed = builder.value("fft", [squeezed], type, **op.attrs)
+        op.result.replace_uses(builder.reshape(transformed, op.result.type.shape or ()))
+        op.erase()
+
+
+def _without_ones(shape: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    """The shape without sizes of 1 in front of the last dimensions."""
+    return (*(size for size in shape[:-rank] if size != 1), *shape[-rank:])

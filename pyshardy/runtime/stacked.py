@@ -15,7 +15,7 @@ from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.ir.functions import functions, main_function, signature
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Region, Value, ValueType
-from pyshardy.runtime.runnable import make_runnable
+from pyshardy.runtime.runnable import make_runnable, squeeze_ffts
 
 DEVICES = "pyshardy_devices"
 """Name of the axis along which the devices lie, and of its mesh."""
@@ -42,6 +42,7 @@ def stacked(module: Module, devices: int) -> Module:
     main = main_function(root)
     name = rename_program(root, main)
     with module.context:
+        squeeze_ffts(root, module)
         _add_main(_Types(module, devices), root, main, name)
     make_runnable(root, module, devices)
     return module.with_root(root)
