@@ -95,7 +95,7 @@ def _along(row: CollectiveRow) -> str:
 
 def kinds_table(traffic: Traffic) -> Table:
     """The totals of the collectives per kind, for a `rich` console."""
-    table = _titled("collectives per device, counting loops once")
+    table = _titled("totals")
     table.add_column("kind")
     table.add_column("count", justify="right")
     table.add_column("bytes sent", justify="right")

@@ -40,6 +40,9 @@ def stacked(module: Module, devices: int) -> Module:
     """
     root = module.copy_root()
     main = main_function(root)
+    if devices == 1:
+        make_runnable(root, module, 1)
+        return module.with_root(root)
     name = rename_program(root, main)
     with module.context:
         squeeze_ffts(root, module)

@@ -153,11 +153,11 @@ def test_an_unknown_flag_is_refused(extra: str, command: str, cli: Cli) -> None:
 
 
 def test_an_unknown_command_is_refused(cli: Cli) -> None:
-    found = cli("partition", MLP)
+    found = cli("divide", MLP)
     assert (found.status, found.out) == (2, "")
     assert re.fullmatch(
-        r"error: reading the command line: argument COMMAND: invalid choice: 'partition' "
-        r"\(choose from '?propagate'?, '?show'?, '?run'?\)\n  try: pyshardy --help\n",
+        r"error: reading the command line: argument COMMAND: invalid choice: 'divide' "
+        r"\(choose from '?propagate'?, '?show'?, '?partition'?, '?run'?\)\n  try: pyshardy --help\n",
         found.err,
     )
 

@@ -1,0 +1,254 @@
+"""Making the program of one device, and running it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import pyshardy
+from pyshardy.errors import ShardyError, UsageError
+from pyshardy.partitioning import Engine
+from support.reference import jaxlib_version
+
+MESH = 'sdy.mesh @mesh = <["x"=2, "y"=4]>\n'
+A = np.arange(96, dtype=np.float32).reshape(8, 12) % 7 - 3
+B = np.arange(192, dtype=np.float32).reshape(12, 16) % 5 - 2
+PRODUCT = (
+    MESH
+    + """
+func.func @main(%a: tensor<8x12xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>},
+                %b: tensor<12x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {}]>})
+    -> (tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) {
+  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+    : (tensor<8x12xf32>, tensor<12x16xf32>) -> tensor<8x16xf32> loc("jit(f)/dot_general"("f.py":3:8))
+  %1 = stablehlo.negate %0 : tensor<8x16xf32> loc("jit(f)/neg"("f.py":4:9))
+  return %1 : tensor<8x16xf32>
+}"""
+)
+NEWEST = jaxlib_version() >= (0, 12)
+ENGINES = [Engine.LOCAL, Engine.XLA, *([Engine.INTERPRETER] if NEWEST else [])]
+
+
+@pytest.fixture(scope="module")
+def product() -> pyshardy.Partition:
+    """A partitioned product."""
+    return pyshardy.partition(pyshardy.load(PRODUCT))
+
+
+def test_every_collective_says_what_it_costs_and_why_it_is_there(product: pyshardy.Partition) -> None:
+    (row,) = product.traffic.collectives
+    assert (row.kind, row.axes, row.group_size) == ("all_reduce", ('"y"',), 4)
+    assert (row.shape_before, row.shape_after, row.dtype) == ((4, 16), (4, 16), "f32")
+    assert row.sent_bytes_per_device == product.traffic.sent_bytes_per_device == 2 * 3 * (4 * 16 * 4) // 4
+    assert (row.op, row.source) == ("jit(f)/dot_general", ("f.py", 3, 8))
+    assert row.cause == "sum of result of stablehlo.dot_general"
+
+
+def test_a_reshard_is_named_after_the_op_that_needs_it() -> None:
+    text = (
+        MESH
+        + """func.func @main(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>})
+        -> (tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>}) {
+      %0 = stablehlo.abs %a {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {"x"}]>]>} : tensor<8x8xf32>
+        loc("jit(f)/abs"("f.py":7:1))
+      return %0 : tensor<8x8xf32>
+    }"""
+    )
+    (row,) = pyshardy.partition(pyshardy.load(text)).traffic.collectives
+    assert (row.kind, row.axes, row.sent_bytes_per_device) == ("all_to_all", ('"x"',), 4 * 8 * 4 // 2)
+    assert (row.cause, row.source) == ("reshard of result of stablehlo.abs", ("f.py", 7, 1))
+
+
+def test_the_module_is_that_of_one_device(product: pyshardy.Partition) -> None:
+    text = product.module.text()
+    assert "tensor<4x3xf32>" in text
+    assert "sdy." not in text
+    assert "dense<[[0, 1, 2, 3], [4, 5, 6, 7]]>" in text
+    product.module.verify()
+
+
+def test_what_is_given_is_not_changed() -> None:
+    module = pyshardy.load(PRODUCT)
+    before = module.text()
+    pyshardy.partition(module)
+    assert module.text() == before
+
+
+def test_a_propagated_program_is_partitioned_as_it_was_propagated(product: pyshardy.Partition) -> None:
+    options = pyshardy.PropagateOptions(op_priorities=False)
+    found = pyshardy.partition(pyshardy.propagate(pyshardy.load(PRODUCT), options))
+    assert found.propagate_options is options
+    assert found.module.text() == product.module.text()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_engines_agree_with_numpy(engine: Engine, product: pyshardy.Partition) -> None:
+    (found,) = pyshardy.run(product, A, B, engine=engine.value)
+    np.testing.assert_array_equal(found, -(A @ B))
+
+
+def test_outputs_lie_as_the_program_says(product: pyshardy.Partition) -> None:
+    (found,) = pyshardy.run(product, A, B)
+    assert [shard.data.shape for shard in found.addressable_shards] == [(4, 16)] * 8
+    assert found.sharding.spec == jax.sharding.PartitionSpec("x", None)
+
+
+def test_inputs_that_are_placed_stay_where_they_are(product: pyshardy.Partition) -> None:
+    (first,) = pyshardy.run(product, A, B)
+    mesh = first.sharding.mesh
+    placed = [
+        jax.device_put(array, jax.sharding.NamedSharding(mesh, spec))
+        for array, spec in zip((A, B), (jax.sharding.PartitionSpec("x", "y"), jax.sharding.PartitionSpec("y")))
+    ]
+    (second,) = pyshardy.run(product, *placed)
+    np.testing.assert_array_equal(second, first)
+    assert not any(array.is_deleted() for array in placed)
+
+
+def test_a_program_is_compiled_once_for_its_devices(product: pyshardy.Partition) -> None:
+    pyshardy.run(product, A, B)
+    executables = dict(product._executables)
+    pyshardy.run(product, A, B)
+    assert product._executables == executables
+    devices = jax.devices()[::-1]
+    (found,) = pyshardy.run(product, A, B, devices=devices)
+    assert found.sharding.mesh.devices.flat[0] == devices[0]
+    np.testing.assert_array_equal(found, -(A @ B))
+
+
+def test_the_functions_own_devices_are_used() -> None:
+    devices = [jax.devices()[index] for index in (6, 1)]
+    sharding = jax.sharding.NamedSharding(jax.sharding.Mesh(np.array(devices), ("x",)), jax.sharding.PartitionSpec("x"))
+    found = pyshardy.partition(pyshardy.load(lambda x: -x, A, in_shardings=sharding))
+    (output,) = pyshardy.run(found, A)
+    assert output.devices() == set(devices)
+    np.testing.assert_array_equal(output, -A)
+
+
+def test_a_donated_input_is_used_up() -> None:
+    mesh = jax.sharding.Mesh(np.array(jax.devices()), ("x",))
+    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("x"))
+    step = jax.jit(lambda x, y: (x + y, y * 2), donate_argnums=0, in_shardings=(sharding, sharding))
+    first, second = (jax.device_put(A, sharding) for _ in range(2))
+    found = pyshardy.partition(pyshardy.load(step.lower(A, A)))
+    total, double = pyshardy.run(found, first, second)
+    np.testing.assert_array_equal(total, 2 * A)
+    np.testing.assert_array_equal(double, 2 * A)
+    assert not second.is_deleted()
+    np.testing.assert_array_equal(second, A)
+    with pytest.raises(RuntimeError, match="deleted|donated"):
+        np.asarray(first)
+
+
+def test_meshes_of_several_orders_of_devices() -> None:
+    text = """sdy.mesh @m = <["x"=8]>
+    sdy.mesh @n = <["x"=8], device_ids=[7, 3, 0, 4, 1, 5, 6, 2]>
+    func.func @main(%a: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}, {}]>},
+                    %b: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@n, [{"x"}, {}]>})
+        -> (tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}, {}]>}) {
+      %0 = stablehlo.subtract %a, %b : tensor<8x4xf32>
+      return %0 : tensor<8x4xf32>
+    }"""
+    found = pyshardy.partition(pyshardy.load(text))
+    one, other = A[:, :4], A[:, 4:8]
+    (output,) = pyshardy.run(found, one, other)
+    np.testing.assert_array_equal(output, one - other)
+    assert [row.kind for row in found.traffic.collectives] == ["collective_permute"]
+
+
+def test_sub_axes_at_the_border() -> None:
+    text = """sdy.mesh @m = <["x"=8]>
+    func.func @main(%a: tensor<8x12xf32> {sdy.sharding = #sdy.sharding<@m, [{"x":(2)2}, {"x":(1)2}]>}) -> tensor<8x12xf32> {
+      %0 = stablehlo.abs %a : tensor<8x12xf32>
+      return %0 : tensor<8x12xf32>
+    }"""
+    (found,) = pyshardy.run(pyshardy.partition(pyshardy.load(text)), A)
+    np.testing.assert_array_equal(found, np.abs(A))
+
+
+def test_without_a_mesh_one_device_does_it_all() -> None:
+    text = "func.func @main(%a: tensor<f32>) -> tensor<f32> { %0 = stablehlo.negate %a : tensor<f32>\nreturn %0 : tensor<f32> }"
+    found = pyshardy.partition(pyshardy.load(text))
+    assert (found.device_count, str(found)) == (1, "no collectives: no device needs anything from another\n")
+    (output,) = pyshardy.run(found, np.float32(2))
+    assert output == -2
+
+
+def test_groups_as_axes_of_a_mesh() -> None:
+    options = pyshardy.PartitionOptions(mesh_axes_groups=True)
+    found = pyshardy.partition(pyshardy.load(PRODUCT), options)
+    assert "replica_group_mesh_axes" in found.module.text()
+    assert [row.axes for row in found.traffic.collectives] == [('"y"',)]
+    (output,) = pyshardy.run(found, A, B)
+    np.testing.assert_array_equal(output, -(A @ B))
+
+
+def test_a_broken_collective_gives_wrong_numbers(product: pyshardy.Partition) -> None:
+    """What the comparisons with one device rely on."""
+    text = product.module.text()
+    assert "[[0, 1, 2, 3], [4, 5, 6, 7]]" in text
+    broken = text.replace("[[0, 1, 2, 3], [4, 5, 6, 7]]", "[[0, 1, 2, 7], [4, 5, 6, 3]]")
+    wrong = pyshardy.Partition(pyshardy.load(broken), product.before, product.inputs, product.outputs, product.meshes)
+    (found,) = pyshardy.run(wrong, A, B)
+    assert not np.array_equal(found, -(A @ B))
+
+
+# Reports
+
+
+def test_the_table_of_collectives(product: pyshardy.Partition) -> None:
+    lines = str(product).splitlines()
+    assert lines[0] == "collectives"
+    assert any("all_reduce" in line and '"y"' in line and "f.py:3" in line for line in lines)
+    assert "totals" in lines
+
+
+def test_json(product: pyshardy.Partition) -> None:
+    data = json.loads(json.dumps(product.to_json()))
+    assert data["device_count"] == 8
+    assert [row["kind"] for row in data["traffic"]["collectives"]] == ["all_reduce"]
+    assert {stage["name"] for stage in data["stages"]} >= {"read", "sdy-convert-global-to-local", "write"}
+
+
+# Refusals
+
+
+def test_an_unknown_engine(product: pyshardy.Partition) -> None:
+    with pytest.raises(UsageError) as caught:
+        pyshardy.run(product, A, B, engine="gpu")
+    assert str(caught.value) == (
+        "running a partitioned program: got the engine 'gpu', needed one of local, xla, interpreter"
+    )
+
+
+def test_too_few_devices(product: pyshardy.Partition) -> None:
+    with pytest.raises(UsageError, match="got 3 devices, needed 8"):
+        pyshardy.run(product, A, B, devices=jax.devices()[:3])
+
+
+@pytest.mark.parametrize("arrays", [(A,), (A, A), (A, B, B)])
+def test_inputs_that_do_not_fit(arrays: tuple[Any, ...], product: pyshardy.Partition) -> None:
+    with pytest.raises(UsageError, match="running a module|taking the input"):
+        pyshardy.run(product, *arrays)
+
+
+def test_partial_values_at_the_border() -> None:
+    text = (
+        MESH
+        + """func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}], unreduced={"x"}>})
+      -> (tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}], unreduced={"x"}>}) { return %a : tensor<8xf32> }"""
+    )
+    found = pyshardy.partition(pyshardy.load(text))
+    with pytest.raises(ShardyError, match="got arg0, of which every device has a part of a sum"):
+        pyshardy.run(found, A[0, :8])
+
+
+def test_importing_the_package_does_not_import_jax() -> None:
+    code = "import sys, pyshardy; pyshardy.partition; print('jax' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
