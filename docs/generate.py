@@ -9,8 +9,9 @@ from inspect import cleandoc, getdoc
 from pathlib import Path
 
 from pyshardy.ir.module import Module
-from pyshardy.passes.base import Anchor, Pass
-from pyshardy.passes.options import format_value
+from pyshardy.passes.base import Anchor
+from pyshardy.passes.exporting.export_options import ExportOptions
+from pyshardy.passes.options import HasOptions, format_value
 from pyshardy.passes.pipeline import run_pipeline
 from pyshardy.passes.pipelines import PIPELINES
 from pyshardy.passes.table import PASSES, pass_class
@@ -34,7 +35,7 @@ Each pass runs from the command line, `pyshardy-opt FILE -NAME='option=value ...
 """
 
 
-def described(cls: type[Pass]) -> dict[str, str]:
+def described(cls: type[HasOptions]) -> dict[str, str]:
     """What the class, or one that it extends, says of every option."""
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):
@@ -44,13 +45,20 @@ def described(cls: type[Pass]) -> dict[str, str]:
     return found
 
 
-def options_of(cls: type[Pass]) -> list[str]:
+def options_of(cls: type[HasOptions]) -> list[str]:
     """A line for every option: its name, its default and what it is for."""
     said = described(cls)
     return [
         f"- `{field.name.replace('_', '-')}` ({format_value(field.default) or 'empty'}): {said[field.name]}"
         for field in fields(cls)
     ]
+
+
+def pipeline_options(name: str) -> list[str]:
+    """A line for every option of a pipeline."""
+    if name == ExportOptions.name:
+        return options_of(ExportOptions)
+    return ["- `dedup-functions-fully` (false): Whether all calls of a function share one sharding of its body."]
 
 
 def section(name: str) -> str:
@@ -72,7 +80,9 @@ def section(name: str) -> str:
 def page() -> str:
     """The whole page."""
     rows = "".join(f"| [`{name}`](#{name}) | {(getdoc(pass_class(name)) or '').splitlines()[0]} |\n" for name in PASSES)
-    pipelines = "".join(f"- `{name}`\n" for name in PIPELINES)
+    pipelines = "".join(
+        f"- `{name}`\n" + "".join(f"  {line}\n" for line in pipeline_options(name)) for name in PIPELINES
+    )
     return f"{HEAD}{rows}\nPipelines that string them together:\n\n{pipelines}\n" + "\n".join(map(section, PASSES))
 
 
