@@ -6,6 +6,7 @@ differ along these axes alone make a group.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import prod
@@ -70,6 +71,8 @@ def permutation(before: TensorSharding, before_mesh: Mesh, after: TensorSharding
     >>> permutation(before, mesh, after, mesh)
     (0, 4, 1, 5, 2, 6, 3, 7)
     """
+    if not all(old.can_coexist(new) for old in _dim_axes(before) for new in _dim_axes(after)):
+        return _pairs(shard_indices(_dim_axes(before), before_mesh), shard_indices(_dim_axes(after), mesh))
     atoms = ordered_refs(mesh, (*_dim_axes(before), *_dim_axes(after)))
     sources = shard_indices(_all_atoms(before, atoms), before_mesh)
     targets = {index: device for device, index in enumerate(shard_indices(_all_atoms(after, atoms), mesh))}
@@ -89,6 +92,18 @@ def shift_pairs(axes: Axes, mesh: Mesh, step: int) -> Groups:
         sources = group[max(0, -step) : max(0, len(group) - max(0, step))]
         targets.update(zip(sources, group[max(0, step) :]))
     return tuple((device, targets[device]) for device in mesh.device_order if device in targets)
+
+
+def _pairs(sources: Sequence[int], targets: Sequence[int]) -> tuple[int, ...]:
+    """For every device, one that is to have its shard: the first with the first, and so on, of those with that shard.
+
+    >>> _pairs((0, 0, 1, 1), (1, 0, 1, 0))
+    (1, 3, 0, 2)
+    """
+    takers: dict[int, deque[int]] = {}
+    for device, shard in enumerate(targets):
+        takers.setdefault(shard, deque()).append(device)
+    return tuple(takers[shard].popleft() for shard in sources)
 
 
 def _dim_axes(sharding: TensorSharding) -> Axes:

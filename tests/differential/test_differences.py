@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from support.reference import jaxlib_version
+
 from .compare import our_outcome, reference_pipeline
 from .reference_process import Died, ReferenceProcess, Refused
 
@@ -62,6 +64,13 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
 func.func private @f(%x: tensor<8xf32>, %y: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"a"}]>}) -> tensor<8xf32> {
   %0 = stablehlo.add %x, %y : tensor<8xf32>
   return %0 : tensor<8xf32>
+}"""
+PARTS_THAT_DO_NOT_FIT = """
+sdy.mesh @m = <["a"=12]>
+func.func @main(%x: tensor<12xf32> {sdy.sharding = #sdy.sharding<@m, [{"a":(2)3}]>})
+    -> (tensor<12xf32> {sdy.sharding = #sdy.sharding<@m, [{"a":(1)3}]>}) {
+  %0 = sdy.collective_permute %x out_sharding=<@m, [{"a":(1)3}]> : tensor<12xf32>
+  return %0 : tensor<12xf32>
 }"""
 FUNCTION_PASSES = (
     "sdy-close-shardings",
@@ -149,3 +158,15 @@ def test_an_identity_called_on_its_own_result_ends(reference: ReferenceProcess) 
         reference.run(IDENTITY, "sdy-basic-propagate")
     text = our_outcome(IDENTITY, "sdy-basic-propagate").text
     assert '"stablehlo.sine"(%arg1) {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x", ?}]>]>}' in str(text)
+
+
+@pytest.mark.skipif(jaxlib_version() < (0, 12), reason="made for the newest reference")
+def test_every_device_gets_a_shard_where_parts_of_an_axis_do_not_fit(reference: ReferenceProcess) -> None:
+    pipeline = "sdy-convert-global-to-local{partition-count=12}"
+    with pytest.raises(Refused, match="duplicate targets"):
+        reference.run(PARTS_THAT_DO_NOT_FIT, pipeline)
+    text = str(our_outcome(PARTS_THAT_DO_NOT_FIT, pipeline).text)
+    (pairs,) = re.findall(r"source_target_pairs = dense<\[(.*?)\]> : tensor<12x2xi64>", text)
+    found = [tuple(map(int, pair.split(", "))) for pair in re.findall(r"\[([^\[\]]*)\]", pairs)]
+    assert [source for source, _ in found] == list(range(12)) == sorted(target for _, target in found)
+    assert all(source // 2 % 3 == target // 4 for source, target in found)

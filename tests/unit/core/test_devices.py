@@ -67,6 +67,17 @@ def test_permutation_brings_every_shard_to_where_it_belongs(
     assert all(old[source] == new[target] for source, target in enumerate(targets))
 
 
+@pytest.mark.parametrize("parts", [((2, 3), (1, 3)), ((1, 2), (3, 2)), ((1, 4), (3, 4)), ((1, 6), (2, 6))])
+@pytest.mark.parametrize("order", [None, (3, 1, 2, 0, 11, 7, 5, 6, 4, 10, 8, 9)])
+def test_parts_that_do_not_fit_each_other(parts: tuple[tuple[int, int], ...], order: tuple[int, ...] | None) -> None:
+    before_mesh, mesh = Mesh([("x", 12)]), Mesh([("x", 12)], order)
+    before, after = (TensorSharding("m", [DimSharding([AxisRef("x", *part)])]) for part in parts)
+    old, new = device_boxes(before, before_mesh, (12,)), device_boxes(after, mesh, (12,))
+    targets = permutation(before, before_mesh, after, mesh)
+    assert sorted(targets) == list(range(12))
+    assert all(old[source] == new[target] for source, target in enumerate(targets))
+
+
 @pytest.mark.parametrize(("shape", "expected"), [((10, 3), (12, 3)), ((8, -1), (8, -1)), ((0, 1), (0, 1))])
 def test_padded_shape(shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
     sharding = TensorSharding("m", [DimSharding(["y"]), DimSharding()])
