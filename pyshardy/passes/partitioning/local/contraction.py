@@ -40,9 +40,7 @@ def localize_convolution(op: Op, local: Localizer) -> None:
     _divide_groups(op, "feature_group_count", kernel[numbers.kernel_output_feature], 1, local)
     _divide_groups(op, "batch_group_count", left[numbers.lhs_batch], 0, local)
     reduced = tuple(
-        dict.fromkeys(
-            axis for dim in (numbers.kernel_input_feature, *numbers.kernel_spatial) for axis in kernel[dim]
-        )
+        dict.fromkeys(axis for dim in (numbers.kernel_input_feature, *numbers.kernel_spatial) for axis in kernel[dim])
     )
     _finish(op, reduced, 1, local)
 
