@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 _IDENTITIES = frozenset(
     f"sdy.{name}"
     for name in (
-        "reshard", "sharding_constraint", "all_gather", "all_slice", "all_to_all", "collective_permute", "all_reduce",
+        "propagation_barrier", "reshard", "sharding_constraint", "all_gather", "all_slice", "all_to_all", "collective_permute", "all_reduce",
         "reduce_scatter", "replicated_to_unreduced", "sharded_to_unreduced",
     )
 )  # fmt: skip
@@ -64,8 +64,7 @@ def evaluate(text: str, arguments: Sequence[Array]) -> list[Array]:
 
 def _attribute(array: Array, type: Any) -> Any:
     if array.dtype == bool:
-        packed = np.packbits(array, axis=None, bitorder="little")
-        return ir.DenseElementsAttr.get(packed, type=ir.IntegerType.get_signless(1), shape=array.shape)
+        return ir.DenseElementsAttr.get([ir.BoolAttr.get(bool(value)) for value in array.flat], type=type)
     return ir.DenseElementsAttr.get(np.ascontiguousarray(array), type=type)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.errors import InvalidRuleError, InvalidShardingError
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import arg_sharding, functions, is_declaration, result_sharding, return_op
