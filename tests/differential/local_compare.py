@@ -26,7 +26,14 @@ assert NAME in PASSES
 _REFUSED: tuple[tuple[str, str], ...] = (
     ("unknown op", r"it is not known how to run it on shards"),
     ("whole matrices", r"works on whole matrices"),
-    ("rule of the user's", r"'stablehlo\.custom_call' op (has operands and results that are sharded in ways|is sharded along)"),
+    (
+        "rule of the user's",
+        r"'stablehlo\.custom_call' op (has operands and results that are sharded in ways|is sharded along)",
+    ),
+    (
+        "dimension of size 1 that is padded and expanded",
+        r"'stablehlo\.broadcast_in_dim' op has operands and results that",
+    ),
     ("passed on otherwise", r"passes on a value that is sharded"),
 )
 """What we refuse and the reference runs on shards all the same: a name, and a part of the message."""

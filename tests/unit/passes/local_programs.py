@@ -91,7 +91,12 @@ PROGRAMS: dict[str, str] = {
     **{
         f"scatter {combiner} of {type}": _scatter(combiner, type, _SHARDED_UPDATES)
         for combiner, type in (
-            ("maximum", "ui8"), ("minimum", "ui8"), ("maximum", "f32"), ("minimum", "i8"), ("multiply", "f32"), ("add", "i32"),
+            ("maximum", "ui8"),
+            ("minimum", "ui8"),
+            ("maximum", "f32"),
+            ("minimum", "i8"),
+            ("multiply", "f32"),
+            ("add", "i32"),
         )
     },
     "scatter of sharded updates into rows": _scatter("add", "f32", _SHARDED_BOTH),
@@ -134,7 +139,7 @@ PROGRAMS: dict[str, str] = {
     : (tensor<512xf32>, tensor<4x1xui8>) -> tensor<4xf32>""",
     ),
     "gather, indices beyond the ends": _program(
-        [_arg("a", "4x4xf32", '[{"y"}, {"x"}]'), _arg("i", "6x1xi32", '[{}, {}]')],
+        [_arg("a", "4x4xf32", '[{"y"}, {"x"}]'), _arg("i", "6x1xi32", "[{}, {}]")],
         "6x4xf32",
         '[{}, {"x"}]',
         f"""
@@ -142,5 +147,7 @@ PROGRAMS: dict[str, str] = {
       start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 4>, {_s('[{}, {"x"}]')}}}
     : (tensor<4x4xf32>, tensor<6x1xi32>) -> tensor<6x4xf32>""",
     ),
-    "iota": _program([], "4x6xi32", '[{"x"}, {"y"}]', f"  %r = stablehlo.iota dim = 1 {{{_s('[{"x"}, {"y"}]')}}} : tensor<4x6xi32>"),
+    "iota": _program(
+        [], "4x6xi32", '[{"x"}, {"y"}]', f"  %r = stablehlo.iota dim = 1 {{{_s('[{"x"}, {"y"}]')}}} : tensor<4x6xi32>"
+    ),
 }
