@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pyshardy.errors import InvalidShardingError
+from pyshardy.ir.functions import functions, return_op, set_result_sharding, signature
+from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.shardings import get_sharding
 
 from .random_programs import Features, random_program
 from .reference_process import Died, ReferenceProcess, Refused
@@ -37,12 +41,30 @@ Family = tuple[Callable[[int], str], str]
 """How a module is made from a seed, and what runs first on it."""
 
 FAMILIES: dict[str, Family] = {
-    "single": (lambda seed: single_ops(KINDS, 1, seed, STYLES), _TIDY),
-    "special": (lambda seed: single_ops(SPECIAL, 1, seed, STYLES), _TIDY),
-    "product": (product_program, _TIDY),
+    "single": (lambda seed: returning(single_ops(KINDS, 1, seed, STYLES)), _TIDY),
+    "special": (lambda seed: returning(single_ops(SPECIAL, 1, seed, STYLES)), _TIDY),
+    "product": (lambda seed: returning(product_program(seed)), _TIDY),
     "chain": (lambda seed: RESHARD_FAMILIES["chain"][0](seed, STYLES), _TIDY),
     "program": (lambda seed: random_program(seed, _PROGRAM), "sdy-propagation-pipeline"),
 }
+
+
+def returning(text: str) -> str:
+    """The module with a function that returns all that it computes, if it returned nothing."""
+    module = Module.parse(text)
+    root = module.copy_root()
+    function = next(functions(root))
+    last = return_op(function)
+    if last.operands:
+        return text
+    results = [result for op in function.region.block for result in op.results if result.type.is_ranked_tensor]
+    new = Op("func.return", results, location=last.location)
+    new.insert_before(last)
+    last.erase()
+    for index, result in enumerate(results):
+        set_result_sharding(function, index, get_sharding(result))
+    function.attrs["function_type"] = signature(function)
+    return module.with_root(root).text(generic=True)
 
 
 def local_input(family: str, seed: int, reference: ReferenceProcess) -> str | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pyshardy.core.axes import Axes, axes_size
+from pyshardy.core.axes import Axes, axes_size, join_axes
 from pyshardy.core.devices import shard_indices
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.partitioning.local.localizer import Localizer
@@ -19,9 +19,13 @@ from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.rule import FactorKind, Rule, factor_symbol
 
 _RULE = "sdy.sharding_rule"
-_PARTIAL = frozenset(f"stablehlo.{name}" for name in ("convolution", "dot", "dot_general", "gather", "reduce", "scatter"))
+_PARTIAL = frozenset(
+    f"stablehlo.{name}" for name in ("convolution", "dot", "dot_general", "gather", "reduce", "scatter")
+)
 """Ops whose results are completed where they are partial."""
-_CHECKED_APART = frozenset(f"stablehlo.{name}" for name in ("concatenate", "reduce_window", "reverse", "select_and_scatter"))
+_CHECKED_APART = frozenset(
+    f"stablehlo.{name}" for name in ("concatenate", "reduce_window", "reverse", "select_and_scatter")
+)
 """Ops for which it is looked at elsewhere whether elements would have to move between devices."""
 _NEEDS_MATRICES = frozenset(
     ("Cholesky", "CompactWyHelper", "InvertDiagBlocksLowerTriangular", "InvertDiagBlocksUpperTriangular")
@@ -78,13 +82,11 @@ def _tensors(op: Op, local: Localizer) -> _Tensors | None:
         PassError: Tensors are sharded over different meshes.
     """
     values = (*op.operands, *op.results)
-    shardings = tuple([local.sharding(value) for value in values])
+    shardings = tuple([_without_trivial_axes(local.sharding(value), local) for value in values])
     meshes: dict[Mesh, TensorSharding] = {}
     for sharding in shardings:
         if sharding is not None and not sharding.is_fully_replicated:
-            mesh = local.mesh(sharding)
-            if any(axes_size(axes, mesh) > 1 for axes in sharding.dim_axes):
-                meshes.setdefault(mesh, sharding)
+            meshes.setdefault(local.mesh(sharding), sharding)
     if not meshes:
         return None
     if len(meshes) > 1 and op.name != "stablehlo.reverse":
@@ -92,6 +94,20 @@ def _tensors(op: Op, local: Localizer) -> _Tensors | None:
         raise PassError(op, f"has tensors on different devices, {one} and {other}; a reshard must come in between")
     shapes = tuple([local.global_type(value).shape for value in values])
     return _Tensors(op, shapes, shardings, next(iter(meshes)))
+
+
+def _without_trivial_axes(sharding: TensorSharding | None, local: Localizer) -> TensorSharding | None:
+    """The sharding without axes of size 1."""
+    if sharding is None or sharding.is_fully_replicated:
+        return sharding
+    mesh = local.mesh(sharding)
+    if all(axis.length(mesh) > 1 for axis in sharding.all_axes()):
+        return sharding
+    dims = (
+        DimSharding(join_axes([tuple(axis for axis in axes if axis.length(mesh) > 1)], mesh))
+        for axes in sharding.dim_axes
+    )
+    return sharding.with_dims(dims)
 
 
 def _rule(op: Op, tensors: _Tensors, local: Localizer) -> Rule | None:
@@ -189,6 +205,5 @@ def check_passes_on(op: Op, given: TensorSharding | None, wanted: TensorSharding
 def _layout(sharding: TensorSharding | None, local: Localizer) -> tuple[Mesh, tuple[Axes, ...]] | None:
     if sharding is None or sharding.is_fully_replicated:
         return None
-    mesh = local.mesh(sharding)
-    dims = tuple(tuple(axis for axis in axes if axis.length(mesh) > 1) for axes in sharding.dim_axes)
-    return (mesh, dims) if any(dims) else None
+    found = _without_trivial_axes(sharding, local)
+    return None if found is None or found.is_fully_replicated else (local.mesh(found), found.dim_axes)

@@ -14,9 +14,8 @@ from pyshardy.passes.partitioning.builder import Builder
 from pyshardy.passes.partitioning.local.groups import Collectives
 from pyshardy.passes.partitioning.local.identity import identity_text
 from pyshardy.passes.partitioning.local.localizer import Localizer
-from pyshardy.passes.partitioning.meeting import REDUCTION_CODES
+from pyshardy.passes.partitioning.local.pending import all_reduce_kind
 
-_KINDS = {code: kind for kind, code in REDUCTION_CODES.items()}
 _NOOP = "does nothing; canonicalize{enable-patterns=sdy-collective} removes such ops"
 
 
@@ -55,8 +54,11 @@ def _gather_at_once(collectives: Collectives, value: Value, gathered: Sequence[i
 
 def lower_all_reduce(op: Op, local: Localizer) -> None:
     """The same over numbers of devices."""
+    if op.operands[0] in local.complete:
+        local.replace(op, local.values(op.operands))
+        return
     collectives = Collectives(local, local.builder(op), _out_sharding(op).mesh)
-    kind = _kind(op)
+    kind = all_reduce_kind(op)
     value = collectives.all_reduce(local.value(op.operands[0]), op.attrs["reduction_axes"], kind)
     local.replace(op, [value])
 
@@ -103,7 +105,7 @@ def lower_reduce_scatter(op: Op, local: Localizer) -> None:
         raise PassError(op, _NOOP)
     sharding = local.sharding(op.operands[0]) or _out_sharding(op)
     collectives = Collectives(local, local.builder(op), sharding.mesh)
-    kind = _kind(op)
+    kind = all_reduce_kind(op)
     value = local.value(op.operands[0])
     if len(scattered) == 1:
         value = collectives.reduce_scatter(value, per_dim[scattered[0]], scattered[0], kind)
@@ -169,8 +171,3 @@ def leader(builder: Builder, axes: Axes, mesh: Mesh) -> Value:
 def _out_sharding(op: Op) -> TensorSharding:
     found: TensorSharding = op.attrs["out_sharding"]
     return found
-
-
-def _kind(op: Op) -> ReductionKind:
-    """How a collective combines values; before jaxlib 0.12 there is one way."""
-    return _KINDS[op.attrs.get("reduction_op", 0)]

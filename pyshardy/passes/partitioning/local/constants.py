@@ -42,6 +42,22 @@ def _splat(value: Any, type: ValueType, local: Localizer) -> Any:
     return local.attrs.parse(f"{text[: text.rindex('>', 0, text.rindex(' : '))]}> : {type}")
 
 
+def localize_get_dimension_size(op: Op, local: Localizer) -> None:
+    """The size of the whole dimension, a constant unless the dimension is dynamic."""
+    operand, dim = op.operands[0], op.attrs["dimension"].value
+    count = local.shard_counts(operand)[dim]
+    if count == 1:
+        local.keep(op)
+        return
+    builder, size = local.builder(op), local.global_shape(operand)[dim]
+    if size >= 0:
+        found = builder.splat(str(size), op.result.type)
+    else:
+        part = builder.value("get_dimension_size", [local.value(operand)], op.result.type, **op.attrs)
+        found = builder.combine("multiply", part, builder.splat(str(count), part.type))
+    local.replace(op, [found])
+
+
 def localize_iota(op: Op, local: Localizer) -> None:
     """A shorter iota that starts where the shard of a device begins."""
     sharding = local.sharding(op.result)

@@ -58,6 +58,8 @@ class Localizer:
         self.options = options
         self.symbols = SymbolTable(root)
         self.channels = Channels(root, context.attrs)
+        self.complete: set[Value] = set()
+        """Values of the global program that are complete already where an all-reduce is to complete them."""
         self._values: dict[Value, Value] = {}
         self._global_types: dict[Value, ValueType] = {}
         self._local_types: dict[tuple[ValueType, TensorSharding], ValueType | None] = {}

@@ -55,16 +55,14 @@ class _Dim(NamedTuple):
         count = shard_size * (1 + max(self.shards))
         return self._replace(offsets=offsets, expanded=(count - 1) * step + 1)
 
-    @property
-    def low(self) -> int:
-        """Padding in front that suffices for all devices."""
-        return self.offsets[0] if self.is_uniform else max(0, *self.offsets)
+    def low(self, exact: bool) -> int:
+        """Padding in front: that of all devices, or as much as suffices for each."""
+        return self.offsets[0] if exact else max(0, *self.offsets)
 
-    @property
-    def high(self) -> int:
-        """Padding behind that suffices for all devices."""
+    def high(self, exact: bool) -> int:
+        """Padding behind: that of all devices, or as much as suffices for each."""
         room = self.size - self.expanded
-        return room - self.offsets[0] if self.is_uniform else max(0, *(room - offset for offset in self.offsets))
+        return room - self.offsets[0] if exact else max(0, *(room - offset for offset in self.offsets))
 
 
 def localize_pad(op: Op, local: Localizer) -> None:
@@ -85,14 +83,15 @@ def localize_pad(op: Op, local: Localizer) -> None:
     if moved:
         value = _gathered(op, builder, value, moved, local)
         dims = [dim.whole if dim.moves else dim for dim in dims]
+    is_uniform = all(dim.is_uniform for dim in dims)
     value = builder.pad(
         value,
         local.value(padding),
-        [dim.low for dim in dims],
-        [dim.high for dim in dims],
+        [dim.low(is_uniform) for dim in dims],
+        [dim.high(is_uniform) for dim in dims],
         [dim.interior for dim in dims],
     )
-    if not all(dim.is_uniform for dim in dims):
+    if not is_uniform:
         value = _cut(builder, value, dims)
     local.replace(op, [value])
 
@@ -128,9 +127,9 @@ def _cut(builder: Builder, value: Value, dims: list[_Dim]) -> Value:
     """The part of a value with too much padding that is the result of a device."""
     scalar, id = builder.type((), "i32"), builder.device_id()
     starts = [
-        builder.splat(str(dim.low - dim.offsets[0]), scalar)
+        builder.splat(str(dim.low(False) - dim.offsets[0]), scalar)
         if dim.is_uniform
-        else builder.look_up([dim.low - offset for offset in dim.offsets], id=id)
+        else builder.look_up([dim.low(False) - offset for offset in dim.offsets], id=id)
         for dim in dims
     ]
     return builder.dynamic_slice(value, starts, [dim.size for dim in dims])

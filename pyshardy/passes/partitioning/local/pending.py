@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pyshardy.core.axes import Axes, sort_and_merge, subtract_axes
+from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import ReductionKind
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
@@ -31,47 +32,55 @@ def stays_partial(
     Raises:
         PassError: The result is to be partial along some of the axes only, or in another way.
     """
-    if not axes:
-        return True
+    wanted = wanted_kind(op, result, axes, mesh, local)
+    if wanted is not None and wanted is not kind:
+        how = "in a way that no sharding can name" if kind is None else f"by {kind.value}"
+        raise PassError(op, f"combines values {how} along {_text(axes)}, but is to be completed by {wanted.value}")
+    return wanted is not None
+
+
+def wanted_kind(op: Op, result: Value, axes: Axes, mesh: MeshRef, local: Localizer) -> ReductionKind | None:
+    """How a result that is partial along the axes is completed later; None if it is not.
+
+    Raises:
+        PassError: The result is completed along some of the axes only, or by some users only.
+    """
     resolved = local.meshes[mesh] if isinstance(mesh, str) else mesh
-    marked = _marked(op, result, axes, kind, local)
-    if not subtract_axes(axes, marked, resolved):
-        return True
+    sharding = local.sharding(result)
+    marked = sharding.unreduced if sharding is not None else ()
+    if sharding is not None and not subtract_axes(axes, marked, resolved):
+        return sharding.reduction
     users = [user for user in result.users() if user.name == _ALL_REDUCE]
     completed = marked + sum((tuple(user.attrs["reduction_axes"]) for user in users), ())
-    missing = subtract_axes(axes, completed, resolved)
-    if missing and not marked and not _overlap(axes, completed):
-        return False
-    if missing:
-        raise PassError(op, f"gives partial results along {_text(axes)}, which are completed along some of them only")
+    if not any(axis.overlaps(other) for axis in axes for other in completed):
+        return None
     for user in result.users():
-        if user.name != _ALL_REDUCE or subtract_axes(axes, marked + tuple(user.attrs["reduction_axes"]), resolved):
+        given = marked + tuple(user.attrs["reduction_axes"]) if user in users else marked
+        if subtract_axes(axes, given, resolved):
             raise PassError(
                 op,
-                f"gives partial results along {_text(axes)} that one user completes and another does not",
+                f"gives results that are partial along {_text(axes)}, of which some users complete only a part",
                 [(user, "uses the partial result")],
             )
-        _check_kind(op, kind, _KINDS[user.attrs.get("reduction_op", 0)], axes)
-    return True
+    kinds = {all_reduce_kind(user) for user in users}
+    if len(kinds) > 1:
+        raise PassError(op, f"gives results that are partial along {_text(axes)} and completed in several ways")
+    return kinds.pop()
 
 
-def _marked(op: Op, result: Value, axes: Axes, kind: ReductionKind | None, local: Localizer) -> Axes:
-    """The axes along which the result says that it is partial."""
-    sharding = local.sharding(result)
-    if sharding is None or not _overlap(axes, sharding.unreduced):
-        return ()
-    _check_kind(op, kind, sharding.reduction, axes)
-    return sharding.unreduced
+def all_reduce_kind(op: Op) -> ReductionKind:
+    """How an `sdy.all_reduce` or `sdy.reduce_scatter` combines values; before jaxlib 0.12 there is one way."""
+    return _KINDS[op.attrs.get("reduction_op", 0)]
 
 
-def _check_kind(op: Op, given: ReductionKind | None, wanted: ReductionKind, axes: Axes) -> None:
-    if given is not wanted:
-        how = "in a way that no sharding can name" if given is None else f"by {given.value}"
-        raise PassError(op, f"combines values {how} along {_text(axes)}, but is to be completed by {wanted.value}")
-
-
-def _overlap(axes: Axes, others: Axes) -> bool:
-    return any(axis.overlaps(other) for axis in axes for other in others)
+def is_completed_by(result: Value, axes: Axes, mesh: Mesh) -> bool:
+    """Whether all that uses a result are all-reduces along exactly these axes."""
+    return all(
+        user.name == _ALL_REDUCE
+        and not subtract_axes(user.attrs["reduction_axes"], axes, mesh)
+        and not subtract_axes(axes, user.attrs["reduction_axes"], mesh)
+        for user in result.users()
+    )
 
 
 def _text(axes: Axes) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pyshardy.core.axes import Axes, join_axes
+from pyshardy.core.axes import Axes, axes_size, join_axes, ordered_refs
 from pyshardy.core.devices import shard_indices
 from pyshardy.core.hashing import mixed
 from pyshardy.core.sharding import ReductionKind, TensorSharding
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.passes.partitioning.builder import Builder, zero_text
+from pyshardy.passes.partitioning.local.collectives import leader
 from pyshardy.passes.partitioning.local.groups import Collectives
 from pyshardy.passes.partitioning.local.localizer import Localizer
 
@@ -51,3 +52,26 @@ def _own_state(
         numbers = [number - 2**bits if number >= 2 ** (bits - 1) else number for number in numbers]
     own = builder.look_up(numbers, element, id)
     return builder.combine("add", state, builder.broadcast(own, state.type.shape or ()))
+
+
+def localize_rng(op: Op, local: Localizer) -> None:
+    """Random numbers of the shape of a shard, the same on all devices that hold the same shard."""
+    sharding = local.sharding(op.result)
+    if sharding is None or not local.mesh(sharding).axes:
+        local.keep(op)
+        return
+    mesh = local.mesh(sharding)
+    builder = local.builder(op)
+    type = local.local_type_of(op, op.result)
+    shape = local.attrs.tensor_type((type.rank,), "i64")
+    sizes = builder.table(type.shape or (), "i64") if type.rank else builder.splat("[]", shape)
+    low, high, _ = local.values(op.operands)
+    made = builder.value("rng", [low, high, sizes], type, rng_distribution=op.attrs["rng_distribution"])
+    used = sum(sharding.dim_axes, ())
+    rest = tuple(ref for ref in ordered_refs(mesh, used) if not any(axis.overlaps(ref) for axis in used))
+    rest = join_axes([rest], mesh)
+    if axes_size(rest, mesh) > 1:
+        zero = builder.splat(zero_text(type.element), type)
+        first = builder.select(leader(builder, rest, mesh), made, zero)
+        made = Collectives(local, builder, sharding.mesh).all_reduce(first, rest, ReductionKind.SUM)
+    local.replace(op, [made])

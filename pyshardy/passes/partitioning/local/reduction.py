@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from pyshardy.core.axes import Axes
 from pyshardy.core.identities import identity_text
-from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding import ReductionKind, TensorSharding
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value, clone_region_into
 from pyshardy.passes.partitioning.builder import Builder
 from pyshardy.passes.partitioning.local.checks import check_runs_locally
 from pyshardy.passes.partitioning.local.collectives import leader
 from pyshardy.passes.partitioning.local.groups import Collectives
+from pyshardy.passes.partitioning.local.identity import identity_text as kind_identity
 from pyshardy.passes.partitioning.local.localizer import Localizer
-from pyshardy.passes.partitioning.local.pending import completed, merged, stays_partial
+from pyshardy.passes.partitioning.local.pending import completed, is_completed_by, merged, wanted_kind
 from pyshardy.passes.partitioning.reduction_kinds import body_kind, combiners
 
 _ONCE = ("stablehlo.add", "stablehlo.multiply", "stablehlo.xor")
@@ -31,29 +32,45 @@ def localize_reduce(op: Op, local: Localizer) -> None:
         local.keep(op)
         return
     axes = merged(axes, sharding.mesh, local)
-    _count_initial_values_once(op, axes, sharding, local)
-    kind = body_kind(op)
-    partial = {stays_partial(op, result, axes, kind, sharding.mesh, local) for result in op.results}
-    if len(partial) > 1:
-        raise PassError(op, "has results of which some are to stay partial and some are not")
+    neutral = _count_initial_values_once(op, axes, sharding, local)
+    wanted = {wanted_kind(op, result, axes, sharding.mesh, local) for result in op.results}
+    if len(wanted) > 1:
+        raise PassError(op, "has results that are to be completed in different ways")
+    (kind,) = wanted
     local.keep(op)
-    if partial == {True}:
+    if kind is not None and kind is body_kind(op):
         return
     builder = local.builder_after(op)
     if len(op.results) == 1:
         local.stand_in(op.result, completed(builder, op.result, axes, op.region, sharding.mesh, local))
     else:
-        _reduce_again(op, builder, axes, sharding, local)
+        _reduce_again(op, builder, neutral, Collectives(local, builder, sharding.mesh), axes, local)
+    if kind is not None:
+        _make_partial(op, builder, axes, sharding, kind, local)
 
 
-def _reduce_again(op: Op, builder: Builder, axes: Axes, sharding: TensorSharding, local: Localizer) -> None:
+def _make_partial(
+    op: Op, builder: Builder, axes: Axes, sharding: TensorSharding, kind: ReductionKind, local: Localizer
+) -> None:
+    """Let complete results be what completing them in a way that is not that of the body leaves as they are."""
+    mesh = local.mesh(sharding)
+    for result in op.results:
+        if is_completed_by(result, axes, mesh):
+            local.complete.add(result)
+            continue
+        value = local.value(result)
+        rest = builder.splat(kind_identity(op, kind, value.type), value.type)
+        local.stand_in(result, builder.select(leader(builder, axes, mesh), value, rest))
+
+
+def _reduce_again(
+    op: Op, builder: Builder, initial: list[Value], collectives: Collectives, axes: Axes, local: Localizer
+) -> None:
     """Gather the partial results of all devices along a new dimension and reduce that."""
-    collectives = Collectives(local, builder, sharding.mesh)
     gathered = []
     for result in op.results:
         shape = result.type.shape or ()
         gathered.append(collectives.all_gather(builder.reshape(result, (*shape, 1)), axes, len(shape)))
-    initial = op.operands[len(op.results) :]
     attrs = {"dimensions": builder.array([op.results[0].type.rank])}
     again = builder.op("reduce", gathered + initial, [result.type for result in op.results], attrs, region_count=1)
     clone_region_into(op.region, again.region, {})
@@ -61,14 +78,19 @@ def _reduce_again(op: Op, builder: Builder, axes: Axes, sharding: TensorSharding
         local.stand_in(result, new)
 
 
-def _count_initial_values_once(op: Op, axes: Axes, sharding: TensorSharding, local: Localizer) -> None:
-    """Let only the first device of a group start with an initial value that changes the result."""
+def _count_initial_values_once(op: Op, axes: Axes, sharding: TensorSharding, local: Localizer) -> list[Value]:
+    """Let only the first device of a group start with an initial value that changes the result.
+
+    Returns:
+        Per result, an initial value that may count again.
+    """
     count = len(op.results)
     names = combiners(op)
     is_first = None
-    builder = local.builder(op)
+    builder, neutral = local.builder(op), []
     for index in range(count):
         initial = op.operands[count + index]
+        neutral.append(local.value(initial))
         name = names[index] if names else None
         if name not in _ONCE:
             continue
@@ -78,7 +100,9 @@ def _count_initial_values_once(op: Op, axes: Axes, sharding: TensorSharding, loc
         if is_first is None:
             is_first = leader(builder, axes, local.mesh(sharding))
         rest = builder.splat(text, initial.type)
+        neutral[index] = rest
         op.set_operand(count + index, builder.select(is_first, local.value(initial), rest))
+    return neutral
 
 
 def _is_constant(value: Value, text: str, local: Localizer) -> bool:

@@ -12,7 +12,7 @@ from pyshardy.passes.partitioning.local.dynamic_update_slice import localize_dyn
 from pyshardy.passes.partitioning.local.gather import localize_gather
 from pyshardy.passes.partitioning.local.localizer import Localizer
 from pyshardy.passes.partitioning.local.pad import localize_pad
-from pyshardy.passes.partitioning.local.random import localize_rng_bit_generator
+from pyshardy.passes.partitioning.local.random import localize_rng, localize_rng_bit_generator
 from pyshardy.passes.partitioning.local.reduction import localize_reduce
 from pyshardy.passes.partitioning.local.scatter import localize_scatter
 from pyshardy.passes.partitioning.local.window import localize_window_op
@@ -49,6 +49,7 @@ HANDLERS: dict[str, Handler] = {
     "sdy.replicated_to_unreduced": collectives.lower_replicated_to_unreduced,
     "sdy.constant": constants.localize_constant,
     "stablehlo.constant": constants.localize_constant,
+    "stablehlo.get_dimension_size": constants.localize_get_dimension_size,
     "stablehlo.iota": constants.localize_iota,
     "stablehlo.dot": contraction.localize_dot,
     "stablehlo.dot_general": contraction.localize_dot,
@@ -63,6 +64,7 @@ HANDLERS: dict[str, Handler] = {
     "stablehlo.reduce": localize_reduce,
     "stablehlo.reduce_window": localize_window_op,
     "stablehlo.select_and_scatter": localize_window_op,
+    "stablehlo.rng": localize_rng,
     "stablehlo.rng_bit_generator": localize_rng_bit_generator,
 }
 

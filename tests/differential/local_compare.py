@@ -1,0 +1,93 @@
+"""Comparing `sdy-convert-global-to-local` with the reference's, and the listed reasons for which they may differ."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from pyshardy.passes.table import PASSES
+
+from .local_programs import local_input
+from .reference_process import ReferenceProcess
+from .reshard_compare import Runner, Verdict, compare, ours
+
+NAME = "sdy-convert-global-to-local"
+OPTIONS = (
+    "",
+    "enable-rgv3=false",
+    "per-dim-all-gather=true",
+    "replica-count=8",
+    "partition-count=8 enable-rgv3=false",
+)
+"""What to compare with; several dimensions of a reduce-scatter at once are compared on other modules."""
+assert NAME in PASSES
+
+_REFUSED: tuple[tuple[str, str], ...] = (
+    ("unknown op", r"it is not known how to run it on shards"),
+    ("whole matrices", r"works on whole matrices"),
+    (
+        "rule of the user's",
+        r"'stablehlo\.custom_call' op (has operands and results that are sharded in ways|is sharded along)",
+    ),
+    (
+        "dimension of size 1 that is padded and expanded",
+        r"'stablehlo\.broadcast_in_dim' op has operands and results that",
+    ),
+    ("passed on otherwise", r"passes on a value that is sharded"),
+)
+"""What we refuse and the reference runs on shards all the same: a name, and a part of the message."""
+_MADE: tuple[tuple[str, str, str], ...] = (
+    ("initial value counts once", r'"stablehlo\.reduce"', r'"stablehlo\.(partition|replica)_id"'),
+    ("reduced by its own body", r'"(stablehlo\.add|sdy\.|stablehlo\.all_reduce|func\.return)', r'"stablehlo\.'),
+    ("identity of a scatter", r'"stablehlo\.constant".*E\+', r'"stablehlo\.constant".*0x[7F]'),
+    ("identity of a scatter", r'"stablehlo\.constant".*<false>', r'"stablehlo\.constant".*<true>'),
+    ("identity of a scatter", r'"stablehlo\.constant".*<true>', r'"stablehlo\.constant".*<false>'),
+    ("scatter of whole windows", r'"stablehlo\.(constant|partition_id|replica_id)"', r'"stablehlo\.scatter"'),
+    ("pad that moves elements", r'"stablehlo\.pad"', r'"stablehlo\.all_gather"'),
+)
+"""What comes out different: a name, and the first line that differs, the reference's and ours."""
+_NUMBERS = re.compile(r"%\w+(:\d+)?|#loc\d+|loc\(.*?\)")
+
+
+def listed_reason(details: str) -> str | None:
+    """The listed reason for a difference in words, if there is one."""
+    if details.startswith("given "):
+        if "refused: " not in details:
+            return "both refuse"
+        found = next((name for name, part in _REFUSED if re.search(part, details)), None)
+        return found if details.rstrip().endswith("accepted") else None
+    wanted, given = _first_lines(details)
+    return next((name for name, one, other in _MADE if re.search(one, wanted) and re.search(other, given)), None)
+
+
+def _first_lines(details: str) -> tuple[str, str]:
+    """The first lines that differ by more than numbers of values."""
+    lines = [line for line in details.splitlines()[2:] if line[:1] in "+-"]
+    wanted = [_NUMBERS.sub("", line[1:]) for line in lines if line[0] == "-"]
+    given = [_NUMBERS.sub("", line[1:]) for line in lines if line[0] == "+"]
+    return next((pair for pair in zip(wanted, given) if pair[0] != pair[1]), ("", ""))
+
+
+def compare_family(
+    family: str,
+    seeds: Iterable[int],
+    reference: ReferenceProcess,
+    options: Iterable[str] = OPTIONS,
+    candidate: Runner = ours,
+) -> tuple[Counter[str], list[str]]:
+    """Compare on the modules of a family: numbers by outcome, and the differences that are not listed."""
+    found, wrong, texts = Counter[str](), [], list(options)
+    for seed in seeds:
+        text = local_input(family, seed, reference)
+        if text is None:
+            found["no input"] += 1
+            continue
+        option = texts[seed % len(texts)]
+        pipeline = f"{NAME}{{{option}}}" if option else NAME
+        outcome = compare(text, pipeline, reference.run, candidate)
+        reason = listed_reason(outcome.details) if outcome.verdict is Verdict.DIFFERENT else None
+        found[reason or outcome.verdict.value] += 1
+        if outcome.verdict is Verdict.DIFFERENT and reason is None:
+            wrong.append(f"{family} {seed} {pipeline}\n{outcome.details[:3000]}")
+    return found, wrong
