@@ -78,10 +78,16 @@ def test_programs_do_what_they_are_made_for() -> None:
             except Refused:
                 continue
         assert all(name in text for name in names), family
-    for family, changed in {"plans": "sdy.reshard", "permutations": "sdy.collective_permute", "fused": "sdy.all_gather"}.items():
+    for family, changed in {
+        "plans": "sdy.reshard",
+        "permutations": "sdy.collective_permute",
+        "fused": "sdy.all_gather",
+    }.items():
         make, pipelines = FAMILIES[family]
         texts = [make(seed, STYLES) for seed in range(20)]
-        assert sum(ours(text, pipelines[0]).count(changed) for text in texts) < sum(text.count(changed) for text in texts)
+        assert sum(ours(text, pipelines[0]).count(changed) for text in texts) < sum(
+            text.count(changed) for text in texts
+        )
     products = [FAMILIES["product"][0](seed, STYLES) for seed in range(60)]
     assert any("sdy.reshard" in ours(product, INSERT[0]) for product in products)
 

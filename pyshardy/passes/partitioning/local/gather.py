@@ -115,9 +115,7 @@ def _relative(
     for dim in dims:
         lower = lower_bound(builder, dim, mesh, element)
         bounds.append((lower, upper_bound(builder, dim, lower)))
-    lower, upper = (
-        per_component(builder, [pair[side] for pair in bounds], shape, vector_dim, ref) for side in (0, 1)
-    )
+    lower, upper = (per_component(builder, [pair[side] for pair in bounds], shape, vector_dim, ref) for side in (0, 1))
     relative = builder.combine("subtract", indices, lower)
     above, below = builder.compare("GE", indices, lower), builder.compare("LE", indices, upper)
     return relative, builder.combine("and", above, below)

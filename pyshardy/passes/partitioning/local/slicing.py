@@ -10,7 +10,6 @@ from pyshardy.ir.nodes import Op
 from pyshardy.passes.partitioning.local.checks import check_runs_locally
 from pyshardy.passes.partitioning.local.localizer import Localizer
 
-
 _SLICE = ("start_indices", "limit_indices", "strides")
 
 
