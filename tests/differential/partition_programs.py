@@ -96,8 +96,7 @@ class _Neighbours:
         high = [draw.choice((0, 0, 0, 1, 2, 3, 5, -1)) if size > 2 else 0 for size in shape]
         interior = [draw.choice((0, 0, 0, 0, 1, 2)) for _ in shape]
         out = tuple(
-            size + before + after + (size - 1) * inner
-            for size, before, after, inner in zip(shape, low, high, interior)
+            size + before + after + (size - 1) * inner for size, before, after, inner in zip(shape, low, high, interior)
         )
         sharding = self.sharding(len(shape))
         attrs = (
@@ -178,5 +177,3 @@ def neighbour_program(kind: str, seed: int) -> str:
 def prepared_program(family: str, seed: int) -> str:
     """A module of a family of random programs, as resolving permutation factors gets it; may raise `Refused`."""
     return ours(FAMILIES[family][0](seed, STYLES), PREPARE)
-
-

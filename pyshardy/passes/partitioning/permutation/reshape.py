@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pyshardy.core.axes import Axes, AxisRef, append_or_merge
 from pyshardy.core.sharding import TensorSharding, is_plain
-from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Value
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.partitioning.op_reshards import reshard_around
@@ -17,24 +16,18 @@ from pyshardy.reshard.reshape_halo import (
     is_free_reshape,
     replicated_groups,
     split_halos,
+    without_axes,
 )
 
 
 def resolve_reshape(site: Site, enable_halo_exchange: bool) -> None:
-    """Let a reshape find on every device what its shard is made of.
-
-    Raises:
-        PassError: Operand and result are not sharded by the same axes.
-    """
+    """Let a reshape find on every device what its shard is made of; all of it where both sides have other axes."""
     out_sharding = get_sharding(site.op.result)
     if is_plain(site.sharding, ignore_unreduced=True) and is_plain(out_sharding, ignore_unreduced=True):
         return
     if out_sharding is None or _ordered_axes(site, site.sharding) != _ordered_axes(site, out_sharding):
-        raise PassError(
-            site.op,
-            f"has an operand sharded as {site.sharding} and a result sharded as {out_sharding}, needed the same "
-            "axes in the same order; try -sdy-insert-explicit-reshards='enable-full-version=true' before",
-        )
+        reshard_around(site.op, (_replicated(site.sharding), out_sharding and _replicated(out_sharding)))
+        return
     reshape = Reshape(site.shape, site.out_shape, site.sharding, out_sharding, site.mesh)
     if is_free_reshape(reshape):
         return
@@ -47,6 +40,10 @@ def resolve_reshape(site: Site, enable_halo_exchange: bool) -> None:
     gathered = site.builder().op("sdy.reshard", [value], [value.type], {"sharding": before})
     site.op.set_operand(0, gathered.result)
     reshard_around(site.op, (None, after))
+
+
+def _replicated(sharding: TensorSharding) -> TensorSharding:
+    return without_axes(sharding, set(range(sharding.rank)))
 
 
 def _ordered_axes(site: Site, sharding: TensorSharding) -> Axes:

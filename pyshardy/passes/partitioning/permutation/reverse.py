@@ -44,9 +44,12 @@ def _shifted(site: Site, dims: list[int]) -> Value:
     """The operand with padding in front of its data, along these dimensions."""
     builder, sharding = site.builder(site.sharding), site.sharding
     padded = padded_shape(sharding, site.mesh, site.shape)
-    high = [padded[dim] - size if dim in dims else 0 for dim, size in enumerate(site.shape)]
-    value = builder.pad(site.op.operands[0], site.zero(), [0] * len(high), high)
     names = {axis.name for dim in dims for axis in sharding.dims[dim].axes}
+    high = [
+        padded[dim] - size if names.intersection(axis.name for axis in sharding.dims[dim].axes) else 0
+        for dim, size in enumerate(site.shape)
+    ]
+    value = builder.pad(site.op.operands[0], site.zero(), [0] * len(high), high)
     axes = tuple(name for name in site.mesh.axis_names if name in names)
 
     def fill(body: Body, args: list[Value]) -> Value:
