@@ -65,7 +65,8 @@ _MARK = re.compile(r"my\.\w+|\"at \w+\"|my name|\w+\.py\":\d+:\d+|mhlo\.\w+|jax\
 OF_THE_CALLEE = {"my.callee", "my.parameter", "my.result", '"at f"'}
 """What has no place once a function has become a named computation (import spec, section 7.2)."""
 BEFORE = {
-    "sdy-convert-global-to-local": "sdy-export-pipeline{partitioner-stage=resolve-single-device-sharding inline-meshes=false}"
+    "sdy-convert-global-to-local": "sdy-export-pipeline{partitioner-stage=resolve-permutation-factors inline-meshes=false},"
+    "pyshardy-replicate-unsupported,sdy-reshard-to-collectives"
 }
 """What prepares the module for a pass that does not take any."""
 OF_THE_MANUAL_COMPUTATION = {"my.manual", '"at manual"', '"at local"'}
