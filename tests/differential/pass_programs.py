@@ -15,7 +15,7 @@ from typing import get_type_hints
 
 from programs import PROGRAMS
 from pyshardy.errors import UsageError
-from pyshardy.passes.exporting.export_options import ExportOptions
+from pyshardy.passes.exporting.export_options import ExportOptions, PartitionerStage
 from pyshardy.passes.options import HasOptions, format_options, format_value
 from pyshardy.passes.pipelines import parse_pipeline
 from pyshardy.passes.table import PASSES, pass_class
@@ -43,6 +43,12 @@ MOST_CALLS = 10
 """Calls in the text of a program: flattened, a program with many of them grows beyond measure."""
 CHOICES = {("canonicalize", "enable-patterns"): ("sdy-collective", "sdy-reshard")}
 """Options whose values are not a matter of their type. Without labels the canonicalizer folds all dialects' ops."""
+LATE_STAGES = tuple(
+    f"partitioner-stage={stage.value}"
+    for stage in PartitionerStage
+    if stage.reaches(PartitionerStage.PAD_FOR_DIVISIBILITY)
+)
+"""Stages of export that are not compared on these modules: most of them are nothing to pad or to make local."""
 NOT_THE_REFERENCE = frozenset(["trace", "module_dump_index", "name_causes"])
 """Options of pyshardy's that the reference does not have, with no influence on the module."""
 
@@ -77,7 +83,8 @@ def variants(cls: type[HasOptions], in_pairs: tuple[str, ...] = ()) -> list[str]
         found += [options | {option: format_value(not default)} for options in found]
     texts = [" ".join(f"{option}={value}" for option, value in options.items()) for options in found]
     pipelines = [f"{name}{{{text}}}" if text else name for text in texts]
-    distinct = {str(parse_pipeline(pipeline)): pipeline for pipeline in pipelines if _is_complete(pipeline)}
+    wanted = [text for text in pipelines if _is_complete(text) and not any(stage in text for stage in LATE_STAGES)]
+    distinct = {str(parse_pipeline(pipeline)): pipeline for pipeline in wanted}
     return list(distinct.values())
 
 
