@@ -47,7 +47,7 @@ def plan_collectives(
     all_to_all [{"a"}: 0->1] -> <@m, [{"b"}, {"a"}]>
     all_gather [{"b"}, {}] -> <@m, [{}, {"a"}]>
     """
-    if mesh.is_single_device or (before_mesh is not None and before_mesh.is_single_device):
+    if not is_possible(before, after, before_mesh, mesh):
         return None
     if after.is_fully_replicated:
         if before is None or before.is_fully_replicated:
@@ -58,9 +58,14 @@ def plan_collectives(
         before = TensorSharding.replicated_like(after.mesh, after.rank)
     elif before_mesh is mesh:
         after = after.with_mesh(before.mesh)  # the same mesh, maybe under another name, which no collective changes
-    elif before_mesh is None or not mesh.same_axes(before_mesh):
-        return None
     return _plan(before, after, mesh, shape)
+
+
+def is_possible(before: TensorSharding | None, after: TensorSharding, before_mesh: Mesh | None, mesh: Mesh) -> bool:
+    """Whether collectives lead from one sharding to another; the arguments are those of `plan_collectives`."""
+    if mesh.is_single_device or (before_mesh is not None and before_mesh.is_single_device):
+        return False
+    return after.is_fully_replicated or before is None or (before_mesh is not None and mesh.same_axes(before_mesh))
 
 
 register_cache(plan_collectives.cache_clear)

@@ -97,14 +97,14 @@ class ReshardWriter:
         sizes = "".join("?x" if size < 0 else f"{size}x" for size in self.shape)
         type = f"tensor<{sizes}f32>"
         lines, value = [], "%x"
-        may_bar = ("b", 1) not in self.meshes["m"].axes  # a listed difference
+        given = f" {{sdy.sharding = #sdy.sharding{self.sharding(self._mesh(), 0.1)}}}" if random.random() < 0.95 else ""
+        may_bar = given and ("b", 1) not in self.meshes["m"].axes  # a listed difference
         for _ in range(random.choice((1, 1, 1, 2, 3))):
             if random.random() < 0.1 and may_bar:
                 lines.append(f"%{len(lines)} = sdy.propagation_barrier {value} allowed_direction=NONE : {type}")
                 value = f"%{len(lines) - 1}"
             lines.append(f"%{len(lines)} = sdy.reshard {value} {self.sharding(self._mesh(), 0.1)} : {type}")
             value = f"%{len(lines) - 1}"
-        given = f" {{sdy.sharding = #sdy.sharding{self.sharding(self._mesh(), 0.1)}}}" if random.random() < 0.95 else ""
         declared = [f"sdy.mesh @{name} = {mesh}" for name, mesh in self.meshes.items()]
         head = f"func.func @main(%x: {type}{given}) -> {type} {{"
         return "\n".join([*declared, head, *lines, f"return {value} : {type}", "}", ""])

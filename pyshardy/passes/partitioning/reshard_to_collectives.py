@@ -15,7 +15,7 @@ from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.passes.common.all_to_all import make_params
 from pyshardy.passes.partitioning.barriers import before_barriers, sharding_before_barriers
-from pyshardy.reshard.collective_plan import Plan, plan_collectives
+from pyshardy.reshard.collective_plan import Plan, is_possible, plan_collectives
 from pyshardy.reshard.collectives import Collective, CollectiveKind
 
 _AXES: Mapping[CollectiveKind, str] = {
@@ -60,12 +60,12 @@ def _replace(op: Op, sharding: TensorSharding | None, meshes: Meshes, attrs: Att
     """
     value = before_barriers(op.operands[0])
     now = get_sharding(value)
-    plan = _plan(op, sharding, meshes)
-    if plan and now is not sharding:
-        plan = _plan(op, now, meshes)
+    target: TensorSharding = op.attrs["sharding"]
+    before_mesh = None if sharding is None else mesh_of(sharding, meshes)
+    plan = _plan(op, now, meshes) if is_possible(sharding, target, before_mesh, mesh_of(target, meshes)) else None
     if plan is None:
         return
-    if op.attrs["sharding"].is_fully_replicated and (sharding is None or sharding.is_fully_replicated):
+    if target.is_fully_replicated and (sharding is None or sharding.is_fully_replicated):
         value = op.operands[0]
     for collective in plan:
         value = make_collective(collective, value, attrs, op.location).insert_before(op).result
