@@ -12,6 +12,7 @@ from pyshardy.passes.base import Pass, PassContext
 from pyshardy.passes.partitioning.channels import Channels
 from pyshardy.passes.partitioning.meeting import make_reshard
 from pyshardy.passes.partitioning.op_reshards import insert_after
+from pyshardy.passes.partitioning.permutation.convolution import whole_factors
 from pyshardy.passes.partitioning.permutation.replicate import replicate_factors
 from pyshardy.passes.partitioning.permutation.reshape import resolve_reshape
 from pyshardy.passes.partitioning.permutation.reverse import resolve_reverse
@@ -76,10 +77,13 @@ class _Resolver:
         if not any(get_sharding(value) for value in (*op.operands, *op.results)):
             return
         rule = known_rule or self.rule(op)
-        if rule is None or rule.is_custom or not rule.factors_of(FactorKind.PERMUTATION):
+        if rule is None or rule.is_custom:
             return
-        if not self.options.enable_halo_exchange or not self._exchange(op):
-            replicate_factors(op, rule, self.meshes)
+        cleared = set(rule.factors_of(FactorKind.PERMUTATION))
+        if op.name == "stablehlo.convolution":
+            cleared |= whole_factors(op, rule, self.context)
+        if cleared and (not self.options.enable_halo_exchange or not self._exchange(op)):
+            replicate_factors(op, rule, cleared, self.meshes)
 
     def rule(self, op: Op) -> Rule | None:
         """The sharding rule of an op."""

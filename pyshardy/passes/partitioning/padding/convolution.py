@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from pyshardy.ir.diagnostics import PassError
@@ -26,11 +25,12 @@ def pad_convolution(op: Op, padder: Padder) -> None:
     _Convolution(op, padder, numbers).pad()
 
 
-@dataclass(frozen=True)
 class _Convolution:
-    op: Op
-    padder: Padder
-    numbers: ConvolutionNumbers
+    def __init__(self, op: Op, padder: Padder, numbers: ConvolutionNumbers) -> None:
+        self.op = op
+        self.padder = padder
+        self.numbers = numbers
+        self.old_groups: int = op.attrs["feature_group_count"].value * op.attrs["batch_group_count"].value
 
     def pad(self) -> None:
         op, padder, numbers = self.op, self.padder, self.numbers
@@ -41,8 +41,7 @@ class _Convolution:
         wanted[numbers.output_batch] = max(wanted[numbers.output_batch], lhs[numbers.lhs_batch] // batches)
         outputs = kernel[numbers.kernel_output_feature]
         wanted[numbers.output_feature] = max(wanted[numbers.output_feature], outputs)
-        if outputs % (features * batches) or wanted[numbers.output_feature] != outputs:
-            raise PassError(op, f"would have {outputs} padded output features in {features * batches} groups")
+        self._check_outputs(outputs, wanted[numbers.output_feature], features * batches)
         found = [self._spatial_size(index, lhs, kernel) for index in range(len(numbers.lhs_spatial))]
         needed = [wanted[dim] for dim in numbers.output_spatial]
         if any(dim in padder.padded_dims(op.operands[1]) for dim in numbers.kernel_spatial) or any(
@@ -65,6 +64,16 @@ class _Convolution:
             count = lhs[dim]
             self.op.attrs[name] = self.padder.context.attrs.i64(count)
         return count
+
+    def _check_outputs(self, kernel: int, wanted: int, groups: int) -> None:
+        """Raise unless every group has as many output features as before it was padded."""
+        old = self.padder.original_shape(self.op.operands[1])[self.numbers.kernel_output_feature]
+        if kernel != wanted or (groups > 1 and kernel * self.old_groups != old * groups):
+            raise PassError(
+                self.op,
+                f"has {old} output features in {self.old_groups} groups, padded to {kernel} for a result of {wanted}; "
+                "try -sdy-resolve-permutation-factors before",
+            )
 
     def _list(self, name: str) -> list[int]:
         """An attribute with one number per spatial dimension, 1 by default."""

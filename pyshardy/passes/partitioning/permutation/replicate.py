@@ -2,33 +2,85 @@
 
 from __future__ import annotations
 
-from pyshardy.core.sharding import Meshes, TensorSharding, common_mesh, shard_counts
+from collections.abc import Collection
+
+from pyshardy.core.axes import Axes, subtract_axes
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import Meshes, TensorSharding, common_mesh, mesh_of, shard_counts
 from pyshardy.ir.nodes import Op
-from pyshardy.ir.shardings import get_sharding
+from pyshardy.ir.shardings import get_sharding, set_sharding
+from pyshardy.passes.partitioning.local.bounds import constant_integer
 from pyshardy.passes.partitioning.op_reshards import reshard_around
 from pyshardy.passes.partitioning.permutation.window import free_dims
 from pyshardy.reshard.factors import project_tensors, rebuild
 from pyshardy.rules.rule import FactorKind, Rule
 
-_KEEPS_FREE_DIMS = frozenset(("stablehlo.pad", "stablehlo.slice"))
+_WINDOWS = frozenset(("stablehlo.pad", "stablehlo.slice"))
+_UPDATE = "stablehlo.dynamic_update_slice"
 
 
-def replicate_factors(op: Op, rule: Rule, meshes: Meshes) -> None:
-    """Reshard around an op so that its permutation factors are not sharded."""
+def replicate_factors(op: Op, rule: Rule, cleared: Collection[int], meshes: Meshes) -> None:
+    """Reshard around an op so that some factors are not sharded, except where shards need nothing of each other."""
     shardings = [get_sharding(value) for value in (*op.operands, *op.results)]
-    found = common_mesh(shardings, meshes, ignore_device_order=True)
-    if found is None or found[1].is_single_device:
+    on = common_mesh(shardings, meshes, ignore_device_order=True)
+    if on is None or on[1].is_single_device:
         return
-    ref, mesh = found
-    kept: set[int] = set()
-    if op.name in _KEEPS_FREE_DIMS and shardings[0] is not None:
-        kept = {rule.operands[0][dim][0] for dim in free_dims(op, shard_counts(shardings[0], mesh))}
-    cleared = set(rule.factors_of(FactorKind.PERMUTATION)) - kept
+    ref, mesh = on
+    cleared = set(cleared) - _kept_factors(op, rule, meshes)
     states = project_tensors(rule, shardings, mesh)
     targets: list[TensorSharding | None] = []
+    reduced: dict[int, Axes] = {}
     for state, mapping, sharding in zip(states, rule.tensors, shardings):
-        changed = [factor for factor in sorted(cleared) if factor in state.factors and state.factors[factor].axes]
+        own = {factor: state.factors[factor] for factor in sorted(cleared) if factor in state.factors}
+        changed = [factor for factor, found in own.items() if found.axes or found.overflow]
         for factor in changed:
-            state.factors[factor].axes = ()
+            if rule.kinds[factor] is FactorKind.REDUCTION:
+                reduced[factor] = own[factor].axes + own[factor].overflow
+            own[factor].axes = own[factor].overflow = ()
         targets.append(rebuild(state, mapping, rule, mesh, ref, sharding) if changed else None)
+    if reduced:
+        _complete(op, sum(reduced.values(), ()), mesh)
+        after = get_sharding(op.results[0])
+        if targets[-1] is not None and after is not None:
+            targets[-1] = targets[-1].with_unreduced(after.unreduced)
     reshard_around(op, targets)
+
+
+def _complete(op: Op, axes: Axes, mesh: Mesh) -> None:
+    """Drop axes along which the results of an op are no longer partial, and the all-reduces over them."""
+    for result in op.results:
+        sharding = get_sharding(result)
+        if sharding is not None and sharding.unreduced:
+            set_sharding(result, sharding.with_unreduced(subtract_axes(sharding.unreduced, axes, mesh)))
+        for user in result.users():
+            if user.name == "sdy.all_reduce":
+                user.attrs["reduction_axes"] = subtract_axes(user.attrs["reduction_axes"], axes, mesh)
+                if not user.attrs["reduction_axes"]:
+                    user.result.replace_uses(result)
+                    user.erase()
+
+
+def _kept_factors(op: Op, rule: Rule, meshes: Meshes) -> set[int]:
+    """The factors of dimensions in which every shard needs nothing of the others."""
+    sharding = get_sharding(op.operands[0]) if op.operands else None
+    if sharding is None:
+        return set()
+    counts = shard_counts(sharding, mesh_of(sharding, meshes))
+    if op.name in _WINDOWS:
+        return {rule.operands[0][dim][0] for dim in free_dims(op, counts)}
+    if op.name == _UPDATE:
+        dims = [dim for dim, count in enumerate(counts) if _is_in_one_shard(op, dim, count)]
+        return {tensor[dim][0] for tensor in (*rule.operands[:2], *rule.results) for dim in dims}
+    return set()
+
+
+def _is_in_one_shard(op: Op, dim: int, count: int) -> bool:
+    """Whether an update of a part of a dimension concerns one shard only."""
+    size, part = ((value.type.shape or ())[dim] for value in op.operands[:2])
+    if part == 1:
+        return True
+    start = constant_integer(op.operands[dim + 2])
+    if start is None or part == 0:
+        return False
+    start, shard = min(max(start, 0), size - part), -(-size // count)
+    return start // shard == (start + part - 1) // shard

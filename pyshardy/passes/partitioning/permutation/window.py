@@ -69,7 +69,12 @@ def _windows(site: Site) -> dict[int, Window]:
     edges, counts = edges_of(site.op), shard_counts(site.sharding, site.mesh)
     return {
         dim: Window(
-            site.shape[dim], site.out_shape[dim], count, edges.low[dim], edges.interior[dim] + 1, edges.strides[dim]
+            site.shape[dim],
+            site.out_shape[dim],
+            count,
+            edges.low[dim],
+            edges.interior[dim] + 1,
+            edges.strides[dim] if site.out_shape[dim] > 1 else 1,
         )
         for dim, count in enumerate(counts)
         if count > 1

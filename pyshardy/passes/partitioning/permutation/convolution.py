@@ -1,0 +1,52 @@
+"""What a convolution cannot do shard by shard besides exchanging borders: long kernels, groups of several elements."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from pyshardy.ir.nodes import Op
+from pyshardy.passes.base import PassContext
+from pyshardy.rules.dimension_numbers import ConvolutionNumbers
+from pyshardy.rules.rule import Rule
+
+
+def whole_factors(op: Op, rule: Rule, context: PassContext) -> set[int]:
+    """The factors of a convolution that every device needs as a whole, besides those of permutations."""
+    numbers = cast(ConvolutionNumbers, dict(context.specs.spec(op).attributes)["dimension_numbers"])
+    found: set[int] = set()
+    for index, dims in enumerate(zip(numbers.lhs_spatial, numbers.kernel_spatial, numbers.output_spatial)):
+        if not _is_contraction(op, index, *dims):
+            found.update(rule.operands[0][dims[0]], rule.operands[1][dims[1]])
+    return found | _grouped_factors(op, rule, numbers)
+
+
+def _is_contraction(op: Op, index: int, lhs_dim: int, kernel_dim: int, output_dim: int) -> bool:
+    """Whether a spatial dimension is only summed up: one window over all of it."""
+    lhs, kernel, output = (
+        (value.type.shape or ())[dim]
+        for value, dim in zip((*op.operands, op.result), (lhs_dim, kernel_dim, output_dim))
+    )
+    return output == 1 and lhs == kernel and not any(_margin(op.attrs.get("padding"), index))
+
+
+def _margin(padding: Any, index: int) -> tuple[int, ...]:
+    """The padding in front of and behind a spatial dimension."""
+    if padding is None:
+        return 0, 0
+    if padding.is_splat:
+        value = padding.get_splat_value().value
+        return value, value
+    return tuple(padding)[2 * index : 2 * index + 2]
+
+
+def _grouped_factors(op: Op, rule: Rule, numbers: ConvolutionNumbers) -> set[int]:
+    """The factors of dimensions in groups, unless every group has one element of input and output each."""
+    lhs, kernel = (value.type.shape or () for value in op.operands)
+    outputs = kernel[numbers.kernel_output_feature]
+    found: set[int] = set()
+    for name, dim in (("feature_group_count", numbers.lhs_feature), ("batch_group_count", numbers.lhs_batch)):
+        groups = op.attrs[name].value
+        if groups > 1 and not lhs[dim] == outputs == groups:
+            found.update(rule.operands[0][dim], rule.operands[1][numbers.kernel_output_feature])
+            found.update(rule.results[0][numbers.output_feature])
+    return found
