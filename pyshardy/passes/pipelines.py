@@ -13,7 +13,7 @@ from pyshardy.passes.base import Anchor, Pass
 from pyshardy.passes.common.save_module import Dump, SaveModule
 from pyshardy.passes.exporting.export_options import ExportOptions, PartitionerStage
 from pyshardy.passes.exporting.export_steps import Step, export_steps
-from pyshardy.passes.options import BOOLEANS, make_pass, read_options
+from pyshardy.passes.options import BOOLEANS, format_value, make_pass, read_options
 from pyshardy.passes.partitioning.partition_options import PartitionOptions
 from pyshardy.passes.table import PASSES, pass_class
 from pyshardy.propagation.options import PropagateOptions
@@ -152,8 +152,9 @@ def partition_passes(options: PropagateOptions, partition: PartitionOptions) -> 
     passes: list[Pass] = []
     for pass_ in _passes_with(options, partition.dump_directory, export):
         passes.append(replace(pass_, **changes.get(pass_.name, {})))
-        if pass_.name == "sdy-insert-explicit-reshards" and partition.replicate_unsupported:
-            passes.append(make_pass(pass_class("pyshardy-replicate-unsupported"), {}))
+        if pass_.name == "sdy-insert-explicit-reshards":
+            options_text = {"replicate": format_value(partition.replicate_unsupported)}
+            passes.append(make_pass(pass_class("pyshardy-make-partitionable"), options_text))
     return passes
 
 

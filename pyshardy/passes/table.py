@@ -50,7 +50,7 @@ PASSES: dict[str, str] = {
     "sdy-close-shardings": "exporting.close_shardings:CloseShardings",
     "sdy-verify-unreduced-axes": "partitioning.verify_unreduced_axes:VerifyUnreducedAxes",
     "sdy-insert-explicit-reshards": "partitioning.insert_explicit_reshards:InsertExplicitReshards",
-    "pyshardy-replicate-unsupported": "partitioning.replicate_unsupported:ReplicateUnsupported",
+    "pyshardy-make-partitionable": "partitioning.make_partitionable:MakePartitionable",
     "sdy-resolve-permutation-factors": "partitioning.resolve_permutation_factors:ResolvePermutationFactors",
     "sdy-reshard-to-collectives": "partitioning.reshard_to_collectives:ReshardToCollectives",
     "sdy-optimize-collectives": "partitioning.optimize_collectives:OptimizeCollectives",

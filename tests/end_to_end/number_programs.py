@@ -12,7 +12,9 @@ from differential.rule_instances import KINDS, MESH
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Op, walk
 from pyshardy.ir.shardings import module_meshes
+from pyshardy.passes.partitioning.builder import Builder
 
 DEVICES = 8
 _AXES = (
@@ -52,6 +54,7 @@ _NOT_ON_ONE_DEVICE = frozenset(
 )
 """Kinds of ops that are written for several devices, or that nobody here can run."""
 OP_KINDS = tuple(sorted(set(KINDS) - _NOT_ON_ONE_DEVICE))
+_OPAQUE = frozenset(["unknown"])
 MOVES_DATA = frozenset(
     [
         "bitcast_convert",
@@ -89,7 +92,27 @@ def sharded(text: str, random: Random) -> str:
     module = Module.parse(text)
     root = module.copy_root()
     with module.context:
+        end_loops(module, root)
         Sharder(random, random.choice(_STYLES), meshes_of(random)).shard(root)
+        return module.with_root(root).text(generic=True)
+
+
+def end_loops(module: Module, root: Op) -> None:
+    """Let every loop that counts to a number count."""
+    for loop in [op for op in walk(root) if op.name == "stablehlo.while"]:
+        block = loop.regions[1].block
+        counter, end = block.args[0], block.terminator
+        if end.operands[0] is counter:
+            builder = Builder(module.attrs, end, loop.location)
+            end.set_operand(0, builder.combine("add", counter, builder.splat("1", counter.type)))
+
+
+def ending(text: str) -> str:
+    """The module with loops that end."""
+    module = Module.parse(text)
+    root = module.copy_root()
+    with module.context:
+        end_loops(module, root)
         return module.with_root(root).text(generic=True)
 
 
@@ -102,17 +125,19 @@ def op_program(kind: str, seed: int) -> str:
 def chain_program(seed: int) -> str:
     """A dozen ops under random shardings on everything."""
     random = Random(f"chain {seed}")
-    features = Features(ops=random.randint(3, 14), control_flow=0.1, groups=0, annotated=0, manual=0, calls=0.06)
+    features = Features(
+        ops=random.randint(3, 14), control_flow=0.1, groups=0, annotated=0, manual=0, calls=0.06, without=_OPAQUE
+    )
     return sharded(random_program(random.randrange(2**32), features), random)
 
 
 def annotated_program(seed: int) -> str:
     """A few dozen ops with some annotations, for propagation to complete."""
-    features = Features(ops=20, manual=0, priorities=0.1, meshes=1)
+    features = Features(ops=20, manual=0, priorities=0.1, meshes=1, without=_OPAQUE)
     for attempt in range(1000):
         text = random_program(seed * 1000 + attempt, features)
         if all(mesh.size <= DEVICES for mesh in module_meshes(Module.parse(text).root).values()):
-            return text
+            return ending(text)
     raise AssertionError("no small mesh in a thousand programs")
 
 

@@ -152,7 +152,7 @@ AGAIN = (
 )
 """Passes whose promise is that nothing is left to do: running again changes nothing."""
 NOT_HERE = {
-    "pyshardy-replicate-unsupported": "depends on what the partitioner has for an op",
+    "pyshardy-make-partitionable": "depends on what the partitioner has for an op",
     "sdy-resolve-permutation-factors": "depends on the kind of permutation",
     "sdy-pad-for-divisibility": "refuses what it cannot pad",
     "sdy-convert-global-to-local": "changes all types: executions on devices show that it is right",

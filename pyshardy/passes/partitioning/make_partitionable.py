@@ -1,4 +1,4 @@
-"""`pyshardy-replicate-unsupported`: ops that nobody knows how to run on shards run on whole tensors."""
+"""`pyshardy-make-partitionable`: what the passes of the partitioner cannot take, in ways that they can."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from pyshardy.core.boxes import local_shape
-from pyshardy.core.sharding import TensorSharding, is_equivalent, mesh_of, shard_counts
+from pyshardy.core.sharding import TensorSharding, is_equivalent, is_plain, mesh_of, shard_counts
 from pyshardy.ir.dataflow import is_data_flow_op
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.nodes import Op, Value, walk
@@ -24,37 +24,58 @@ _STRUCTURE = ("func.", "sdy.", "builtin.")
 
 
 @dataclass(frozen=True)
-class ReplicateUnsupported(Pass):
-    """Gather the operands of every op without a sharding rule, and shard its results afterwards, with a warning.
+class MakePartitionable(Pass):
+    """Rewrite what is left of propagation, and gather for ops that cannot run on shards, with a warning.
 
-    An elementwise op without a rule is not gathered for: it gets all its tensors sharded alike. An op with a rule that
-    a user has given counts as one without: the rule says how shardings propagate, not that the op computes the same
-    on shards.
+    Propagation barriers become reshards, or nothing; a reshard to a mesh with other axes goes through the whole tensor.
+    An op without a sharding rule gets whole tensors, unless it is elementwise: then all its tensors are sharded alike. An
+    op with a rule that a user has given counts as one without: the rule says how shardings propagate, not that the op
+    computes the same on shards.
+
+    Attributes:
+        replicate: Whether to gather for ops that cannot run on shards.
     """
 
-    name = "pyshardy-replicate-unsupported"
+    replicate: bool = True
+
+    name = "pyshardy-make-partitionable"
     anchor = Anchor.FUNCTION
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         namer = CauseNamer(walk(op))
         meshes = context.meshes
         for inner in list(walk(op)):
-            if inner.name == "sdy.reshard":
+            if inner is op:
+                continue
+            if inner.name == "sdy.propagation_barrier":
+                _remove_barrier(inner)
+            elif inner.name == "sdy.reshard":
                 _go_through_whole(inner, meshes)
-                continue
-            if inner is op or not _has_sharded(inner, meshes) or _runs_on_shards(inner, context):
-                continue
-            if _is_alignable(inner, context):
-                _align(inner, meshes)
+            elif _has_sharded(inner, meshes) and not _runs_on_shards(inner, context):
+                self._help(inner, context)
                 namer.name(inner)
-            else:
-                gathered = sum(_replicate(inner, meshes))
-                namer.name(inner)
-                context.diagnostics.warn(
-                    inner,
-                    f"'{inner.name}' cannot run on shards and runs on whole tensors instead: "
-                    f"every device holds {format_bytes(gathered)} more than its share",
-                )
+
+    def _help(self, op: Op, context: PassContext) -> None:
+        """Let an op that cannot run as it is sharded do so."""
+        meshes = context.meshes
+        if is_pointwise(context.specs.spec(op)) and _is_on_one_mesh(op, meshes):
+            _align(op, meshes)
+        elif self.replicate:
+            gathered = format_bytes(sum(_replicate(op, meshes)))
+            message = "cannot run on shards and runs on whole tensors instead: every device holds"
+            context.diagnostics.warn(op, f"'{op.name}' {message} {gathered} more than its share")
+
+
+def _remove_barrier(op: Op) -> None:
+    """Use what is behind a barrier instead of it, resharded if it is to be sharded otherwise."""
+    value, wanted = op.operands[0], get_sharding(op.result)
+    sharding = get_sharding(value)
+    same = is_plain(sharding) if wanted is None else is_equivalent(wanted, sharding)
+    if not same:
+        target = wanted or TensorSharding.replicated_like(sharding.mesh, value.type.rank)  # type: ignore[union-attr]
+        value = make_reshard(value, target).insert_before(op).result
+    op.result.replace_uses(value)
+    op.erase()
 
 
 def _go_through_whole(reshard: Op, meshes: Meshes) -> None:
@@ -86,10 +107,6 @@ def _runs_on_shards(op: Op, context: PassContext) -> bool:
         return True
     rule = op.attrs.get(RULE) or rule_with_dynamic_sizes(context.specs.spec(op))
     return rule is not None and not rule.is_custom and _is_on_one_mesh(op, context.meshes)
-
-
-def _is_alignable(op: Op, context: PassContext) -> bool:
-    return is_pointwise(context.specs.spec(op)) and _is_on_one_mesh(op, context.meshes)
 
 
 def _is_on_one_mesh(op: Op, meshes: Meshes) -> bool:
