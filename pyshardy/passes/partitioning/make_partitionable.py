@@ -27,10 +27,10 @@ _STRUCTURE = ("func.", "sdy.", "builtin.")
 class MakePartitionable(Pass):
     """Rewrite what is left of propagation, and gather for ops that cannot run on shards, with a warning.
 
-    Propagation barriers become reshards, or nothing; a reshard to a mesh with other axes goes through the whole tensor.
-    An op without a sharding rule gets whole tensors, unless it is elementwise: then all its tensors are sharded alike. An
-    op with a rule that a user has given counts as one without: the rule says how shardings propagate, not that the op
-    computes the same on shards.
+    Propagation barriers become reshards, or nothing; a reshard to a mesh with other axes goes through the whole
+    tensor. An op without a sharding rule gets whole tensors, unless it is elementwise: then all its tensors are
+    sharded alike. An op with a rule that a user has given counts as one without: the rule says how shardings
+    propagate, not that the op computes the same on shards.
 
     Attributes:
         replicate: Whether to gather for ops that cannot run on shards.
