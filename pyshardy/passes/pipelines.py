@@ -151,6 +151,8 @@ def partition_passes(options: PropagateOptions, partition: PartitionOptions) -> 
     }
     passes: list[Pass] = []
     for pass_ in _passes_with(options, partition.dump_directory, export):
+        if pass_.name == "sdy-insert-explicit-reshards":
+            passes += parse_pipeline("pyshardy-shard-pointwise")
         passes.append(replace(pass_, **changes.get(pass_.name, {})))
         if pass_.name == "sdy-insert-explicit-reshards":
             options_text = {"replicate": format_value(partition.replicate_unsupported)}

@@ -49,6 +49,7 @@ PASSES: dict[str, str] = {
     ),
     "sdy-close-shardings": "exporting.close_shardings:CloseShardings",
     "sdy-verify-unreduced-axes": "partitioning.verify_unreduced_axes:VerifyUnreducedAxes",
+    "pyshardy-shard-pointwise": "partitioning.shard_pointwise:ShardPointwise",
     "sdy-insert-explicit-reshards": "partitioning.insert_explicit_reshards:InsertExplicitReshards",
     "pyshardy-make-partitionable": "partitioning.make_partitionable:MakePartitionable",
     "sdy-resolve-permutation-factors": "partitioning.resolve_permutation_factors:ResolvePermutationFactors",

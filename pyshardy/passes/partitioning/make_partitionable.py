@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import prod
 
 from pyshardy.core.boxes import local_shape
-from pyshardy.core.sharding import TensorSharding, is_equivalent, is_plain, mesh_of, shard_counts
+from pyshardy.core.sharding import TensorSharding, is_equivalent, is_plain, mesh_of
 from pyshardy.ir.dataflow import is_data_flow_op
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.dtypes import tensor_bytes
@@ -19,6 +18,7 @@ from pyshardy.passes.partitioning.causes import CauseNamer
 from pyshardy.passes.partitioning.meeting import make_reshard
 from pyshardy.passes.partitioning.op_reshards import reshard_around
 from pyshardy.passes.partitioning.op_rules import is_pointwise, rule_with_dynamic_sizes
+from pyshardy.passes.partitioning.shard_pointwise import most_split
 from pyshardy.report.summary import format_bytes
 
 _STRUCTURE = ("func.", "sdy.", "builtin.")
@@ -127,14 +127,11 @@ def _is_on_one_mesh(op: Op, meshes: Meshes) -> bool:
 
 
 def _align(op: Op, meshes: Meshes) -> None:
-    """Reshard all tensors around an op like the one that is split most, the first of several."""
+    """Reshard all tensors around an op like the one that is split most."""
     shardings = [get_sharding(value) for value in (*op.operands, *op.results)]
-    common = max((found for found in shardings if found is not None), key=lambda found: _shards(found, meshes))
+    common = most_split(shardings, meshes)
+    assert common is not None
     reshard_around(op, [None if is_equivalent(common, found) else common for found in shardings])
-
-
-def _shards(sharding: TensorSharding, meshes: Meshes) -> int:
-    return prod(shard_counts(sharding, mesh_of(sharding, meshes)))
 
 
 def _replicate(op: Op, meshes: Meshes) -> Iterator[int]:
