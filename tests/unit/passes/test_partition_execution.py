@@ -44,7 +44,7 @@ def _slice(bounds: str, type: str, result: str, sharding: str, order: str = "") 
 
 def _pad(low: str, high: str, interior: str, type: str, result: str, sharding: str, more: str = "") -> str:
     line = (
-        '  %c = stablehlo.constant dense<0.0> : tensor<f32>\n'
+        "  %c = stablehlo.constant dense<0.0> : tensor<f32>\n"
         f"  %p = stablehlo.pad %e, %c, low = [{low}], high = [{high}], interior = [{interior}] {_s(sharding)} : "
         f"(tensor<{type}>, tensor<f32>) -> tensor<{result}>\n"
     )
@@ -69,7 +69,7 @@ def _scatter(combiner: str) -> str:
     ^bb0(%p: tensor<f32>, %q: tensor<f32>):
       %s = stablehlo.{combiner} %p, %q : tensor<f32>
       stablehlo.return %s : tensor<f32>
-  }}) {_s('[{}, {}]')} : (tensor<7x3xf32>, tensor<5x1xi32>, tensor<5x3xf32>) -> tensor<7x3xf32>""",
+  }}) {_s("[{}, {}]")} : (tensor<7x3xf32>, tensor<5x1xi32>, tensor<5x3xf32>) -> tensor<7x3xf32>""",
         "7x3xf32",
     )
 
