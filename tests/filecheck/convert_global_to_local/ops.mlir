@@ -228,6 +228,7 @@ sdy.mesh @m = <["x"=2, "y"=2]>
 // CHECK-NEXT: %7 = stablehlo.select %6, %arg2, %arg4 : tensor<i1>, tensor<f32>
 // CHECK-NEXT: %8 = stablehlo.select %6, %arg3, %arg5 : tensor<i1>, tensor<i32>
 // CHECK-NEXT: stablehlo.return %7, %8 : tensor<f32>, tensor<i32>
+// CHECK-NEXT: }
 // CHECK-NEXT: %1 = stablehlo.reshape %0#0 : (tensor<4xf32>) -> tensor<4x1xf32>
 // CHECK-NEXT: %2 = "stablehlo.all_gather"(%1) <{all_gather_dim = 1 : i64, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<{{\[\[}}0, 2], [1, 3{{\]\]}}> : tensor<2x2xi64>, use_global_device_ids}> : (tensor<4x1xf32>) -> tensor<4x2xf32>
 // CHECK-NEXT: %3 = stablehlo.reshape %0#1 : (tensor<4xi32>) -> tensor<4x1xi32>
@@ -238,6 +239,7 @@ sdy.mesh @m = <["x"=2, "y"=2]>
 // CHECK-NEXT: %7 = stablehlo.select %6, %arg2, %arg4 : tensor<i1>, tensor<f32>
 // CHECK-NEXT: %8 = stablehlo.select %6, %arg3, %arg5 : tensor<i1>, tensor<i32>
 // CHECK-NEXT: stablehlo.return %7, %8 : tensor<f32>, tensor<i32>
+// CHECK-NEXT: }
 // CHECK-NEXT: return %5#0, %5#1 : tensor<4xf32>, tensor<4xi32>
 func.func @reduce(%arg0: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}, {}]>}, %arg1: tensor<8x4xi32> {sdy.sharding = #sdy.sharding<@m, [{"x"}, {}]>}) -> (tensor<4xf32> {sdy.sharding = #sdy.sharding<@m, [{}]>}, tensor<4xi32> {sdy.sharding = #sdy.sharding<@m, [{}]>}) {
   %0 = stablehlo.constant dense<0xFF800000> : tensor<f32>
