@@ -10,15 +10,18 @@ from functools import cached_property
 from typing import Any
 
 from pyshardy.api import Propagation, propagate, warning_text
-from pyshardy.core.mesh import Mesh
-from pyshardy.errors import UsageError
+from pyshardy.core.mesh import device_count, largest_mesh
+from pyshardy.errors import ShardyError, UsageError
 from pyshardy.frontend.interface import Port, input_ports, output_ports
 from pyshardy.ir.diagnostics import Diagnostic, Diagnostics
+from pyshardy.ir.functions import functions
 from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import Meshes, module_meshes
 from pyshardy.ir.traffic import collectives_of
 from pyshardy.passes.base import Pass
 from pyshardy.passes.partitioning.partition_options import PartitionOptions
+from pyshardy.passes.partitioning.survey import distinct_shardings
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.passes.pipelines import partition_passes
 from pyshardy.propagation.options import PropagateOptions
@@ -64,16 +67,12 @@ class Partition:
     @property
     def device_count(self) -> int:
         """Number of devices that the program is for."""
-        return 1 if self._mesh is None else self._mesh.size
-
-    @property
-    def _mesh(self) -> Mesh | None:
-        return max((mesh for mesh in self.meshes.values() if mesh.axes), key=lambda mesh: mesh.size, default=None)
+        return device_count(self.meshes)
 
     @cached_property
     def traffic(self) -> Traffic:
         """Every collective: its kind, axes and bytes, and the op and source line that made it necessary."""
-        return Traffic(tuple(collectives_of(self.module.root, self._mesh)))
+        return Traffic(tuple(collectives_of(self.module.root, largest_mesh(self.meshes))))
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -116,6 +115,7 @@ def partition(
 
     Raises:
         PassError: A program that cannot be partitioned; names the op.
+        ShardyError: Shardings on meshes with different numbers of devices.
 
     >>> from pyshardy import load
     >>> program = load('''
@@ -172,7 +172,22 @@ class _Border:
 
     def look(self, pass_: Pass, root: Any) -> None:
         if pass_.name == "sdy-close-shardings":
-            self.inputs, self.outputs, self.meshes = input_ports(root), output_ports(root), module_meshes(root)
+            self.inputs, self.outputs, self.meshes = input_ports(root), output_ports(root), _meshes_in_use(root)
+
+
+def _meshes_in_use(root: Op) -> Meshes:
+    """The meshes that shardings are on, of one number of devices; all meshes if nothing is on one with axes."""
+    meshes = module_meshes(root)
+    used = {sharding.mesh for function in functions(root) for sharding in distinct_shardings(function)}
+    found = {name: mesh for name, mesh in meshes.items() if name in used}
+    counts = sorted({mesh.size for mesh in found.values() if mesh.axes})
+    if len(counts) > 1:
+        raise ShardyError(
+            "partitioning a program",
+            got=f"shardings on meshes of {' and of '.join(map(str, counts))} devices",
+            needed="the same devices for all, because they run one program together",
+        )
+    return found if counts else meshes
 
 
 def run(

@@ -12,8 +12,9 @@ import pyshardy
 
 def test_exports() -> None:
     assert pyshardy.__all__ == [
-        "AxisRef", "DimSharding", "Mesh", "Module", "PropagateOptions", "Propagation", "ReductionKind", "Rule",
-        "ShardyError", "TensorSharding", "clear_caches", "load", "propagate", "register_rule", "run_pipeline",
+        "AxisRef", "DimSharding", "Mesh", "Module", "Partition", "PartitionOptions", "PropagateOptions", "Propagation",
+        "ReductionKind", "Rule", "ShardyError", "TensorSharding", "clear_caches", "connect", "load", "partition",
+        "propagate", "register_rule", "run", "run_pipeline",
     ]  # fmt: skip
 
 

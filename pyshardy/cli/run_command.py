@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from pyshardy import api
 from pyshardy.cli.files import naming
 from pyshardy.cli.progress import stage
+from pyshardy.core.mesh import device_count
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.frontend.from_text import load_file
 from pyshardy.frontend.interface import Port
@@ -83,8 +84,7 @@ def run_file(arguments: argparse.Namespace, rest: Sequence[str], options: Any, p
     """Propagate, partition and run the module in a file, on random inputs or those of an `.npz` file."""
     with stage(f"reading {arguments.source}"):
         module = load_file(arguments.source, arguments.allow_unregistered_dialect)
-    meshes = module_meshes(module.root)
-    _provide_devices(arguments.devices or max([mesh.size for mesh in meshes.values() if mesh.axes], default=1))
+    _provide_devices(arguments.devices or device_count(module_meshes(module.root)))
     from pyshardy.runtime.inputs import inputs_from_file, random_inputs
 
     def inputs(ports: list[Port]) -> list[Any]:
@@ -125,7 +125,7 @@ class _Runner:
         return Ran(result, partitioned, self._differences(result, inputs, found) if self.arguments.check else None)
 
     def _outputs(self, result: api.Propagation, partitioned: Partition | None, inputs: list[Any]) -> Sequence[Any]:
-        count = max([mesh.size for mesh in result.meshes.values() if mesh.axes], default=1)
+        count = device_count(result.meshes)
         with stage(f"compiling and running on {count} devices"):
             if partitioned is None:
                 return _timed(result, f"run on {count} devices", lambda: result.run(*inputs))

@@ -6,7 +6,7 @@ A mesh lays its devices out in row-major order: the first axis is the slowest. T
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import prod
 
 from pyshardy.core.intern import Interned, as_integer
@@ -167,3 +167,18 @@ def _checked_device_ids(axes: tuple[tuple[str, int], ...], device_ids: tuple[int
             doing, got=f"device ids {list(device_ids)}", needed=f"a permutation of 0 to {total - 1}"
         )
     return device_ids
+
+
+def largest_mesh(meshes: Mapping[str, Mesh]) -> Mesh | None:
+    """The mesh over all devices of a program; None if no mesh has axes.
+
+    >>> largest_mesh({"one": Mesh([], [3]), "few": Mesh([("x", 2)]), "all": Mesh([("x", 4)])})
+    Mesh([('x', 4)])
+    """
+    return max((mesh for mesh in meshes.values() if mesh.axes), key=lambda mesh: mesh.size, default=None)
+
+
+def device_count(meshes: Mapping[str, Mesh]) -> int:
+    """Number of devices of a program with these meshes."""
+    mesh = largest_mesh(meshes)
+    return 1 if mesh is None else mesh.size

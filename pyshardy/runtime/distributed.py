@@ -9,13 +9,18 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import jax
 
 from pyshardy.errors import ShardyError, UsageError
 
 _RETRY_SECONDS = 0.1
+_HELLO_SECONDS = 5.0
+"""How long process 0 listens to one connection: whoever it is says its number at once."""
+_LONGEST_HELLO = 20
+_INSTANT = 0.001
+_GO = b"go\n"
 _DOING = "joining the processes of a program"
 
 
@@ -56,22 +61,40 @@ def _address(coordinator: str) -> tuple[str, int]:
 def _gather(host: str, port: int, process_count: int, deadline: float, timeout_s: float) -> None:
     """Wait until every other process has said its number, then let all go on."""
     waiting: dict[int, socket.socket] = {}
-    with _listener(host, port) as listener:
-        try:
-            while len(waiting) < process_count - 1:
-                listener.settimeout(max(0.001, deadline - time.monotonic()))
-                try:
-                    connection, _ = listener.accept()
-                    connection.settimeout(max(0.001, deadline - time.monotonic()))
-                    waiting[int(connection.makefile().readline() or -1)] = connection
-                except TimeoutError:
-                    missing = [str(process) for process in range(1, process_count) if process not in waiting]
-                    raise _missing(f"process {', '.join(missing)} did not come", timeout_s) from None
-            for connection in waiting.values():
-                connection.sendall(b"go\n")
-        finally:
-            for connection in waiting.values():
-                connection.close()
+    with _listener(host, port) as listener, ExitStack() as connections:
+        while missing := [number for number in range(1, process_count) if not _is_open(waiting.get(number))]:
+            try:
+                listener.settimeout(max(_INSTANT, deadline - time.monotonic()))
+                connection = connections.enter_context(listener.accept()[0])
+            except TimeoutError:
+                numbers = ", ".join(map(str, missing))
+                raise _missing(f"process {numbers} did not come", timeout_s) from None
+            waiting[_said(connection)] = connection
+        for number in range(1, process_count):
+            waiting[number].sendall(_GO)
+
+
+def _said(connection: socket.socket) -> int:
+    """The number that a process says of itself; -1 for somebody else."""
+    connection.settimeout(_HELLO_SECONDS)
+    try:
+        with connection.makefile(errors="replace") as lines:
+            return int(lines.readline(_LONGEST_HELLO))
+    except (OSError, ValueError):
+        return -1
+
+
+def _is_open(connection: socket.socket | None) -> bool:
+    """Whether there is a connection, and a process at its other end."""
+    if connection is None:
+        return False
+    connection.setblocking(False)
+    try:
+        return connection.recv(1, socket.MSG_PEEK) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
 
 
 @contextmanager
@@ -93,7 +116,7 @@ def _report(host: str, port: int, process_id: int, deadline: float, timeout_s: f
         try:
             with socket.create_connection((host, port), timeout=left) as connection:
                 connection.sendall(f"{process_id}\n".encode())
-                if connection.makefile().readline() == "go\n":
+                if connection.makefile("rb").readline() == _GO:
                     return
         except OSError:
             pass  # not there yet, or not all there: try again until time is up

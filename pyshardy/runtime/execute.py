@@ -8,6 +8,7 @@ from typing import Any
 import jax
 from jax.sharding import NamedSharding
 
+from pyshardy.core.mesh import device_count
 from pyshardy.errors import ShardyError
 from pyshardy.frontend.from_jax import JaxSignature, NamedShardings
 from pyshardy.frontend.interface import Port, input_ports, output_ports
@@ -32,7 +33,7 @@ def run_on_devices(module: Module, arrays: Sequence[Any], devices: Sequence[Any]
     if devices is None and isinstance(module.origin, JaxSignature):
         devices = module.origin.devices
     converter = NamedShardings(module_meshes(module.root), devices)
-    count = max([mesh.size for mesh in converter.meshes.values() if mesh.axes], default=1)
+    count = device_count(converter.meshes)
     ins, outs = input_ports(module.root), output_ports(module.root)
     shardings = [converter.of(port) for port in ins], [converter.of(port) for port in outs]
     _check_one_order(shardings[0] + shardings[1])

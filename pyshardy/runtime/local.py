@@ -11,7 +11,7 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
 from pyshardy.core.boxes import local_shape
-from pyshardy.core.mesh import Mesh
+from pyshardy.core.mesh import Mesh, device_count
 from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.frontend.from_jax import NamedShardings
@@ -42,7 +42,7 @@ class Border:
     @property
     def device_count(self) -> int:
         """Number of devices of the program."""
-        return max((mesh.size for mesh in self.meshes.values() if mesh.axes), default=1)
+        return device_count(self.meshes)
 
     def local(self, port: Port) -> Port:
         """What every device has of an input or output."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pyshardy.core.boxes import local_shape
 from pyshardy.core.sharding import TensorSharding, is_equivalent, is_plain, mesh_of
 from pyshardy.ir.dataflow import is_data_flow_op
+from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.program import RULE
@@ -21,6 +22,8 @@ from pyshardy.passes.partitioning.shard_pointwise import most_split
 from pyshardy.report.summary import format_bytes
 
 _STRUCTURE = ("func.", "sdy.", "builtin.")
+_FOR_XLA = frozenset(("CustomSPMDPartitioning",))
+"""Custom calls that stand for what XLA's partitioner puts in their place: nobody can run them as they are."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class MakePartitionable(Pass):
     Propagation barriers become reshards, or nothing; a reshard to a mesh with other axes goes through the whole
     tensor. An op without a sharding rule gets whole tensors, unless it is elementwise: then all its tensors are
     sharded alike. An op with a rule that a user has given counts as one without: the rule says how shardings
-    propagate, not that the op computes the same on shards.
+    propagate, not that the op computes the same on shards. An op that XLA's partitioner alone can replace is refused.
 
     Attributes:
         replicate: Whether to gather for ops that cannot run on shards.
@@ -47,6 +50,7 @@ class MakePartitionable(Pass):
         for inner in list(walk(op)):
             if inner is op:
                 continue
+            _check_not_for_xla(inner)
             if inner.name == "sdy.propagation_barrier":
                 _remove_barrier(inner)
             elif inner.name == "sdy.reshard":
@@ -64,6 +68,13 @@ class MakePartitionable(Pass):
             gathered = format_bytes(sum(_replicate(op, meshes)))
             message = "cannot run on shards and runs on whole tensors instead: every device holds"
             context.diagnostics.warn(op, f"'{op.name}' {message} {gathered} more than its share")
+
+
+def _check_not_for_xla(op: Op) -> None:
+    target = op.attrs["call_target_name"] if op.name == "stablehlo.custom_call" else None
+    if target in _FOR_XLA:
+        needed = 'run the program with engine="xla", or with pyshardy.propagate(...).run(...)'
+        raise PassError(op, f"calls @{target}, whose partitioner XLA alone can ask; {needed}")
 
 
 def _remove_barrier(op: Op) -> None:

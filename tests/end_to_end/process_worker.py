@@ -1,0 +1,88 @@
+"""One of the processes of `test_processes.py`: how it joins, its number, the port of process 0, and what happens."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
+os.environ["JAX_PLATFORMS"] = "cpu"
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+import jax
+import numpy as np
+
+import pyshardy
+from pyshardy.errors import ShardyError
+
+PROCESSES = 2
+PROGRAM = """
+sdy.mesh @mesh = <["x"=2, "y"=4], device_ids=[0, 4, 1, 5, 2, 6, 3, 7]>
+func.func @main(%a: tensor<8x12xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>},
+                %b: tensor<12x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {}]>}, %c: tensor<f32>)
+    -> (tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>},
+        tensor<8x12xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>}, tensor<f32>) {
+  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+    : (tensor<8x12xf32>, tensor<12x16xf32>) -> tensor<8x16xf32>
+  %1 = stablehlo.negate %a : tensor<8x12xf32>
+  %2 = stablehlo.add %c, %c : tensor<f32>
+  return %0, %1, %2 : tensor<8x16xf32>, tensor<8x12xf32>, tensor<f32>
+}"""
+"""Devices 0 to 3 are of one process, 4 to 7 of the other: every group along either axis has some of both."""
+DIES = 3
+"""Exit status of a process that dies."""
+
+
+def inputs() -> list[np.ndarray]:
+    """Whole numbers, whose sums are exact."""
+    a = np.arange(96, dtype=np.float32).reshape(8, 12) % 7 - 3
+    b = np.arange(192, dtype=np.float32).reshape(12, 16) % 5 - 2
+    return [a, b, np.float32(4)]
+
+
+def join(how: str, process: int, port: int) -> None:
+    """Join the other process, with pyshardy or as JAX does it."""
+    address = f"127.0.0.1:{port}"
+    if how == "connect":
+        pyshardy.connect(address, PROCESSES, process, timeout_s=60)
+    else:
+        jax.distributed.initialize(address, PROCESSES, process, initialization_timeout=60)
+
+
+def check(outputs: tuple[jax.Array, ...], expected: list[np.ndarray]) -> int:
+    """Compare what this process has with the whole answer; how many shards it has."""
+    count = 0
+    for output, whole in zip(outputs, expected, strict=True):
+        assert output.shape == whole.shape
+        for shard in output.addressable_shards:
+            np.testing.assert_array_equal(shard.data, whole[shard.index])
+            count += 1
+    return count
+
+
+def main(how: str, process: int, port: int, ending: str) -> None:
+    """Run the program and compare; then once more, placed, or without the other process."""
+    join(how, process, port)
+    assert (jax.device_count(), jax.local_device_count()) == (8, 4)
+    partition = pyshardy.partition(pyshardy.load(PROGRAM))
+    a, b, c = inputs()
+    expected = [a @ b, -a, c + c]
+    outputs = pyshardy.run(partition, a, b, c)
+    print(f"checked {check(outputs, expected)} shards", flush=True)
+    if ending == "placed":
+        again = pyshardy.run(partition, -outputs[1], b, outputs[2] / 2)
+        print(f"checked {check(again, expected)} shards", flush=True)
+        return
+    if process == 1:
+        os._exit(DIES)
+    try:
+        for _ in range(1000):
+            pyshardy.run(partition, a, b, c)
+    except ShardyError as error:
+        print(f"refused: {error}", flush=True)
+    os._exit(0)  # JAX waits for the dead process at its own exit
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])

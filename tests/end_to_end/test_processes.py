@@ -1,0 +1,108 @@
+"""Several processes run one program together; one that is missing ends in an error, not in silence."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pyshardy
+from end_to_end.process_worker import DIES, PROGRAM, check, inputs
+
+WORKER = Path(__file__).with_name("process_worker.py")
+SECONDS = 180
+"""How long processes may take on a busy machine."""
+
+
+def free_port() -> int:
+    """A port that the system has just given out."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def workers(how: str, ending: str) -> Iterator[list[subprocess.Popen[str]]]:
+    """The two processes, which end with the test at the latest."""
+    port = free_port()
+    commands = [[sys.executable, str(WORKER), how, str(process), str(port), ending] for process in (0, 1)]
+    processes = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for command in commands
+    ]
+    try:
+        yield processes
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    """Exit status, output and errors of a process that has to end in time."""
+    out, err = process.communicate(timeout=SECONDS)
+    return process.returncode, out, err
+
+
+@pytest.mark.parametrize("how", ["connect", "initialize"])
+def test_two_processes_get_the_answer_of_one(how: str) -> None:
+    with workers(how, "placed") as processes:
+        for status, out, err in map(ended, processes):
+            assert (status, out) == (0, "checked 12 shards\n" * 2), err
+
+
+def test_the_program_is_one_whose_groups_cross_the_processes() -> None:
+    partition = pyshardy.partition(pyshardy.load(PROGRAM))
+    groups = re.findall(r"replica_groups = dense<\[(.*?)\]> :", partition.module.text())
+    pairs = re.findall(r"\[([\d, ]+)\]", " ".join(groups))
+    assert pairs
+    for group in pairs:
+        assert len({int(device) // 4 for device in group.split(",")}) == 2
+    assert {row.kind for row in partition.traffic.collectives} >= {"all_reduce", "all_to_all"}
+
+
+def test_a_wrong_answer_of_a_process_is_noticed() -> None:
+    arrays = inputs()
+    right = [arrays[0] @ arrays[1], -arrays[0], arrays[2] * 2]
+    outputs = pyshardy.run(pyshardy.partition(pyshardy.load(PROGRAM)), *arrays)
+    assert check(outputs, right) == 24
+    for index in range(3):
+        wrong = [np.array(array) for array in right]
+        wrong[index].flat[-1] += 1
+        with pytest.raises(AssertionError):
+            check(outputs, wrong)
+
+
+def test_a_process_that_dies_ends_the_others_run() -> None:
+    with workers("connect", "dies") as (survivor, victim):
+        assert ended(victim)[0] == DIES
+        status, out, err = ended(survivor)
+        assert status == 0, err
+        first, refused = out.split("\n", 1)
+        assert first == "checked 12 shards"
+        assert re.match(r"refused: running a module: got .*, needed all processes of the program to keep running", refused)
+        assert "try: look at what the other processes printed" in refused
+
+
+@pytest.mark.parametrize(
+    ("process", "message"), [(0, "process 1 did not come"), (1, "process 0 does not answer at 127.0.0.1:{port}")]
+)
+def test_a_process_that_never_comes_is_named(process: int, message: str) -> None:
+    port = free_port()
+    code = f"import pyshardy; pyshardy.connect('127.0.0.1:{port}', 2, {process}, timeout_s=2)"
+    start = time.monotonic()
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert found.returncode == 1
+    last = found.stderr[found.stderr.index("ShardyError: ") :].splitlines()
+    needed = f"joining the processes of a program: got {message.format(port=port)} within 2 s, needed all processes"
+    assert last[0] == f"ShardyError: {needed}"
+    assert last[1].startswith("  try: start all of them with the same coordinator and number of processes")
+    assert time.monotonic() - start < SECONDS / 2
