@@ -9,7 +9,9 @@ from .reshard_compare import Comparison, Verdict
 RESOLVE = "sdy-resolve-permutation-factors"
 PAD = "sdy-pad-for-divisibility"
 _ACCEPTED = "given  accepted"
-_STRIDED = re.compile(r"strides = array<i64: (?:\d+, )*[2-9]")
+_STRIDED = re.compile(r"(?<!window_)strides = array<i64: (?:\d+, )*[2-9]")
+_SKIPS = re.compile(r"window_strides = array<i64: (?:\d+, )*[2-9]")
+_RESHARDED = re.compile(r'^\+.*"sdy\.reshard"(?:.*\n)*?\+.*"stablehlo\.convolution"', re.MULTILINE)
 _MASKED = re.compile(r'^\+.*"stablehlo\.(select|minimum)"', re.MULTILINE)
 _GATHERED = re.compile(r'^\+.*"sdy\.all_gather"', re.MULTILINE)
 
@@ -28,6 +30,8 @@ def partition_reason(text: str, pipeline: str, found: Comparison) -> str | None:
 def _resolve_reason(text: str, pipeline: str, found: Comparison) -> str | None:
     if _STRIDED.search(text) and "enable-halo-exchange=false" not in pipeline:
         return "slice with a stride"
+    if _SKIPS.search(text) and _RESHARDED.search(found.details):
+        return "convolution that skips a part of its input"
     if "<mesh<" in text and "mesh_reversed" in found.details:
         return "name of a reversed mesh"
     if re.search(r"^\+.*stablehlo\.concatenate", found.details, re.MULTILINE) and "stablehlo.slice" in text:

@@ -67,7 +67,10 @@ def test_reasons_are_for_what_they_name() -> None:
     assert partition_reason("stablehlo.add", PAD, masked) is None
     assert partition_reason(strided, RESOLVE[0], masked) == "slice with a stride"
     assert partition_reason(strided, RESOLVE[1], masked) is None
+    assert partition_reason(f"window_{strided}", RESOLVE[0], masked) is None
     assert partition_reason("stablehlo.slice", RESOLVE[0], joined) == "concatenated slices"
+    skipped = Comparison(Verdict.DIFFERENT, '+ %1 = "sdy.reshard"(%0)\n+ %2 = "stablehlo.convolution"(%1)')
+    assert partition_reason(f"window_{strided}", RESOLVE[0], skipped) == "convolution that skips a part of its input"
     assert partition_reason("<mesh<", RESOLVE[0], Comparison(Verdict.DIFFERENT, "mesh_reversed")) is not None
     assert partition_reason(strided, "sdy-close-shardings", masked) is None
     for refused, accepted in ((RESOLVE[0], True), (PAD, True), ("symbol-dce", False)):
