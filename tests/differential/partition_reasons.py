@@ -24,6 +24,12 @@ def partition_reason(text: str, pipeline: str, found: Comparison) -> str | None:
         return "what the reference ends its process on"
     if found.details.startswith(_ACCEPTED):
         return "what the reference refuses"
+    if (
+        pipeline.startswith(PAD)
+        and re.match(r"given  .*\nwanted .*", found.details)
+        and "accepted" not in found.details
+    ):
+        return "refused at another op"
     return _resolve_reason(text, pipeline, found) if pipeline.startswith(RESOLVE) else _pad_reason(text, found)
 
 

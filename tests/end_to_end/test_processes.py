@@ -88,7 +88,9 @@ def test_a_process_that_dies_ends_the_others_run() -> None:
         assert status == 0, err
         first, refused = out.split("\n", 1)
         assert first == "checked 12 shards"
-        assert re.match(r"refused: running a module: got .*, needed all processes of the program to keep running", refused)
+        assert re.match(
+            r"refused: running a module: got .*, needed all processes of the program to keep running", refused
+        )
         assert "try: look at what the other processes printed" in refused
 
 
