@@ -21,6 +21,8 @@ OPTIONS = (
     "partition-count=8 enable-rgv3=false",
 )
 """What to compare with; several dimensions of a reduce-scatter at once are compared on other modules."""
+DROP = ",sdy-drop-sharding-and-mesh{keep-module-sharding-metadata=true}"
+"""What runs next, behind every third."""
 assert NAME in PASSES
 
 _REFUSED: tuple[tuple[str, str], ...] = (
@@ -88,7 +90,7 @@ def compare_family(
             found["no input"] += 1
             continue
         option = texts[seed % len(texts)]
-        pipeline = f"{NAME}{{{option}}}" if option else NAME
+        pipeline = (f"{NAME}{{{option}}}" if option else NAME) + (DROP if seed % 3 == 0 else "")
         outcome = compare(text, pipeline, reference.run, candidate)
         reason = listed_reason(outcome.details) if outcome.verdict is Verdict.DIFFERENT else None
         found[reason or outcome.verdict.value] += 1

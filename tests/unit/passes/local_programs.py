@@ -29,7 +29,7 @@ def _reduce(combiner: str, type: str, marks: str, initial: str = "%i") -> str:
 
 
 _A, _B = '[{"x"}, {}]', '[{"x", "y"}, {}]'
-_XY, _ROWS, _LARGEST = '[{"x"}, {"y"}]', '[{}, {"x"}]', '[{}], unreduced=max{"x"}'
+_XY, _ROWS, _ALL, _LARGEST = '[{"x"}, {"y"}]', '[{}, {"x"}]', '[{"x", "y"}]', '[{}], unreduced=max{"x"}'
 _SUM = """
   %r = sdy.all_reduce {"x"} %0 out_sharding=<@m, [{}]> : tensor<4xTYPE>"""
 _PLAIN = """
@@ -149,6 +149,9 @@ PROGRAMS: dict[str, str] = {
     : (tensor<4x4xf32>, tensor<6x1xi32>) -> tensor<6x4xf32>""",
     ),
     "iota": _program([], "4x6xi32", _XY, f"  %r = stablehlo.iota dim = 1 {{{_s(_XY)}}} : tensor<4x6xi32>"),
+    "iota of small floats": _program(
+        [], "4104xf16", '[{"x", "y"}]', f"  %r = stablehlo.iota dim = 0 {{{_s(_ALL)}}} : tensor<4104xf16>"
+    ),
     "scatter of two types": _program(
         [
             _arg("a", "4xf32", "[{}]"),
