@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
-
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
-os.environ["JAX_PLATFORMS"] = "cpu"
-sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import jax
 import numpy as np
@@ -17,6 +12,8 @@ import pyshardy
 from pyshardy.errors import ShardyError
 
 PROCESSES = 2
+ENVIRONMENT = {"XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu"}
+"""What the processes need in theirs."""
 PROGRAM = """
 sdy.mesh @mesh = <["x"=2, "y"=4], device_ids=[0, 4, 1, 5, 2, 6, 3, 7]>
 func.func @main(%a: tensor<8x12xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>},
@@ -30,6 +27,8 @@ func.func @main(%a: tensor<8x12xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}
   return %0, %1, %2 : tensor<8x16xf32>, tensor<8x12xf32>, tensor<f32>
 }"""
 """Devices 0 to 3 are of one process, 4 to 7 of the other: every group along either axis has some of both."""
+SAYS = "worker says "
+"""How a line of what a process tells the test begins."""
 DIES = 3
 """Exit status of a process that dies."""
 
@@ -48,6 +47,11 @@ def join(how: str, process: int, port: int) -> None:
         pyshardy.connect(address, PROCESSES, process, timeout_s=60)
     else:
         jax.distributed.initialize(address, PROCESSES, process, initialization_timeout=60)
+
+
+def say(text: str) -> None:
+    """Tell the test something; Gloo prints to standard output."""
+    print(f"{SAYS}{text!r}", file=sys.stderr, flush=True)
 
 
 def check(outputs: tuple[jax.Array, ...], expected: list[np.ndarray]) -> int:
@@ -69,10 +73,10 @@ def main(how: str, process: int, port: int, ending: str) -> None:
     a, b, c = inputs()
     expected = [a @ b, -a, c + c]
     outputs = pyshardy.run(partition, a, b, c)
-    print(f"checked {check(outputs, expected)} shards", flush=True)
+    say(f"checked {check(outputs, expected)} shards")
     if ending == "placed":
         again = pyshardy.run(partition, -outputs[1], b, outputs[2] / 2)
-        print(f"checked {check(again, expected)} shards", flush=True)
+        say(f"checked {check(again, expected)} shards")
         return
     if process == 1:
         os._exit(DIES)
@@ -80,7 +84,7 @@ def main(how: str, process: int, port: int, ending: str) -> None:
         for _ in range(1000):
             pyshardy.run(partition, a, b, c)
     except ShardyError as error:
-        print(f"refused: {error}", flush=True)
+        say(f"refused: {error}")
     os._exit(0)  # JAX waits for the dead process at its own exit
 
 

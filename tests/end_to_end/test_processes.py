@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import os
 import re
 import socket
 import subprocess
@@ -10,12 +12,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import pyshardy
-from end_to_end.process_worker import DIES, PROGRAM, check, inputs
+from end_to_end.process_worker import DIES, ENVIRONMENT, PROGRAM, SAYS, check, inputs
 
 WORKER = Path(__file__).with_name("process_worker.py")
 SECONDS = 180
@@ -35,9 +38,8 @@ def workers(how: str, ending: str) -> Iterator[list[subprocess.Popen[str]]]:
     """The two processes, which end with the test at the latest."""
     port = free_port()
     commands = [[sys.executable, str(WORKER), how, str(process), str(port), ending] for process in (0, 1)]
-    processes = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for command in commands
-    ]
+    options: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    processes = [subprocess.Popen(command, env=os.environ | ENVIRONMENT, **options) for command in commands]
     try:
         yield processes
     finally:
@@ -46,17 +48,18 @@ def workers(how: str, ending: str) -> Iterator[list[subprocess.Popen[str]]]:
             process.communicate()
 
 
-def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    """Exit status, output and errors of a process that has to end in time."""
-    out, err = process.communicate(timeout=SECONDS)
-    return process.returncode, out, err
+def ended(process: subprocess.Popen[str]) -> tuple[int, list[str], str]:
+    """Exit status of a process that has to end in time, what it says, and all that it printed."""
+    _, err = process.communicate(timeout=SECONDS)
+    said = [ast.literal_eval(line.removeprefix(SAYS)) for line in err.splitlines() if line.startswith(SAYS)]
+    return process.returncode, said, err
 
 
 @pytest.mark.parametrize("how", ["connect", "initialize"])
 def test_two_processes_get_the_answer_of_one(how: str) -> None:
     with workers(how, "placed") as processes:
-        for status, out, err in map(ended, processes):
-            assert (status, out) == (0, "checked 12 shards\n" * 2), err
+        for status, said, err in map(ended, processes):
+            assert (status, said) == (0, ["checked 12 shards"] * 2), err
 
 
 def test_the_program_is_one_whose_groups_cross_the_processes() -> None:
@@ -66,7 +69,7 @@ def test_the_program_is_one_whose_groups_cross_the_processes() -> None:
     assert pairs
     for group in pairs:
         assert len({int(device) // 4 for device in group.split(",")}) == 2
-    assert {row.kind for row in partition.traffic.collectives} >= {"all_reduce", "all_to_all"}
+    assert {row.kind for row in partition.traffic.collectives} >= {"all_reduce", "all_gather", "collective_permute"}
 
 
 def test_a_wrong_answer_of_a_process_is_noticed() -> None:
@@ -84,13 +87,10 @@ def test_a_wrong_answer_of_a_process_is_noticed() -> None:
 def test_a_process_that_dies_ends_the_others_run() -> None:
     with workers("connect", "dies") as (survivor, victim):
         assert ended(victim)[0] == DIES
-        status, out, err = ended(survivor)
-        assert status == 0, err
-        first, refused = out.split("\n", 1)
-        assert first == "checked 12 shards"
-        assert re.match(
-            r"refused: running a module: got .*, needed all processes of the program to keep running", refused
-        )
+        status, said, err = ended(survivor)
+        assert (status, said[0], len(said)) == (0, "checked 12 shards", 2), err
+        refused = said[1]
+        assert re.match(r"refused: running a module: got .*, needed all processes of the program to keep running", refused)
         assert "try: look at what the other processes printed" in refused
 
 
