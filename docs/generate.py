@@ -20,6 +20,7 @@ FOLDER = Path(__file__).parent
 TARGET = FOLDER / "passes.md"
 OPTIONS = {
     "canonicalize": "{enable-patterns=sdy-collective}",
+    "sdy-convert-global-to-local": "{enable-rgv3=false}",
     "sdy-insert-explicit-reshards": "{enable-full-version=true}",
 }
 """Options of the examples that need some."""

@@ -288,7 +288,7 @@ def common_mesh(
     """The mesh that all present shardings agree on, as written and resolved; None if there is none.
 
     Empty meshes agree with any other. Among equal meshes under different names the first name wins; with
-    `ignore_device_order`, a later mesh in natural device order replaces one with the same axes, be it equal.
+    `ignore_device_order`, a later mesh in natural device order replaces one with the same axes.
     """
     ref: str | Mesh | None = None
     mesh: Mesh | None = None
@@ -298,13 +298,12 @@ def common_mesh(
         candidate = mesh_of(sharding, meshes)
         if mesh is None or mesh.is_empty:
             ref, mesh = sharding.mesh, candidate
-        elif candidate.is_empty:
+        elif candidate.is_empty or candidate is mesh:
             continue
-        elif ignore_device_order and mesh.same_axes(candidate):
-            if candidate.device_ids is None:
-                ref, mesh = sharding.mesh, candidate
-        elif candidate is not mesh:
+        elif not ignore_device_order or not mesh.same_axes(candidate):
             return None
+        elif candidate.device_ids is None:
+            ref, mesh = sharding.mesh, candidate
     return None if ref is None or mesh is None else (ref, mesh)
 
 

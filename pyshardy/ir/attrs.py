@@ -99,7 +99,7 @@ _SHARDING_OP = {"sharding": SHARDING}
 _COLLECTIVE = {"out_sharding": SHARDING}
 
 _CODECS: dict[str, dict[str, Codec]] = {
-    "builtin.module": {**_ANY_SYMBOL, "sdy.parameters_shardings": SHARDINGS, "sdy.output_shardings": SHARDINGS},
+    "builtin.module": _ANY_SYMBOL,
     "func.func": {**_ANY_SYMBOL, "sdy.original_func_name": STRING},
     "func.call": {"callee": SYMBOL},
     "sdy.mesh": {"mesh": MESH, **_ANY_SYMBOL},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,9 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.ir.causes import cause_of, scope_of
 from pyshardy.ir.diagnostics import source_position
 from pyshardy.ir.dtypes import tensor_bytes
-from pyshardy.ir.functions import functions, main_function
+from pyshardy.ir.functions import calls, functions, main_function
 from pyshardy.ir.nodes import Op, Value, walk
+from pyshardy.ir.symbols import post_order
 from pyshardy.report.traffic import CollectiveRow
 from pyshardy.reshard.collectives import CollectiveKind, sent_by_device
 
@@ -31,40 +32,25 @@ def collectives_of(root: Op, mesh: Mesh | None) -> list[CollectiveRow]:
         root: The module.
         mesh: The mesh over all its devices; None if it has none.
     """
-    by_name = {function.attrs["sym_name"]: function for function in functions(root)}
-    times = _calls(main_function(root), by_name)
+    times = _calls(root)
     return [
-        _row(op, mesh or Mesh([]), times[name])
-        for name, function in by_name.items()
-        if name in times
+        _row(op, mesh or Mesh([]), times[function.attrs["sym_name"]])
+        for function in functions(root)
+        if function.attrs["sym_name"] in times
         for op in walk(function)
         if op.name in _KINDS
     ]
 
 
-def _calls(main: Op, by_name: Mapping[str, Op]) -> dict[str, tuple[int, bool]]:
+def _calls(root: Op) -> dict[str, tuple[int, bool]]:
     """How often every function runs, and whether in a loop: those that run at all, callers first."""
-    times: dict[str, tuple[int, bool]] = {main.attrs["sym_name"]: (1, False)}
-    for caller in _callers_first(main, by_name):
-        count, is_in_loop = times[caller.attrs["sym_name"]]
-        for op in walk(caller):
-            if op.name == "func.call":
-                before, was_in_loop = times.get(op.attrs["callee"], (0, False))
-                times[op.attrs["callee"]] = before + count, was_in_loop or is_in_loop or _is_in_loop(op)
+    times: dict[str, tuple[int, bool]] = {main_function(root).attrs["sym_name"]: (1, False)}
+    for caller in reversed(post_order(root)):
+        count, is_in_loop = times.get(caller.attrs["sym_name"], (0, False))
+        for call in calls(caller) if count else ():
+            before, was_in_loop = times.get(call.attrs["callee"], (0, False))
+            times[call.attrs["callee"]] = before + count, was_in_loop or is_in_loop or _is_in_loop(call)
     return times
-
-
-def _callers_first(main: Op, by_name: Mapping[str, Op]) -> list[Op]:
-    done: dict[str, None] = {}
-
-    def visit(function: Op) -> None:
-        for op in walk(function):
-            if op.name == "func.call" and op.attrs["callee"] not in done:
-                visit(by_name[op.attrs["callee"]])
-        done[function.attrs["sym_name"]] = None
-
-    visit(main)
-    return [by_name[name] for name in reversed(done)]
 
 
 def _is_in_loop(op: Op) -> bool:

@@ -32,6 +32,12 @@ _BATCHING = "sdy-explicit-gather-scatter-batching"
 _PROPAGATE = "sdy-user-priority-propagate{keep-sharding-rules=true}"
 _FINISH = "sdy-export-named-computations,sdy-propagate-to-func-results,sdy-unflatten-call-graph"
 _FINISH_DEDUP = "sdy-propagate-to-func-results,sdy-sink-func-data-flow-edges,sdy-unflatten-call-graph"
+_OWN_BEFORE = {
+    "sdy-insert-explicit-reshards": "pyshardy-shard-pointwise",
+    "sdy-reshard-to-collectives": "pyshardy-share-reshards",
+    "sdy-pad-for-divisibility": "pyshardy-share-reshards",
+}
+"""Passes that the reference does not have, and in front of which of its passes they run where `partition` does."""
 _KEEPS_MESHES = ExportOptions(inline_meshes=False)
 _FIRST_DUMP = 1
 """The number of the first dump of the propagation pipeline: whoever compiles has dumped what it was given."""
@@ -151,8 +157,7 @@ def partition_passes(options: PropagateOptions, partition: PartitionOptions) -> 
     }
     passes: list[Pass] = []
     for pass_ in _passes_with(options, partition.dump_directory, export):
-        if pass_.name == "sdy-insert-explicit-reshards":
-            passes += parse_pipeline("pyshardy-shard-pointwise")
+        passes += parse_pipeline(_OWN_BEFORE.get(pass_.name, ""))
         passes.append(replace(pass_, **changes.get(pass_.name, {})))
         if pass_.name == "sdy-insert-explicit-reshards":
             options_text = {"replicate": format_value(partition.replicate_unsupported)}

@@ -52,6 +52,7 @@ PASSES: dict[str, str] = {
     "pyshardy-shard-pointwise": "partitioning.shard_pointwise:ShardPointwise",
     "sdy-insert-explicit-reshards": "partitioning.insert_explicit_reshards:InsertExplicitReshards",
     "pyshardy-make-partitionable": "partitioning.make_partitionable:MakePartitionable",
+    "pyshardy-share-reshards": "partitioning.share_reshards:ShareReshards",
     "sdy-resolve-permutation-factors": "partitioning.resolve_permutation_factors:ResolvePermutationFactors",
     "sdy-reshard-to-collectives": "partitioning.reshard_to_collectives:ReshardToCollectives",
     "sdy-optimize-collectives": "partitioning.optimize_collectives:OptimizeCollectives",

@@ -31,7 +31,7 @@ STAGES = (
 )
 """What runs before; the names of passes are the reference's."""
 _TIDY = (
-    "func.func(sdy-sink-data-flow-edges),sdy-remove-sharding-groups,func.func(sdy-sharding-constraint-to-reshard),"
+    "sdy-remove-size-one-axes,func.func(sdy-sink-data-flow-edges),sdy-remove-sharding-groups,func.func(sdy-sharding-constraint-to-reshard),"
     "sdy-update-non-divisible-input-output-shardings,sdy-remove-sub-axes-in-input-output-shardings,sdy-close-shardings"
 )
 _PROGRAM = Features(ops=8, calls=0.1, groups=0.0, manual=0.1, control_flow=0.15, annotated=0.4, constraints=0.2)

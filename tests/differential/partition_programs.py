@@ -15,7 +15,8 @@ from pyshardy.core.sharding import DimSharding, TensorSharding
 from .draw import Draw, Shape, array, combiner, tensor
 from .random_shardings import random_pieces
 from .reshard_compare import ours
-from .reshard_programs import FAMILIES, STYLES
+from .reshard_programs import FAMILIES, STYLES, single_ops
+from .rule_instances import KINDS as INSTANCES
 
 _AXES = (
     (("a", 2), ("b", 2)),
@@ -37,7 +38,7 @@ COLLECTIVES = (
     "func.func(sdy-reshard-to-collectives),func.func(sdy-optimize-collectives),"
     "canonicalize{enable-patterns=sdy-collective}"
 )
-PAD = ("sdy-pad-for-divisibility",)
+PAD = "sdy-pad-for-divisibility"
 
 
 class _Neighbours:
@@ -164,6 +165,7 @@ NEIGHBOURS: dict[str, Callable[[_Neighbours], str]] = {
     "pad": _Neighbours.pad,
     "reverse": _Neighbours.reverse,
     "reshape": _Neighbours.reshape,
+    "strided slice": lambda writer: writer.slice(is_strided=True),
     "window": _Neighbours.window,
 }
 """Per op, how to make a module with it whose operand and result are sharded alike."""
@@ -174,6 +176,19 @@ def neighbour_program(kind: str, seed: int) -> str:
     return NEIGHBOURS[kind](_Neighbours(seed))
 
 
-def prepared_program(family: str, seed: int) -> str:
-    """A module of a family of random programs, as resolving permutation factors gets it; may raise `Refused`."""
-    return ours(FAMILIES[family][0](seed, STYLES), PREPARE)
+KINDS = tuple(
+    name
+    for name in (
+        "concatenate", "convolution", "dot_general", "dynamic_slice", "dynamic_update_slice", "gather", "pad of any",
+        "reduce", "reduce_window", "reshape of any", "scatter", "slice of any", "transpose", "chain",
+    )
+)  # fmt: skip
+"""Kinds of ops under random shardings, of which stage 0 has made operands and results agree."""
+
+
+def prepared_program(kind: str, seed: int) -> str:
+    """Two ops of a kind, or a whole program, as resolving permutation factors gets them; may raise `Refused`."""
+    if kind == "chain":
+        return ours(FAMILIES["chain"][0](seed, STYLES), PREPARE)
+    name = kind.removesuffix(" of any")
+    return ours(single_ops({name: INSTANCES[name]}, 2, seed, STYLES), PREPARE)

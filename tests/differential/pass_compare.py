@@ -13,6 +13,7 @@ from pyshardy.ir.nodes import walk
 from pyshardy.ir.shardings import arg_sharding
 
 from .compare import reference_pipeline
+from .partition_reasons import partition_reason
 from .pass_programs import PIPELINE_VARIANTS, VARIANTS, Named
 from .reference_process import ReferenceProcess
 from .reshard_compare import Comparison, Runner, Verdict, compare, ours
@@ -55,6 +56,9 @@ def listed_reason(text: str, pipeline: str, found: Comparison) -> str | None:
         and calls_twice_with_some_arguments_sharded(text)
     ):
         return CALLED_TWICE
+    reason = partition_reason(text, pipeline, found)
+    if reason is not None:
+        return reason
     if found.verdict is Verdict.FATAL:
         return "unreduced axes without a way"
     if found.verdict is Verdict.INVALID:

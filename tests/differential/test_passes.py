@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from pyshardy.passes.table import PASSES
 from support.reference import jaxlib_version
 
 from .pass_compare import calls_twice_with_some_arguments_sharded, compare_pass, without_empty_edges
@@ -37,7 +36,7 @@ def modules(reference: ReferenceProcess) -> list[Named]:
     return random_modules(SEEDS, reference) + jax_modules("mlp_training", reference)
 
 
-@pytest.mark.parametrize("name", PASSES)
+@pytest.mark.parametrize("name", VARIANTS)
 def test_pass(name: str, modules: list[Named], reference: ReferenceProcess) -> None:
     found, wrong = Counter[str](), []
     for pipeline in VARIANTS[name]:

@@ -35,7 +35,7 @@ class InlineMeshes(Pass):
         for inner in walk(op):
             groups = inner.attrs.get("replica_groups")
             if groups is not None and str(groups).startswith("#stablehlo.replica_group_mesh_axes"):
-                text = _SYMBOL.sub(lambda match: f"mesh = {_stablehlo_mesh(meshes[_name(match)])}", str(groups))
+                text = _SYMBOL.sub(lambda match: f"mesh = {stablehlo_mesh_text(meshes[_name(match)])}", str(groups))
                 inner.attrs["replica_groups"] = context.attrs.parse(text)
         for inner in op.region.block:
             if inner.name == "sdy.mesh":
@@ -47,7 +47,8 @@ def _name(match: re.Match[str]) -> str:
     return unquote(match["quoted"]) if plain is None else plain
 
 
-def _stablehlo_mesh(mesh: Mesh) -> str:
+def stablehlo_mesh_text(mesh: Mesh) -> str:
+    """A mesh as an attribute of StableHLO, for groups of devices."""
     axes = ", ".join(f"#stablehlo.mesh_axis<name = {quote(name)}, size = {size}>" for name, size in mesh.axes)
     ids = f", device_ids = dense<{list(mesh.device_ids)}> : tensor<{mesh.size}xi64>" if mesh.device_ids else ""
     return f"#stablehlo.mesh<axes = [{axes}]{ids}>"

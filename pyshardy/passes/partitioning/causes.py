@@ -34,7 +34,7 @@ class CauseNamer:
         """Name the new reshards in front of an op, behind it, and at the ends of its regions."""
         for index, value in enumerate(op.operands):
             self._before(value, f"operand {index} of {op.name}", op)
-        for result in op.results:
+        for result in () if op.name in _MADE else op.results:
             what = f"result {result.index}" if len(op.results) > 1 else "result"
             self._after(result, f"{what} of {op.name}", op)
         for region in op.regions:

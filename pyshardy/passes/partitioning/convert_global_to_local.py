@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyshardy.core.mesh import Mesh
+from pyshardy.core.notation import format_sharding_list
 from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.errors import InvalidRuleError, InvalidShardingError
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import arg_sharding, functions, is_declaration, result_sharding, return_op
 from pyshardy.ir.nodes import Op, walk
-from pyshardy.ir.shardings import Meshes, get_sharding
+from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.base import Pass, PassContext
 from pyshardy.passes.partitioning.local.localizer import Localizer, LocalOptions
 from pyshardy.passes.partitioning.local.table import HANDLERS, ILLEGAL, UNTOUCHED, localize_any
@@ -48,7 +49,7 @@ class ConvertGlobalToLocal(Pass):
             self.enable_rgv3,
             self.replica_count > 1,
         )
-        note_shardings(op, context.meshes)
+        note_shardings(op, context)
         localize(op, Localizer(op, context, options))
 
 
@@ -70,11 +71,12 @@ def localize(root: Op, local: Localizer) -> None:
     local.finish()
 
 
-def note_shardings(root: Op, meshes: Meshes) -> None:
+def note_shardings(root: Op, context: PassContext) -> None:
     """Note on the module how arguments and results of the main function are sharded."""
     main = next((op for op in functions(root) if op.attrs["sym_name"] == "main"), None)
     if main is None or is_declaration(main):
         return
+    meshes = context.meshes
     mesh = next(iter(meshes.values()), Mesh([]))
 
     def noted(sharding: TensorSharding | None, rank: int) -> TensorSharding:
@@ -82,10 +84,11 @@ def note_shardings(root: Op, meshes: Meshes) -> None:
             return TensorSharding.replicated_like(mesh, rank)
         return sharding.with_mesh(mesh_of(sharding, meshes))
 
-    root.attrs["sdy.parameters_shardings"] = tuple(
-        noted(arg_sharding(main, arg.index), arg.type.rank) for arg in main.region.blocks[0].args
-    )
-    root.attrs["sdy.output_shardings"] = tuple(
+    inputs = [noted(arg_sharding(main, arg.index), arg.type.rank) for arg in main.region.blocks[0].args]
+    outputs = [
         noted(result_sharding(main, index) or get_sharding(value), value.type.rank)
         for index, value in enumerate(return_op(main).operands)
-    )
+    ]
+    for name, shardings in (("sdy.parameters_shardings", inputs), ("sdy.output_shardings", outputs)):
+        text = format_sharding_list(tuple(shardings))
+        root.attrs[name] = context.attrs.parse(f"#sdy.sharding_per_value{text}")

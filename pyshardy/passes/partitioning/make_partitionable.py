@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pyshardy.core.boxes import local_shape
+from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, is_equivalent, is_plain, mesh_of
 from pyshardy.ir.dataflow import is_data_flow_op
 from pyshardy.ir.diagnostics import PassError
@@ -30,7 +31,7 @@ _FOR_XLA = frozenset(("CustomSPMDPartitioning",))
 class MakePartitionable(Pass):
     """Rewrite what is left of propagation, and gather for ops that cannot run on shards, with a warning.
 
-    Propagation barriers become reshards, or nothing; a reshard to a mesh with other axes goes through the whole
+    Propagation barriers go; a reshard to a mesh with other axes goes through the whole
     tensor. An op without a sharding rule gets whole tensors, unless it is elementwise: then all its tensors are
     sharded alike. An op with a rule that a user has given counts as one without: the rule says how shardings
     propagate, not that the op computes the same on shards. An op that XLA's partitioner alone can replace is refused.
@@ -78,15 +79,27 @@ def _check_not_for_xla(op: Op) -> None:
 
 
 def _remove_barrier(op: Op) -> None:
-    """Use what is behind a barrier instead of it, resharded if it is to be sharded otherwise."""
+    """Use what is behind a barrier; reshards for calls and data flow are planned with it, all others without."""
     value, wanted = op.operands[0], get_sharding(op.result)
     sharding = get_sharding(value)
     same = is_plain(sharding) if wanted is None else is_equivalent(wanted, sharding)
     if not same:
-        target = wanted or TensorSharding.replicated_like(sharding.mesh, value.type.rank)  # type: ignore[union-attr]
-        value = make_reshard(value, target).insert_before(op).result
+        target = wanted or TensorSharding.replicated_like(_mesh_of(sharding), value.type.rank)
+        reshard = make_reshard(value, target).insert_before(op)
+        op.result.replace_uses(reshard.result, only=lambda user, _: _is_border(user))
+        if not reshard.has_uses():
+            reshard.erase()
     op.result.replace_uses(value)
     op.erase()
+
+
+def _mesh_of(sharding: TensorSharding | None) -> str | Mesh:
+    assert sharding is not None
+    return sharding.mesh
+
+
+def _is_border(op: Op) -> bool:
+    return op.is_terminator or op.name == "func.call" or is_data_flow_op(op)
 
 
 def _go_through_whole(reshard: Op, meshes: Meshes) -> None:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from pyshardy.core.axes import is_prefix
 from pyshardy.core.sharding import Meshes, TensorSharding, mesh_of, shard_counts
-from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.callers import Callers
+from pyshardy.ir.functions import is_declaration, result_sharding, return_op, set_result_sharding
+from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.shardings import get_sharding, set_sharding
-from pyshardy.passes.base import Anchor, Pass, PassContext
+from pyshardy.ir.symbols import post_order
+from pyshardy.passes.base import Pass, PassContext
 from pyshardy.passes.partitioning.op_rules import is_pointwise, rule_with_dynamic_sizes
 
 
@@ -16,23 +20,61 @@ from pyshardy.passes.partitioning.op_rules import is_pointwise, rule_with_dynami
 class ShardPointwise(Pass):
     """Shard the results of elementwise ops without a sharding rule like the operand that is split most.
 
-    The results have no shardings yet: nothing propagates through such an op, so that what uses it would gather for it.
+    Nothing propagates through such an op, so that what uses it would gather for it. Its results are sharded along more
+    axes, or for the first time; elementwise ops that use the results follow.
     """
 
     name = "pyshardy-shard-pointwise"
-    anchor = Anchor.FUNCTION
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        meshes = context.meshes
-        for inner in walk(op):
-            if not inner.operands or any(map(get_sharding, inner.results)):
-                continue
-            spec = context.specs.spec(inner)
-            if is_pointwise(spec) and rule_with_dynamic_sizes(spec) is None:
-                sharding = most_split([get_sharding(value) for value in inner.operands], meshes)
-                if sharding is not None and not sharding.is_fully_replicated and not sharding.unreduced:
-                    for result in inner.results:
-                        set_sharding(result, sharding)
+        sharder = _Sharder(op, context)
+        for function in post_order(op):
+            if not is_declaration(function):
+                sharder.shard(function)
+
+
+class _Sharder:
+    """One run over one module."""
+
+    def __init__(self, root: Op, context: PassContext) -> None:
+        self.context = context
+        self.meshes = context.meshes
+        self.calls = Callers(root)
+        self.done: set[Value] = set()
+
+    def shard(self, function: Op) -> None:
+        """Shard what is elementwise in a function, and its results where it is called and returns that."""
+        for op in walk(function):
+            if op.operands:
+                self._shard_op(op)
+        for index, value in enumerate(return_op(function).operands if self.calls.of(function) else ()):
+            sharding = get_sharding(value)
+            if value in self.done and sharding is not None and result_sharding(function, index) is None:
+                set_result_sharding(function, index, sharding)
+                for call in self.calls.of(function):
+                    self._set(call.results[index], sharding)
+
+    def _shard_op(self, op: Op) -> None:
+        spec = self.context.specs.spec(op)
+        if not is_pointwise(spec) or (rule_with_dynamic_sizes(spec) and self.done.isdisjoint(op.operands)):
+            return
+        sharding = most_split([get_sharding(value) for value in op.operands], self.meshes)
+        if sharding is not None and not sharding.is_fully_replicated and not sharding.unreduced:
+            for result in op.results:
+                self._set(result, sharding)
+
+    def _set(self, value: Value, sharding: TensorSharding) -> None:
+        """Shard a value so if it is split less, along the same axes or not at all."""
+        old = get_sharding(value)
+        if old is None or (old is not sharding and _extends(sharding, old)):
+            set_sharding(value, sharding)
+            self.done.add(value)
+
+
+def _extends(sharding: TensorSharding, old: TensorSharding) -> bool:
+    """Whether a sharding is another one with more axes behind those of its dimensions."""
+    is_same_kind = sharding.mesh == old.mesh and not old.unreduced and sharding.rank == old.rank
+    return is_same_kind and all(map(is_prefix, old.dim_axes, sharding.dim_axes))
 
 
 def most_split(shardings: list[TensorSharding | None], meshes: Meshes) -> TensorSharding | None:

@@ -29,6 +29,7 @@ def _reduce(combiner: str, type: str, marks: str, initial: str = "%i") -> str:
 
 
 _A, _B = '[{"x"}, {}]', '[{"x", "y"}, {}]'
+_XY, _ROWS, _ALL, _LARGEST = '[{"x"}, {"y"}]', '[{}, {"x"}]', '[{"x", "y"}]', '[{}], unreduced=max{"x"}'
 _SUM = """
   %r = sdy.all_reduce {"x"} %0 out_sharding=<@m, [{}]> : tensor<4xTYPE>"""
 _PLAIN = """
@@ -144,10 +145,59 @@ PROGRAMS: dict[str, str] = {
         '[{}, {"x"}]',
         f"""
   %r = "stablehlo.gather"(%a, %i) {{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0],
-      start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 4>, {_s('[{}, {"x"}]')}}}
+      start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 4>, {_s(_ROWS)}}}
     : (tensor<4x4xf32>, tensor<6x1xi32>) -> tensor<6x4xf32>""",
     ),
-    "iota": _program(
-        [], "4x6xi32", '[{"x"}, {"y"}]', f"  %r = stablehlo.iota dim = 1 {{{_s('[{"x"}, {"y"}]')}}} : tensor<4x6xi32>"
+    "iota": _program([], "4x6xi32", _XY, f"  %r = stablehlo.iota dim = 1 {{{_s(_XY)}}} : tensor<4x6xi32>"),
+    "iota of small floats": _program(
+        [], "4104xf16", '[{"x", "y"}]', f"  %r = stablehlo.iota dim = 0 {{{_s(_ALL)}}} : tensor<4104xf16>"
+    ),
+    "scatter of two types": _program(
+        [
+            _arg("a", "4xf32", "[{}]"),
+            _arg("b", "4xi32", "[{}]"),
+            _arg("i", "4x1xi32", '[{"y"}, {}]'),
+            _arg("u", "4xf32", '[{"y"}]'),
+            _arg("v", "4xi32", '[{"y"}]'),
+        ],
+        "4xf32",
+        "[{}]",
+        f"""
+  %0:2 = "stablehlo.scatter"(%a, %b, %i, %u, %v) ({{
+    ^bb0(%p: tensor<f32>, %q: tensor<i32>, %s: tensor<f32>, %t: tensor<i32>):
+      %w = stablehlo.multiply %p, %s : tensor<f32>
+      %x = stablehlo.multiply %q, %t : tensor<i32>
+      stablehlo.return %w, %x : tensor<f32>, tensor<i32>
+    }}) {{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0],
+         scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, {_s("[{}]", "[{}]")}}}
+    : (tensor<4xf32>, tensor<4xi32>, tensor<4x1xi32>, tensor<4xf32>, tensor<4xi32>) -> (tensor<4xf32>, tensor<4xi32>)
+  %1 = stablehlo.convert %0#1 {{{_s("[{}]")}}} : (tensor<4xi32>) -> tensor<4xf32>
+  %r = stablehlo.add %0#0, %1 {{{_s("[{}]")}}} : tensor<4xf32>""",
+    ),
+    "largest, partial for a while": _program(
+        [_arg("a", "4xi8", '[{"x"}]'), _arg("b", "4xi8", "[{}]")],
+        "4xi8",
+        "[{}]",
+        f"""
+  %0 = sdy.sharded_to_unreduced [{{"x"}}] %a out_sharding=<@m, [{{}}], unreduced=max{{"x"}}> : tensor<4xi8>
+  %1 = sdy.replicated_to_unreduced {{"x"}} %b out_sharding=<@m, [{{}}], unreduced=max{{"x"}}> : tensor<4xi8>
+  %2 = sdy.constant {{{_s(_LARGEST)}}} dense<[-5, 3, -8, 4]> : tensor<4xi8>
+  %3 = stablehlo.maximum %0, %1 {{{_s(_LARGEST)}}} : tensor<4xi8>
+  %4 = stablehlo.maximum %2, %3 {{{_s(_LARGEST)}}} : tensor<4xi8>
+  %r = sdy.all_reduce max {{"x"}} %4 out_sharding=<@m, [{{}}]> : tensor<4xi8>""",
+    ),
+    "windows that cover a dimension": _program(
+        [_arg("a", "4x4xf32", '[{}, {"x"}]'), _arg("u", "2x4xf32", '[{}, {"x"}]')],
+        "4x4xf32",
+        '[{}, {"x"}]',
+        f"""
+  %2 = stablehlo.constant dense<[[1, 0], [3, 0]]> : tensor<2x2xi32>
+  %r = "stablehlo.scatter"(%a, %2, %u) ({{
+    ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+      %s = stablehlo.add %p, %q : tensor<f32>
+      stablehlo.return %s : tensor<f32>
+    }}) {{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0],
+         scatter_dims_to_operand_dims = [0, 1], index_vector_dim = 1>, {_s(_ROWS)}}}
+    : (tensor<4x4xf32>, tensor<2x2xi32>, tensor<2x4xf32>) -> tensor<4x4xf32>""",
     ),
 }

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import arg_sharding, is_declaration, result_sharding
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.passes.partitioning.local.checks import check_passes_on
 from pyshardy.passes.partitioning.local.localizer import Localizer
+from pyshardy.propagation.views import strip_manual_axes
 
 _BRANCHES = frozenset(("stablehlo.case", "stablehlo.if", "sdy.named_computation"))
 
@@ -26,15 +27,14 @@ def localize_function(op: Op, local: Localizer) -> None:
 def inline_manual_computation(op: Op, local: Localizer) -> None:
     """The arguments of the body are the operands; the body follows when its end is reached."""
     for arg, operand in zip(op.region.block.args, op.operands):
-        given = local.value(operand)
-        type = local.local_type_of(op, arg)
-        if given.type is not type:
-            raise PassError(
-                op,
-                f"takes operand {arg.index} as {op.attrs['in_shardings'][arg.index]}, but it is sharded "
-                f"{local.sharding(operand)}",
-            )
-        local.stand_in(arg, given)
+        check_passes_on(op, local.sharding(operand), op.attrs["in_shardings"][arg.index], local)
+        _check_type(op, local.value(operand), local.local_type_of(op, arg))
+        local.stand_in(arg, local.value(operand))
+
+
+def _check_type(op: Op, value: Value, type: ValueType) -> None:
+    if value.type is not type:
+        raise PassError(op, f"passes on {value.type}, what one device holds, to where {type} is needed")
 
 
 def localize_same_index(op: Op, local: Localizer) -> None:
@@ -87,14 +87,12 @@ def leave_region(op: Op, local: Localizer) -> None:
         localize_return(op, local)
         return
     values = local.values(op.operands)
-    for result, value in zip(parent.results, values):
-        if value.type is not local.local_type_of(parent, result):
-            raise PassError(
-                parent,
-                f"gives result {result.index} as {parent.attrs['out_shardings'][result.index]}, but its body gives "
-                f"{value.type}",
-            )
-    for inner in parent.region.block:
-        if inner is not op:
-            inner.detach().insert_before(parent)
+    manual = parent.attrs["manual_axes"]
+    for result, operand, value in zip(parent.results, op.operands, values):
+        inner = strip_manual_axes(parent.attrs["out_shardings"][result.index], manual)
+        check_passes_on(op, local.sharding(operand), inner, local)
+        _check_type(op, value, local.local_type_of(parent, result))
+    for body in parent.region.block:
+        if body is not op:
+            body.detach().insert_before(parent)
     local.replace(parent, values)

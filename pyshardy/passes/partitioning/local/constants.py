@@ -6,9 +6,12 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
-from pyshardy.ir.nodes import Op, Value, ValueType
+from pyshardy.ir.nodes import Op, ValueType
 from pyshardy.passes.partitioning.local.collectives import keep_on_leaders, slice_along
 from pyshardy.passes.partitioning.local.localizer import Localizer
+
+_MANTISSAS = {"f16": 11, "bf16": 8, "f8": 2, "f32": 24}
+"""Bits of precision; what is not listed counts exactly as far as indices go."""
 
 
 def localize_constant(op: Op, local: Localizer) -> None:
@@ -67,14 +70,21 @@ def localize_iota(op: Op, local: Localizer) -> None:
     builder = local.builder(op)
     type = local.local_type_of(op, op.result)
     dim = op.attrs["iota_dimension"].value
-    value = builder.value("iota", (), type, iota_dimension=op.attrs["iota_dimension"])
     axes = sharding.dim_axes[dim]
+    exact = (
+        type if _is_exact(type.element, (op.result.type.shape or ())[dim]) else builder.type(type.shape or (), "i32")
+    )
+    value = builder.iota(exact if axes else type, dim)
     if axes:
         offset = builder.dim_offset(axes, local.mesh(sharding), (type.shape or ())[dim])
-        value = _shifted(value, builder.convert(offset, type.element), local, op)
+        offset = builder.convert(offset, exact.element)
+        value = builder.combine("add", value, builder.broadcast(offset, type.shape or ()))
+        if exact is not type:
+            value = builder.convert(value, type.element)
     local.replace(op, [value])
 
 
-def _shifted(value: Value, offset: Value, local: Localizer, op: Op) -> Value:
-    builder = local.builder(op)
-    return builder.combine("add", value, builder.broadcast(offset, value.type.shape or ()))
+def _is_exact(element: str, size: int) -> bool:
+    """Whether a type has all numbers below a size; sums of rounded ones would be rounded twice."""
+    bits = next((bits for name, bits in _MANTISSAS.items() if element.startswith(name)), None)
+    return bits is None or size <= 2**bits

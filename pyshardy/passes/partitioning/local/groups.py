@@ -14,6 +14,7 @@ from pyshardy.core.sharding import ReductionKind
 from pyshardy.core.text import format_symbol, quote
 from pyshardy.errors import UnsupportedVersionError
 from pyshardy.ir.nodes import Region, Value, clone_region_into
+from pyshardy.passes.exporting.inline_meshes import stablehlo_mesh_text
 from pyshardy.passes.partitioning.builder import Builder
 from pyshardy.passes.partitioning.channels import CHANNEL
 from pyshardy.passes.partitioning.local.identity import COMBINERS
@@ -140,4 +141,4 @@ def _axis_text(axis: AxisRef) -> str:
 
 
 def _mesh_text(mesh: MeshRef) -> str:
-    return format_symbol(mesh) if isinstance(mesh, str) else f"#sdy.mesh{mesh}"
+    return format_symbol(mesh) if isinstance(mesh, str) else stablehlo_mesh_text(mesh)

@@ -37,6 +37,7 @@ def localize_reduce(op: Op, local: Localizer) -> None:
     if len(wanted) > 1:
         raise PassError(op, "has results that are to be completed in different ways")
     (kind,) = wanted
+    done = [result for result in op.results if is_completed_by(result, axes, local.mesh(sharding))]
     local.keep(op)
     if kind is not None and kind is body_kind(op):
         return
@@ -46,21 +47,19 @@ def localize_reduce(op: Op, local: Localizer) -> None:
     else:
         _reduce_again(op, builder, neutral, Collectives(local, builder, sharding.mesh), axes, local)
     if kind is not None:
-        _make_partial(op, builder, axes, sharding, kind, local)
+        local.complete.update(done)
+        for result in op.results:
+            if result not in done:
+                _make_partial(op, result, builder, leader(builder, axes, local.mesh(sharding)), kind, local)
 
 
 def _make_partial(
-    op: Op, builder: Builder, axes: Axes, sharding: TensorSharding, kind: ReductionKind, local: Localizer
+    op: Op, result: Value, builder: Builder, is_first: Value, kind: ReductionKind, local: Localizer
 ) -> None:
-    """Let complete results be what completing them in a way that is not that of the body leaves as they are."""
-    mesh = local.mesh(sharding)
-    for result in op.results:
-        if is_completed_by(result, axes, mesh):
-            local.complete.add(result)
-            continue
-        value = local.value(result)
-        rest = builder.splat(kind_identity(op, kind, value.type), value.type)
-        local.stand_in(result, builder.select(leader(builder, axes, mesh), value, rest))
+    """Let a complete result be what completing it in a way that is not that of the body leaves as it is."""
+    value = local.value(result)
+    rest = builder.splat(kind_identity(op, kind, value.type), value.type)
+    local.stand_in(result, builder.select(is_first, value, rest))
 
 
 def _reduce_again(

@@ -41,8 +41,8 @@ def localize_slice(op: Op, local: Localizer) -> None:
     for dim, count in enumerate(counts):
         if count == 1:
             continue
-        is_full = starts[dim] == 0 and limits[dim] == shape[dim]
         size = local.global_shape(result)[dim]
+        is_full = starts[dim] == 0 and (limits[dim] == shape[dim] or size * strides[dim] == shape[dim])
         same_shards = starts[dim] == 0 and strides[dim] == 1 and before[dim] == -(-size // count)
         if not is_full and not same_shards:
             raise _needs_communication(op, dim)

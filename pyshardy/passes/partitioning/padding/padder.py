@@ -11,6 +11,7 @@ from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.base import PassContext
 from pyshardy.passes.partitioning.builder import Builder, zero_text
+from pyshardy.passes.partitioning.meeting import location_of
 
 Shape = tuple[int, ...]
 
@@ -93,8 +94,12 @@ class Padder:
             return value
         known = self.paddings.get(value)
         kind = known or Padding.ZERO
-        filler = self.splat(value, kind, op)
-        padded = self.like(value, op).pad(value, filler, [0] * len(old), [new - size for new, size in zip(shape, old)])
+        builder = self.like(value, op)
+        builder.location = location_of(value)
+        filler = Builder(builder.attrs, op, builder.location).splat(
+            splat_text(kind, value.type.element), builder.like((), value.type)
+        )
+        padded = builder.pad(value, filler, [0] * len(old), [new - size for new, size in zip(shape, old)])
         self.originals[padded] = self.originals.get(value, value.type)
         if known is not None or not self.padded_dims(value):
             self.paddings[padded] = kind

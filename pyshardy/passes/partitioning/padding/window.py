@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyshardy.core.sharding import mesh_of, shard_counts
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op
@@ -42,7 +44,9 @@ def pad_slice(op: Op, padder: Padder) -> None:
     shape, padded = padder.original_shape(op.result), padder.padded_shape(op.result)
     if padded == shape:
         return
-    _check_free(op, padder)
+    strides = [1 if size <= 1 else stride for size, stride in zip(shape, op.attrs["strides"])]
+    _check_free(op, strides, padder)
+    op.attrs["strides"] = padder.context.attrs.i64_array(tuple(strides))
     starts, limits = list(op.attrs["start_indices"]), list(op.attrs["limit_indices"])
     for dim, (size, new) in enumerate(zip(shape, padded)):
         if size != new:
@@ -51,13 +55,13 @@ def pad_slice(op: Op, padder: Padder) -> None:
     padder.pad_result(op.result)
 
 
-def _check_free(op: Op, padder: Padder) -> None:
+def _check_free(op: Op, strides: Sequence[int], padder: Padder) -> None:
     sharding = get_sharding(op.result)
     assert sharding is not None
     counts = shard_counts(sharding, mesh_of(sharding, padder.meshes))
     sizes, out_sizes = padder.original_shape(op.operands[0]), padder.original_shape(op.result)
     for dim, count in enumerate(counts):
-        start, stride = op.attrs["start_indices"][dim], op.attrs["strides"][dim]
+        start, stride = op.attrs["start_indices"][dim], strides[dim]
         if out_sizes[dim] % count and not is_free_slice(sizes[dim], out_sizes[dim], start, stride, count):
             raise PassError(
                 op,

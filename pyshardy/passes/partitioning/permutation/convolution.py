@@ -9,6 +9,8 @@ from pyshardy.passes.base import PassContext
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers
 from pyshardy.rules.rule import Rule
 
+_SPREADS = ("lhs_dilation", "rhs_dilation", "window_strides")
+
 
 def whole_factors(op: Op, rule: Rule, context: PassContext) -> set[int]:
     """The factors of a convolution that every device needs as a whole, besides those of permutations."""
@@ -21,12 +23,14 @@ def whole_factors(op: Op, rule: Rule, context: PassContext) -> set[int]:
 
 
 def _is_contraction(op: Op, index: int, lhs_dim: int, kernel_dim: int, output_dim: int) -> bool:
-    """Whether a spatial dimension is only summed up: one window over all of it."""
-    lhs, kernel, output = (
-        (value.type.shape or ())[dim]
-        for value, dim in zip((*op.operands, op.result), (lhs_dim, kernel_dim, output_dim))
-    )
-    return output == 1 and lhs == kernel and not any(_margin(op.attrs.get("padding"), index))
+    """Whether a spatial dimension is only summed up: one window over all of it, element by element."""
+    values = zip((*op.operands, op.result), (lhs_dim, kernel_dim, output_dim))
+    lhs, kernel, output = ((value.type.shape or ())[dim] for value, dim in values)
+    spread = any(op.attrs[name][index] != 1 for name in _SPREADS if name in op.attrs)
+    reversal = op.attrs.get("window_reversal")
+    is_reversed = reversal is not None and reversal[index]
+    is_plain = not spread and not is_reversed and not any(_margin(op.attrs.get("padding"), index))
+    return output == 1 and lhs == kernel and is_plain
 
 
 def _margin(padding: Any, index: int) -> tuple[int, ...]:

@@ -26,6 +26,8 @@ def replicate_factors(op: Op, rule: Rule, cleared: Collection[int], meshes: Mesh
     if on is None or on[1].is_single_device:
         return
     ref, mesh = on
+    if mesh.device_ids is None:  # the last name of the mesh counts
+        ref = [sharding.mesh for sharding in shardings if sharding and mesh_of(sharding, meshes) is mesh][-1]
     cleared = set(cleared) - _kept_factors(op, rule, meshes)
     states = project_tensors(rule, shardings, mesh)
     targets: list[TensorSharding | None] = []

@@ -1,0 +1,42 @@
+// RUN: sdy_opt %s -split-input-file -sdy-resolve-permutation-factors='enable-halo-exchange=false rng-bit-generator-unsafe=false' | FileCheck %s
+
+// NEWER: the pass did something else
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+// CHECK-LABEL: func.func @slice(
+// CHECK-NEXT: %0 = sdy.reshard %arg0 <@mesh, [{}, {"x"}]>
+// CHECK-NEXT: %1 = stablehlo.slice %0 [3:14, 0:9] {{.*}}<@mesh, [{}, {"x"}]>
+// CHECK-NEXT: %2 = sdy.reshard %1 <@mesh, [{"y"}, {"x"}]>
+func.func @slice(%a: tensor<16x10xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) -> tensor<11x9xf32> {
+  %0 = stablehlo.slice %a [3:14, 0:9] {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"y"}, {"x"}]>]>} : (tensor<16x10xf32>) -> tensor<11x9xf32>
+  return %0 : tensor<11x9xf32>
+}
+
+// -----
+
+// NEWER: the pass did something else
+// A kernel as long as the input, with padding, needs all of it: the result is not partial any more.
+sdy.mesh @mesh = <["x"=2]>
+// CHECK-LABEL: func.func @convolution(
+// CHECK-NEXT: %0 = sdy.reshard %arg0 <@mesh, [{}, {}, {}]>
+// CHECK-NEXT: %1 = sdy.reshard %arg1 <@mesh, [{}, {}, {}]>
+// CHECK-NEXT: %2 = stablehlo.convolution(%0, %1)
+// CHECK-NOT: unreduced
+// CHECK-NEXT: return %2
+func.func @convolution(%a: tensor<1x8x3xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}, {}]>}, %k: tensor<8x3x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}, {}]>}) -> tensor<1x3x4xf32> {
+  %0 = stablehlo.convolution(%a, %k) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {pad = [[1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {}, {}], unreduced={"x"}>]>} : (tensor<1x8x3xf32>, tensor<8x3x4xf32>) -> tensor<1x3x4xf32>
+  %1 = sdy.all_reduce {"x"} %0 out_sharding=<@mesh, [{}, {}, {}]> : tensor<1x3x4xf32>
+  return %1 : tensor<1x3x4xf32>
+}
+
+// -----
+
+// NEWER: the pass did something else
+// Random numbers that do not depend on the sharding.
+sdy.mesh @mesh = <["x"=2]>
+// CHECK-LABEL: func.func @random(
+// CHECK-NEXT: %output_state, %output = stablehlo.rng_bit_generator {{.*}}<@mesh, [{}]>, <@mesh, [{}]>
+// CHECK-NEXT: %0 = sdy.reshard %output <@mesh, [{"x"}]>
+func.func @random(%s: tensor<2xui64>) -> (tensor<2xui64>, tensor<8xui32>) {
+  %0, %1 = stablehlo.rng_bit_generator %s, algorithm = THREE_FRY {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}]>, <@mesh, [{"x"}]>]>} : (tensor<2xui64>) -> (tensor<2xui64>, tensor<8xui32>)
+  return %0, %1 : tensor<2xui64>, tensor<8xui32>
+}
