@@ -38,7 +38,7 @@ def connect(coordinator: str, process_count: int, process_id: int, timeout_s: fl
 
     Raises:
         UsageError: A coordinator that is not host and port, or a number that is no process.
-        ShardyError: Not all processes came in time.
+        ShardyError: Not all processes came in time, or JAX does not join them.
     """
     host, port = _address(coordinator)
     if not 0 <= process_id < process_count:
@@ -48,7 +48,12 @@ def connect(coordinator: str, process_count: int, process_id: int, timeout_s: fl
         _gather(host, port, process_count, deadline, timeout_s)
     else:
         _report(host, port, process_id, deadline, timeout_s)
-    jax.distributed.initialize(coordinator, process_count, process_id, initialization_timeout=max(1, int(timeout_s)))
+    try:
+        seconds = max(1, int(timeout_s))
+        jax.distributed.initialize(coordinator, process_count, process_id, initialization_timeout=seconds)
+    except RuntimeError as error:
+        reason = str(error).partition("\n")[0]
+        raise ShardyError(_DOING, got=reason, needed="processes that have not used JAX before") from error
 
 
 def _address(coordinator: str) -> tuple[str, int]:
@@ -71,7 +76,10 @@ def _gather(host: str, port: int, process_count: int, deadline: float, timeout_s
                 raise _missing(f"process {numbers} did not come", timeout_s) from None
             waiting[_said(connection)] = connection
         for number in range(1, process_count):
-            waiting[number].sendall(_GO)
+            try:
+                waiting[number].sendall(_GO)
+            except OSError:
+                raise _missing(f"process {number} did not stay", timeout_s) from None
 
 
 def _said(connection: socket.socket) -> int:

@@ -11,48 +11,14 @@ import pytest
 from jax.experimental.custom_partitioning import custom_partitioning
 
 import pyshardy
-from programs import PROGRAMS, Program
-from pyshardy.cli.arguments import TOLERANCE
-from pyshardy.cli.run_command import is_equal
+from end_to_end.real_programs import agree, arrays, inputs_of, right_outputs, usable
+from programs import PROGRAMS
 from pyshardy.errors import ShardyError
-from pyshardy.runtime.compare import compare_outputs
 from pyshardy.runtime.execute import run_on_devices, run_on_one_device
 from support.programs import load_example
 
-NOT_ON_ONE_DEVICE = dict.fromkeys(
-    ("manual_collectives", "manual_partial", "manual_nested", "ring_attention", "pipeline_stages", "device_order"),
-    r"got a manual computation \(shard_map\), which is written per device",
-) | {"partitioned_by_user": "got NOT_FOUND: .* CustomSPMDPartitioning"}
-"""Programs that only JAX can give the right outputs of, and how they are refused on one device."""
 NOT_AT_ALL = {"callbacks": "got type !stablehlo.token, needed tensors of static shape"}
 """Programs that do not run, and how they are refused."""
-
-
-def usable(name: str) -> Program:
-    """The program of that name, or a skipped test if it cannot be lowered here."""
-    program = PROGRAMS[name]
-    if reason := program.skip():
-        pytest.skip(reason)
-    return program
-
-
-def arrays(tree: Any) -> list[np.ndarray]:
-    """The leaves of a tree; PRNG keys as their bits."""
-    return [
-        np.asarray(jax.random.key_data(leaf) if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf)
-        for leaf in jax.tree.leaves(tree)
-    ]
-
-
-def inputs_of(module: pyshardy.Module, args: Any) -> list[np.ndarray]:
-    """The arguments that the module takes."""
-    leaves = arrays(args)
-    return [leaves[index] for index in module.origin.kept]
-
-
-def agree(result: pyshardy.Propagation, found: Sequence[Any], expected: Sequence[Any]) -> bool:
-    """Whether all outputs agree, as `pyshardy run` finds out, but a hundred times more strictly."""
-    return is_equal(compare_outputs([port.name for port in result.outputs], found, expected), TOLERANCE / 100)
 
 
 def check_placement(result: pyshardy.Propagation, found: Sequence[jax.Array]) -> None:
@@ -69,14 +35,7 @@ def test_a_program_computes_the_same_on_eight_devices(name: str) -> None:
     inputs = inputs_of(module, program.concrete_args())
     result = pyshardy.propagate(module)
     found = run_on_devices(result.module, inputs)
-    if name in NOT_ON_ONE_DEVICE:
-        with pytest.raises(ShardyError, match=NOT_ON_ONE_DEVICE[name]):
-            run_on_one_device(module, inputs)
-        expected = arrays(program.jitted()(*program.concrete_args()))
-    else:
-        expected = run_on_one_device(module, inputs)
-    assert any(np.any(np.asarray(output)) for output in expected)
-    assert agree(result, found, expected)
+    assert agree(result, found, right_outputs(program, module, inputs))
     assert all(output.devices() == set(jax.devices()) for output in found)
     check_placement(result, found)
 

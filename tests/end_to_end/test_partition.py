@@ -1,0 +1,176 @@
+"""Real programs compute the same as one program per device as they do on one device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import pyshardy
+from end_to_end.real_programs import agree, arrays, inputs_of, right_outputs, usable
+from programs import PROGRAMS
+from pyshardy.core.boxes import device_boxes
+from pyshardy.core.sharding import mesh_of
+from pyshardy.errors import ShardyError
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.runtime.execute import run_on_one_device
+from support.programs import load_example
+from support.reference import jaxlib_version
+
+REFUSED = {
+    "callbacks": "'stablehlo.custom_call' op is sharded, and it is not known how to run it on shards",
+    "partitioned_by_user": "'stablehlo.custom_call' op calls @CustomSPMDPartitioning, whose partitioner XLA alone can ask; "
+    'run the program with engine="xla", or with pyshardy.propagate',
+}
+"""Programs that are not partitioned, and how they are refused."""
+BY_INTERPRETER = ("mlp_training", "reshapes", "stencil", "uneven", "sorting", "ring_attention", "device_order")
+"""Small programs that StableHLO's interpreter runs too."""
+OPTIONS = {
+    "without halo exchange": pyshardy.PartitionOptions(halo_exchange=False),
+    "groups as axes": pyshardy.PartitionOptions(mesh_axes_groups=True),
+}
+
+
+def check_placement(partition: pyshardy.Partition, found: Sequence[jax.Array]) -> None:
+    """Every device holds the part of every output that the partition says."""
+    for port, output in zip(partition.outputs, found, strict=True):
+        assert output.devices() == set(jax.devices()[: partition.device_count])
+        whole = tuple(slice(0, size) for size in port.shape)
+        held = dict.fromkeys(range(partition.device_count), whole)
+        if port.sharding is not None and port.shape:
+            boxes = device_boxes(port.sharding, mesh_of(port.sharding, partition.meshes), port.shape)
+            held = {device: tuple(map(slice, box.starts, box.stops)) for device, box in boxes.items()}
+        for shard in output.addressable_shards:
+            index = tuple(slice(*part.indices(size)[:2]) for part, size in zip(shard.index, port.shape))
+            assert index == held[shard.device.id]
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in REFUSED])
+def test_a_program_computes_the_same_on_eight_devices(name: str) -> None:
+    program = usable(name)
+    module = pyshardy.load(program.lower())
+    inputs = inputs_of(module, program.concrete_args())
+    partition = pyshardy.partition(module)
+    assert partition.device_count == 8
+    found = pyshardy.run(partition, *inputs)
+    assert agree(partition, found, right_outputs(program, module, inputs))
+    check_placement(partition, found)
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("name", ["mlp_training", "spatial_convolution", "stencil", "unet"])
+def test_options_do_not_change_the_numbers(name: str, options: str) -> None:
+    program = usable(name)
+    module = pyshardy.load(program.lower())
+    inputs = inputs_of(module, program.concrete_args())
+    partition = pyshardy.partition(module, OPTIONS[options])
+    assert agree(partition, pyshardy.run(partition, *inputs), right_outputs(program, module, inputs))
+
+
+@pytest.mark.skipif(jaxlib_version() < (0, 12), reason="the interpreter needs a thread of the machine for every device")
+@pytest.mark.parametrize("name", BY_INTERPRETER)
+def test_the_interpreter_computes_the_same(name: str) -> None:
+    program = usable(name)
+    module = pyshardy.load(program.lower())
+    inputs = inputs_of(module, program.concrete_args())
+    partition = pyshardy.partition(module)
+    found = pyshardy.run(partition, *inputs, engine="interpreter")
+    assert agree(partition, found, right_outputs(program, module, inputs))
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_program_that_cannot_be_partitioned_is_refused(name: str) -> None:
+    module = pyshardy.load(usable(name).lower())
+    with pytest.raises(PassError) as caught:
+        pyshardy.partition(module)
+    assert str(caught.value).startswith(REFUSED[name])
+    assert caught.value.where
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_the_transformer_computes_the_same_on_eight_devices(optimizer: str) -> None:
+    example = load_example("transformer")
+    sizes = {"layers": 1, "width": 32, "heads": 4, "vocabulary": 64, "batch": 8, "sequence": 16}
+    config = example.Config(**sizes, optimizer=optimizer)
+    module = pyshardy.load(example.lower(config))
+    inputs = inputs_of(module, example.concrete_args(config))
+    partition = pyshardy.partition(module)
+    found = pyshardy.run(partition, *inputs)
+    check_placement(partition, found)
+    assert agree(partition, found, run_on_one_device(module, inputs))
+    assert agree(partition, found, arrays(jax.jit(example.step(config))(*example.concrete_args(config))))
+
+
+# That a wrong result would be noticed
+
+
+@pytest.fixture(scope="module")
+def mlp() -> tuple[pyshardy.Partition, list[np.ndarray], list[np.ndarray]]:
+    """A partitioned program, its inputs, and its right outputs."""
+    program = PROGRAMS["mlp_training"]
+    module = pyshardy.load(program.lower())
+    inputs = inputs_of(module, program.concrete_args())
+    return pyshardy.partition(module), inputs, right_outputs(program, module, inputs)
+
+
+def other(partition: pyshardy.Partition, old: str, new: str) -> pyshardy.Partition:
+    """The partition with another program per device."""
+    text = partition.module.text()
+    assert old in text
+    module = pyshardy.load(text.replace(old, new))
+    return pyshardy.Partition(module, partition.before, partition.inputs, partition.outputs, partition.meshes)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("stablehlo.maximum ", "stablehlo.minimum "),
+        ("dense<[[0, 1], [2, 3], [4, 5], [6, 7]]>", "dense<[[1, 2], [3, 4], [5, 6], [7, 0]]>"),
+    ],
+    ids=["op", "groups"],
+)
+def test_another_program_is_noticed(old: str, new: str, mlp: Any) -> None:
+    partition, inputs, right = mlp
+    assert agree(partition, pyshardy.run(partition, *inputs), right)
+    wrong = other(partition, old, new)
+    assert not agree(wrong, pyshardy.run(wrong, *inputs), right)
+
+
+def test_other_inputs_are_noticed(mlp: Any) -> None:
+    partition, inputs, right = mlp
+    index = next(index for index, array in enumerate(inputs) if array.ndim == 2)
+    changed = [*inputs[:index], inputs[index] + 0.1, *inputs[index + 1 :]]
+    assert not agree(partition, pyshardy.run(partition, *changed), right)
+
+
+def test_another_placement_is_noticed(mlp: Any) -> None:
+    partition, inputs, _ = mlp
+    found = pyshardy.run(partition, *inputs)
+    check_placement(partition, found)
+    index = next(index for index, output in enumerate(found) if not output.is_fully_replicated)
+    moved = [*found[:index], jax.device_put(found[index], jax.devices()[0]), *found[index + 1 :]]
+    with pytest.raises(AssertionError):
+        check_placement(partition, moved)
+    turned = pyshardy.run(partition, *inputs, devices=jax.devices()[::-1])
+    with pytest.raises(AssertionError):
+        check_placement(partition, turned)
+
+
+def test_shardings_on_meshes_of_different_sizes_are_refused() -> None:
+    text = """sdy.mesh @few = <["x"=4]>
+    sdy.mesh @all = <["x"=8]>
+    sdy.mesh @unused = <["x"=16]>
+    func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@few, [{"x"}]>},
+                    %b: tensor<8xf32> {sdy.sharding = #sdy.sharding<@all, [{"x"}]>}) -> tensor<8xf32> {
+      return %a : tensor<8xf32>
+    }"""
+    with pytest.raises(ShardyError) as caught:
+        pyshardy.partition(pyshardy.load(text))
+    assert str(caught.value) == (
+        "partitioning a program: got shardings on meshes of 4 and of 8 devices, "
+        "needed the same devices for all, because they run one program together"
+    )
+    assert pyshardy.partition(pyshardy.load(text.replace("@all, ", "@few, "))).device_count == 4

@@ -1,0 +1,102 @@
+"""Collectives in the text of what XLA has compiled."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+import pyshardy
+from pyshardy.partitioning import _local_executable
+from pyshardy.report.traffic import KindTotal
+from pyshardy.runtime.hlo import hlo_kinds
+from pyshardy.runtime.local import Border
+
+MESH = 'sdy.mesh @mesh = <["x"=2, "y"=4]>\n'
+
+
+def entry(line: str, before: str = "") -> str:
+    return f"HloModule m\n\n{before}ENTRY %main (p: f32[8]) -> f32[8] {{\n  %p = f32[8]{{0}} parameter(0)\n  {line}\n}}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "sent"),
+    [
+        ("ROOT %r = f32[8]{0} all-reduce(%p), replica_groups={{0,1},{2,3}}, to_apply=%add", "all_reduce", 32),
+        ("ROOT %r = f32[8]{0} all-reduce(%p), replica_groups=[2,4]<=[8], to_apply=%add", "all_reduce", 48),
+        ("ROOT %r = f32[8]{0} all-reduce(%p), replica_groups=[4,2]<=[2,4]T(1,0), to_apply=%add", "all_reduce", 32),
+        ("ROOT %r = f32[32]{0} all-gather(%p), replica_groups={{0,1,2,3}}, dimensions={0}", "all_gather", 96),
+        ("ROOT %r = f32[2]{0} reduce-scatter(%p), replica_groups=[1,4]<=[4], dimensions={0}, to_apply=%a",
+         "reduce_scatter", 24),
+        ("ROOT %r = f32[8]{0} all-to-all(%p), replica_groups={{0,1,2,3}}, dimensions={0}", "all_to_all", 24),
+        ("ROOT %r = (bf16[2]{0}, bf16[2]{0}) all-to-all(%p, %p), replica_groups={{0,1}}", "all_to_all", 4),
+        ("ROOT %r = pred[8]{0} collective-permute(%p), source_target_pairs={{0,1},{1,0}}", "collective_permute", 8),
+        ("%s = (f32[8]{0}, f32[32]{0}) all-gather-start(%p), replica_groups={{0,1,2,3}}, dimensions={0}",
+         "all_gather", 96),
+        ("%s = (c64[8]{0}, c64[8]{0}, u32[], u32[]) collective-permute-start(%p), source_target_pairs={{0,1}}",
+         "collective_permute", 64),
+        ("ROOT %r = s8[8]{0} all-reduce(%p), replica_groups=mesh['x'=2,'y'=4] {'y'}, to_apply=%add", "all_reduce", 12),
+        ("ROOT %r = s8[8]{0} all-reduce(%p), replica_groups=mesh['x'=2,'y'=4] {'y':(1)2}, to_apply=%add",
+         "all_reduce", 8),
+    ],
+)  # fmt: skip
+def test_kinds_groups_and_types(line: str, kind: str, sent: int) -> None:
+    assert hlo_kinds(entry(line)) == (KindTotal(kind, 1, sent),)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ROOT %r = f32[8]{0} all-reduce(%p), replica_groups={{0},{1}}, to_apply=%add",
+        "ROOT %r = f32[8]{0} collective-permute(%p), source_target_pairs={{0,0},{1,1}}",
+        "ROOT %r = f32[8]{0} negate(%p)",
+        "ROOT %d = f32[32]{0} all-gather-done(%s)",
+    ],
+)
+def test_where_nobody_sends(line: str) -> None:
+    assert hlo_kinds(entry(line)) == ()
+
+
+def test_computations_count_as_often_as_they_are_called() -> None:
+    body = "%body (q: f32[8]) -> f32[8] {\n  ROOT %g = f32[8]{0} all-reduce(%q), replica_groups={{0,1}}, to_apply=%add\n}\n\n"
+    unused = body.replace("%body", "%unused")
+    for line, count in [
+        ("ROOT %w = f32[8]{0} while(%p), condition=%cond, body=%body", 1),
+        ("ROOT %w = f32[8]{0} call(%p), to_apply=%body", 1),
+        ("ROOT %w = f32[8]{0} fusion(%p), kind=kLoop, calls=%body", 1),
+        ("ROOT %w = f32[8]{0} conditional(%p), branch_computations={%body, %body}", 2),
+        ("ROOT %w = f32[8]{0} conditional(%p), true_computation=%body, false_computation=%cond", 1),
+        ("ROOT %w = f32[8]{0} negate(%p)", 0),
+    ]:
+        found = hlo_kinds(entry(line, body + unused))
+        assert found == ((KindTotal("all_reduce", count, 32 * count),) if count else ())
+
+
+def test_totals_are_sorted_by_name() -> None:
+    lines = "%a = f32[8]{0} all-to-all(%p), replica_groups={{0,1}}\n  %b = f32[8]{0} all-reduce(%p), replica_groups={{0,1}}, to_apply=%add"
+    assert [total.kind for total in hlo_kinds(entry(lines + "\n" + "  " + lines))] == ["all_reduce", "all_to_all"]
+    assert [total.count for total in hlo_kinds(entry(lines + "\n" + "  " + lines))] == [2, 2]
+
+
+def test_what_xla_compiles_sends_as_much_as_the_program_says() -> None:
+    text = MESH + """func.func @main(%a: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>},
+                %b: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {}]>})
+        -> (tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>}) {
+      %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+        : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
+      return %0 : tensor<8x8xf32>
+    }"""
+    partition = pyshardy.partition(pyshardy.load(text))
+    border = Border(tuple(partition.inputs), tuple(partition.outputs), partition.meshes)
+    compiled = _local_executable(partition, border, None).as_text()
+    assert partition.traffic.kinds
+    assert hlo_kinds(compiled) == partition.traffic.kinds
+
+
+def test_what_jax_compiles_is_read() -> None:
+    mesh = Mesh(np.array(jax.devices()), ("x",))
+    rows, whole = (NamedSharding(mesh, PartitionSpec(*axes)) for axes in (("x",), ()))
+    jitted = jax.jit(lambda x: x * 2, in_shardings=rows, out_shardings=whole)
+    text = jitted.lower(jax.ShapeDtypeStruct((64,), "float32")).compile().as_text()
+    assert hlo_kinds(text) == (KindTotal("all_gather", 1, 7 * 8 * 4),)

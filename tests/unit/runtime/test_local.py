@@ -1,0 +1,114 @@
+"""Per-device programs on JAX's devices: what goes in, what comes out, what is copied."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+import pyshardy
+from pyshardy.errors import UsageError
+from pyshardy.runtime.arrays import jax_dtype
+from pyshardy.runtime.local import Border, LocalExecutable, place
+
+MESH = 'sdy.mesh @mesh = <["x"=4, "y"=2]>\n'
+A = np.arange(32, dtype=np.float32).reshape(8, 4)
+
+
+def partitioned(
+    sharding: str = '[{"x"}, {"y"}]', element: str = "f32", shape: str = "8x4x", op: str = "stablehlo.add %a, %a"
+) -> pyshardy.Partition:
+    type = f"tensor<{shape}{element}>"
+    on = f"{{sdy.sharding = #sdy.sharding<@mesh, {sharding}>}}"
+    body = f"func.func @main(%a: {type} {on}) -> ({type} {on}) {{ %0 = {op} : {type}\nreturn %0 : {type} }}"
+    return pyshardy.partition(pyshardy.load(MESH + body))
+
+
+def border_of(partition: pyshardy.Partition) -> Border:
+    return Border(tuple(partition.inputs), tuple(partition.outputs), partition.meshes)
+
+
+def test_the_border_is_global_and_every_device_has_its_part() -> None:
+    border = border_of(partitioned())
+    assert border.device_count == 8
+    (port,) = border.inputs
+    assert port.shape == (8, 4)
+    assert border.local(port).shape == (2, 2)
+    assert border.local(port).sharding is None
+    assert border.local(border.local(port)) == border.local(port)
+
+
+@pytest.mark.parametrize(
+    "element",
+    ["f32", "f64", "bf16", "f16", "i1", "i4", "i8", "i16", "i32", "i64", "ui8", "ui64", "f8E4M3FN", "f8E5M2",
+     "complex<f32>", "complex<f64>"],
+)  # fmt: skip
+def test_element_types(element: str) -> None:
+    array = (A % 3).astype(jax_dtype(element))
+    op = "stablehlo.or %a, %a" if element == "i1" else "stablehlo.add %a, %a"
+    (found,) = pyshardy.run(partitioned(element=element, op=op), array)
+    assert found.dtype == array.dtype
+    scale = 1 if element == "i1" else 2
+    np.testing.assert_array_equal(np.asarray(found).astype(complex), scale * array.astype(complex))
+    assert not jax.config.jax_enable_x64
+
+
+@pytest.mark.parametrize(
+    ("sharding", "shape"), [("[]", ""), ('[{"x"}, {}]', "0x4x"), ('[{"x"}, {"y"}]', "8x0x"), ('[{"y", "x"}]', "8x")]
+)
+def test_shapes(sharding: str, shape: str) -> None:
+    sizes = tuple(int(size) for size in shape.split("x") if size)
+    array = np.arange(np.prod(sizes), dtype=np.float32).reshape(sizes)
+    (found,) = pyshardy.run(partitioned(sharding, shape=shape), array)
+    np.testing.assert_array_equal(found, 2 * array)
+
+
+def test_neither_inputs_nor_outputs_are_copied() -> None:
+    partition = partitioned()
+    executable = LocalExecutable(partition.module, border_of(partition))
+    (first,) = executable([A])
+    (second,) = executable([first])
+    assert second.sharding.is_equivalent_to(first.sharding, 2)
+    np.testing.assert_array_equal(second, 4 * A)
+    assert place(first, second.sharding) is first
+
+
+def test_the_text_is_that_of_xla() -> None:
+    partition = partitioned()
+    text = LocalExecutable(partition.module, border_of(partition)).as_text()
+    assert "f32[2,2]" in text
+    assert "all-" not in text
+
+
+@pytest.mark.parametrize("source", ["numpy", "list", "one device", "other sharding"])
+def test_placing(source: str) -> None:
+    sharding = NamedSharding(Mesh(np.array(jax.devices()), ("x",)), PartitionSpec("x"))
+    given = {
+        "numpy": A,
+        "list": A.tolist(),
+        "one device": jax.device_put(A, jax.devices()[3]),
+        "other sharding": jax.device_put(A, NamedSharding(sharding.mesh, PartitionSpec(None))),
+    }[source]
+    found = place(np.asarray(given) if source == "list" else given, sharding)
+    assert found.sharding.is_equivalent_to(sharding, 2)
+    np.testing.assert_array_equal(found, A)
+
+
+def test_devices_count_as_they_are_given() -> None:
+    partition = partitioned('[{"x", "y"}, {}]')
+    devices = jax.devices()[::-1]
+    (found,) = LocalExecutable(partition.module, border_of(partition), devices)([A])
+    by_device = {shard.device: np.asarray(shard.data) for shard in found.addressable_shards}
+    for row, device in enumerate(devices):
+        np.testing.assert_array_equal(by_device[device], 2 * A[row : row + 1])
+
+
+def test_too_few_devices() -> None:
+    partition = partitioned()
+    with pytest.raises(UsageError) as caught:
+        LocalExecutable(partition.module, border_of(partition), jax.devices()[:7])
+    assert str(caught.value) == (
+        "running a partitioned program: got 7 devices, needed 8\n"
+        "  try: on a CPU, set XLA_FLAGS=--xla_force_host_platform_device_count=8 before importing jax"
+    )
