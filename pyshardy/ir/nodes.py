@@ -9,7 +9,8 @@ opaque MLIR attributes (`attrs.py` says which).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 Use = tuple["Op", int]
 """A place where a value is used: an op and the number of the operand."""
@@ -217,6 +218,26 @@ class Region:
         other.blocks = []
 
 
+@dataclass(slots=True, eq=False)
+class Source:
+    """The MLIR module that nodes were read from.
+
+    Attributes:
+        module: The module; it must not change.
+        ops: Its ops by number, every op before what it holds.
+    """
+
+    module: Any
+    ops: list[Any]
+
+
+class Place(NamedTuple):
+    """An op of an MLIR module, as the location of a node."""
+
+    source: Source
+    number: int
+
+
 class Op:
     """An operation.
 
@@ -226,14 +247,20 @@ class Op:
         result_types: Types of its results.
         attrs: Its attributes, inherent and discardable alike.
         region_count: Number of empty regions to make.
-        location: The MLIR location.
+        location: The MLIR location, or where to ask for it when it is needed.
         successors: Blocks a terminator may branch to.
+
+    Attributes:
+        source: Where this op was read from; None for one that was made since, or copied.
+        number: Its number there.
     """
 
     __slots__ = (
-        "name", "operands", "results", "attrs", "regions", "successors", "location", "block", "prev", "next", "order"
+        "name", "operands", "results", "attrs", "regions", "successors", "source", "number", "_location", "block", "prev", "next", "order"
     )  # fmt: skip
 
+    source: Source | None
+    number: int
     block: Block | None
     prev: Op | None
     next: Op | None
@@ -256,7 +283,9 @@ class Op:
         self.attrs: dict[str, Any] = {} if attrs is None else attrs
         self.regions: tuple[Region, ...] = tuple([Region(self) for _ in range(region_count)]) if region_count else ()
         self.successors = successors
-        self.location = location
+        self._location = location
+        self.source = None
+        self.number = -1
         self.block = self.prev = self.next = None
         self.order = 0
         index = 0
@@ -266,6 +295,27 @@ class Op:
 
     def __repr__(self) -> str:
         return f"<Op {self.name}>"
+
+    @property
+    def location(self) -> Any:
+        """The MLIR location."""
+        found = self._location
+        if found is None and self.source is not None:
+            found = self._location = self.source.ops[self.number].location
+        elif type(found) is Place:
+            found = self._location = found.source.ops[found.number].location
+        return found
+
+    @location.setter
+    def location(self, location: Any) -> None:
+        self._location = location
+
+    @property
+    def place(self) -> Any:
+        """The location, or where to ask for it: what to give to an op that is made in the place of this one."""
+        if self._location is None and self.source is not None:
+            return Place(self.source, self.number)
+        return self._location
 
     @property
     def result(self) -> Value:
@@ -372,7 +422,7 @@ class Op:
             [result.type for result in self.results],
             {name: _copied(attr) for name, attr in self.attrs.items()},
             len(self.regions),
-            self.location,
+            self.place,
             self.successors,
         )
         mapping.update(zip(self.results, copy.results))
