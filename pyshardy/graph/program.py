@@ -45,36 +45,56 @@ class View(NamedTuple):
     manual_axes: tuple[str, ...]
 
 
-class OpNode(NamedTuple):
-    """One op, as propagation sees it.
+class OpKind(NamedTuple):
+    """What many ops of a program share.
 
     Attributes:
         name: Full name, "stablehlo.add".
-        operands: Numbers of the values it uses.
-        results: Numbers of its results.
-        rule: Its sharding rule, which for a data-flow edge is the identity; None if nothing propagates here.
-        tensors: Holders of the tensors of the rule, operands first; for an edge, of its sources and itself.
+        rule: The sharding rule, which for a data-flow edge is the identity; None if nothing propagates here.
         priority: How it takes part in op-priority propagation.
         direction: The direction of a `Priority.FIXED` op.
         is_elementwise: Whether conflicts are resolved as for element-wise ops.
         ignores_conservative: Whether conservative propagation does not apply: edges, barriers.
         is_erasable: Whether it goes away when nothing uses its results.
-        parent: Number of the op around it, -1 at the top.
-        view: For an edge of a manual computation.
     """
 
     name: str
-    operands: tuple[int, ...]
-    results: tuple[int, ...]
     rule: Rule | None = None
-    tensors: tuple[int, ...] = ()
     priority: Priority = Priority.OTHER
     direction: Direction = Direction.BOTH
     is_elementwise: bool = False
     ignores_conservative: bool = False
     is_erasable: bool = False
+
+
+class OpNode(NamedTuple):
+    """One op, as propagation sees it.
+
+    Attributes:
+        kind: What it shares with other ops.
+        operands: Numbers of the values it uses.
+        results: Numbers of its results.
+        tensors: Holders of the tensors of the rule, operands first; for an edge, of its sources and itself.
+        parent: Number of the op around it, -1 at the top.
+        view: For an edge of a manual computation.
+    """
+
+    kind: OpKind
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+    tensors: tuple[int, ...] = ()
     parent: int = -1
     view: View | None = None
+
+    @property
+    def name(self) -> str:
+        """Full name."""
+        return self.kind.name
+
+    @property
+    def rule(self) -> Rule | None:
+        """The sharding rule."""
+        return self.kind.rule
 
 
 class ValueInfo(NamedTuple):

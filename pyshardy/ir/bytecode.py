@@ -123,6 +123,6 @@ def _op_names(data: bytes, position: int, strings: list[str]) -> tuple[list[str]
         count, position = number_at(data, position)
         for _ in range(count):
             name, position = number_at(data, position)
-            names.append(f"{dialects[dialect]}.{strings[name >> 1]}")
+            names.append(f"{dialects[dialect]}.{strings[name >> 1]}".removesuffix("."))  # an op without a dialect
             is_registered.append(bool(name & 1))
     return names, is_registered

@@ -53,10 +53,13 @@ class Value:
     """A result of an op, or an argument of a block.
 
     `uses` holds the places that use it in MLIR's order *reversed*: the last entry is the head of the use-list. It
-    is a dictionary without values, so that any use is found and removed in constant time.
+    is a dictionary without values, so that any use is found and removed in constant time. `mark` is a number for
+    whoever numbers all values of a module; nobody else looks at it.
     """
 
-    __slots__ = ("type", "owner", "index", "uses", "location")
+    __slots__ = ("type", "owner", "index", "uses", "location", "mark")
+
+    mark: int
 
     def __init__(self, type: ValueType, owner: Op | Block, index: int, location: Any = None) -> None:
         self.type = type
@@ -253,14 +256,17 @@ class Op:
     Attributes:
         source: Where this op was read from; None for one that was made since, or copied.
         number: Its number there.
+        mark: A number for whoever numbers all ops of a module; nobody else looks at it.
     """
 
     __slots__ = (
-        "name", "operands", "results", "attrs", "regions", "successors", "source", "number", "_location", "block", "prev", "next", "order"
+        "name", "operands", "results", "attrs", "regions", "successors", "source", "number", "_location", "block",
+        "prev", "next", "order", "mark",
     )  # fmt: skip
 
     source: Source | None
     number: int
+    mark: int
     block: Block | None
     prev: Op | None
     next: Op | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from pyshardy.core.sharding import TensorSharding
@@ -11,13 +11,14 @@ from pyshardy.graph.program import (
     NO_VALUE,
     Direction,
     FunctionResult,
+    OpKind,
     OpNode,
     Program,
     ValueInfo,
     View,
 )
 from pyshardy.ir.callers import Callers
-from pyshardy.ir.dataflow import EDGE, FUNCTION_EDGE, op_of_owner, owns_edge, source_uses
+from pyshardy.ir.dataflow import DATA_FLOW_OPS, EDGE, FUNCTION_EDGE, op_of_owner, owns_edge, source_uses
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import (
     function_of_argument,
@@ -29,15 +30,14 @@ from pyshardy.ir.functions import (
     set_result_sharding,
 )
 from pyshardy.ir.nodes import TERMINATORS, Op, Value, walk
-from pyshardy.ir.notify import Notifications
+from pyshardy.ir.notify import SPECIAL, Notifications
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.purity import is_pure
 from pyshardy.ir.shardings import holder_of, module_meshes, store_sharding, stored_sharding
 from pyshardy.rules.draft import identity_rule
-from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.properties import Priority, is_elementwise, priority_of
 from pyshardy.rules.rule import Rule
-from pyshardy.rules.table import is_known, rule_of
+from pyshardy.rules.table import is_known, is_known_name, rule_of
 
 BARRIER = "sdy.propagation_barrier"
 GROUP = "sdy.sharding_group"
@@ -94,24 +94,52 @@ def build_program(root: Op, specs: OpSpecReader, conservative: bool = False) -> 
 
 
 class _Builder:
+    """Numbers ops and values by their marks, and describes them; ops of one kind are looked at once."""
+
     def __init__(self, root: Op, specs: OpSpecReader, conservative: bool) -> None:
         self.root = root
         self.specs = specs
         self.conservative = conservative
         self.callers = Callers(root)
+        root.mark = -1
         self.ops = [op for op in walk(root) if op is not root and op.name != "sdy.mesh"]
-        self.op_numbers = {op: number for number, op in enumerate(self.ops)}
-        self.values = list(_values(self.ops))
-        self.numbers = {value: number for number, value in enumerate(self.values)}
-        self.index = ProgramIndex(self.ops, list(self.values), {}, [])
-        self.notifications = Notifications(self.op_numbers, self.callers)
+        self.values: list[Value] = []
+        self.holders: list[int] = []
+        self.index = ProgramIndex(self.ops, [], {}, [])
+        self.notifications = Notifications(self.callers)
+        self.kinds: dict[Hashable, OpKind] = {}
+        self.known_kinds: dict[OpKind, OpKind] = {}
+        self._give_numbers()
+        self.index.values.extend(self.values)
+
+    def _give_numbers(self) -> None:
+        """Mark every op and every value with its number."""
+        values = self.values
+        undecided: list[Value] = []
+        for number, op in enumerate(self.ops):
+            op.mark = number
+            for value in op.results:
+                value.mark = len(values)
+                values.append(value)
+            if op.name in DATA_FLOW_OPS:
+                undecided += op.results
+            for region in op.regions:
+                for block in region.blocks:
+                    for value in block.args:
+                        value.mark = len(values)
+                        values.append(value)
+                    undecided += block.args
+        self.holders = list(range(len(values)))
+        for value in undecided:
+            found = holder_of(value)
+            self.holders[value.mark] = NO_VALUE if found is None else found.mark
 
     def build(self) -> tuple[Program, ProgramIndex]:
-        nodes = tuple(self.node(op) for op in self.ops)
-        infos = [self.info(value) for value in self.values]
+        nodes = tuple([self.node(op) for op in self.ops])
+        infos = [self.info(number, value) for number, value in enumerate(self.values)]
         shardings = [
-            stored_sharding(value) if info.holder == number else None
-            for number, (value, info) in enumerate(zip(self.values, infos))
+            stored_sharding(value) if holder == number else None
+            for number, (value, holder) in enumerate(zip(self.values, self.holders))
         ]
         main_results = self.add_function_results(infos, shardings)
         program = Program(
@@ -124,68 +152,66 @@ class _Builder:
         )
         return program, self.index
 
-    def holder(self, value: Value) -> int:
-        """Number of the value that holds the sharding of `value`."""
-        found = holder_of(value)
-        return NO_VALUE if found is None else self.numbers[found]
-
     def node(self, op: Op) -> OpNode:
-        numbers = self.numbers
+        operands = tuple([value.mark for value in op.operands])
+        results = tuple([value.mark for value in op.results])
         parent = op.parent_op
-        common = (
-            op.name,
-            tuple([numbers[value] for value in op.operands]),
-            tuple([numbers[value] for value in op.results]),
-        )
-        rule, tensors, priority, direction, elementwise, is_edge = self.step_of(op)
-        return OpNode(
-            *common,
-            rule,
-            tensors,
-            priority,
-            direction,
-            elementwise,
-            is_edge,
-            is_pure(op),
-            -1 if parent is None or parent is self.root else self.op_numbers[parent],
-            _view(op) if op.name == EDGE else None,
-        )
-
-    def step_of(self, op: Op) -> tuple[Rule | None, tuple[int, ...], Priority, Direction, bool, bool]:
-        """Rule, tensors, priority, direction, whether element-wise, whether an edge or barrier."""
+        around = -1 if parent is None else parent.mark
         if op.name == EDGE or op.name == FUNCTION_EDGE:
-            sources = self.sources(op)
-            shape = op.result.type.shape
-            if not sources or shape is None or not op.result.type.is_static:
-                return None, (), Priority.PASS_THROUGH, Direction.BOTH, False, True
-            tensors = (*(self.holder(value) for value in sources), self.numbers[op.result])
-            return identity_rule(shape, len(sources)), tensors, Priority.PASS_THROUGH, Direction.BOTH, False, True
+            kind, tensors = self.edge(op)
+            return OpNode(kind, operands, results, tensors, around, _view(op) if op.name == EDGE else None)
+        kind = self.kind(op)
+        if kind.rule is None:
+            return OpNode(kind, operands, results, (), around)
+        holders = self.holders
+        return OpNode(kind, operands, results, tuple([holders[value] for value in operands + results]), around)
+
+    def edge(self, op: Op) -> tuple[OpKind, tuple[int, ...]]:
+        """The kind and the tensors of a data-flow edge."""
+        sources = self.sources(op)
+        shape = op.result.type.shape
+        common = Priority.PASS_THROUGH, Direction.BOTH, False, True, is_pure(op)
+        if not sources or shape is None or not op.result.type.is_static:
+            return OpKind(op.name, None, *common), ()
+        tensors = (*(self.holders[value.mark] for value in sources), op.result.mark)
+        return OpKind(op.name, identity_rule(shape, len(sources)), *common), tensors
+
+    def kind(self, op: Op) -> OpKind:
+        """The kind of an op; equal ops that do not depend on what is around them share it."""
+        attrs = op.attrs
+        shape_key = self.specs.shape_key(op)
+        if shape_key is None:
+            kind = self.new_kind(op)
+        else:
+            key = shape_key, attrs.get(RULE), attrs.get("allowed_direction"), is_pure(op) if op.regions else None
+            found = self.kinds.get(key)
+            if found is None:
+                found = self.kinds[key] = self.new_kind(op)
+            kind = found
+        if kind.rule is None:
+            if op.name not in TERMINATORS and not is_known_name(op.name) and not is_known(self.specs.spec(op)):
+                self.index.unknown.append(op)
+        elif op.name != BARRIER:
+            self.index.rules[op] = kind.rule
+        return kind
+
+    def new_kind(self, op: Op) -> OpKind:
+        """The kind of an op that is no edge."""
         if op.name == BARRIER:
             shape = op.result.type.shape
             assert shape is not None
             direction = Direction(op.attrs["allowed_direction"])
-            return identity_rule(shape), self.tensors(op), Priority.FIXED, direction, True, True
+            return OpKind(op.name, identity_rule(shape), Priority.FIXED, direction, True, True, is_pure(op))
         spec = self.specs.spec(op)
-        rule = self.rule(op, spec)
-        tensors = () if rule is None else self.tensors(op)
-        return rule, tensors, priority_of(spec), Direction.BOTH, is_elementwise(spec), False
-
-    def rule(self, op: Op, spec: OpSpec) -> Rule | None:
-        """The rule on the op, else that of the table."""
         rule: Rule | None = op.attrs.get(RULE)
         if rule is None:
             try:
                 rule = rule_of(spec, self.conservative)
             except InvalidRuleError as error:
                 raise PassError(op, f"has no valid sharding rule: {error}") from error
-            if rule is None and op.name not in TERMINATORS and not is_known(spec):
-                self.index.unknown.append(op)
-        if rule is not None:
-            self.index.rules[op] = rule
-        return rule
-
-    def tensors(self, op: Op) -> tuple[int, ...]:
-        return tuple([self.holder(value) for value in (*op.operands, *op.results)])
+        elementwise = is_elementwise(spec)
+        kind = OpKind(op.name, rule, priority_of(spec), Direction.BOTH, elementwise, False, is_pure(op))
+        return self.known_kinds.setdefault(kind, kind)
 
     def sources(self, edge: Op) -> list[Value]:
         """The values that an edge op stands for besides itself."""
@@ -202,18 +228,21 @@ class _Builder:
         callee = self.callers.callee(call)
         return [] if is_declaration(callee) else [return_op(callee).operands[owner.index]]
 
-    def info(self, value: Value) -> ValueInfo:
-        number = self.numbers[value]
-        holder = self.holder(value)
+    def info(self, number: int, value: Value) -> ValueInfo:
+        holder = self.holders[number]
         owner = value.defining_op
-        return ValueInfo(
-            value.type.shape if value.type.is_static else None,
-            holder,
-            self.op_numbers[owner if owner is not None else value.block.parent_op],
-            tuple([self.op_numbers[user] for user, _ in reversed(value.uses)]),
-            self.notifications.of(value) if holder == number else (),
-            self.siblings(value) if holder == number else (),
-        )
+        around = (value.block.parent_op if owner is None else owner).mark
+        shape = value.type.shape if value.type.is_static else None
+        users = tuple([user.mark for user, _ in reversed(value.uses)])
+        if holder != number:
+            return ValueInfo(shape, holder, around, users)
+        if owner is None or owner.name == EDGE or not SPECIAL.isdisjoint([user.name for user, _ in value.uses]):
+            notified = self.notifications.of(value)
+        else:
+            notified = around, *users
+        if owner is not None and len(owner.results) == 1:
+            return ValueInfo(shape, holder, around, users, notified)
+        return ValueInfo(shape, holder, around, users, notified, self.siblings(value))
 
     def siblings(self, value: Value) -> tuple[int, ...]:
         """The other values whose shardings are stored in one list with that of `value`."""
@@ -224,7 +253,7 @@ class _Builder:
             return ()
         else:
             group = value.block.args
-        return () if len(group) < 2 else tuple(self.numbers[other] for other in group if other is not value)
+        return () if len(group) < 2 else tuple(other.mark for other in group if other is not value)
 
     def add_function_results(
         self, infos: list[ValueInfo], shardings: list[TensorSharding | None]
@@ -237,9 +266,9 @@ class _Builder:
                 continue
             for index, value in enumerate(return_op(function).operands):
                 if function is main and value.type.is_static:
-                    found.append(FunctionResult(self.numbers[value], len(infos)))
+                    found.append(FunctionResult(value.mark, len(infos)))
                 shape = value.type.shape if value.type.is_static else None
-                infos.append(ValueInfo(shape, len(infos), self.op_numbers[function]))
+                infos.append(ValueInfo(shape, len(infos), function.mark))
                 shardings.append(result_sharding(function, index))
                 self.index.values.append(FunctionResultPlace(function, index))
         return tuple(found)
@@ -248,16 +277,8 @@ class _Builder:
         members: dict[int, list[int]] = {}
         for op in self.ops:
             if op.name == GROUP:
-                members.setdefault(op.attrs["group_id"], []).append(self.holder(op.operands[0]))
+                members.setdefault(op.attrs["group_id"], []).append(self.holders[op.operands[0].mark])
         return tuple(tuple(members[group_id]) for group_id in sorted(members))
-
-
-def _values(ops: Sequence[Op]) -> Iterator[Value]:
-    for op in ops:
-        yield from op.results
-        for region in op.regions:
-            for block in region.blocks:
-                yield from block.args
 
 
 def _view(edge: Op) -> View | None:
