@@ -21,6 +21,7 @@ from pyshardy.propagation.trace import GROUP, MAIN_RESULT, Step
 from pyshardy.propagation.views import join_manual_axes, strip_manual_axes
 from pyshardy.rules.draft import identity_rule
 from pyshardy.rules.properties import Priority
+from pyshardy.rules.rule import Shape
 
 _ALL_ROUNDS = (1 << ROUNDS) - 1
 _DIRTY_IN_ROUND = [bytes(0 if mask >> round_ & 1 else 1 for mask in range(256)) for round_ in range(ROUNDS)]
@@ -422,15 +423,15 @@ class Engine:
 
 
 def _main_result_nodes(program: Program) -> Iterable[OpNode]:
+    kinds: dict[Shape, OpKind] = {}
     for returned, result in program.main_results:
         shape = program.values[returned].shape
         assert shape is not None
-        yield OpNode(
-            OpKind("func.return", identity_rule(shape), Priority.FIXED, ignores_conservative=True),
-            (),
-            (),
-            (program.values[returned].holder, result),
-        )
+        kind = kinds.get(shape)
+        if kind is None:
+            rule = identity_rule(shape)
+            kind = kinds[shape] = OpKind("func.return", rule, Priority.FIXED, ignores_conservative=True)
+        yield OpNode(kind, (), (), (program.values[returned].holder, result))
 
 
 def _other_readers(nodes: Sequence[OpNode]) -> dict[int, list[int]]:

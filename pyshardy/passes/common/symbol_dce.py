@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from jaxlib.mlir import ir
 
 from pyshardy.ir.attrs import symbols_in
+from pyshardy.ir.functions import calls
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.passes.base import Pass, PassContext
 
@@ -26,14 +27,29 @@ def symbol_dce(root: Op) -> None:
     """Erase the private symbols of a module that no public symbol and no other op reaches."""
     block = root.region.block
     private = {op.attrs["sym_name"]: op for op in block if op.attrs.get("sym_visibility") in ("private", "nested")}
+    if not private:
+        return
     with_meshes = any(op.name == "sdy.mesh" for op in private.values())
-    pending = [op for op in block if op.attrs.get("sym_name") not in private] if private else []
+    live = [op for op in block if op.attrs.get("sym_name") not in private]
+    _follow_calls(live, private)
+    # What calls do not reach may be reached otherwise: only then are all attributes looked at.
+    pending = list(live)
     while pending and private:
         for name, *inner in _references(pending.pop(), with_meshes):
             if name in private and (not inner or private[name].name == "builtin.module"):
                 pending.append(private.pop(name))
     for op in private.values():
         op.erase()
+
+
+def _follow_calls(live: list[Op], private: dict[str, Op]) -> None:
+    """Move what the ops of `live` call, directly or not, from `private` to them."""
+    for symbol in live:  # which grows meanwhile
+        if not private:
+            return
+        for call in calls(symbol):
+            if call.attrs["callee"] in private:
+                live.append(private.pop(call.attrs["callee"]))
 
 
 def _references(symbol: Op, with_meshes: bool) -> Iterator[tuple[str, ...]]:
