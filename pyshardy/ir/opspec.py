@@ -42,21 +42,22 @@ class OpSpecReader:
             return OpSpec(name, *shapes, self._all_attributes(op) | dict(spec.attributes))
         return spec
 
-    def shape_key(self, op: Op) -> Hashable:
-        """A key that ops of equal descriptions share, cheaper than the description itself.
+    def shape_key(self, op: Op, rule: object) -> Hashable:
+        """A key that ops share of equal descriptions and with the same `rule`, cheaper than the description itself.
 
         None where the description depends on what is around the op, or users may look at all attributes.
         """
         name = op.name
         if USER_RULES or name in _LOOKS_AROUND:
             return None
-        types = [value.type for value in op.operands], [value.type for value in op.results]
+        types = [value.type for value in op.operands]
+        types += [value.type for value in op.results]
         fields = _FIELDS.get(name)
         if fields is None:
-            return name, *types[0], None, *types[1]
+            return name, rule, len(op.results), *types
         attrs = op.attrs
         # The attributes themselves are kept by the op: as long as it lives, no other object has the same number.
-        return name, *types[0], None, *types[1], *[id(attrs.get(field)) for field in fields]
+        return name, rule, len(op.results), *types, *[id(attrs.get(field)) for field in fields]
 
     def _all_attributes(self, op: Op) -> dict[str, Hashable]:
         """Every attribute in plain form, for the functions that users register."""

@@ -8,13 +8,13 @@ until one of its shardings, or its directions, change; that is exact and makes m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import InvalidShardingError
-from pyshardy.graph.program import NO_VALUE, OpKind, OpNode, Program, View
+from pyshardy.graph.program import NO_VALUE, OpKind, Program, View
 from pyshardy.propagation.schedule import ROUNDS, directions, same_rounds
 from pyshardy.propagation.step import StepError, StepInput, Strategy, Update, explain_step, propagate_step
 from pyshardy.propagation.trace import GROUP, MAIN_RESULT, Step
@@ -81,51 +81,65 @@ class Engine:
         self.user_priority = 0
         self._is_conservative = is_conservative
         self._trace = trace
-        self._nodes = [*program.ops, *_main_result_nodes(program)]
-        self._tensors = [node.tensors for node in self._nodes]
-        self._kinds: list[OpKind] = []
-        self._kind_of = self._number_kinds()
-        self._notified = [value.notified for value in program.values]
-        self._other_readers = _other_readers(self._nodes)
+        self._kinds = list(program.kinds)
+        self._kind_of = list(program.kind_of)
+        self._tensors = list(program.tensors)
+        self._add_main_results()
+        self._views = program.views
+        self._other_readers = self._find_other_readers()
         self._group_of = {value: group for group in program.groups for value in group}
         self._is_plain = self._find_plain_values()
-        self._uses_left = [len(value.users) for value in program.values]
-        self._is_spread = bytearray(self._spreads(value) for value in range(len(program.values)))
-        self._state = bytearray(map(self._is_dead, range(len(program.ops))))
+        self._uses_left = [len(users) for users in program.users]
+        self._is_spread = bytearray(self._spreads(value) for value in range(len(program.shapes)))
+        self._state = bytearray(map(self._is_dead, range(len(program.kind_of))))
         self._outcomes: dict[StepInput, dict[_Current, _Outcome]] = {}
         self._plans: dict[tuple[Strategy, int], list[_Plan | None]] = {}
         self._clean: dict[Strategy, bytearray] = {}
-        self._todo = bytearray(len(self._nodes))
-        self._on_stack = bytearray(len(self._nodes))
+        self._todo = bytearray(len(self._tensors))
+        self._on_stack = bytearray(len(self._tensors))
         self._stack: list[int] = []
         self._next = 0
         self._visiting = -1
 
-    def _number_kinds(self) -> list[int]:
-        """Per op, the number of its kind."""
-        numbers: dict[int, int] = {}
-        found = []
-        for node in self._nodes:
-            number = numbers.get(id(node.kind))
-            if number is None:
-                number = numbers[id(node.kind)] = len(numbers)
-                self._kinds.append(node.kind)
-            found.append(number)
-        return found
+    def _add_main_results(self) -> None:
+        """Append the identity of what the main function returns and of its results, as if they were ops."""
+        program = self.program
+        numbers: dict[Shape, int] = {}
+        for returned, result in program.main_results:
+            shape = program.shapes[returned]
+            assert shape is not None
+            if shape not in numbers:
+                numbers[shape] = len(self._kinds)
+                rule = identity_rule(shape)
+                self._kinds.append(OpKind("func.return", rule, Priority.FIXED, ignores_conservative=True))
+            self._kind_of.append(numbers[shape])
+            self._tensors.append((program.holders[returned], result))
+
+    def _find_other_readers(self) -> dict[int, list[int]]:
+        """Per value, the ops whose step looks at its sharding without computing or using it."""
+        operands, results = self.program.operands, self.program.results
+        readers: dict[int, list[int]] = {}
+        for number, tensors in enumerate(self._tensors):
+            near = operands[number] + results[number] if number < len(operands) else ()
+            if tensors and tensors != near:
+                for value in tensors:
+                    if value not in near:
+                        readers.setdefault(value, []).append(number)
+        return readers
 
     def _find_plain_values(self) -> bytearray:
         """Per value, whether only those read it that are told of a new sharding, and writing it concerns no others."""
-        found = bytearray(
-            not value.siblings and value.holder == number and len(value.notified) == 1 + len(value.users)
-            for number, value in enumerate(self.program.values)
-        )
-        for value in (*self._other_readers, *self._group_of):
+        program = self.program
+        found = bytearray(b"\1") * len(program.shapes)
+        for value, told in program.notified.items():
+            found[value] = program.holders[value] == value and len(told) == 1 + len(program.users[value])
+        for value in (*program.siblings, *self._other_readers, *self._group_of):
             found[value] = 0
         return found
 
     def _spreads(self, value: int) -> bool:
         """Whether the value has other uses than one, and is no scalar."""
-        return self._uses_left[value] != 1 and self.program.values[value].shape != ()
+        return self._uses_left[value] != 1 and self.program.shapes[value] != ()
 
     @property
     def erased(self) -> list[bool]:
@@ -169,19 +183,19 @@ class Engine:
         """One run: the results of the main function, a sweep over all ops, the results again."""
         clean, plans = self._clean_of(strategy), self._plans_of(strategy, round_)
         self._visit_main_results(clean, plans, round_)
-        self._todo = clean[: len(self.program.ops)].translate(_DIRTY_IN_ROUND[round_])
-        self._todo += bytes(len(self._nodes) - len(self._todo))
+        self._todo = clean[: len(self.program.kind_of)].translate(_DIRTY_IN_ROUND[round_])
+        self._todo += bytes(len(self._tensors) - len(self._todo))
         self._sweep(clean, plans, round_)
         self._visit_main_results(clean, plans, round_)
 
     def _visit_main_results(self, clean: bytearray, plans: list[_Plan | None], round_: int) -> None:
-        for number in range(len(self.program.ops), len(self._nodes)):
+        for number in range(len(self.program.kind_of), len(self._tensors)):
             if not clean[number] >> round_ & 1:
                 self._visit(number, clean, plans, round_)
 
     def _sweep(self, clean: bytearray, plans: list[_Plan | None], round_: int) -> None:
         stack, on_stack, todo, state, visit = self._stack, self._on_stack, self._todo, self._state, self._visit
-        end = len(self.program.ops)
+        end = len(self.program.kind_of)
         self._next = 0
         while True:
             if stack:
@@ -210,7 +224,7 @@ class Engine:
         if plan.waits and self._waits(number):
             clean[number] |= 1
             return
-        view = self._nodes[number].view
+        view = self._views.get(number)
         if view is not None:
             current = (*current[:-1], _to_other_side(view, current[-1]))
         outcome = plan.outcomes.get(current)
@@ -250,22 +264,23 @@ class Engine:
 
     def _set_and_tell(self, number: int, value: int, held: TensorSharding, given: TensorSharding) -> None:
         """Write the sharding of a value; visit those again whom it, or what the step gave, concerns."""
-        if number >= len(self.program.ops):
+        if number >= len(self.program.kind_of):
             # Nobody is told: a sweep over everything follows, or the run is over.
             self.set_sharding(value, held)
             for _ in self._copy_to_group(value, given):
                 pass
         elif self._is_plain[value]:
             self.shardings[value] = held
+            told = self.program.told(value)
             for clean in self._clean.values():
-                for reader in self._notified[value]:
+                for reader in told:
                     clean[reader] = 0
-            self._push_all(self._notified[value])
+            self._push_all(told)
         else:
             self.set_sharding(value, held)
-            self._push_all(self._notified[value])
+            self._push_all(self.program.told(value))
             for member in self._copy_to_group(value, given):
-                self._push_all(self._notified[member])
+                self._push_all(self.program.told(member))
 
     def _new_outcome(self, number: int, plan: _Plan, current: _Current) -> _Outcome:
         """What a step gives that was not taken before."""
@@ -298,7 +313,7 @@ class Engine:
     def _waits(self, number: int) -> bool:
         """Whether an operand of the op has other uses, scalars aside."""
         is_spread = self._is_spread
-        return any(is_spread[value] for value in self._nodes[number].operands)
+        return any(is_spread[value] for value in self.program.operands[number])
 
     def set_sharding(self, value: int, sharding: TensorSharding) -> None:
         """Write the sharding of a value; every op that reads it will be looked at again."""
@@ -307,17 +322,17 @@ class Engine:
             return
         shardings[value] = sharding
         self._mark_readers(value)
-        for sibling in self.program.values[value].siblings:
+        for sibling in self.program.siblings.get(value, ()):
             if shardings[sibling] is None:
-                rank = len(self.program.values[sibling].shape or ())
+                rank = len(self.program.shapes[sibling] or ())
                 shardings[sibling] = TensorSharding.replicated_like(sharding.mesh, rank, is_open=True)
                 self._mark_readers(sibling)
 
     def _mark_readers(self, value: int) -> None:
         """Have everything that may read the value looked at again."""
-        todo, info = self._todo, self.program.values[value]
-        owner = (info.owner,) if info.owner >= 0 else ()
-        for reader in (*owner, *info.users, *self._other_readers.get(value, ())):
+        todo, owner = self._todo, self.program.owners[value]
+        owners = (owner,) if owner >= 0 else ()
+        for reader in (*owners, *self.program.users[value], *self._other_readers.get(value, ())):
             for clean in self._clean.values():
                 clean[reader] = 0
             todo[reader] = 1
@@ -344,27 +359,28 @@ class Engine:
                 stack.append(number)
 
     def _is_dead(self, number: int) -> bool:
-        node = self._nodes[number]
-        return node.kind.is_erasable and not any(self._uses_left[result] for result in node.results)
+        if not self._kinds[self._kind_of[number]].is_erasable:
+            return False
+        return not any([self._uses_left[result] for result in self.program.results[number]])  # noqa: C419 (faster)
 
     def _erase(self, number: int) -> None:
         """Remove a dead op, those inside it first, and look again at what computed its operands."""
         state = self._state
-        for inner in range(len(self.program.ops) - 1, number, -1) if self._holds_ops(number) else ():
-            if self.program.ops[inner].parent == number and state[inner] != _ERASED:
+        for inner in range(len(self.program.kind_of) - 1, number, -1) if self._holds_ops(number) else ():
+            if self.program.parents[inner] == number and state[inner] != _ERASED:
                 self._erase(inner)
         state[number] = _ERASED
-        values = self.program.values
-        for value in self.program.ops[number].operands:
+        program = self.program
+        for value in program.operands[number]:
             self._uses_left[value] -= 1
             self._is_spread[value] = self._spreads(value)
-            users = {user for user in values[value].users if state[user] != _ERASED}
+            users = {user for user in program.users[value] if state[user] != _ERASED}
             for user in users:
                 for clean in self._clean.values():
                     clean[user] &= ~1  # whether it waits in round 0 may have changed
                 self._todo[user] = 1
-            owner = values[value].owner
-            if owner >= 0 and value in self.program.ops[owner].results:
+            owner = program.owners[value]
+            if owner >= 0 and value in program.results[owner]:
                 if state[owner] == _LIVE and self._is_dead(owner):
                     state[owner] = _DEAD
                 if len(users) <= 1:
@@ -372,14 +388,14 @@ class Engine:
 
     def _holds_ops(self, number: int) -> bool:
         following = number + 1
-        return following < len(self.program.ops) and self.program.ops[following].parent == number
+        return following < len(self.program.kind_of) and self.program.parents[following] == number
 
     def _record(self, number: int, step: StepInput, current: _Current, round_: int) -> None:
         """Write down what a step moves, even what writing the shardings drops."""
         assert self._trace is not None
         visit = self._trace[-1].number + 1 if self._trace else 0
-        tensors = self._nodes[number].tensors
-        op = number if number < len(self.program.ops) else MAIN_RESULT
+        tensors = self._tensors[number]
+        op = number if number < len(self.program.kind_of) else MAIN_RESULT
         for move in explain_step(step, current, self.program.meshes):
             self._trace.append(
                 Step(
@@ -420,29 +436,6 @@ class Engine:
                         is_kept=True,
                     )
                 )
-
-
-def _main_result_nodes(program: Program) -> Iterable[OpNode]:
-    kinds: dict[Shape, OpKind] = {}
-    for returned, result in program.main_results:
-        shape = program.values[returned].shape
-        assert shape is not None
-        kind = kinds.get(shape)
-        if kind is None:
-            rule = identity_rule(shape)
-            kind = kinds[shape] = OpKind("func.return", rule, Priority.FIXED, ignores_conservative=True)
-        yield OpNode(kind, (), (), (program.values[returned].holder, result))
-
-
-def _other_readers(nodes: Sequence[OpNode]) -> dict[int, list[int]]:
-    """Per value, the ops whose step looks at its sharding without computing or using it."""
-    readers: dict[int, list[int]] = {}
-    for number, node in enumerate(nodes):
-        if node.tensors and node.tensors != node.operands + node.results:
-            for value in node.tensors:
-                if value not in node.operands and value not in node.results:
-                    readers.setdefault(value, []).append(number)
-    return readers
 
 
 def _to_other_side(view: View, sharding: TensorSharding | None) -> TensorSharding | None:

@@ -201,7 +201,7 @@ class Builder:
             users = tuple(number for number, _ in uses[value])
             siblings = self._siblings.get(value, ())
             values.append(ValueInfo(shape, self._held(value), self.owners[value], users, notified, siblings))
-        return Program(
+        return Program.of(
             self.meshes, tuple(values), tuple(ops), tuple(self.shardings), tuple(self.main_results), tuple(self.groups)
         )
 
