@@ -9,7 +9,7 @@ opaque MLIR attributes (`attrs.py` says which).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 Use = tuple["Op", int]
@@ -167,6 +167,20 @@ class Block:
         self._link(op, self.last, None)
         return op
 
+    def extend(self, ops: Iterable[Op]) -> None:
+        """Put detached ops at the end, in order."""
+        last = self.last
+        for op in ops:
+            op.block = self
+            op.prev = last
+            if last is None:
+                self.first = op
+            else:
+                last.next = op
+            last = op
+        self.last = last
+        self._ordered = False
+
     def prepend(self, op: Op) -> Op:
         """Put a detached op at the start."""
         self._link(op, None, self.first)
@@ -223,15 +237,50 @@ class Region:
 
 @dataclass(slots=True, eq=False)
 class Source:
-    """The MLIR module that nodes were read from.
+    """The MLIR module that nodes were read from, and what the nodes were then, by the number of the op.
 
     Attributes:
         module: The module; it must not change.
-        ops: Its ops by number, every op before what it holds.
+        ops: Its ops, every op before what it holds.
+        names: Their names.
+        attrs: Their attributes, which ops of equal ones share; not for functions, whose attributes hold lists.
+        blocks: The blocks they are in.
+        operands: The operands of all ops, one after the other.
+        operand_ends: Where those of an op end.
+        types: The types of the results of all ops, one after the other.
+        type_ends: Where those of an op end.
+        regions: Of ops that have regions, the blocks of each with the types of their arguments.
     """
 
     module: Any
     ops: list[Any]
+    names: list[str] = field(default_factory=list)
+    attrs: list[dict[str, Any]] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    operands: list[Value] = field(default_factory=list)
+    operand_ends: list[int] = field(default_factory=list)
+    types: list[ValueType] = field(default_factory=list)
+    type_ends: list[int] = field(default_factory=list)
+    regions: dict[int, list[list[tuple[Block, list[ValueType]]]]] = field(default_factory=dict)
+
+    def has_moved(self, op: Op) -> bool:
+        """Whether anything but the attributes of an op that was read from here is not as it was."""
+        number = op.number
+        first_operand = self.operand_ends[number - 1] if number else 0
+        first_type = self.type_ends[number - 1] if number else 0
+        return (
+            op._location is not None
+            or op.name != self.names[number]
+            or op.block is not self.blocks[number]
+            or op.operands != self.operands[first_operand : self.operand_ends[number]]
+            or [value.type for value in op.results] != self.types[first_type : self.type_ends[number]]
+            or (number in self.regions and self.regions[number] != blocks_of(op))
+        )
+
+
+def blocks_of(op: Op) -> list[list[tuple[Block, list[ValueType]]]]:
+    """The blocks of every region of an op, with the types of their arguments."""
+    return [[(block, [arg.type for arg in block.args]) for block in region.blocks] for region in op.regions]
 
 
 class Place(NamedTuple):
@@ -283,9 +332,10 @@ class Op:
     ) -> None:
         self.name = name
         self.operands = list(operands)
-        self.results: list[Value] = []
+        results: list[Value] = []
         for type in result_types:
-            self.results.append(Value(type, self, len(self.results)))
+            results.append(Value(type, self, len(results)))
+        self.results = results
         self.attrs: dict[str, Any] = {} if attrs is None else attrs
         self.regions: tuple[Region, ...] = tuple([Region(self) for _ in range(region_count)]) if region_count else ()
         self.successors = successors
@@ -307,7 +357,7 @@ class Op:
         """The MLIR location."""
         found = self._location
         if found is None and self.source is not None:
-            found = self._location = self.source.ops[self.number].location
+            found = self.source.ops[self.number].location
         elif type(found) is Place:
             found = self._location = found.source.ops[found.number].location
         return found

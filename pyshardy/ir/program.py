@@ -184,7 +184,7 @@ class _Builder:
             users=users,
             notified=notified,
             siblings=siblings,
-            shardings=shardings,
+            shardings=tuple(shardings),
             main_results=main_results,
             groups=self.groups(),
         )

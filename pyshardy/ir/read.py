@@ -23,7 +23,8 @@ from pyshardy.ir.bytecode import (
     section_at,
 )
 from pyshardy.ir.diagnostics import Diagnostic, Severity, format_location
-from pyshardy.ir.nodes import Block, Op, Region, Source, Value, ValueType
+from pyshardy.ir.nodes import Block, Op, Region, Source, Value, ValueType, blocks_of
+from pyshardy.ir.patch import all_ops
 from pyshardy.ir.pause_gc import pause_gc
 
 
@@ -38,20 +39,7 @@ def read_module(module: ir.Module, table: AttrTable) -> Op:
         InvalidModuleError: An op of an unknown dialect that has properties, which the bindings do not hand out.
     """
     with pause_gc():
-        return _Reader(bytecode_of(module), Source(module, _all_ops(module)), table).read()
-
-
-def _all_ops(module: ir.Module) -> list[Any]:
-    """The MLIR ops of a module, every op before what it holds."""
-    found: list[Any] = []
-    append, advance = found.append, ir.WalkResult.ADVANCE
-
-    def visit(op: Any) -> Any:
-        append(op)
-        return advance
-
-    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return found
+        return _Reader(bytecode_of(module), Source(module, all_ops(module)), table).read()
 
 
 _UseOrder = tuple[Value, bool, list[int]]
@@ -101,8 +89,14 @@ class _Reader:
         data, names, scope, types = self.data, self.names, self.scope, self.types
         known_attrs, origin, sources = self.attrs, self.source, self.source.ops
         position = self.position
+        ops: list[Op] = []
         for _ in range(count):
-            name, position = number_at(data, position)
+            # Most numbers take one byte, whose lowest bit says so: only the others are worth a call.
+            name = data[position] >> 1
+            if data[position] & 1:
+                position += 1
+            else:
+                name, position = number_at(data, position)
             mask = data[position]
             position += 1
             position += NUMBER_LENGTH[data[position]]  # the location
@@ -118,22 +112,45 @@ class _Reader:
             if mask & HAS_RESULTS:
                 results, position = number_at(data, position)
                 for index in range(results):
-                    number, position = number_at(data, position)
+                    number = data[position] >> 1
+                    if data[position] & 1:
+                        position += 1
+                    else:
+                        number, position = number_at(data, position)
                     type = types.get(number)
                     if type is None:
                         type = types[number] = self.table.type(sources[self.number].results[index].type)
                     result_types.append(type)
             operands: list[Value] = []
             if mask & HAS_OPERANDS:
-                uses, position = number_at(data, position)
+                uses = data[position] >> 1
+                if data[position] & 1:
+                    position += 1
+                else:
+                    uses, position = number_at(data, position)
                 for _ in range(uses):
-                    number, position = number_at(data, position)
+                    first = data[position]
+                    if first & 1:
+                        number = first >> 1
+                        position += 1
+                    elif first & 2:
+                        number = (first | data[position + 1] << 8) >> 2
+                        position += 2
+                    else:
+                        number, position = number_at(data, position)
                     operands.append(scope[number] or self.early_value(number))
             op = Op(names[name], operands, result_types, prototype.copy())
             op.source = origin
             op.number = self.number
             self.number += 1
-            block.append(op)
+            origin.names.append(names[name])
+            origin.attrs.append(prototype)
+            origin.blocks.append(block)
+            origin.operands += operands
+            origin.operand_ends.append(len(origin.operands))
+            origin.types += result_types
+            origin.type_ends.append(len(origin.types))
+            ops.append(op)
             if mask & HAS_SUCCESSORS:
                 successors, position = number_at(data, position)
                 found = []
@@ -141,8 +158,12 @@ class _Reader:
                     number, position = number_at(data, position)
                     found.append(blocks[number])
                 op.successors = tuple(found)
-            if result_types and scope:
-                self.define(op.results)
+            if result_types:
+                if len(result_types) == 1 and scope[self.next_value] is None:
+                    scope[self.next_value] = op.results[0]
+                    self.next_value += 1
+                else:
+                    self.define(op.results)
             if mask & HAS_USE_ORDERS:
                 self.position = position
                 self.read_use_orders(op.results)
@@ -152,6 +173,7 @@ class _Reader:
                 self.read_regions(op)
                 position = self.position
         self.position = position
+        block.extend(ops)
 
     def new_attrs(self, name: int, attributes: int, properties: int, source: Any) -> dict[str, Any]:
         """The attributes of an op, which all ops share that have the same numbers."""
@@ -171,6 +193,7 @@ class _Reader:
                 value.uses = early.uses
                 for op, index in value.uses:
                     op.operands[index] = value
+                    self.source.operands[self.source.operand_ends[op.number] - len(op.operands) + index] = value
             scope[number] = value
             number += 1
         self.next_value = number
@@ -192,6 +215,7 @@ class _Reader:
         for index, region in enumerate(op.regions):
             self.read_region(region, number - 1, index)
         self.scope, self.next_value = scope, next_value
+        self.source.regions[number - 1] = blocks_of(op)
 
     def read_region(self, region: Region, parent: int, index: int) -> None:
         """Read the blocks of a region; `parent` is the number of its op, `index` its place there."""
