@@ -50,14 +50,20 @@ class OpSpecReader:
         name = op.name
         if USER_RULES or name in _LOOKS_AROUND:
             return None
-        types = [value.type for value in op.operands]
-        types += [value.type for value in op.results]
         fields = _FIELDS.get(name)
+        operands, results = op.operands, op.results
+        if fields is None and len(results) == 1:
+            if len(operands) == 2:
+                return name, rule, operands[0].type, operands[1].type, results[0].type
+            if len(operands) == 1:
+                return name, rule, operands[0].type, results[0].type
+        types = [value.type for value in operands]
+        types += [value.type for value in results]
         if fields is None:
-            return name, rule, len(op.results), *types
+            return name, rule, len(results), *types
         attrs = op.attrs
         # The attributes themselves are kept by the op: as long as it lives, no other object has the same number.
-        return name, rule, len(op.results), *types, *[id(attrs.get(field)) for field in fields]
+        return name, rule, len(results), *types, *[id(attrs.get(field)) for field in fields]
 
     def _all_attributes(self, op: Op) -> dict[str, Hashable]:
         """Every attribute in plain form, for the functions that users register."""

@@ -27,10 +27,13 @@ class ConstantOrScalarSplitter(Pass):
     name = "sdy-constant-or-scalar-splitter"
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        has_groups = False
         for inner in walk(op):
             if inner.name == "stablehlo.constant":
                 inner.name = "sdy.constant"
-        splitter = _Splitter(SymbolTable(op), context.specs)
+            elif inner.name == _GROUP:
+                has_groups = True
+        splitter = _Splitter(SymbolTable(op), context.specs, has_groups)
         for function in post_order(op):
             splitter.split_function(function)
 
@@ -42,12 +45,14 @@ class _Splitter:
     Attributes:
         symbols: Where copies of functions go.
         specs: Describes ops.
+        has_groups: Whether there are sharding groups, which copies join.
         other_functions: Original names of functions that do more than compute constants from constants.
         other_computations: The same for named computations.
     """
 
     symbols: SymbolTable
     specs: OpSpecReader
+    has_groups: bool
     other_functions: set[str] = field(default_factory=set)
     other_computations: set[str] = field(default_factory=set)
 
@@ -109,7 +114,7 @@ class _Splitter:
         copy = op.clone(copies).insert_before(op)
         if op.name == "func.call":
             copy.attrs["callee"] = clone_function(self.symbols.callee(op), self.symbols).attrs["sym_name"]
-        for user in value.users():
+        for user in value.users() if self.has_groups else ():
             if user.name == _GROUP:
                 user.clone({value: copies[value]}).insert_before(op)
         return copies[value]
