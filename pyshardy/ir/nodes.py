@@ -249,7 +249,7 @@ class Source:
         operand_ends: Where those of an op end.
         types: The types of the results of all ops, one after the other.
         type_ends: Where those of an op end.
-        regions: Of ops that have regions, the blocks of each with the types of their arguments.
+        regions: Of ops that have regions, the blocks of each with the types and locations of their arguments.
     """
 
     module: Any
@@ -261,7 +261,7 @@ class Source:
     operand_ends: list[int] = field(default_factory=list)
     types: list[ValueType] = field(default_factory=list)
     type_ends: list[int] = field(default_factory=list)
-    regions: dict[int, list[list[tuple[Block, list[ValueType]]]]] = field(default_factory=dict)
+    regions: dict[int, list[list[_BlockState]]] = field(default_factory=dict)
 
     def has_moved(self, op: Op) -> bool:
         """Whether anything but the attributes of an op that was read from here is not as it was."""
@@ -278,9 +278,15 @@ class Source:
         )
 
 
-def blocks_of(op: Op) -> list[list[tuple[Block, list[ValueType]]]]:
-    """The blocks of every region of an op, with the types of their arguments."""
-    return [[(block, [arg.type for arg in block.args]) for block in region.blocks] for region in op.regions]
+_BlockState = tuple["Block", list[ValueType], list[Any]]
+
+
+def blocks_of(op: Op) -> list[list[_BlockState]]:
+    """The blocks of every region of an op, with the types and locations of their arguments."""
+    return [
+        [(block, [arg.type for arg in block.args], [arg.location for arg in block.args]) for block in region.blocks]
+        for region in op.regions
+    ]
 
 
 class Place(NamedTuple):
