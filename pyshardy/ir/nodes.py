@@ -249,7 +249,7 @@ class Source:
         operand_ends: Where those of an op end.
         types: The types of the results of all ops, one after the other.
         type_ends: Where those of an op end.
-        regions: Of ops that have regions, the blocks of each with the types and locations of their arguments.
+        regions: Of ops that have regions, what these consist of (`region_parts`).
     """
 
     module: Any
@@ -261,7 +261,7 @@ class Source:
     operand_ends: list[int] = field(default_factory=list)
     types: list[ValueType] = field(default_factory=list)
     type_ends: list[int] = field(default_factory=list)
-    regions: dict[int, list[list[_BlockState]]] = field(default_factory=dict)
+    regions: dict[int, list[Any]] = field(default_factory=dict)
 
     def has_moved(self, op: Op) -> bool:
         """Whether anything but the attributes of an op that was read from here is not as it was."""
@@ -274,19 +274,20 @@ class Source:
             or op.block is not self.blocks[number]
             or op.operands != self.operands[first_operand : self.operand_ends[number]]
             or [value.type for value in op.results] != self.types[first_type : self.type_ends[number]]
-            or (number in self.regions and self.regions[number] != blocks_of(op))
+            or (number in self.regions and list(map(id, region_parts(op))) != list(map(id, self.regions[number])))
         )
 
 
-_BlockState = tuple["Block", list[ValueType], list[Any]]
-
-
-def blocks_of(op: Op) -> list[list[_BlockState]]:
-    """The blocks of every region of an op, with the types and locations of their arguments."""
-    return [
-        [(block, [arg.type for arg in block.args], [arg.location for arg in block.args]) for block in region.blocks]
-        for region in op.regions
-    ]
+def region_parts(op: Op) -> list[Any]:
+    """The regions of an op, their blocks, and the types and locations of the arguments of those, in order."""
+    found: list[Any] = []
+    for region in op.regions:
+        found.append(region)
+        for block in region.blocks:
+            found.append(block)
+            for arg in block.args:
+                found += arg.type, arg.location
+    return found
 
 
 class Place(NamedTuple):

@@ -23,7 +23,7 @@ from pyshardy.ir.bytecode import (
     section_at,
 )
 from pyshardy.ir.diagnostics import Diagnostic, Severity, format_location
-from pyshardy.ir.nodes import Block, Op, Region, Source, Value, ValueType, blocks_of
+from pyshardy.ir.nodes import Block, Op, Region, Source, Value, ValueType, region_parts
 from pyshardy.ir.patch import all_ops
 from pyshardy.ir.pause_gc import pause_gc
 
@@ -215,7 +215,7 @@ class _Reader:
         for index, region in enumerate(op.regions):
             self.read_region(region, number - 1, index)
         self.scope, self.next_value = scope, next_value
-        self.source.regions[number - 1] = blocks_of(op)
+        self.source.regions[number - 1] = region_parts(op)
 
     def read_region(self, region: Region, parent: int, index: int) -> None:
         """Read the blocks of a region; `parent` is the number of its op, `index` its place there."""
