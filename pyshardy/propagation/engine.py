@@ -161,7 +161,13 @@ class Engine:
         """The plan of every kind; None for those through which nothing propagates."""
         found = self._plans.get((strategy, round_))
         if found is None:
-            found = self._plans[strategy, round_] = [self._plan(kind, strategy, round_) for kind in self._kinds]
+            before = self._plans.get((strategy, round_ - 1)) or [None] * len(self._kinds)
+            found = self._plans[strategy, round_] = [
+                plan
+                if plan is not None and plan.same >> round_ & 1 and not plan.waits
+                else self._plan(kind, strategy, round_)
+                for plan, kind in zip(before, self._kinds)
+            ]
         return found
 
     def _plan(self, kind: OpKind, strategy: Strategy, round_: int) -> _Plan | None:
