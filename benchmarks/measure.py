@@ -5,6 +5,7 @@ What is counted is the processor's time, which waiting for other processes does 
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterable
 from statistics import median
@@ -48,8 +49,12 @@ def reference_seconds(module: Module, pipeline: str, verify: bool) -> float:
 
 
 def our_seconds(module: Module, pipeline: str) -> float:
-    """The time of reading a module, running passes and writing the result, with cold caches."""
+    """The time of reading a module, running passes and writing the result, with cold caches.
+
+    What earlier runs left behind is collected before, as the reference frees its modules outside of its times.
+    """
     clear_caches()
+    gc.collect()
     return seconds(lambda: run_pipeline(module, pipeline).mlir)
 
 

@@ -12,8 +12,8 @@ class Target:
     Attributes:
         verified: To the reference as anyone runs it, with MLIR's verifier after every pass.
         unverified: To the reference with the verifier off.
-        bound: What the ratio with the verifier off (with it, where there is no other) must stay below in the tests. It
-            is twice the target where the target is near; where it is not reached yet, a little above what is.
+        bound: What the tests hold the ratio to at their small sizes, with the verifier off (with it, where there is no
+            other): twice the target where that is reached, else some half above what is measured.
     """
 
     verified: float | None
@@ -22,13 +22,13 @@ class Target:
 
 
 TARGETS = {
-    "pipeline": Target(0.25, 0.7, 3.6),
-    "propagation": Target(0.4, 0.8, 2.7),
-    "core": Target(None, 0.3, 0.6),
-    "conflicts": Target(0.25, 0.7, 2.0),
-    "memory": Target(1.5, None, 3.6),
+    "pipeline": Target(0.25, 0.7, 4.0),
+    "propagation": Target(0.4, 0.8, 4.0),
+    "core": Target(None, 0.3, 0.9),
+    "conflicts": Target(0.25, 0.7, 3.0),
+    "memory": Target(1.5, None, 6.5),
     "help": Target(1 / 3, None, 2 / 3),
-    "opt": Target(1.3, None, 2.6),
+    "opt": Target(1.3, None, 3.0),
 }
 GROWTH = 1.2
 """How much longer an op may take in the largest program than in the smallest."""
