@@ -6,8 +6,9 @@ from functools import cache, partial
 from typing import Any
 
 from jaxlib.mlir import ir
-from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _mlirHlo, _sdy, _stablehlo  # not the slow classes of all ops
+from jaxlib.mlir._mlir_libs import _jax_mlir_ext
 from jaxlib.mlir._mlir_libs._mlir import register_type_caster
+from jaxlib.mlir.dialects import chlo, mhlo, sdy, stablehlo
 
 
 def make_context(allow_unregistered_dialects: bool = False) -> ir.Context:
@@ -21,10 +22,10 @@ def make_context(allow_unregistered_dialects: bool = False) -> ir.Context:
     context = ir.Context()
     context.append_dialect_registry(registry)
     context.load_all_available_dialects()
-    _sdy.register_dialect(context)
-    _mlirHlo.register_mhlo_dialect(context)
-    _chlo.register_dialect(context)
-    _stablehlo.register_dialect(context)
+    sdy.register_dialect(context)
+    mhlo.register_mhlo_dialect(context)
+    chlo.register_dialect(context)
+    stablehlo.register_dialect(context)
     context.allow_unregistered_dialects = allow_unregistered_dialects
     context.enable_multithreading(False)  # a diagnostic from a thread of MLIR's ends the process
     with context:

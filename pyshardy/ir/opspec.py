@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from jaxlib.mlir import ir
-from jaxlib.mlir._mlir_libs import _stablehlo as stablehlo  # the generated classes of its ops take long to load
+from jaxlib.mlir.dialects import stablehlo
 
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.plain_attributes import plain_attribute

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jaxlib.mlir import ir
-from jaxlib.mlir._mlir_libs import _stablehlo as stablehlo  # the generated classes of its ops take long to load
+from jaxlib.mlir.dialects import stablehlo
 
 from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.passes.base import Anchor, Pass, PassContext
