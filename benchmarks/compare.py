@@ -1,9 +1,11 @@
-"""Time pyshardy against the reference on the example training step, and print the ratios.
+"""Time pyshardy against the reference and print the ratios with their targets.
 
-    python -m benchmarks.compare --layers 4 24 96
+    python -m benchmarks.compare                 all sizes; some minutes
+    python -m benchmarks.compare --layers 4      one small size
 
-Both run in this process in turn, on a module that is already parsed; figures are medians. The reference is timed
-with MLIR's verifier after every pass, as anyone runs it, and without. A ratio below 1 means that pyshardy is faster.
+Both run in this process in turn, on a module that is already parsed; figures are medians of processor time. The
+reference is timed with MLIR's verifier after every pass, as anyone runs it, and without. A ratio below 1 means that
+pyshardy is faster; a `!` stands where a target is missed. `--stages` adds where the time goes.
 """
 
 from __future__ import annotations
@@ -13,118 +15,143 @@ import json
 import os
 import platform
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from statistics import median
-from typing import Any
 
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-from jaxlib.mlir import ir, passmanager  # noqa: E402
 from jaxlib.version import __version__ as jaxlib_version  # noqa: E402
 
-from benchmarks.workloads import transformer  # noqa: E402
-from pyshardy.core.intern import clear_caches  # noqa: E402
+from benchmarks.measure import (  # noqa: E402
+    PIPELINE,
+    PROPAGATE,
+    core_seconds,
+    imported,
+    in_turn,
+    our_seconds,
+    seconds,
+    stages,
+)
+from benchmarks.memory import megabytes  # noqa: E402
+from benchmarks.startup import startup_seconds  # noqa: E402
+from benchmarks.targets import GROWTH, TARGETS  # noqa: E402
+from benchmarks.workloads import conflicts, transformer  # noqa: E402
 from pyshardy.ir.module import Module  # noqa: E402
 from pyshardy.ir.nodes import walk  # noqa: E402
-from pyshardy.passes.pipeline import run_on_root  # noqa: E402
-from pyshardy.passes.pipelines import parse_pipeline  # noqa: E402
 
-PIPELINE = "sdy-propagation-pipeline"
-PROPAGATE = "sdy-user-priority-propagate{keep-sharding-rules=true}"
-IMPORT = "sdy-import-pipeline"
+LAYERS = (13, 53, 214)
+"""Layers of the example training step with about 7,500, 30,000 and 120,000 ops."""
+CONFLICT_LAYERS = 400
 
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison; times in seconds, None where the reference has no such step."""
+    """One comparison; `verified` and `unverified` are the reference's figures, None where there is none."""
 
-    workload: str
-    ops: int
     what: str
+    target: str | None
+    ops: int
     ours: float
-    reference: float | None
-    reference_unverified: float | None
+    verified: float | None = None
+    unverified: float | None = None
+    unit: str = "s"
+
+    def ratios(self) -> tuple[float | None, float | None]:
+        """To both figures of the reference."""
+        verified, unverified = (self.ours / one if one else None for one in (self.verified, self.unverified))
+        return verified, unverified
 
 
-def timed(action: Callable[[], Any], repeat: int) -> float:
-    """The median time of an action."""
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        action()
-        times.append(time.perf_counter() - start)
-    return median(times)
-
-
-def reference_seconds(module: Module, pipeline: str, verify: bool, repeat: int) -> float:
-    """The median time of the reference's passes over copies of a module."""
-    times = []
-    with module.context:
-        for _ in range(repeat):
-            copy = module.mlir.operation.clone(ip=False)
-            passes = passmanager.PassManager.parse(f"builtin.module({pipeline})")
-            passes.enable_verifier(verify)
-            start = time.perf_counter()
-            passes.run(copy)
-            times.append(time.perf_counter() - start)
-    return median(times)
-
-
-def our_seconds(module: Module, pipeline: str, repeat: int) -> dict[str, float]:
-    """The median times of reading, of the passes and of writing, with cold caches; "whole" is their sum."""
-    samples: dict[str, list[float]] = {"read": [], "passes": [], "write": [], "whole": []}
-    for _ in range(repeat):
-        clear_caches()
-        start = time.perf_counter()
-        root = module.copy_root()
-        read = time.perf_counter()
-        run_on_root(module, root, parse_pipeline(pipeline))
-        passed = time.perf_counter()
-        _ = module.with_root(root).mlir
-        written = time.perf_counter()
-        for name, seconds in zip(samples, (read - start, passed - read, written - passed, written - start)):
-            samples[name].append(seconds)
-    return {name: median(times) for name, times in samples.items()}
-
-
-def compare(name: str, bytecode: bytes, repeat: int) -> list[Row]:
-    """All comparisons on one module."""
+def transformer_rows(layers: int, repeat: int, with_details: bool) -> Iterator[Row]:
+    """The rows of the example training step."""
+    bytecode = transformer(layers)
     module = Module.parse(bytecode)
-    ops = sum(1 for _ in walk(module.root))
+    ops = op_count(module)
+    yield Row(
+        "whole pipeline", "pipeline", ops, *in_turn(lambda: our_seconds(module, PIPELINE), module, PIPELINE, repeat)
+    )
+    if not with_details:
+        return
+    ready = imported(module)
+    count = op_count(ready)
+    yield Row(
+        "user-priority propagation, with reading and writing",
+        "propagation",
+        count,
+        *in_turn(lambda: our_seconds(ready, PROPAGATE), ready, PROPAGATE, repeat),
+    )
+    core = in_turn(lambda: core_seconds(ready), ready, PROPAGATE, repeat)
+    yield Row("user-priority propagation, the core alone", "core", count, core[0], None, core[2])
+    ours, theirs = (megabytes(side, bytecode) for side in ("pyshardy", "reference"))
+    if ours is not None:
+        yield Row("peak memory above the parsed module", "memory", ops, ours, theirs, unit="MB")
     text = module.text()
-    whole = our_seconds(module, PIPELINE, repeat)
-    imported = Module.parse(reference_result(module, IMPORT))
-    alone = our_seconds(imported, PROPAGATE, repeat)
-    return [
-        Row(name, ops, "whole pipeline", whole["whole"], *references(module, PIPELINE, repeat)),
-        Row(name, ops, "user-priority propagation alone", alone["whole"], *references(imported, PROPAGATE, repeat)),
-        Row(name, ops, "reading the module", whole["read"], None, None),
-        Row(name, ops, "passes", whole["passes"], None, None),
-        Row(name, ops, "writing the module", whole["write"], None, None),
-        Row(name, ops, "text to module (not in the ratios)", timed(lambda: Module.parse(text), repeat), None, None),
-        Row(name, ops, "module to text (not in the ratios)", timed(module.text, repeat), None, None),
-    ]
+    yield Row("text to module", None, ops, repeated(lambda: seconds(lambda: Module.parse(text)), repeat))
+    yield Row("module to text", None, ops, repeated(lambda: seconds(module.text), repeat))
 
 
-def references(module: Module, pipeline: str, repeat: int) -> tuple[float, float]:
-    """The reference's time with the verifier on and off."""
-    return reference_seconds(module, pipeline, True, repeat), reference_seconds(module, pipeline, False, repeat)
+def conflict_rows(layers: int, repeat: int) -> Iterator[Row]:
+    """The row of the model with conflicts in every layer."""
+    module = Module.parse(conflicts(layers))
+    found = in_turn(lambda: our_seconds(module, PIPELINE), module, PIPELINE, repeat)
+    yield Row("whole pipeline, conflicts in every layer", "conflicts", op_count(module), *found)
 
 
-def reference_result(module: Module, pipeline: str) -> str:
-    """The module after the reference's passes."""
-    with module.context, ir.Location.unknown():
-        copy = ir.Module.parse(module.text())
-        passmanager.PassManager.parse(f"builtin.module({pipeline})").run(copy.operation)
-        return str(copy)
+def startup_rows(repeat: int) -> Iterator[Row]:
+    """The rows of whole processes, beside a process that imports `jaxlib.mlir` alone."""
+    found = startup_seconds(repeat)
+    empty = found["empty"]
+    yield Row(
+        "import and --help, beside importing jaxlib.mlir", "help", 0, found["help"] - empty, found["bare"] - empty
+    )
+    yield Row("pyshardy-opt on 20 ops, whole process", "opt", 20, found["opt"], found["bare"])
+
+
+def op_count(module: Module) -> int:
+    """The number of ops of a module."""
+    return sum(1 for _ in walk(module.root))
+
+
+def repeated(measure: Callable[[], float], repeat: int) -> float:
+    """The median of a measure."""
+    return median(measure() for _ in range(repeat))
+
+
+def growth(rows: list[Row]) -> float | None:
+    """How much longer an op takes in the largest program than in the smallest."""
+    found = sorted((row.ops, row.ours / row.ops) for row in rows if row.target == "pipeline")
+    return found[-1][1] / found[0][1] if len(found) > 1 else None
 
 
 def environment() -> str:
     """Where the figures come from."""
     return f"Python {platform.python_version()}, jaxlib {jaxlib_version}, {platform.machine()}, {os.cpu_count()} cores"
+
+
+def cells(row: Row) -> list[str]:
+    """The cells of a row: figures, ratios and targets."""
+    found = [row.what, f"{row.ops:,}" if row.ops else "", amount(row.ours, row.unit)]
+    target = TARGETS[row.target] if row.target else None
+    wanted = (target.verified, target.unverified) if target else (None, None)
+    for reference, ratio, limit in zip((row.verified, row.unverified), row.ratios(), wanted):
+        if ratio is None:
+            found += ["", "", ""]
+        else:
+            missed = " !" if limit is not None and ratio > limit else ""
+            found += [amount(reference, row.unit), f"{ratio:.2f}{missed}", f"{limit:.2f}" if limit else ""]
+    return found
+
+
+HEADINGS = ("what", "ops", "pyshardy", "reference", "ratio", "target", "verifier off", "ratio", "target")
+
+
+def amount(value: float | None, unit: str) -> str:
+    """A figure with its unit."""
+    if value is None:
+        return ""
+    return f"{value:.0f} MB" if unit == "MB" else f"{value * 1000:.0f} ms"
 
 
 def print_table(rows: list[Row]) -> None:
@@ -133,35 +160,48 @@ def print_table(rows: list[Row]) -> None:
     from rich.table import Table
 
     table = Table(title=environment(), title_justify="left", show_edge=False)
-    for heading in ("workload", "ops", "what", "pyshardy", "reference", "ratio", "without verifier", "ratio"):
-        table.add_column(heading, justify="left" if heading in ("workload", "what") else "right")
+    for heading in HEADINGS:
+        table.add_column(heading, justify="left" if heading == "what" else "right")
     for row in rows:
-        cells = [row.workload, str(row.ops), row.what, milliseconds(row.ours)]
-        for reference in (row.reference, row.reference_unverified):
-            cells += [milliseconds(reference), f"{row.ours / reference:.2f}" if reference else ""]
-        table.add_row(*cells)
+        table.add_row(*cells(row))
     console = Console()
-    (console if console.is_terminal else Console(width=140)).print(table)
+    (console if console.is_terminal else Console(width=150)).print(table)
 
 
-def milliseconds(seconds: float | None) -> str:
-    return "" if seconds is None else f"{seconds * 1000:.0f} ms"
+def all_rows(layers: tuple[int, ...], repeat: int) -> list[Row]:
+    """Every comparison; the details for the second size, or the only one."""
+    rows: list[Row] = []
+    details = layers[min(1, len(layers) - 1)]
+    for count in layers:
+        print(f"timing {count} layers ...", file=sys.stderr)
+        rows += transformer_rows(count, repeat, with_details=count == details)
+    rows += conflict_rows(CONFLICT_LAYERS if layers == LAYERS else 10 * layers[0], repeat)
+    rows += startup_rows(repeat)
+    return rows
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--layers", type=int, nargs="+", default=[4, 24, 96])
+    parser.add_argument("--layers", type=int, nargs="+", default=LAYERS)
     parser.add_argument("--repeat", type=int, default=5, help="runs per figure; the median counts")
+    parser.add_argument("--stages", action="store_true", help="also where the time goes, for the second size")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    rows: list[Row] = []
-    for layers in arguments.layers:
-        print(f"timing {layers} layers ...", file=sys.stderr)
-        rows += compare(f"transformer, {layers} layers", transformer(layers), arguments.repeat)
+    layers = tuple(arguments.layers)
+    rows = all_rows(layers, arguments.repeat)
+    profile = {}
+    if arguments.stages:
+        profile = stages(Module.parse(transformer(layers[min(1, len(layers) - 1)])), PIPELINE, arguments.repeat)
     if arguments.json:
-        json.dump({"environment": environment(), "rows": [asdict(row) for row in rows]}, sys.stdout, indent=2)
-    else:
-        print_table(rows)
+        found = {"environment": environment(), "rows": [asdict(row) for row in rows], "stages": profile}
+        json.dump(found | {"growth": growth(rows)}, sys.stdout, indent=2)
+        return 0
+    print_table(rows)
+    grown = growth(rows)
+    if grown is not None:
+        print(f"an op of the largest program takes {grown:.2f} times as long as one of the smallest (wanted: {GROWTH})")
+    for name, time in profile.items():
+        print(f"{time * 1000:8.1f} ms  {name}")
     return 0
 
 

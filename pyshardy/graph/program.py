@@ -7,7 +7,7 @@ and some (arguments of a reducer's body) by nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
@@ -45,36 +45,56 @@ class View(NamedTuple):
     manual_axes: tuple[str, ...]
 
 
-class OpNode(NamedTuple):
-    """One op, as propagation sees it.
+class OpKind(NamedTuple):
+    """What many ops of a program share.
 
     Attributes:
         name: Full name, "stablehlo.add".
-        operands: Numbers of the values it uses.
-        results: Numbers of its results.
-        rule: Its sharding rule, which for a data-flow edge is the identity; None if nothing propagates here.
-        tensors: Holders of the tensors of the rule, operands first; for an edge, of its sources and itself.
+        rule: The sharding rule, which for a data-flow edge is the identity; None if nothing propagates here.
         priority: How it takes part in op-priority propagation.
         direction: The direction of a `Priority.FIXED` op.
         is_elementwise: Whether conflicts are resolved as for element-wise ops.
         ignores_conservative: Whether conservative propagation does not apply: edges, barriers.
         is_erasable: Whether it goes away when nothing uses its results.
-        parent: Number of the op around it, -1 at the top.
-        view: For an edge of a manual computation.
     """
 
     name: str
-    operands: tuple[int, ...]
-    results: tuple[int, ...]
     rule: Rule | None = None
-    tensors: tuple[int, ...] = ()
     priority: Priority = Priority.OTHER
     direction: Direction = Direction.BOTH
     is_elementwise: bool = False
     ignores_conservative: bool = False
     is_erasable: bool = False
+
+
+class OpNode(NamedTuple):
+    """One op, as propagation sees it.
+
+    Attributes:
+        kind: What it shares with other ops.
+        operands: Numbers of the values it uses.
+        results: Numbers of its results.
+        tensors: Holders of the tensors of the rule, operands first; for an edge, of its sources and itself.
+        parent: Number of the op around it, -1 at the top.
+        view: For an edge of a manual computation.
+    """
+
+    kind: OpKind
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+    tensors: tuple[int, ...] = ()
     parent: int = -1
     view: View | None = None
+
+    @property
+    def name(self) -> str:
+        """Full name."""
+        return self.kind.name
+
+    @property
+    def rule(self) -> Rule | None:
+        """The sharding rule."""
+        return self.kind.rule
 
 
 class ValueInfo(NamedTuple):
@@ -108,23 +128,121 @@ class FunctionResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A whole module.
+    """A whole module, in columns: one entry per op, or per value, by number (`OpNode` and `ValueInfo` say of what).
 
     Attributes:
         meshes: The meshes by name.
-        values: All values.
-        ops: All ops, each before those inside it.
+        kinds: The different kinds of ops.
+        kind_of: Per op, the number of its kind.
+        operands: Per op, the values it uses.
+        results: Per op, its results.
+        tensors: Per op, the holders of the tensors of its rule.
+        parents: Per op, the op around it; each stands before those inside it.
+        views: The edges of manual computations, with what they see.
+        shapes: Per value, its static shape.
+        holders: Per value, the value that holds its sharding.
+        owners: Per value, the op that defines it or that its block belongs to.
+        users: Per value, the op of every use.
+        notified: Per value for which it is not its owner and its users, the ops to look at again when its sharding
+            changes.
+        siblings: The values whose shardings are stored in a list, with the others of it.
         shardings: Per value, the sharding it holds.
         main_results: What the main function returns.
         groups: Per sharding group, the holders of its members.
     """
 
     meshes: Mapping[str, Mesh]
-    values: tuple[ValueInfo, ...]
-    ops: tuple[OpNode, ...]
-    shardings: tuple[TensorSharding | None, ...]
+    kinds: Sequence[OpKind]
+    kind_of: Sequence[int]
+    operands: Sequence[tuple[int, ...]]
+    results: Sequence[tuple[int, ...]]
+    tensors: Sequence[tuple[int, ...]]
+    parents: Sequence[int]
+    views: Mapping[int, View]
+    shapes: Sequence[Shape]
+    holders: Sequence[int]
+    owners: Sequence[int]
+    users: Sequence[tuple[int, ...]]
+    notified: Mapping[int, tuple[int, ...]]
+    siblings: Mapping[int, tuple[int, ...]]
+    shardings: Sequence[TensorSharding | None]
     main_results: tuple[FunctionResult, ...] = ()
     groups: tuple[tuple[int, ...], ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        meshes: Mapping[str, Mesh],
+        values: Sequence[ValueInfo],
+        ops: Sequence[OpNode],
+        shardings: Sequence[TensorSharding | None],
+        main_results: tuple[FunctionResult, ...] = (),
+        groups: tuple[tuple[int, ...], ...] = (),
+    ) -> Program:
+        """The program of these values and ops."""
+        kinds: dict[OpKind, int] = {}
+        return cls(
+            meshes=meshes,
+            kind_of=[kinds.setdefault(op.kind, len(kinds)) for op in ops],
+            kinds=list(kinds),
+            operands=[op.operands for op in ops],
+            results=[op.results for op in ops],
+            tensors=[op.tensors for op in ops],
+            parents=[op.parent for op in ops],
+            views={number: op.view for number, op in enumerate(ops) if op.view is not None},
+            shapes=[value.shape for value in values],
+            holders=[value.holder for value in values],
+            owners=[value.owner for value in values],
+            users=[value.users for value in values],
+            notified={
+                number: value.notified
+                for number, value in enumerate(values)
+                if value.notified != (value.owner, *value.users)
+            },
+            siblings={number: value.siblings for number, value in enumerate(values) if value.siblings},
+            shardings=shardings,
+            main_results=main_results,
+            groups=groups,
+        )
+
+    @property
+    def ops(self) -> tuple[OpNode, ...]:
+        """All ops, each before those inside it."""
+        return tuple(
+            OpNode(
+                self.kinds[kind],
+                self.operands[number],
+                self.results[number],
+                self.tensors[number],
+                self.parents[number],
+                self.views.get(number),
+            )
+            for number, kind in enumerate(self.kind_of)
+        )
+
+    @property
+    def values(self) -> tuple[ValueInfo, ...]:
+        """All values."""
+        return tuple(
+            ValueInfo(
+                shape,
+                self.holders[number],
+                self.owners[number],
+                self.users[number],
+                self.told(number),
+                self.siblings.get(number, ()),
+            )
+            for number, shape in enumerate(self.shapes)
+        )
+
+    def told(self, value: int) -> tuple[int, ...]:
+        """The ops to look at again when the sharding of a value changes, in that order."""
+        found = self.notified.get(value)
+        return (self.owners[value], *self.users[value]) if found is None else found
+
+    def kind(self, op: int) -> OpKind:
+        """The kind of an op."""
+        return self.kinds[self.kind_of[op]]
 
     def __str__(self) -> str:
         return "\n".join(self._lines())

@@ -29,7 +29,7 @@ from pyshardy.ir.nodes import ValueType
 from pyshardy.rules.notation import parse_rule
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Codec:
     """How one kind of attribute is read and built."""
 
@@ -187,6 +187,11 @@ class AttrTable:
                 if name in found:
                     found[name] = [self._decode_dict(entry) for entry in ir.ArrayAttr(found[name])]
         return found
+
+    def encode(self, op_name: str, name: str, value: Any) -> Any:
+        """The MLIR attribute for one attribute of an op other than a function."""
+        codec = _CODECS.get(op_name, _NO_CODECS).get(name) or _ANY_OP.get(name)
+        return value if codec is None else self._encode(codec, value)
 
     def encode_attrs(self, op_name: str, attrs: dict[str, Any]) -> dict[str, Any]:
         """The inverse of `decode_attrs`."""

@@ -9,7 +9,8 @@ opaque MLIR attributes (`attrs.py` says which).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 Use = tuple["Op", int]
 """A place where a value is used: an op and the number of the operand."""
@@ -52,10 +53,13 @@ class Value:
     """A result of an op, or an argument of a block.
 
     `uses` holds the places that use it in MLIR's order *reversed*: the last entry is the head of the use-list. It
-    is a dictionary without values, so that any use is found and removed in constant time.
+    is a dictionary without values, so that any use is found and removed in constant time. `mark` is a number for
+    whoever numbers all values of a module; nobody else looks at it.
     """
 
-    __slots__ = ("type", "owner", "index", "uses", "location")
+    __slots__ = ("type", "owner", "index", "uses", "location", "mark")
+
+    mark: int
 
     def __init__(self, type: ValueType, owner: Op | Block, index: int, location: Any = None) -> None:
         self.type = type
@@ -163,6 +167,20 @@ class Block:
         self._link(op, self.last, None)
         return op
 
+    def extend(self, ops: Iterable[Op]) -> None:
+        """Put detached ops at the end, in order."""
+        last = self.last
+        for op in ops:
+            op.block = self
+            op.prev = last
+            if last is None:
+                self.first = op
+            else:
+                last.next = op
+            last = op
+        self.last = last
+        self._ordered = False
+
     def prepend(self, op: Op) -> Op:
         """Put a detached op at the start."""
         self._link(op, None, self.first)
@@ -217,6 +235,68 @@ class Region:
         other.blocks = []
 
 
+@dataclass(slots=True, eq=False)
+class Source:
+    """The MLIR module that nodes were read from, and what the nodes were then, by the number of the op.
+
+    Attributes:
+        module: The module; it must not change.
+        ops: Its ops, every op before what it holds.
+        names: Their names.
+        attrs: Their attributes, which ops of equal ones share; not for functions, whose attributes hold lists.
+        blocks: The blocks they are in.
+        operands: The operands of all ops, one after the other.
+        operand_ends: Where those of an op end.
+        types: The types of the results of all ops, one after the other.
+        type_ends: Where those of an op end.
+        regions: Of ops that have regions, what these consist of (`region_parts`).
+    """
+
+    module: Any
+    ops: list[Any]
+    names: list[str] = field(default_factory=list)
+    attrs: list[dict[str, Any]] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    operands: list[Value] = field(default_factory=list)
+    operand_ends: list[int] = field(default_factory=list)
+    types: list[ValueType] = field(default_factory=list)
+    type_ends: list[int] = field(default_factory=list)
+    regions: dict[int, list[Any]] = field(default_factory=dict)
+
+    def has_moved(self, op: Op) -> bool:
+        """Whether anything but the attributes of an op that was read from here is not as it was."""
+        number = op.number
+        first_operand = self.operand_ends[number - 1] if number else 0
+        first_type = self.type_ends[number - 1] if number else 0
+        return (
+            op._location is not None
+            or op.name != self.names[number]
+            or op.block is not self.blocks[number]
+            or op.operands != self.operands[first_operand : self.operand_ends[number]]
+            or [value.type for value in op.results] != self.types[first_type : self.type_ends[number]]
+            or (number in self.regions and list(map(id, region_parts(op))) != list(map(id, self.regions[number])))
+        )
+
+
+def region_parts(op: Op) -> list[Any]:
+    """The regions of an op, their blocks, and the types and locations of the arguments of those, in order."""
+    found: list[Any] = []
+    for region in op.regions:
+        found.append(region)
+        for block in region.blocks:
+            found.append(block)
+            for arg in block.args:
+                found += arg.type, arg.location
+    return found
+
+
+class Place(NamedTuple):
+    """An op of an MLIR module, as the location of a node."""
+
+    source: Source
+    number: int
+
+
 class Op:
     """An operation.
 
@@ -226,14 +306,23 @@ class Op:
         result_types: Types of its results.
         attrs: Its attributes, inherent and discardable alike.
         region_count: Number of empty regions to make.
-        location: The MLIR location.
+        location: The MLIR location, or where to ask for it when it is needed.
         successors: Blocks a terminator may branch to.
+
+    Attributes:
+        source: Where this op was read from; None for one that was made since, or copied.
+        number: Its number there.
+        mark: A number for whoever numbers all ops of a module; nobody else looks at it.
     """
 
     __slots__ = (
-        "name", "operands", "results", "attrs", "regions", "successors", "location", "block", "prev", "next", "order"
+        "name", "operands", "results", "attrs", "regions", "successors", "source", "number", "_location", "block",
+        "prev", "next", "order", "mark",
     )  # fmt: skip
 
+    source: Source | None
+    number: int
+    mark: int
     block: Block | None
     prev: Op | None
     next: Op | None
@@ -250,13 +339,16 @@ class Op:
     ) -> None:
         self.name = name
         self.operands = list(operands)
-        self.results: list[Value] = []
+        results: list[Value] = []
         for type in result_types:
-            self.results.append(Value(type, self, len(self.results)))
+            results.append(Value(type, self, len(results)))
+        self.results = results
         self.attrs: dict[str, Any] = {} if attrs is None else attrs
         self.regions: tuple[Region, ...] = tuple([Region(self) for _ in range(region_count)]) if region_count else ()
         self.successors = successors
-        self.location = location
+        self._location = location
+        self.source = None
+        self.number = -1
         self.block = self.prev = self.next = None
         self.order = 0
         index = 0
@@ -266,6 +358,27 @@ class Op:
 
     def __repr__(self) -> str:
         return f"<Op {self.name}>"
+
+    @property
+    def location(self) -> Any:
+        """The MLIR location."""
+        found = self._location
+        if found is None and self.source is not None:
+            found = self.source.ops[self.number].location
+        elif type(found) is Place:
+            found = self._location = found.source.ops[found.number].location
+        return found
+
+    @location.setter
+    def location(self, location: Any) -> None:
+        self._location = location
+
+    @property
+    def place(self) -> Any:
+        """The location, or where to ask for it: what to give to an op that is made in the place of this one."""
+        if self._location is None and self.source is not None:
+            return Place(self.source, self.number)
+        return self._location
 
     @property
     def result(self) -> Value:
@@ -372,7 +485,7 @@ class Op:
             [result.type for result in self.results],
             {name: _copied(attr) for name, attr in self.attrs.items()},
             len(self.regions),
-            self.location,
+            self.place,
             self.successors,
         )
         mapping.update(zip(self.results, copy.results))

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pyshardy.ir.callers import Callers
 from pyshardy.ir.dataflow import DATA_FLOW_OPS, EDGE, edge_of_source, targets_besides_owner
 from pyshardy.ir.nodes import TERMINATORS, Op, Value
 
-_SPECIAL = DATA_FLOW_OPS | TERMINATORS | {"func.call"}
+SPECIAL = DATA_FLOW_OPS | TERMINATORS | {"func.call"}
+"""Ops that are not themselves what a new sharding of their operands concerns."""
 
 
 class Notifications:
     """Finds the ops to look at again when the sharding of a value changes.
 
     Args:
-        numbers: Number of every op.
-        callers: The calls of the module.
+        callers: The calls of the module, whose ops have their numbers as marks.
     """
 
-    def __init__(self, numbers: Mapping[Op, int], callers: Callers) -> None:
-        self._numbers = numbers
+    def __init__(self, callers: Callers) -> None:
         self._callers = callers
         self._crossed: set[Value] = set()  # arguments and call results followed, once each
 
@@ -32,22 +29,21 @@ class Notifications:
         if op is not None and op.name == EDGE:
             for target in targets_besides_owner(op.operands[0]):
                 self._add_users(target, found)
-        found.append(self._numbers[op if op is not None else holder.block.parent_op])
+        found.append(op.mark if op is not None else holder.block.parent_op.mark)
         self._add_users(holder, found)
         return tuple(found)
 
     def _add_users(self, value: Value, found: list[int]) -> None:
-        numbers = self._numbers
         for user, index in reversed(value.uses):
-            if user.name in _SPECIAL:
+            if user.name in SPECIAL:
                 self._add_special(user, index, found)
             else:
-                found.append(numbers[user])
+                found.append(user.mark)
 
     def _add_special(self, user: Op, index: int, found: list[int]) -> None:
         edge = edge_of_source(user, index)
         if edge is not None:
-            found.append(self._numbers[edge])
+            found.append(edge.mark)
         elif user.name == "func.call":
             for entry in self._callers.callee(user).region.blocks[:1]:
                 self._cross_to(entry.args[index], found)
@@ -59,9 +55,9 @@ class Notifications:
         elif user.name in TERMINATORS:
             parent = user.parent_op
             assert parent is not None
-            found.append(self._numbers[parent])
+            found.append(parent.mark)
         else:
-            found.append(self._numbers[user])
+            found.append(user.mark)
 
     def _cross_to(self, value: Value, found: list[int]) -> None:
         """Follow a value on the other side of a call; a function that returns its argument may lead in circles."""

@@ -42,6 +42,29 @@ class OpSpecReader:
             return OpSpec(name, *shapes, self._all_attributes(op) | dict(spec.attributes))
         return spec
 
+    def shape_key(self, op: Op, rule: object) -> Hashable:
+        """A key that ops share of equal descriptions and with the same `rule`, cheaper than the description itself.
+
+        None where the description depends on what is around the op, or users may look at all attributes.
+        """
+        name = op.name
+        if USER_RULES or name in _LOOKS_AROUND:
+            return None
+        fields = _FIELDS.get(name)
+        operands, results = op.operands, op.results
+        if fields is None and len(results) == 1:
+            if len(operands) == 2:
+                return name, rule, operands[0].type, operands[1].type, results[0].type
+            if len(operands) == 1:
+                return name, rule, operands[0].type, results[0].type
+        types = [value.type for value in operands]
+        types += [value.type for value in results]
+        if fields is None:
+            return name, rule, len(results), *types
+        attrs = op.attrs
+        # The attributes themselves are kept by the op: as long as it lives, no other object has the same number.
+        return name, rule, len(results), *types, *[id(attrs.get(field)) for field in fields]
+
     def _all_attributes(self, op: Op) -> dict[str, Hashable]:
         """Every attribute in plain form, for the functions that users register."""
         return {name: plain_attribute(attr) for name, attr in op.attrs.items() if isinstance(attr, ir.Attribute)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from pyshardy.core.sharding import TensorSharding
@@ -11,15 +11,15 @@ from pyshardy.graph.program import (
     NO_VALUE,
     Direction,
     FunctionResult,
-    OpNode,
+    OpKind,
     Program,
-    ValueInfo,
     View,
 )
 from pyshardy.ir.callers import Callers
-from pyshardy.ir.dataflow import EDGE, FUNCTION_EDGE, op_of_owner, owns_edge, source_uses
+from pyshardy.ir.dataflow import DATA_FLOW_OPS, EDGE, FUNCTION_EDGE, op_of_owner, owns_edge, source_uses
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import (
+    SHARDING,
     function_of_argument,
     functions,
     is_declaration,
@@ -29,19 +29,20 @@ from pyshardy.ir.functions import (
     set_result_sharding,
 )
 from pyshardy.ir.nodes import TERMINATORS, Op, Value, walk
-from pyshardy.ir.notify import Notifications
+from pyshardy.ir.notify import SPECIAL, Notifications
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.purity import is_pure
-from pyshardy.ir.shardings import holder_of, module_meshes, store_sharding, stored_sharding
+from pyshardy.ir.shardings import OWN_ATTRIBUTE, holder_of, module_meshes, store_sharding, stored_sharding
 from pyshardy.rules.draft import identity_rule
-from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.properties import Priority, is_elementwise, priority_of
-from pyshardy.rules.rule import Rule
-from pyshardy.rules.table import is_known, rule_of
+from pyshardy.rules.rule import Rule, Shape
+from pyshardy.rules.table import is_known, is_known_name, rule_of
 
 BARRIER = "sdy.propagation_barrier"
 GROUP = "sdy.sharding_group"
 RULE = "sdy.sharding_rule"
+_HOLDS_ELSEWHERE = frozenset(OWN_ATTRIBUTE) | {"sdy.manual_computation", "sdy.named_computation"}
+"""Ops whose results have their shardings in other attributes than most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,98 +95,213 @@ def build_program(root: Op, specs: OpSpecReader, conservative: bool = False) -> 
 
 
 class _Builder:
+    """Numbers ops and values by their marks, and describes them; ops of one kind are looked at once."""
+
     def __init__(self, root: Op, specs: OpSpecReader, conservative: bool) -> None:
         self.root = root
         self.specs = specs
         self.conservative = conservative
         self.callers = Callers(root)
-        self.ops = [op for op in walk(root) if op is not root and op.name != "sdy.mesh"]
-        self.op_numbers = {op: number for number, op in enumerate(self.ops)}
-        self.values = list(_values(self.ops))
-        self.numbers = {value: number for number, value in enumerate(self.values)}
-        self.index = ProgramIndex(self.ops, list(self.values), {}, [])
-        self.notifications = Notifications(self.op_numbers, self.callers)
+        root.mark = -1
+        self.ops = [op for op in walk(root) if op.name != "sdy.mesh"][1:]
+        self.values: list[Value] = []
+        self.owners: list[int] = []
+        self.undecided: list[Value] = []
+        self.listed: list[Value] = []
+        self.crossing: set[int] = set()
+        self._give_numbers()
+        self.holders = list(range(len(self.values)))
+        for value in self.undecided:
+            found = holder_of(value)
+            self.holders[value.mark] = NO_VALUE if found is None else found.mark
+        self.index = ProgramIndex(self.ops, [], {}, [])
+        self.index.values.extend(self.values)
+        self.notifications = Notifications(self.callers)
+        self.numbers: dict[Hashable, int] = {}
+        self.kinds: dict[OpKind, int] = {}
+        self.known: list[OpKind] = []
+        self.views: dict[int, View] = {}
+
+    def _give_numbers(self) -> None:
+        """Mark every op and every value with its number; note which of them are not like most.
+
+        `undecided` are the values that may not hold their own sharding; `listed` those whose shardings are in a list;
+        `crossing` those whose uses, or themselves, stand for others.
+        """
+        values, owners, crossing = self.values, self.owners, self.crossing
+        for number, op in enumerate(self.ops):
+            op.mark = number
+            for value in op.results:
+                value.mark = len(values)
+                values.append(value)
+                owners.append(number)
+            if len(op.results) > 1:
+                self.listed += op.results
+            if op.regions:
+                self._number_arguments(op)
+            name = op.name
+            if name in DATA_FLOW_OPS:
+                self.undecided += op.results
+            if name in SPECIAL:
+                crossing.update([value.mark for value in op.operands])
+            elif name == EDGE:
+                crossing.add(op.results[0].mark)
+
+    def _number_arguments(self, op: Op) -> None:
+        for region in op.regions:
+            for block in region.blocks:
+                for value in block.args:
+                    value.mark = len(self.values)
+                    self.crossing.add(value.mark)
+                    self.values.append(value)
+                    self.owners.append(op.mark)
+                self.undecided += block.args
+                self.listed += block.args
 
     def build(self) -> tuple[Program, ProgramIndex]:
-        nodes = tuple(self.node(op) for op in self.ops)
-        infos = [self.info(value) for value in self.values]
-        shardings = [
-            stored_sharding(value) if info.holder == number else None
-            for number, (value, info) in enumerate(zip(self.values, infos))
-        ]
-        main_results = self.add_function_results(infos, shardings)
+        operands = [tuple([value.mark for value in op.operands]) for op in self.ops]
+        results = [tuple([value.mark for value in op.results]) for op in self.ops]
+        tensors, kind_of = self.steps(operands, results)
+        users = [tuple([user.mark for user, _ in reversed(value.uses)]) for value in self.values]
+        notified = self.notified()
+        shapes = [value.type.shape if value.type.is_static else None for value in self.values]
+        siblings = {value.mark: found for value in self.listed if (found := self.siblings(value))}
+        shardings = self.shardings()
+        parents = self.parents()
+        main_results = self.add_function_results(shapes, users, notified, shardings)
         program = Program(
             meshes=module_meshes(self.root),
-            values=tuple(infos),
-            ops=nodes,
+            kinds=self.known,
+            kind_of=kind_of,
+            operands=operands,
+            results=results,
+            tensors=tensors,
+            parents=parents,
+            views=self.views,
+            shapes=shapes,
+            holders=self.holders,
+            owners=self.owners,
+            users=users,
+            notified=notified,
+            siblings=siblings,
             shardings=tuple(shardings),
             main_results=main_results,
             groups=self.groups(),
         )
         return program, self.index
 
-    def holder(self, value: Value) -> int:
-        """Number of the value that holds the sharding of `value`."""
-        found = holder_of(value)
-        return NO_VALUE if found is None else self.numbers[found]
+    def parents(self) -> list[int]:
+        """Per op, the number of the op around it."""
+        found = []
+        block, parent = None, -1
+        for op in self.ops:
+            if op.block is not block:
+                block = op.block
+                parent = -1 if block is None else block.parent_op.mark
+            found.append(parent)
+        return found
 
-    def node(self, op: Op) -> OpNode:
-        numbers = self.numbers
-        parent = op.parent_op
-        common = (
-            op.name,
-            tuple([numbers[value] for value in op.operands]),
-            tuple([numbers[value] for value in op.results]),
-        )
-        rule, tensors, priority, direction, elementwise, is_edge = self.step_of(op)
-        return OpNode(
-            *common,
-            rule,
-            tensors,
-            priority,
-            direction,
-            elementwise,
-            is_edge,
-            is_pure(op),
-            -1 if parent is None or parent is self.root else self.op_numbers[parent],
-            _view(op) if op.name == EDGE else None,
-        )
+    def steps(
+        self, operands: list[tuple[int, ...]], results: list[tuple[int, ...]]
+    ) -> tuple[list[tuple[int, ...]], list[int]]:
+        """The tensors and the kind of every op."""
+        holders, known = self.holders, self.known
+        plain = not self.undecided
+        tensors: list[tuple[int, ...]] = []
+        kind_of = []
+        for number, op in enumerate(self.ops):
+            if op.name == EDGE or op.name == FUNCTION_EDGE:
+                kind, found = self.edge(op)
+            else:
+                kind = self.kind(op)
+                if known[kind].rule is None:
+                    found = ()
+                else:
+                    found = operands[number] + results[number]
+                    if not plain:
+                        found = tuple([holders[value] for value in found])
+            kind_of.append(kind)
+            tensors.append(found)
+        return tensors, kind_of
 
-    def step_of(self, op: Op) -> tuple[Rule | None, tuple[int, ...], Priority, Direction, bool, bool]:
-        """Rule, tensors, priority, direction, whether element-wise, whether an edge or barrier."""
-        if op.name == EDGE or op.name == FUNCTION_EDGE:
-            sources = self.sources(op)
-            shape = op.result.type.shape
-            if not sources or shape is None or not op.result.type.is_static:
-                return None, (), Priority.PASS_THROUGH, Direction.BOTH, False, True
-            tensors = (*(self.holder(value) for value in sources), self.numbers[op.result])
-            return identity_rule(shape, len(sources)), tensors, Priority.PASS_THROUGH, Direction.BOTH, False, True
+    def notified(self) -> dict[int, tuple[int, ...]]:
+        """The ops that a new sharding concerns, for values for which they are not the owner and the users."""
+        holders, values = self.holders, self.values
+        found = {number: self.notifications.of(values[number]) for number in self.crossing if holders[number] == number}
+        found |= {value.mark: () for value in self.undecided if holders[value.mark] != value.mark}
+        return found
+
+    def shardings(self) -> list[TensorSharding | None]:
+        """Per value, the sharding it holds."""
+        found: list[TensorSharding | None] = [None] * len(self.values)
+        for op in self.ops:
+            if (op.name not in _HOLDS_ELSEWHERE) and SHARDING not in op.attrs and not op.regions:
+                continue
+            for value in op.results:
+                if self.holders[value.mark] == value.mark:
+                    found[value.mark] = stored_sharding(value)
+            for region in op.regions:
+                for block in region.blocks:
+                    for value in block.args:
+                        if self.holders[value.mark] == value.mark:
+                            found[value.mark] = stored_sharding(value)
+        return found
+
+    def edge(self, op: Op) -> tuple[int, tuple[int, ...]]:
+        """The kind and the tensors of a data-flow edge."""
+        view = _view(op) if op.name == EDGE else None
+        if view is not None:
+            self.views[op.mark] = view
+        sources = self.sources(op)
+        shape = op.result.type.shape
+        common = Priority.PASS_THROUGH, Direction.BOTH, False, True, is_pure(op)
+        if not sources or shape is None or not op.result.type.is_static:
+            return self.kind_number(OpKind(op.name, None, *common)), ()
+        tensors = (*(self.holders[value.mark] for value in sources), op.result.mark)
+        return self.kind_number(OpKind(op.name, identity_rule(shape, len(sources)), *common)), tensors
+
+    def kind_number(self, kind: OpKind) -> int:
+        """The number of a kind."""
+        found = self.kinds.get(kind)
+        if found is None:
+            found = self.kinds[kind] = len(self.known)
+            self.known.append(kind)
+        return found
+
+    def kind(self, op: Op) -> int:
+        """The number of the kind of an op that is no edge; equal ops that depend on nothing around them share it."""
+        attrs = op.attrs
+        key = self.specs.shape_key(op, attrs.get(RULE))
+        found = None if key is None else self.numbers.get(key)
+        if found is None:
+            found = self.kind_number(self.new_kind(op))
+            if key is not None and not op.regions and op.name != BARRIER:
+                self.numbers[key] = found
+        number = found
+        rule = self.known[number].rule
+        if rule is None:
+            if op.name not in TERMINATORS and not is_known_name(op.name) and not is_known(self.specs.spec(op)):
+                self.index.unknown.append(op)
+        elif op.name != BARRIER:
+            self.index.rules[op] = rule
+        return number
+
+    def new_kind(self, op: Op) -> OpKind:
+        """The kind of an op that is no edge."""
         if op.name == BARRIER:
             shape = op.result.type.shape
             assert shape is not None
             direction = Direction(op.attrs["allowed_direction"])
-            return identity_rule(shape), self.tensors(op), Priority.FIXED, direction, True, True
+            return OpKind(op.name, identity_rule(shape), Priority.FIXED, direction, True, True, is_pure(op))
         spec = self.specs.spec(op)
-        rule = self.rule(op, spec)
-        tensors = () if rule is None else self.tensors(op)
-        return rule, tensors, priority_of(spec), Direction.BOTH, is_elementwise(spec), False
-
-    def rule(self, op: Op, spec: OpSpec) -> Rule | None:
-        """The rule on the op, else that of the table."""
         rule: Rule | None = op.attrs.get(RULE)
         if rule is None:
             try:
                 rule = rule_of(spec, self.conservative)
             except InvalidRuleError as error:
                 raise PassError(op, f"has no valid sharding rule: {error}") from error
-            if rule is None and op.name not in TERMINATORS and not is_known(spec):
-                self.index.unknown.append(op)
-        if rule is not None:
-            self.index.rules[op] = rule
-        return rule
-
-    def tensors(self, op: Op) -> tuple[int, ...]:
-        return tuple([self.holder(value) for value in (*op.operands, *op.results)])
+        elementwise = is_elementwise(spec)
+        return OpKind(op.name, rule, priority_of(spec), Direction.BOTH, elementwise, False, is_pure(op))
 
     def sources(self, edge: Op) -> list[Value]:
         """The values that an edge op stands for besides itself."""
@@ -202,32 +318,25 @@ class _Builder:
         callee = self.callers.callee(call)
         return [] if is_declaration(callee) else [return_op(callee).operands[owner.index]]
 
-    def info(self, value: Value) -> ValueInfo:
-        number = self.numbers[value]
-        holder = self.holder(value)
-        owner = value.defining_op
-        return ValueInfo(
-            value.type.shape if value.type.is_static else None,
-            holder,
-            self.op_numbers[owner if owner is not None else value.block.parent_op],
-            tuple([self.op_numbers[user] for user, _ in reversed(value.uses)]),
-            self.notifications.of(value) if holder == number else (),
-            self.siblings(value) if holder == number else (),
-        )
-
     def siblings(self, value: Value) -> tuple[int, ...]:
         """The other values whose shardings are stored in one list with that of `value`."""
         op = value.defining_op
         if op is not None:
             group = op.results
-        elif value.block.parent_op.name == "func.func":
+            if len(group) < 2 or self.holders[value.mark] != value.mark:
+                return ()
+        elif self.holders[value.mark] != value.mark or value.block.parent_op.name == "func.func":
             return ()
         else:
             group = value.block.args
-        return () if len(group) < 2 else tuple(self.numbers[other] for other in group if other is not value)
+        return () if len(group) < 2 else tuple(other.mark for other in group if other is not value)
 
     def add_function_results(
-        self, infos: list[ValueInfo], shardings: list[TensorSharding | None]
+        self,
+        shapes: list[Shape],
+        users: list[tuple[int, ...]],
+        notified: dict[int, tuple[int, ...]],
+        shardings: list[TensorSharding | None],
     ) -> tuple[FunctionResult, ...]:
         """Append a pseudo-value per function result; those of the main function take part in propagation."""
         main = main_function(self.root)
@@ -237,9 +346,12 @@ class _Builder:
                 continue
             for index, value in enumerate(return_op(function).operands):
                 if function is main and value.type.is_static:
-                    found.append(FunctionResult(self.numbers[value], len(infos)))
-                shape = value.type.shape if value.type.is_static else None
-                infos.append(ValueInfo(shape, len(infos), self.op_numbers[function]))
+                    found.append(FunctionResult(value.mark, len(shapes)))
+                self.holders.append(len(shapes))
+                self.owners.append(function.mark)
+                shapes.append(value.type.shape if value.type.is_static else None)
+                users.append(())
+                notified[len(shapes) - 1] = ()
                 shardings.append(result_sharding(function, index))
                 self.index.values.append(FunctionResultPlace(function, index))
         return tuple(found)
@@ -248,16 +360,8 @@ class _Builder:
         members: dict[int, list[int]] = {}
         for op in self.ops:
             if op.name == GROUP:
-                members.setdefault(op.attrs["group_id"], []).append(self.holder(op.operands[0]))
+                members.setdefault(op.attrs["group_id"], []).append(self.holders[op.operands[0].mark])
         return tuple(tuple(members[group_id]) for group_id in sorted(members))
-
-
-def _values(ops: Sequence[Op]) -> Iterator[Value]:
-    for op in ops:
-        yield from op.results
-        for region in op.regions:
-            for block in region.blocks:
-                yield from block.args
 
 
 def _view(edge: Op) -> View | None:

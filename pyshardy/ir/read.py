@@ -1,16 +1,30 @@
-"""From MLIR to nodes: one walk over the module, every op, attribute and type read once."""
+"""From MLIR to nodes: one walk over the bytecode of a module; every attribute and type is asked for once."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from jaxlib.mlir import ir
 
 from pyshardy.errors import InvalidModuleError
 from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.bytecode import (
+    HAS_ATTRS,
+    HAS_OPERANDS,
+    HAS_PROPERTIES,
+    HAS_REGIONS,
+    HAS_RESULTS,
+    HAS_SUCCESSORS,
+    HAS_USE_ORDERS,
+    NUMBER_LENGTH,
+    Bytecode,
+    bytecode_of,
+    number_at,
+    section_at,
+)
 from pyshardy.ir.diagnostics import Diagnostic, Severity, format_location
-from pyshardy.ir.nodes import Block, Op, Region, Use, Value
+from pyshardy.ir.nodes import Block, Op, Region, Source, Value, ValueType, region_parts
+from pyshardy.ir.patch import all_ops
 from pyshardy.ir.pause_gc import pause_gc
 
 
@@ -25,100 +39,255 @@ def read_module(module: ir.Module, table: AttrTable) -> Op:
         InvalidModuleError: An op of an unknown dialect that has properties, which the bindings do not hand out.
     """
     with pause_gc():
-        reader = _Reader(table, module.context)
-        root = reader.read_op(module.operation)
-        reader.restore_use_order()
-    return root
+        return _Reader(bytecode_of(module), Source(module, all_ops(module)), table).read()
 
 
-_PROPERTIES = re.compile(r'"(?:[^"\\]|\\.)*"\([^)]*\)(?:\[[^\]]*\])? <\{')
+_UseOrder = tuple[Value, bool, list[int]]
+"""A value, whether only the uses that moved are listed, and where the uses stand (see `_restore_use_order`)."""
 
 
 class _Reader:
-    def __init__(self, table: AttrTable, context: Any) -> None:
+    """Walks through bytecode and MLIR ops side by side: structure from the one, content from the others.
+
+    Attributes:
+        position: Where in the bytecode the next block or region starts.
+        number: The number of the next op.
+        scope: The values by number, as far as they can be seen; None for those not read yet.
+        defined: How many of them the regions that are being read have used up.
+    """
+
+    def __init__(self, code: Bytecode, source: Source, table: AttrTable) -> None:
+        self.data = code.data
+        self.names = code.names
+        self.is_registered = code.is_registered
+        self.source = source
         self.table = table
-        self.context = context
-        self.allows_unregistered = context.allow_unregistered_dialects
-        self.values: dict[Any, Value] = {}
-        self.ops: dict[Any, Op] = {}
-        self.blocks: dict[Any, Block] = {}
-        self.early: dict[Any, Value] = {}  # stand for values that are used before they are defined
+        self.position = code.start
+        self.number = 0
+        self.scope: list[Value | None] = []
+        self.next_value = 0
+        self.attrs: dict[tuple[int, int, int], dict[str, Any]] = {}
+        self.types: dict[int, ValueType] = {}
+        self.locations: dict[int, Any] = {}
+        self.use_orders: list[_UseOrder] = []
 
-    def read_op(self, source: Any) -> Op:
-        values, table = self.values, self.table
-        name = source.name
-        if self.allows_unregistered and not self.context.is_registered_operation(name):
-            _check_no_properties(source)
-        try:
-            operands = [values[value] for value in source.operands]
-        except KeyError:
-            operands = [values.get(value) or self.early_value(value) for value in source.operands]
-        op = Op(
-            name,
-            operands,
-            [table.type(type) for type in source.results.types],
-            table.decode_attrs(name, source.attributes.items()),
-            location=source.location,
-        )
-        self.ops[source] = op
-        for result, mirror in zip(source.results, op.results):
-            values[result] = mirror
-        if self.early:
-            self.define_early_values(source, op)
-        regions = source.regions
-        if len(regions):
-            op.regions = tuple(Region(op) for _ in regions)
-            for region, target in zip(regions, op.regions):
-                self.read_region(region, target)
-        return op
+    def read(self) -> Op:
+        """The module op."""
+        top = Block()
+        self.read_ops(top, self.next_number() >> 1, [])
+        for value, by_pairs, order in self.use_orders:
+            _restore_use_order(value, by_pairs, order)
+        assert top.first is not None
+        return top.first.detach()
 
-    def early_value(self, source: Any) -> Value:
-        """What stands for a value until its definition is read: a block may come before that of its operands."""
-        op = Op("early", result_types=[self.table.type(source.type)])
-        found = self.early[source] = self.values[source] = op.result
+    def next_number(self) -> int:
+        found, self.position = number_at(self.data, self.position)
         return found
 
-    def define_early_values(self, source: Any, op: Op) -> None:
-        """Let the uses of what stands for the results of an op use the results."""
-        for result, mirror in zip(source.results, op.results):
-            early = self.early.pop(result, None)
+    def read_ops(self, block: Block, count: int, blocks: list[Block]) -> None:
+        """Read ops into a block; `blocks` are those of its region."""
+        data, names, scope, types = self.data, self.names, self.scope, self.types
+        known_attrs, origin, sources = self.attrs, self.source, self.source.ops
+        position = self.position
+        ops: list[Op] = []
+        for _ in range(count):
+            # Most numbers take one byte, whose lowest bit says so: only the others are worth a call.
+            name = data[position] >> 1
+            if data[position] & 1:
+                position += 1
+            else:
+                name, position = number_at(data, position)
+            mask = data[position]
+            position += 1
+            position += NUMBER_LENGTH[data[position]]  # the location
+            attributes = properties = -1
+            if mask & HAS_ATTRS:
+                attributes, position = number_at(data, position)
+            if mask & HAS_PROPERTIES:
+                properties, position = number_at(data, position)
+            prototype = known_attrs.get((name, attributes, properties))
+            if prototype is None:
+                prototype = self.new_attrs(name, attributes, properties, sources[self.number])
+            result_types: list[ValueType] = []
+            if mask & HAS_RESULTS:
+                results, position = number_at(data, position)
+                for index in range(results):
+                    number = data[position] >> 1
+                    if data[position] & 1:
+                        position += 1
+                    else:
+                        number, position = number_at(data, position)
+                    type = types.get(number)
+                    if type is None:
+                        type = types[number] = self.table.type(sources[self.number].results[index].type)
+                    result_types.append(type)
+            operands: list[Value] = []
+            if mask & HAS_OPERANDS:
+                uses = data[position] >> 1
+                if data[position] & 1:
+                    position += 1
+                else:
+                    uses, position = number_at(data, position)
+                for _ in range(uses):
+                    first = data[position]
+                    if first & 1:
+                        number = first >> 1
+                        position += 1
+                    elif first & 2:
+                        number = (first | data[position + 1] << 8) >> 2
+                        position += 2
+                    else:
+                        number, position = number_at(data, position)
+                    operands.append(scope[number] or self.early_value(number))
+            op = Op(names[name], operands, result_types, prototype.copy())
+            op.source = origin
+            op.number = self.number
+            self.number += 1
+            origin.names.append(names[name])
+            origin.attrs.append(prototype)
+            origin.blocks.append(block)
+            origin.operands += operands
+            origin.operand_ends.append(len(origin.operands))
+            origin.types += result_types
+            origin.type_ends.append(len(origin.types))
+            ops.append(op)
+            if mask & HAS_SUCCESSORS:
+                successors, position = number_at(data, position)
+                found = []
+                for _ in range(successors):
+                    number, position = number_at(data, position)
+                    found.append(blocks[number])
+                op.successors = tuple(found)
+            if result_types:
+                if len(result_types) == 1 and scope[self.next_value] is None:
+                    scope[self.next_value] = op.results[0]
+                    self.next_value += 1
+                else:
+                    self.define(op.results)
+            if mask & HAS_USE_ORDERS:
+                self.position = position
+                self.read_use_orders(op.results)
+                position = self.position
+            if mask & HAS_REGIONS:
+                self.position = position
+                self.read_regions(op)
+                position = self.position
+        self.position = position
+        block.extend(ops)
+
+    def new_attrs(self, name: int, attributes: int, properties: int, source: Any) -> dict[str, Any]:
+        """The attributes of an op, which all ops share that have the same numbers."""
+        if properties >= 0 and not self.is_registered[name]:
+            _refuse_properties(source)
+        found = self.table.decode_attrs(self.names[name], source.attributes.items())
+        if self.names[name] != "func.func":  # its attributes hold lists, which no two functions may share
+            self.attrs[name, attributes, properties] = found
+        return found
+
+    def define(self, values: list[Value]) -> None:
+        """Give values the next numbers."""
+        scope, number = self.scope, self.next_value
+        for value in values:
+            early = scope[number]
             if early is not None:
-                early.replace_uses(mirror)
+                value.uses = early.uses
+                for op, index in value.uses:
+                    op.operands[index] = value
+                    self.source.operands[self.source.operand_ends[op.number] - len(op.operands) + index] = value
+            scope[number] = value
+            number += 1
+        self.next_value = number
 
-    def read_region(self, source: Any, region: Region) -> None:
-        blocks = [(block, region.add_block()) for block in source.blocks]
-        for block, mirror in blocks:
-            self.blocks[block] = mirror
-            for arg in block.arguments:
-                self.values[arg] = mirror.add_arg(self.table.type(arg.type), arg.location)
-        for block, mirror in blocks:
-            for inner in block.operations:
-                mirror.append(self.read_op(inner.operation))
-        if len(blocks) > 1:
-            for block, mirror in blocks:
-                for last in list(block.operations)[-1:]:
-                    mirror.terminator.successors = tuple(self.blocks[block] for block in last.operation.successors)
+    def early_value(self, number: int) -> Value:
+        """What stands for a value until its definition is read: a block may come before that of its operands."""
+        found = self.scope[number] = Value(_UNKNOWN, Block(), 0)
+        return found
 
-    def restore_use_order(self) -> None:
-        """Put the uses of every value that has several into MLIR's order."""
-        ops = self.ops
-        for source, value in self.values.items():
-            if len(value.uses) > 1:
-                uses: list[Use] = [(ops[use.owner.operation], use.operand_number) for use in source.uses]
-                value.uses = dict.fromkeys(reversed(uses))
+    def read_regions(self, op: Op) -> None:
+        """Read the regions of an op; those that see no values from outside have numbers of their own."""
+        count = self.next_number()
+        is_isolated = count & 1
+        scope, next_value, number = self.scope, self.next_value, self.number
+        if is_isolated:
+            self.scope, self.next_value = [], 0
+            _, self.position, _ = section_at(self.data, self.position)
+        op.regions = tuple([Region(op) for _ in range(count >> 1)])
+        for index, region in enumerate(op.regions):
+            self.read_region(region, number - 1, index)
+        self.scope, self.next_value = scope, next_value
+        self.source.regions[number - 1] = region_parts(op)
+
+    def read_region(self, region: Region, parent: int, index: int) -> None:
+        """Read the blocks of a region; `parent` is the number of its op, `index` its place there."""
+        block_count = self.next_number()
+        if not block_count:
+            return
+        first = self.next_value
+        end = len(self.scope)
+        self.scope += [None] * self.next_number()
+        self.next_value = end
+        blocks = [region.add_block() for _ in range(block_count)]
+        for place, block in enumerate(blocks):
+            count = self.next_number()
+            if count & 1:
+                self.read_args(block, parent, index, place)
+            self.read_ops(block, count >> 1, blocks)
+        del self.scope[end:]
+        self.next_value = first
+
+    def read_args(self, block: Block, parent: int, region: int, place: int) -> None:
+        """Read the arguments of a block."""
+        source = None
+        for index in range(self.next_number()):
+            type_and_flag = self.next_number()
+            location = self.next_number() if type_and_flag & 1 else -1
+            type = self.types.get(type_and_flag >> 1)
+            if type is None or location not in self.locations:
+                source = source or self.source.ops[parent].regions[region].blocks[place]
+                arg = source.arguments[index]
+                type = self.types[type_and_flag >> 1] = self.table.type(arg.type)
+                self.locations[location] = arg.location
+            block.add_arg(type, self.locations[location])
+        self.define(block.args)
+        has_use_orders = self.data[self.position]
+        self.position += 1
+        if has_use_orders:
+            self.read_use_orders(block.args)
+
+    def read_use_orders(self, values: list[Value]) -> None:
+        """Note how the uses of some values are ordered where it is not as they are read."""
+        for _ in range(self.next_number() if len(values) > 1 else 1):
+            value = values[self.next_number() if len(values) > 1 else 0]
+            count = self.next_number()
+            self.use_orders.append((value, bool(count & 1), [self.next_number() for _ in range(count >> 1)]))
 
 
-def _check_no_properties(source: Any) -> None:
+_UNKNOWN = ValueType(None, None, "unknown", False, False)
+
+
+def _restore_use_order(value: Value, by_pairs: bool, order: list[int]) -> None:
+    """Put the uses of a value into MLIR's order.
+
+    `order` lists the place in MLIR's list of every use, the one read last first, or pairs of place and use for those
+    that stand elsewhere.
+    """
+    uses = list(reversed(value.uses))
+    at = list(uses)
+    pairs = zip(order[::2], order[1::2]) if by_pairs else zip(order, range(len(uses)))
+    for place, number in pairs:
+        at[place] = uses[number]
+    value.uses = dict.fromkeys(reversed(at))
+
+
+def _refuse_properties(source: Any) -> None:
     """Refuse an op whose properties would get lost: the bindings do not hand out those of unknown dialects."""
-    text = str(source.get_asm(print_generic_op_form=True, skip_regions=True))
-    if _PROPERTIES.search(text):
-        needed = "attributes alone: {...} instead of <{...}>"
-        error = InvalidModuleError(
-            "reading a module",
-            where=format_location(source.location),
-            got=f"properties on '{source.name}', an op of an unknown dialect",
-            needed=needed,
-        )
-        message = f"'{source.name}' op of an unknown dialect has properties, needed {needed}"
-        error.diagnostics = (Diagnostic(Severity.ERROR, message, source.location),)
-        raise error
+    needed = "attributes alone: {...} instead of <{...}>"
+    error = InvalidModuleError(
+        "reading a module",
+        where=format_location(source.location),
+        got=f"properties on '{source.name}', an op of an unknown dialect",
+        needed=needed,
+    )
+    message = f"'{source.name}' op of an unknown dialect has properties, needed {needed}"
+    error.diagnostics = (Diagnostic(Severity.ERROR, message, source.location),)
+    raise error

@@ -22,7 +22,7 @@ _COLLECTIVES = frozenset(
         "sharded_to_unreduced", "replicated_to_unreduced",
     )
 )  # fmt: skip
-_OWN_ATTRIBUTE = {
+OWN_ATTRIBUTE = {
     **dict.fromkeys(("sdy.sharding_constraint", "sdy.reshard", "sdy.data_flow_edge"), "sharding"),
     **dict.fromkeys(_COLLECTIVES, "out_sharding"),
 }
@@ -71,7 +71,7 @@ def stored_sharding(holder: Value) -> TensorSharding | None:
         if parent.name == "func.func":
             return arg_sharding(parent, holder.index)
         return _block_arg_sharding(parent, holder.index)
-    name = _OWN_ATTRIBUTE.get(op.name)
+    name = OWN_ATTRIBUTE.get(op.name)
     if name is not None:
         return op.attrs.get(name)
     shardings = op.attrs.get(results_attribute(op))
@@ -89,7 +89,7 @@ def store_sharding(holder: Value, sharding: TensorSharding) -> None:
             outer = _outer(parent, holder.index, sharding)
             _store_in_list(parent, "in_shardings", holder.block.args, holder.index, outer)
         return
-    name = _OWN_ATTRIBUTE.get(op.name)
+    name = OWN_ATTRIBUTE.get(op.name)
     if name is not None:
         op.attrs[name] = sharding
     else:
@@ -184,7 +184,7 @@ def sharding_attributes(op: Op) -> tuple[str, ...]:
     """Names of the attributes that hold shardings of an op other than a function, in canonical order."""
     if op.name == "sdy.manual_computation" or op.name == "sdy.named_computation":
         return "in_shardings", "out_shardings"
-    own = _OWN_ATTRIBUTE.get(op.name)
+    own = OWN_ATTRIBUTE.get(op.name)
     return (own,) if own is not None else (SHARDING,)
 
 

@@ -1,4 +1,4 @@
-"""From nodes to MLIR: builds a new module, every distinct attribute once."""
+"""From nodes to MLIR: a copy of what was read, with other attributes, or else a new module op by op."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from jaxlib.mlir import ir
 
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.nodes import Block, Op, Region, Value
+from pyshardy.ir.patch import patch_copy
 from pyshardy.ir.pause_gc import pause_gc
 
 
@@ -25,8 +26,8 @@ def write_module(root: Op, table: AttrTable) -> ir.Module:
         module = ir.Module.create(root.location)
         for name, attr in table.encode_attrs(root.name, root.attrs).items():
             module.operation.attributes[name] = attr
-        writer = _Writer(table)
-        writer.fill_block(root.region.block, module.body)
+        if not patch_copy(root, table, module.body):
+            _Writer(table).fill_block(root.region.block, module.body)
     return module
 
 

@@ -146,7 +146,7 @@ class DebugInfo:
                 self._add_edges(None, 1, [numbered])
                 source = target = target if edge.target == 0 else source
             else:
-                rule = program.ops[step.op].rule
+                rule = program.kind(step.op).rule
                 assert rule is not None
                 self._add_edges(index.ops[step.op], len(rule.operands), [numbered])
             self._origins.inherit(target, edge.axis, source)

@@ -35,8 +35,9 @@ def run_passes(
     Raises:
         PassError: The module is not what a pass needs.
     """
-    root = module.copy_root()
-    run_on_root(module, root, passes, diagnostics, after_pass)
+    with pause_gc():
+        root = module.copy_root()
+        run_on_root(module, root, passes, diagnostics, after_pass)
     return module.with_root(root)
 
 

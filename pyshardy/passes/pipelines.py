@@ -151,7 +151,11 @@ def partition_passes(options: PropagateOptions, partition: PartitionOptions) -> 
     )
     changes: dict[str, dict[str, Any]] = {
         "sdy-insert-explicit-reshards": {"name_causes": True},
-        "sdy-resolve-permutation-factors": {"enable_halo_exchange": partition.halo_exchange},
+        "sdy-resolve-permutation-factors": {
+            "enable_halo_exchange": partition.halo_exchange,
+            "trim_halos": True,
+            "name_causes": True,
+        },
         "sdy-convert-global-to-local": {"enable_rgv3": partition.mesh_axes_groups},
         "sdy-drop-sharding-and-mesh": {"keep_module_sharding_metadata": False},
     }

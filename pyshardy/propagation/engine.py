@@ -8,23 +8,58 @@ until one of its shardings, or its directions, change; that is exact and makes m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import InvalidShardingError
-from pyshardy.graph.program import NO_VALUE, OpNode, Program
+from pyshardy.graph.program import NO_VALUE, OpKind, Program, View
 from pyshardy.propagation.schedule import ROUNDS, directions, same_rounds
 from pyshardy.propagation.step import StepError, StepInput, Strategy, Update, explain_step, propagate_step
 from pyshardy.propagation.trace import GROUP, MAIN_RESULT, Step
 from pyshardy.propagation.views import join_manual_axes, strip_manual_axes
 from pyshardy.rules.draft import identity_rule
 from pyshardy.rules.properties import Priority
+from pyshardy.rules.rule import Shape
 
-_Outcome = tuple[tuple[Update, ...], bool]
-"""What a step gives, and whether it would give nothing if it were repeated at once."""
 _ALL_ROUNDS = (1 << ROUNDS) - 1
 _DIRTY_IN_ROUND = [bytes(0 if mask >> round_ & 1 else 1 for mask in range(256)) for round_ in range(ROUNDS)]
+
+_Current = tuple[TensorSharding | None, ...]
+_LIVE, _DEAD, _ERASED = 0, 1, 2
+
+
+class _Outcome(NamedTuple):
+    """What a step gives for some shardings.
+
+    Attributes:
+        updates: The new shardings.
+        clean: The rounds in which another visit is known to change nothing, once the updates are written.
+    """
+
+    updates: tuple[Update, ...]
+    clean: int
+
+
+class _Plan:
+    """What the ops of one kind do in one round.
+
+    Attributes:
+        step: Rule, directions and strategy.
+        same: Bit set of the rounds in which the kind does the same.
+        outcomes: What the step gives, by the shardings it is given. A step is a pure function of them, and few of a
+            program's many steps are distinct.
+        waits: Whether an op of the kind takes no part while an operand has other uses.
+    """
+
+    __slots__ = ("step", "same", "outcomes", "waits")
+
+    def __init__(self, step: StepInput, same: int, outcomes: dict[_Current, _Outcome], waits: bool) -> None:
+        self.step = step
+        self.same = same
+        self.outcomes = outcomes
+        self.waits = waits
 
 
 class Engine:
@@ -37,121 +72,237 @@ class Engine:
 
     Attributes:
         shardings: The sharding of every value; only `set_sharding` changes it.
-        erased: Per op, whether it was removed as dead code.
         user_priority: The user priority of the round, for the trace.
     """
 
     def __init__(self, program: Program, is_conservative: bool = False, trace: list[Step] | None = None) -> None:
         self.program = program
         self.shardings: list[TensorSharding | None] = [*program.shardings, None]  # the last is that of NO_VALUE
-        self.erased = bytearray(len(program.ops))
         self.user_priority = 0
         self._is_conservative = is_conservative
         self._trace = trace
-        self._nodes = [*program.ops, *_main_result_nodes(program)]
-        self._readers = _readers(self._nodes, len(program.values))
-        self._uses_left = [len(value.users) for value in program.values]
+        self._kinds = list(program.kinds)
+        self._kind_of = list(program.kind_of)
+        self._tensors = list(program.tensors)
+        self._add_main_results()
+        self._views = program.views
+        self._other_readers = self._find_other_readers()
         self._group_of = {value: group for group in program.groups for value in group}
-        self._outcomes: dict[tuple[StepInput, tuple[TensorSharding | None, ...]], _Outcome] = {}
-        self._clean = {strategy: self._initially_clean() for strategy in Strategy}
-        self._todo = bytearray(len(self._nodes))
-        self._on_stack = bytearray(len(self._nodes))
+        self._is_plain = self._find_plain_values()
+        self._uses_left = [len(users) for users in program.users]
+        self._is_spread = bytearray(self._spreads(value) for value in range(len(program.shapes)))
+        self._state = bytearray(map(self._is_dead, range(len(program.kind_of))))
+        self._outcomes: dict[StepInput, dict[_Current, _Outcome]] = {}
+        self._plans: dict[tuple[Strategy, int], list[_Plan | None]] = {}
+        self._clean: dict[Strategy, bytearray] = {}
+        self._todo = bytearray(len(self._tensors))
+        self._on_stack = bytearray(len(self._tensors))
         self._stack: list[int] = []
         self._next = 0
         self._visiting = -1
 
-    def _initially_clean(self) -> bytearray:
-        """Per op, the rounds in which a visit is known to change nothing."""
-        return bytearray(
-            0 if node.rule is not None or self._is_dead(number) else _ALL_ROUNDS
-            for number, node in enumerate(self._nodes)
+    def _add_main_results(self) -> None:
+        """Append the identity of what the main function returns and of its results, as if they were ops."""
+        program = self.program
+        numbers: dict[Shape, int] = {}
+        for returned, result in program.main_results:
+            shape = program.shapes[returned]
+            assert shape is not None
+            if shape not in numbers:
+                numbers[shape] = len(self._kinds)
+                rule = identity_rule(shape)
+                self._kinds.append(OpKind("func.return", rule, Priority.FIXED, ignores_conservative=True))
+            self._kind_of.append(numbers[shape])
+            self._tensors.append((program.holders[returned], result))
+
+    def _find_other_readers(self) -> dict[int, list[int]]:
+        """Per value, the ops whose step looks at its sharding without computing or using it."""
+        operands, results = self.program.operands, self.program.results
+        readers: dict[int, list[int]] = {}
+        for number, tensors in enumerate(self._tensors):
+            near = operands[number] + results[number] if number < len(operands) else ()
+            if tensors and tensors != near:
+                for value in tensors:
+                    if value not in near:
+                        readers.setdefault(value, []).append(number)
+        return readers
+
+    def _find_plain_values(self) -> bytearray:
+        """Per value, whether only those read it that are told of a new sharding, and writing it concerns no others."""
+        program = self.program
+        found = bytearray(b"\1") * len(program.shapes)
+        for value, told in program.notified.items():
+            found[value] = program.holders[value] == value and len(told) == 1 + len(program.users[value])
+        for value in (*program.siblings, *self._other_readers, *self._group_of):
+            found[value] = 0
+        return found
+
+    def _spreads(self, value: int) -> bool:
+        """Whether the value has other uses than one, and is no scalar."""
+        return self._uses_left[value] != 1 and self.program.shapes[value] != ()
+
+    @property
+    def erased(self) -> list[bool]:
+        """Per op, whether it was removed as dead code."""
+        return [state == _ERASED for state in self._state]
+
+    def _clean_of(self, strategy: Strategy) -> bytearray:
+        """Per op, the rounds in which a visit with this strategy is known to change nothing."""
+        found = self._clean.get(strategy)
+        if found is None:
+            initial = [_ALL_ROUNDS if kind.rule is None else 0 for kind in self._kinds]
+            found = self._clean[strategy] = bytearray([initial[kind] for kind in self._kind_of])
+            for number, state in enumerate(self._state):
+                if state:
+                    found[number] = 0
+        return found
+
+    def _plans_of(self, strategy: Strategy, round_: int) -> list[_Plan | None]:
+        """The plan of every kind; None for those through which nothing propagates."""
+        found = self._plans.get((strategy, round_))
+        if found is None:
+            before = self._plans.get((strategy, round_ - 1)) or [None] * len(self._kinds)
+            found = self._plans[strategy, round_] = [
+                plan
+                if plan is not None and plan.same >> round_ & 1 and not plan.waits
+                else self._plan(kind, strategy, round_)
+                for plan, kind in zip(before, self._kinds)
+            ]
+        return found
+
+    def _plan(self, kind: OpKind, strategy: Strategy, round_: int) -> _Plan | None:
+        rule = kind.rule
+        if rule is None:
+            return None
+        step = StepInput(
+            rule,
+            directions(rule, kind.priority, kind.direction, round_),
+            strategy,
+            self._is_conservative and not kind.ignores_conservative,
+            kind.is_elementwise,
         )
+        waits = round_ == 0 and kind.priority in (Priority.PASS_THROUGH, Priority.FORWARD)
+        same = same_rounds(rule, kind.priority, kind.direction, round_)
+        return _Plan(step, same, self._outcomes.setdefault(step, {}), waits)
 
     def run(self, strategy: Strategy, round_: int) -> None:
         """One run: the results of the main function, a sweep over all ops, the results again."""
-        self._visit_main_results(strategy, round_)
-        self._todo = self._clean[strategy][: len(self.program.ops)].translate(_DIRTY_IN_ROUND[round_])
-        self._todo += bytes(len(self._nodes) - len(self._todo))
-        self._sweep(strategy, round_)
-        self._visit_main_results(strategy, round_)
+        clean, plans = self._clean_of(strategy), self._plans_of(strategy, round_)
+        self._visit_main_results(clean, plans, round_)
+        self._todo = clean[: len(self.program.kind_of)].translate(_DIRTY_IN_ROUND[round_])
+        self._todo += bytes(len(self._tensors) - len(self._todo))
+        self._sweep(clean, plans, round_)
+        self._visit_main_results(clean, plans, round_)
 
-    def _visit_main_results(self, strategy: Strategy, round_: int) -> None:
-        clean = self._clean[strategy]
-        for number in range(len(self.program.ops), len(self._nodes)):
+    def _visit_main_results(self, clean: bytearray, plans: list[_Plan | None], round_: int) -> None:
+        for number in range(len(self.program.kind_of), len(self._tensors)):
             if not clean[number] >> round_ & 1:
-                # Nobody is told: a sweep over everything follows, or the run is over.
-                for value, sharding in self._visit(number, strategy, round_):
-                    for _ in self._copy_to_group(value, sharding):
-                        pass
+                self._visit(number, clean, plans, round_)
 
-    def _sweep(self, strategy: Strategy, round_: int) -> None:
-        stack, on_stack, todo, clean = self._stack, self._on_stack, self._todo, self._clean[strategy]
+    def _sweep(self, clean: bytearray, plans: list[_Plan | None], round_: int) -> None:
+        stack, on_stack, todo, state, visit = self._stack, self._on_stack, self._todo, self._state, self._visit
+        end = len(self.program.kind_of)
         self._next = 0
         while True:
             if stack:
                 number = stack.pop()
                 on_stack[number] = 0
             else:
-                number = todo.find(1, self._next)
-                if number < 0 or number >= len(self.program.ops):
+                number = todo.find(1, self._next, end)
+                if number < 0:
                     return
                 self._next = number + 1
             todo[number] = 0
-            if self.erased[number]:
-                continue
-            if self._is_dead(number):
-                self._erase(number)
+            if state[number]:
+                if state[number] == _DEAD:
+                    self._erase(number)
             elif not clean[number] >> round_ & 1:
-                self._visiting = number
-                for value, sharding in self._visit(number, strategy, round_):
-                    self._announce(value, sharding)
-                self._visiting = -1
+                visit(number, clean, plans, round_)
 
-    def _visit(self, number: int, strategy: Strategy, round_: int) -> Iterable[tuple[int, TensorSharding]]:
-        """Propagate through one op; yields every value, right after it was written, with what the step gave it."""
-        node = self._nodes[number]
-        clean = self._clean[strategy]
-        shardings = self.shardings
-        current = tuple([shardings[value] for value in node.tensors])
-        rule = node.rule
-        if rule is None or not any(current):
+    def _visit(self, number: int, clean: bytearray, plans: list[_Plan | None], round_: int) -> None:
+        """Propagate through one op."""
+        plan = plans[self._kind_of[number]]
+        if plan is None:
             clean[number] = _ALL_ROUNDS
-            return ()
-        if round_ == 0 and self._waits(node):
+            return
+        shardings = self.shardings
+        current = tuple([shardings[value] for value in self._tensors[number]])
+        if plan.waits and self._waits(number):
             clean[number] |= 1
-            return ()
-        if node.view is not None:
-            current = (*current[:-1], _to_other_side(node, current[-1]))
-        step = StepInput(
-            rule,
-            directions(rule, node.priority, node.direction, round_),
-            strategy,
-            self._is_conservative and not node.ignores_conservative,
-            node.is_elementwise,
-        )
-        updates, is_settled = self._outcome(number, step, current)
-        same = same_rounds(rule, node.priority, node.direction, round_)
+            return
+        view = self._views.get(number)
+        if view is not None:
+            current = (*current[:-1], _to_other_side(view, current[-1]))
+        outcome = plan.outcomes.get(current)
+        if outcome is None:
+            outcome = self._new_outcome(number, plan, current)
+        updates, settled = outcome
         if not updates:
-            clean[number] |= same
-            return ()
+            clean[number] |= settled or plan.same
+            return
         if self._trace is not None:
-            self._record(number, step, current, round_)
-        return self._write(number, node, updates, clean, same if is_settled else 0)
+            self._record(number, plan.step, current, round_)
+        self._visiting = number
+        if view is None:
+            self._write(number, updates)
+            if not self._group_of and len(set(self._tensors[number])) == len(current):
+                clean[number] = plan.same & settled
+        else:
+            self._write_viewed(number, view, updates)
+        self._visiting = -1
 
-    def _outcome(self, number: int, step: StepInput, current: tuple[TensorSharding | None, ...]) -> _Outcome:
-        """What the step gives; few of a program's many steps are distinct."""
-        found = self._outcomes.get((step, current))
-        if found is None:
+    def _write(self, number: int, updates: tuple[Update, ...]) -> None:
+        """Write what a step gives; tell at once whom it concerns."""
+        tensors = self._tensors[number]
+        for tensor, sharding in updates:
+            value = tensors[tensor]
+            if value != NO_VALUE:
+                self._set_and_tell(number, value, sharding, sharding)
+
+    def _write_viewed(self, number: int, view: View, updates: tuple[Update, ...]) -> None:
+        """The same for the edge of a manual computation, which is the last tensor."""
+        tensors = self._tensors[number]
+        for tensor, sharding in updates:
+            is_edge = tensor == len(tensors) - 1
+            held = _from_other_side(view, sharding) if is_edge else sharding
+            if tensors[tensor] != NO_VALUE:
+                self._set_and_tell(number, tensors[tensor], held, sharding)
+
+    def _set_and_tell(self, number: int, value: int, held: TensorSharding, given: TensorSharding) -> None:
+        """Write the sharding of a value; visit those again whom it, or what the step gave, concerns."""
+        if number >= len(self.program.kind_of):
+            # Nobody is told: a sweep over everything follows, or the run is over.
+            self.set_sharding(value, held)
+            for _ in self._copy_to_group(value, given):
+                pass
+        elif self._is_plain[value]:
+            self.shardings[value] = held
+            told = self.program.told(value)
+            for clean in self._clean.values():
+                for reader in told:
+                    clean[reader] = 0
+            self._push_all(told)
+        else:
+            self.set_sharding(value, held)
+            self._push_all(self.program.told(value))
+            for member in self._copy_to_group(value, given):
+                self._push_all(self.program.told(member))
+
+    def _new_outcome(self, number: int, plan: _Plan, current: _Current) -> _Outcome:
+        """What a step gives that was not taken before."""
+        if not any(current):
+            found = _Outcome((), _ALL_ROUNDS)
+        else:
             try:
-                updates = propagate_step(step, current, self.program.meshes)
+                updates = propagate_step(plan.step, current, self.program.meshes)
             except InvalidShardingError as error:
                 raise StepError(number, error) from error
-            found = self._outcomes[step, current] = updates, self._is_settled(step, current, updates)
+            is_settled = updates and self._is_settled(plan.step, current, updates)
+            found = _Outcome(updates, _ALL_ROUNDS if is_settled else 0)
+        plan.outcomes[current] = found
         return found
 
-    def _is_settled(
-        self, step: StepInput, current: tuple[TensorSharding | None, ...], updates: tuple[Update, ...]
-    ) -> bool:
+    def _is_settled(self, step: StepInput, current: _Current, updates: tuple[Update, ...]) -> bool:
         """Whether the step would change nothing if it were repeated at once.
 
         It rarely would: where writing drops an axis that would need a strided layout, or where a sub-axis that
@@ -161,29 +312,14 @@ class Engine:
         for tensor, sharding in updates:
             after[tensor] = sharding
         try:
-            return not updates or not propagate_step(step, after, self.program.meshes)
+            return not propagate_step(step, after, self.program.meshes)
         except InvalidShardingError:
             return False
 
-    def _write(
-        self, number: int, node: OpNode, updates: tuple[Update, ...], clean: bytearray, same: int
-    ) -> Iterable[tuple[int, TensorSharding]]:
-        for tensor, sharding in updates:
-            value = node.tensors[tensor]
-            if value == NO_VALUE:
-                continue
-            is_viewed = node.view is not None and tensor == len(node.tensors) - 1
-            self.set_sharding(value, _from_other_side(node, sharding) if is_viewed else sharding)
-            yield value, sharding
-        if node.view is None and len(set(node.tensors)) == len(node.tensors) and not self._group_of:
-            clean[number] = same
-
-    def _waits(self, node: OpNode) -> bool:
-        """Whether the op takes no part in round 0 because an operand has other uses."""
-        if node.priority is not Priority.PASS_THROUGH and node.priority is not Priority.FORWARD:
-            return False
-        values, uses_left = self.program.values, self._uses_left
-        return any(uses_left[value] != 1 and values[value].shape != () for value in node.operands)
+    def _waits(self, number: int) -> bool:
+        """Whether an operand of the op has other uses, scalars aside."""
+        is_spread = self._is_spread
+        return any(is_spread[value] for value in self.program.operands[number])
 
     def set_sharding(self, value: int, sharding: TensorSharding) -> None:
         """Write the sharding of a value; every op that reads it will be looked at again."""
@@ -192,26 +328,20 @@ class Engine:
             return
         shardings[value] = sharding
         self._mark_readers(value)
-        for sibling in self.program.values[value].siblings:
+        for sibling in self.program.siblings.get(value, ()):
             if shardings[sibling] is None:
-                rank = len(self.program.values[sibling].shape or ())
+                rank = len(self.program.shapes[sibling] or ())
                 shardings[sibling] = TensorSharding.replicated_like(sharding.mesh, rank, is_open=True)
                 self._mark_readers(sibling)
 
     def _mark_readers(self, value: int) -> None:
-        todo = self._todo
-        basic, aggressive = self._clean.values()
-        for reader in self._readers[value]:
-            basic[reader] = aggressive[reader] = 0
+        """Have everything that may read the value looked at again."""
+        todo, owner = self._todo, self.program.owners[value]
+        owners = (owner,) if owner >= 0 else ()
+        for reader in (*owners, *self.program.users[value], *self._other_readers.get(value, ())):
+            for clean in self._clean.values():
+                clean[reader] = 0
             todo[reader] = 1
-
-    def _announce(self, value: int, sharding: TensorSharding) -> None:
-        """Push what the new sharding of a value concerns, and the same for the members of its sharding group."""
-        for number in self.program.values[value].notified:
-            self._push(number)
-        for member in self._copy_to_group(value, sharding):
-            for number in self.program.values[member].notified:
-                self._push(number)
 
     def _copy_to_group(self, value: int, sharding: TensorSharding) -> Iterator[int]:
         """Give the other members of the value's sharding group its sharding; yields each right after it changed.
@@ -224,48 +354,54 @@ class Engine:
                 self.set_sharding(member, sharding)
                 yield member
 
-    def _push(self, number: int) -> None:
-        """Have an op visited: in its turn if that is still to come, else next."""
-        if number == self._visiting or self._on_stack[number]:
-            return
-        if number >= self._next:
-            self._todo[number] = 1
-        else:
-            self._on_stack[number] = 1
-            self._stack.append(number)
+    def _push_all(self, numbers: Sequence[int]) -> None:
+        """Have ops visited: in their turn if that is still to come, else next."""
+        on_stack, todo, stack, following, visiting = self._on_stack, self._todo, self._stack, self._next, self._visiting
+        for number in numbers:
+            if number >= following:
+                todo[number] = 1
+            elif not on_stack[number] and number != visiting:
+                on_stack[number] = 1
+                stack.append(number)
 
     def _is_dead(self, number: int) -> bool:
-        node = self._nodes[number]
-        return node.is_erasable and not any(self._uses_left[result] for result in node.results)
+        if not self._kinds[self._kind_of[number]].is_erasable:
+            return False
+        return not any([self._uses_left[result] for result in self.program.results[number]])  # noqa: C419 (faster)
 
     def _erase(self, number: int) -> None:
         """Remove a dead op, those inside it first, and look again at what computed its operands."""
-        for inner in range(len(self.program.ops) - 1, number, -1) if self._holds_ops(number) else ():
-            if self.program.ops[inner].parent == number and not self.erased[inner]:
+        state = self._state
+        for inner in range(len(self.program.kind_of) - 1, number, -1) if self._holds_ops(number) else ():
+            if self.program.parents[inner] == number and state[inner] != _ERASED:
                 self._erase(inner)
-        self.erased[number] = 1
-        values = self.program.values
-        for value in self.program.ops[number].operands:
+        state[number] = _ERASED
+        program = self.program
+        for value in program.operands[number]:
             self._uses_left[value] -= 1
-            users = {user for user in values[value].users if not self.erased[user]}
+            self._is_spread[value] = self._spreads(value)
+            users = {user for user in program.users[value] if state[user] != _ERASED}
             for user in users:
                 for clean in self._clean.values():
                     clean[user] &= ~1  # whether it waits in round 0 may have changed
                 self._todo[user] = 1
-            owner = values[value].owner
-            if owner >= 0 and value in self.program.ops[owner].results and len(users) <= 1:
-                self._push(owner)
+            owner = program.owners[value]
+            if owner >= 0 and value in program.results[owner]:
+                if state[owner] == _LIVE and self._is_dead(owner):
+                    state[owner] = _DEAD
+                if len(users) <= 1:
+                    self._push_all((owner,))
 
     def _holds_ops(self, number: int) -> bool:
         following = number + 1
-        return following < len(self.program.ops) and self.program.ops[following].parent == number
+        return following < len(self.program.kind_of) and self.program.parents[following] == number
 
-    def _record(self, number: int, step: StepInput, current: tuple[TensorSharding | None, ...], round_: int) -> None:
+    def _record(self, number: int, step: StepInput, current: _Current, round_: int) -> None:
         """Write down what a step moves, even what writing the shardings drops."""
         assert self._trace is not None
         visit = self._trace[-1].number + 1 if self._trace else 0
-        tensors = self._nodes[number].tensors
-        op = number if number < len(self.program.ops) else MAIN_RESULT
+        tensors = self._tensors[number]
+        op = number if number < len(self.program.kind_of) else MAIN_RESULT
         for move in explain_step(step, current, self.program.meshes):
             self._trace.append(
                 Step(
@@ -308,45 +444,17 @@ class Engine:
                 )
 
 
-def _main_result_nodes(program: Program) -> Iterable[OpNode]:
-    for returned, result in program.main_results:
-        shape = program.values[returned].shape
-        assert shape is not None
-        yield OpNode(
-            "func.return",
-            (),
-            (),
-            identity_rule(shape),
-            (program.values[returned].holder, result),
-            Priority.FIXED,
-            ignores_conservative=True,
-        )
-
-
-def _readers(nodes: list[OpNode], value_count: int) -> list[list[int]]:
-    """Per value, the ops whose step looks at its sharding."""
-    readers: list[list[int]] = [[] for _ in range(value_count + 1)]
-    for number, node in enumerate(nodes):
-        for value in node.tensors:
-            readers[value].append(number)
-    return readers
-
-
-def _to_other_side(node: OpNode, sharding: TensorSharding | None) -> TensorSharding | None:
+def _to_other_side(view: View, sharding: TensorSharding | None) -> TensorSharding | None:
     """The sharding of a manual computation's edge as its sources see it."""
-    view = node.view
-    if view is None or sharding is None:
-        return sharding
+    if sharding is None:
+        return None
     if view.is_argument:
         return join_manual_axes(view.outer, sharding, view.manual_axes)
     return strip_manual_axes(sharding, view.manual_axes)
 
 
-def _from_other_side(node: OpNode, sharding: TensorSharding) -> TensorSharding:
+def _from_other_side(view: View, sharding: TensorSharding) -> TensorSharding:
     """The inverse of `_to_other_side`."""
-    view = node.view
-    if view is None:
-        return sharding
     if view.is_argument:
         return strip_manual_axes(sharding, view.manual_axes)
     return join_manual_axes(view.outer, sharding, view.manual_axes)

@@ -51,7 +51,7 @@ def propagate_program(
         if after_user_priority is not None:
             after_user_priority(priority, engine)
     return Propagated(
-        tuple(engine.shardings[: len(program.values)]),
+        tuple(engine.shardings[: len(program.shapes)]),
         tuple(number for number, erased in enumerate(engine.erased) if erased),
         tuple(trace or ()),
     )

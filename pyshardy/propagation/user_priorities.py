@@ -28,7 +28,7 @@ def user_priority_rounds(engine: Engine) -> Iterator[int]:
             try:
                 engine.set_sharding(value, _restore(current, original, priority))
             except InvalidShardingError as error:
-                raise StepError(engine.program.values[value].owner, error) from error
+                raise StepError(engine.program.owners[value], error) from error
         yield priority
 
 

@@ -6,6 +6,7 @@ elements. The elements of the input that such a shard needs are a window; the sh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -46,6 +47,10 @@ class Window(NamedTuple):
         return is_all and self.stride > 1 and is_divisible
 
 
+Part = tuple[int, int]
+"""A part of a shard: the first element, and the one behind the last."""
+
+
 class Halo(NamedTuple):
     """What a shard gets from its neighbours.
 
@@ -56,6 +61,8 @@ class Halo(NamedTuple):
         footprint: Size of the window, in the dilated input.
         slope: By how much the window of every next shard begins further behind, relative to the shard.
         offset: Where the window of the first shard begins in what it has got, behind a margin of the footprint.
+        left_part: What is needed of the farthest shard on the left, from and to which of its elements.
+        right_part: The same on the right.
     """
 
     left: int
@@ -64,6 +71,8 @@ class Halo(NamedTuple):
     footprint: int
     slope: int
     offset: int
+    left_part: Part = (0, 0)
+    right_part: Part = (0, 0)
 
 
 def is_free_slice(size: int, out_size: int, start: int, stride: int, shards: int) -> bool:
@@ -96,18 +105,23 @@ def is_free_pad(size: int, out_size: int, low: int, interior: int, shards: int) 
     return True
 
 
-def halo_of(window: Window) -> Halo | None:
+def halo_of(window: Window, is_exact: bool = False) -> Halo | None:
     """What shards need from their neighbours; None if they need it from too far away.
 
+    Args:
+        window: How the output comes from the input.
+        is_exact: Whether to look for no more than is needed where the input is dilated.
+
     >>> halo_of(Window(16, 20, 4, low=3))
-    Halo(left=1, right=0, moves=True, footprint=5, slope=1, offset=6)
+    Halo(left=1, right=0, moves=True, footprint=5, slope=1, offset=6, left_part=(1, 4), right_part=(0, 0))
     """
     shard, step = window.shard, window.out_shard * window.stride
     footprint = max(0, step - window.stride + 1)
+    needed = [_needed(window, index * step, footprint, is_exact) for index in range(window.shards)]
     left = right = 0
     moves = False
-    for index in range(window.shards):
-        held = _holders(window, index * step, footprint)
+    for index, part in enumerate(needed):
+        held = None if part is None else (part[0] // shard, (part[1] - 1) // shard)
         moves |= held != (index, index)
         if held is not None:
             left, right = max(left, index - held[0]), max(right, held[1] - index)
@@ -115,15 +129,32 @@ def halo_of(window: Window) -> Halo | None:
         return None
     dilation = window.dilation
     offset = -window.low + left * shard * dilation + footprint * dilation
-    return Halo(left, right, moves, footprint, step - shard * dilation, offset)
+    parts = _part_of(needed, -left, shard), _part_of(needed, right, shard)
+    return Halo(left, right, moves, footprint, step - shard * dilation, offset, *parts)
 
 
-def _holders(window: Window, position: int, footprint: int) -> tuple[int, int] | None:
-    """The first and the last shard with elements of the window at a position of the padded input; None if it is empty.
+def _needed(window: Window, position: int, footprint: int, is_exact: bool) -> Part | None:
+    """The elements of the window at a position of the padded input; None if it is empty.
 
-    The window is taken to be as wide without the dilation: too wide does no harm.
+    Unless that is to be exact, the window is taken to be as wide without the dilation: too wide does no harm.
     """
-    start = abs(position - window.low) // window.dilation
-    start = -start if position < window.low else start
-    first, last = max(0, start), min(window.size - 1, start + footprint - 1)
-    return None if first > last else (first // window.shard, last // window.shard)
+    dilation, start = window.dilation, position - window.low
+    if is_exact:
+        first, end = -(-start // dilation), (start + footprint - 1) // dilation + 1
+    else:
+        first = abs(start) // dilation if start >= 0 else -(abs(start) // dilation)
+        end = first + footprint
+    first, end = max(0, first), min(window.size, end)
+    return (first, end) if first < end else None
+
+
+def _part_of(needed: Sequence[Part | None], hop: int, shard: int) -> Part:
+    """What any shard needs of the one that is so many behind it."""
+    firsts, ends = [], []
+    for index, part in enumerate(needed):
+        start = (index + hop) * shard
+        first, end = (0, 0) if part is None else (max(part[0], start), min(part[1], start + shard))
+        if first < end:
+            firsts.append(first - start)
+            ends.append(end - start)
+    return (min(firsts), max(ends)) if firsts and hop else (0, 0)

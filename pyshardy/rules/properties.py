@@ -62,6 +62,7 @@ _IMPURE: Final = frozenset(
     ]
 )
 _PRESERVING: Final = frozenset(op_names("stablehlo.", "broadcast_in_dim reshape slice"))
+_MAY_PRESERVE: Final = (ELEMENTWISE | _PRESERVING | {"stablehlo.bitcast_convert"}) - _IMPURE
 
 
 def is_elementwise(spec: OpSpec) -> bool:
@@ -79,6 +80,15 @@ def is_elementwise(spec: OpSpec) -> bool:
     return spec.name in ELEMENTWISE
 
 
+def may_preserve_constants(name: str) -> bool:
+    """Whether ops of this name preserve constants, as far as their shapes allow it.
+
+    >>> may_preserve_constants("stablehlo.add"), may_preserve_constants("stablehlo.dot")
+    (True, False)
+    """
+    return name in _MAY_PRESERVE
+
+
 def preserves_constants(spec: OpSpec) -> bool:
     """Whether the results are constants if the operands are, for splitting constant expressions.
 
@@ -90,7 +100,7 @@ def preserves_constants(spec: OpSpec) -> bool:
     >>> preserves_constants(OpSpec("sdy.sharding_constraint", [(4,)], [(4,)]))
     False
     """
-    if spec.name in _IMPURE or not (spec.name in _PRESERVING or is_elementwise(spec)):
+    if spec.name not in _MAY_PRESERVE or not (spec.name in _PRESERVING or is_elementwise(spec)):
         return False
     return not spec.name.startswith("stablehlo.") or _cannot_fail(spec)
 

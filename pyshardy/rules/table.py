@@ -131,6 +131,11 @@ def is_known(spec: OpSpec) -> bool:
     return key in RULES or key in NO_RULE or key in USER_RULES
 
 
+def is_known_name(name: str) -> bool:
+    """Whether ops of this name have a rule or are meant to have none, whatever their attributes."""
+    return name in RULES or name in NO_RULE
+
+
 @lru_cache(maxsize=16384)
 def _cached_rule(spec: OpSpec, conservative: bool) -> Rule | None:
     key = spec.key

@@ -23,7 +23,7 @@ def evaluate(code: bytes, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     with context, ir.Location.unknown():
         stablehlo.register_interpreter_dialect(context)
         context.load_all_available_dialects()
-        context.enable_multithreading(True)  # devices are threads, which need a context with locks
+        context.enable_multithreading(True)  # the interpreter's devices are threads, and share the context
         module = ir.Module.parse(code)
         main = next(op for op in module.body.operations if ir.StringAttr(op.attributes["sym_name"]).value == "main")
         types = ir.FunctionType(ir.TypeAttr(main.attributes["function_type"]).value).inputs

@@ -15,6 +15,7 @@ config.test_format = lit.formats.ShTest(execute_external=False)  # noqa: F821
 config.suffixes = [".mlir"]  # noqa: F821
 config.test_source_root = str(Path(__file__).parent)  # noqa: F821
 config.test_exec_root = str(Path(__file__).parent / ".lit")  # noqa: F821
+config.environment["PYTHONPATH"] = str(Path(__file__).parent.parent.parent)  # noqa: F821 (this copy, not an installed one)
 
 config.environment["PYTHONPATH"] = str(Path(__file__).parents[2])  # noqa: F821 (the package beside these tests)
 

@@ -229,9 +229,9 @@ def test_every_axis_is_explained(seed: int, strategy: StrategyOption) -> None:
 class Thorough(Engine):
     """Visits every op in every sweep, whatever it knows of earlier visits."""
 
-    def _visit(self, number: int, strategy: Strategy, round_: int):
-        yield from super()._visit(number, strategy, round_)
-        self._clean[strategy][number] = 0
+    def _visit(self, number: int, clean: bytearray, plans: list, round_: int) -> None:
+        super()._visit(number, clean, plans, round_)
+        clean[number] = 0
 
 
 @FEW

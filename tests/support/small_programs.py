@@ -10,7 +10,7 @@ from typing import Any
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.graph.program import Direction, FunctionResult, OpNode, Program, ValueInfo, View
+from pyshardy.graph.program import Direction, FunctionResult, OpKind, OpNode, Program, ValueInfo, View
 from pyshardy.rules.draft import identity_rule
 from pyshardy.rules.notation import parse_rule
 from pyshardy.rules.properties import Priority
@@ -32,7 +32,7 @@ class Builder:
 
     def __init__(self, **meshes: Mesh) -> None:
         self.meshes: Mapping[str, Mesh] = meshes
-        self.ops: list[OpNode] = [OpNode("func.func", (), ())]
+        self.ops: list[OpNode] = [OpNode(OpKind("func.func"), (), ())]
         self.shapes: list[Shape | None] = []
         self.owners: list[int] = []
         self.shardings: list[TensorSharding | None] = []
@@ -86,7 +86,8 @@ class Builder:
         for value in values:
             self._siblings[value] = tuple(other for other in values if other != value)
         properties = {"is_erasable": True, "parent": self._parent} | properties
-        self.ops.append(OpNode(name, operands, tuple(values), found, **properties))
+        own = {field: properties.pop(field) for field in ("tensors", "parent", "view") if field in properties}
+        self.ops.append(OpNode(OpKind(name, found, **properties), operands, tuple(values), **own))
         return values
 
     def elementwise(self, *operands: int, sharding: str | None = None) -> int:
@@ -150,7 +151,9 @@ class Builder:
             self._pushed.update(dict.fromkeys(sources, number))
         tensors = (*(self._held(self.ops[op].operands[index]) for op, index in sources), value)
         rule = identity_rule(shape, len(sources))
-        self.ops[number] = self.ops[number]._replace(rule=rule, tensors=tensors, view=view)
+        self.ops[number] = self.ops[number]._replace(
+            kind=self.ops[number].kind._replace(rule=rule), tensors=tensors, view=view
+        )
         return value
 
     @contextmanager
@@ -198,7 +201,7 @@ class Builder:
             users = tuple(number for number, _ in uses[value])
             siblings = self._siblings.get(value, ())
             values.append(ValueInfo(shape, self._held(value), self.owners[value], users, notified, siblings))
-        return Program(
+        return Program.of(
             self.meshes, tuple(values), tuple(ops), tuple(self.shardings), tuple(self.main_results), tuple(self.groups)
         )
 

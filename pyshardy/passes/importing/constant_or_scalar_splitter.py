@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from pyshardy.ir.nodes import Op, Region, Value, walk, walk_post_order
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.symbols import SymbolTable, clone_function, original_name, post_order
 from pyshardy.passes.base import Pass, PassContext
-from pyshardy.rules.properties import preserves_constants
+from pyshardy.rules.properties import may_preserve_constants, preserves_constants
 
 _GROUP = "sdy.sharding_group"
 _COMPUTATION = "sdy.named_computation"
@@ -26,10 +27,13 @@ class ConstantOrScalarSplitter(Pass):
     name = "sdy-constant-or-scalar-splitter"
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        has_groups = False
         for inner in walk(op):
             if inner.name == "stablehlo.constant":
                 inner.name = "sdy.constant"
-        splitter = _Splitter(SymbolTable(op), context.specs)
+            elif inner.name == _GROUP:
+                has_groups = True
+        splitter = _Splitter(SymbolTable(op), context.specs, has_groups)
         for function in post_order(op):
             splitter.split_function(function)
 
@@ -41,37 +45,42 @@ class _Splitter:
     Attributes:
         symbols: Where copies of functions go.
         specs: Describes ops.
+        has_groups: Whether there are sharding groups, which copies join.
         other_functions: Original names of functions that do more than compute constants from constants.
         other_computations: The same for named computations.
     """
 
     symbols: SymbolTable
     specs: OpSpecReader
+    has_groups: bool
     other_functions: set[str] = field(default_factory=set)
     other_computations: set[str] = field(default_factory=set)
 
     def split_function(self, function: Op) -> None:
-        for op in list(walk_post_order(function)):
-            if op.name == _COMPUTATION:
-                self.split_region(op.region, function)
+        for op in [op for op in walk_post_order(function) if op.name == _COMPUTATION]:
+            self.split_region(op.region, function)
         self.split_region(function.region, function)
 
     def split_region(self, region: Region, function: Op) -> None:
-        constants: dict[Op, None] = {}
-        expansions: dict[Op, None] = {}
-        for op in _walk_outside_computations(region):
-            if op.name == _GROUP:
+        constants: dict[Any, None] = {}
+        expansions: dict[Any, None] = {}
+        is_marked = False
+        for op in list(_walk_outside_computations(region)):
+            name = op.name
+            if name == _GROUP:
                 continue
+            operands = op.operands
             preserving = self.is_preserving(op)
-            if _is_source(op) or (preserving and all(value.owner in constants for value in op.operands)):
+            if name in _SOURCES or (preserving and all(value.owner in constants for value in operands)):
                 constants[op] = None
                 continue
-            if not preserving and not op.is_terminator:
+            if not (preserving or is_marked or op.is_terminator):
+                is_marked = True
                 self.mark_other(op, function)
-            if op.name == _BROADCAST and op.operands[0].type.shape == ():
+            if name == _BROADCAST and operands[0].type.shape == ():
                 expansions[op] = None
                 continue
-            for index, value in enumerate(op.operands):
+            for index, value in enumerate(operands):
                 if value.type.shape != () and (value.owner in constants or value.owner in expansions):
                     op.set_operand(index, self.clone(value, {}))
         for op in (*expansions, *reversed(constants)):
@@ -83,7 +92,9 @@ class _Splitter:
             return original_name(self.symbols.callee(op)) not in self.other_functions
         if op.name == _COMPUTATION:
             return op.attrs["name"] not in self.other_computations
-        return preserves_constants(self.specs.spec(op))
+        if not may_preserve_constants(op.name):
+            return False
+        return _is_static(op) or preserves_constants(self.specs.spec(op))
 
     def mark_other(self, op: Op, function: Op) -> None:
         """Note that the function and the named computation around `op` are not constant."""
@@ -103,7 +114,7 @@ class _Splitter:
         copy = op.clone(copies).insert_before(op)
         if op.name == "func.call":
             copy.attrs["callee"] = clone_function(self.symbols.callee(op), self.symbols).attrs["sym_name"]
-        for user in value.users():
+        for user in value.users() if self.has_groups else ():
             if user.name == _GROUP:
                 user.clone({value: copies[value]}).insert_before(op)
         return copies[value]
@@ -113,13 +124,19 @@ def _walk_outside_computations(region: Region) -> Iterator[Op]:
     for block in region.blocks:
         for op in block:
             yield op
-            if op.name != _COMPUTATION:
+            if op.regions and op.name != _COMPUTATION:
                 for inner in op.regions:
                     yield from _walk_outside_computations(inner)
 
 
-def _is_source(op: Op) -> bool:
-    return op.name == "sdy.constant" or op.name == "stablehlo.iota"
+def _is_static(op: Op) -> bool:
+    """Whether the name of the op says whether it preserves constants: no size is dynamic."""
+    if op.name == "stablehlo.bitcast_convert":
+        return False
+    return all(value.type.is_static for value in op.operands) and all(value.type.is_static for value in op.results)
+
+
+_SOURCES = frozenset(("sdy.constant", "stablehlo.iota"))
 
 
 def _erase_if_only_grouped(op: Op) -> None:

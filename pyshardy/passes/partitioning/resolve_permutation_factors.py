@@ -9,6 +9,7 @@ from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.partitioning.causes import CauseNamer
 from pyshardy.passes.partitioning.channels import Channels
 from pyshardy.passes.partitioning.meeting import make_reshard
 from pyshardy.passes.partitioning.op_reshards import insert_after
@@ -36,22 +37,29 @@ class ResolvePermutationFactors(Pass):
         replica_count: How many replicas run; if several, their number tells a device.
         partition_count: How many partitions run; only one of both counts can be more than one.
         rng_bit_generator_unsafe: Whether a random tensor may stay sharded; its numbers then depend on the sharding.
+        trim_halos: Whether neighbours send no more of their shards than any device needs.
+        name_causes: Whether reshards are located at the op that needs them, by name.
     """
 
     enable_halo_exchange: bool = True
     replica_count: int = 1
     partition_count: int = 1
     rng_bit_generator_unsafe: bool = True
+    trim_halos: bool = False
+    name_causes: bool = False
 
     name = "sdy-resolve-permutation-factors"
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        tools = Tools(context.attrs, Channels(op, context.attrs), self.replica_count > 1)
+        tools = Tools(context.attrs, Channels(op, context.attrs), self.replica_count > 1, self.trim_halos)
         resolver = _Resolver(op, context, self, tools)
         ops = [inner for inner in walk(op) if inner.name.startswith("stablehlo.") and not inner.is_terminator]
         joins = {inner: resolver.rule(inner) for inner in ops if inner.name == "stablehlo.concatenate"}
+        namer = CauseNamer(walk(op)) if self.name_causes else None
         for inner in ops:
             resolver.resolve(inner, joins.get(inner))
+            if namer is not None and inner.block is not None:
+                namer.name(inner)
 
 
 class _Resolver:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType, walk, walk_post_order
 
 from .reading import find, main, read
@@ -291,3 +292,25 @@ def test_reading_keeps_regions_apart() -> None:
     root = read("func.func private @f()")
     assert isinstance(find(root, "func.func").region, Region)
     assert find(root, "func.func").region.blocks == []
+
+
+def test_ops_are_appended_in_order() -> None:
+    block, known = block_of("a")
+    more = [op(name, results=0) for name in "bc"]
+    block.extend(more)
+    assert names(block) == "a b c"
+    assert names(reversed(block)) == "c b a"
+    assert known["a"].is_before(more[1])
+    block.extend([])
+    assert names(block) == "a b c"
+
+
+def test_a_copy_has_the_location_of_what_was_read() -> None:
+    module = Module.parse('func.func @main() { return loc("here") }')
+    end = module.copy_root().region.block.terminator.region.block.terminator
+    copy = end.clone()
+    assert copy.source is None
+    assert copy.location == end.location == copy.place
+    assert "here" in str(copy.location)
+    copy.location = "elsewhere"
+    assert (copy.location, copy.place) == ("elsewhere", "elsewhere")

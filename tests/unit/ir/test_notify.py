@@ -21,7 +21,9 @@ def notified(root: Op, value: Value) -> list[str]:
             name = f"@{op.attrs['sym_name']}"
         count = sum(label.partition(" ")[0] == name for label in labels)
         labels.append(f"{name} {count}" if count else name)
-    found = Notifications({op: number for number, op in enumerate(ops)}, Callers(root)).of(value)
+    for number, op in enumerate(ops):
+        op.mark = number
+    found = Notifications(Callers(root)).of(value)
     return [labels[number] for number in found]
 
 

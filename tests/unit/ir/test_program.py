@@ -4,7 +4,7 @@ import pytest
 
 from pyshardy.core.notation import parse_sharding
 from pyshardy.errors import InvalidModuleError
-from pyshardy.graph.program import NO_VALUE, Direction, FunctionResult, OpNode, Program, ValueInfo, View
+from pyshardy.graph.program import NO_VALUE, Direction, FunctionResult, OpKind, OpNode, Program, ValueInfo, View
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import arg_sharding, result_sharding
 from pyshardy.ir.nodes import Op, Value
@@ -75,12 +75,12 @@ def test_nodes() -> None:
     found = built_from(SMALL)
     rule = parse_rule("<([i], [i])->([i]) {i=8}>")
     assert found.program.ops == (
-        OpNode("func.func", (), ()),
+        OpNode(OpKind("func.func"), (), ()),
         OpNode(
-            "stablehlo.add", (0, 1), (2,), rule, (0, 1, 2), Priority.PASS_THROUGH,
-            is_elementwise=True, is_erasable=True, parent=0,
+            OpKind("stablehlo.add", rule, Priority.PASS_THROUGH, is_elementwise=True, is_erasable=True),
+            (0, 1), (2,), (0, 1, 2), parent=0,
         ),
-        OpNode("func.return", (2, 0), (), parent=0),
+        OpNode(OpKind("func.return"), (2, 0), (), parent=0),
     )  # fmt: skip
     assert found.index.rules == {find(found.root, "stablehlo.add"): rule}
     assert found.index.unknown == []
@@ -149,7 +149,8 @@ def test_the_tensors_of_an_edge_are_its_sources_and_itself() -> None:
     assert found.named(first.tensors) == ["a", "data_flow_edge#0", "data_flow_edge#0"]
     assert first.tensors[2] == first.results[0] == second.tensors[1]
     assert second.tensors[2] == second.results[0] == first.tensors[1]
-    assert (first.priority, first.ignores_conservative, first.is_erasable) == (Priority.PASS_THROUGH, True, False)
+    kind = first.kind
+    assert (kind.priority, kind.ignores_conservative, kind.is_erasable) == (Priority.PASS_THROUGH, True, False)
 
 
 def test_an_edge_holds_all_targets() -> None:
@@ -180,7 +181,7 @@ def test_barriers(direction: str, expected: Direction) -> None:
     found = built(f"%0 = sdy.propagation_barrier %a allowed_direction={direction} : {T}")
     rule = parse_rule("<([i])->([i]) {i=8}>")
     assert found.node("sdy.propagation_barrier") == OpNode(
-        "sdy.propagation_barrier", (0,), (4,), rule, (0, 4), Priority.FIXED, expected, True, True, True, 0
+        OpKind("sdy.propagation_barrier", rule, Priority.FIXED, expected, True, True, True), (0,), (4,), (0, 4), 0
     )
     assert found.index.rules == {}
 

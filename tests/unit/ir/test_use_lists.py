@@ -143,6 +143,27 @@ def test_same_as_mlir(seed: int) -> None:
             twins.check()
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_read_again(seed: int) -> None:
+    """Use lists that are not in the order in which a module is read stand in its bytecode."""
+    random = Random(seed)
+    with make_context(allow_unregistered_dialects=True), ir.Location.unknown():
+        twins = Twins(random_module(random))
+        for _ in range(12):
+            twins.act(random)
+            if not is_valid(twins.module):
+                break
+            twins.root = read_module(twins.module, AttrTable())
+            twins.check()
+
+
+def is_valid(module: ir.Module) -> bool:
+    try:
+        return bool(module.operation.verify())
+    except ir.MLIRError:
+        return False
+
+
 def test_a_wrong_order_is_noticed() -> None:
     with make_context(allow_unregistered_dialects=True), ir.Location.unknown():
         twins = Twins(random_module(Random(3)))

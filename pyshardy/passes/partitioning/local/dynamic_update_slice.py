@@ -42,11 +42,11 @@ def localize_dynamic_update_slice(op: Op, local: Localizer) -> None:
 def _checked_partial_dims(op: Op, local: Localizer) -> list[int]:
     """The dimensions that are sharded and not updated whole; refuses shardings that do not go together."""
     operand, update = op.operands[:2]
-    check_same_axes(op, local.dim_axes(operand), local.dim_axes(op.result))
+    check_same_axes(op, local.splitting_axes(operand), local.splitting_axes(op.result))
     shape, update_shape = local.global_shape(operand), local.global_shape(update)
     found = []
     counts = local.shard_counts(operand)
-    for dim, (axes, update_axes) in enumerate(zip(local.dim_axes(operand), local.dim_axes(update))):
+    for dim, (axes, update_axes) in enumerate(zip(local.splitting_axes(operand), local.splitting_axes(update))):
         if shape[dim] == update_shape[dim]:
             if axes != update_axes:
                 raise mismatch(op, dim, axes, update_axes)

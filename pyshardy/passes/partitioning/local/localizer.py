@@ -91,6 +91,14 @@ class Localizer:
             return ((),) * len(self.global_shape(value))
         return sharding.dim_axes
 
+    def splitting_axes(self, value: Value) -> tuple[Axes, ...]:
+        """The axes of every dimension of a value without those of size 1."""
+        sharding = self.sharding(value)
+        if sharding is None or not sharding.dims:
+            return self.dim_axes(value)
+        mesh = self.mesh(sharding)
+        return tuple(tuple(axis for axis in axes if axis.length(mesh) > 1) for axes in sharding.dim_axes)
+
     def shard_counts(self, value: Value) -> tuple[int, ...]:
         """The number of shards of every dimension of a value."""
         sharding = self.sharding(value)

@@ -76,7 +76,7 @@ def localize_pad(op: Op, local: Localizer) -> None:
             raise PassError(op, "has a sharded result of an operand that is not; a reshard must come in between")
         local.keep(op)
         return
-    check_same_axes(op, local.dim_axes(operand), local.dim_axes(op.result))
+    check_same_axes(op, local.splitting_axes(operand), local.splitting_axes(op.result))
     builder, value = local.builder(op), local.value(operand)
     dims = _dims(op, local)
     moved = [number for number, dim in enumerate(dims) if dim.moves]

@@ -36,7 +36,7 @@ def localize_slice(op: Op, local: Localizer) -> None:
     counts = local.shard_counts(operand)
     before = local.local_type_of(op, operand).shape or ()
     after = local.local_type_of(op, result).shape or ()
-    check_same_axes(op, local.dim_axes(operand), local.dim_axes(result))
+    check_same_axes(op, local.splitting_axes(operand), local.splitting_axes(result))
     new = list(limits)
     for dim, count in enumerate(counts):
         if count == 1:
@@ -62,7 +62,7 @@ def localize_dynamic_slice(op: Op, local: Localizer) -> None:
         local.keep(op)
         return
     sizes = list(op.attrs["slice_sizes"])
-    check_same_axes(op, local.dim_axes(operand), local.dim_axes(op.result))
+    check_same_axes(op, local.splitting_axes(operand), local.splitting_axes(op.result))
     shape = local.global_shape(operand)
     after = local.local_type_of(op, op.result).shape or ()
     for dim, count in enumerate(local.shard_counts(operand)):

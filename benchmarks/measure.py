@@ -1,0 +1,113 @@
+"""Seconds of pyshardy and of the reference, taken in turn in one process.
+
+What is counted is the processor's time, which waiting for other processes does not lengthen; both sides use one thread.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterable
+from statistics import median
+from typing import Any
+
+from jaxlib.mlir import ir, passmanager
+
+from pyshardy.core.intern import clear_caches
+from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.opspec import OpSpecReader
+from pyshardy.ir.pause_gc import pause_gc
+from pyshardy.ir.program import build_program
+from pyshardy.passes.base import Pass
+from pyshardy.passes.pipeline import run_on_root, run_pipeline
+from pyshardy.passes.pipelines import parse_pipeline
+from pyshardy.propagation.run import propagate_program
+
+PIPELINE = "sdy-propagation-pipeline"
+PROPAGATE = "sdy-user-priority-propagate{keep-sharding-rules=true}"
+IMPORT = "sdy-import-pipeline"
+
+Seconds = tuple[float, float, float]
+"""Of pyshardy, of the reference with MLIR's verifier after every pass, and of the reference without."""
+
+
+def seconds(action: Callable[[], Any]) -> float:
+    """The time of an action."""
+    start = time.process_time()
+    action()
+    return time.process_time() - start
+
+
+def reference_seconds(module: Module, pipeline: str, verify: bool) -> float:
+    """The time of the reference's passes over a copy of a module."""
+    with module.context:
+        copy = module.mlir.operation.clone(ip=False)
+        passes = passmanager.PassManager.parse(f"builtin.module({pipeline})")
+        passes.enable_verifier(verify)
+        return seconds(lambda: passes.run(copy))
+
+
+def our_seconds(module: Module, pipeline: str) -> float:
+    """The time of reading a module, running passes and writing the result, with cold caches.
+
+    What earlier runs left behind is collected before, as the reference frees its modules outside of its times.
+    """
+    clear_caches()
+    gc.collect()
+    return seconds(lambda: run_pipeline(module, pipeline).mlir)
+
+
+def core_seconds(module: Module) -> float:
+    """The time of propagation over the program of a module alone."""
+    clear_caches()
+    with module.context, pause_gc():
+        program, _ = build_program(module.copy_root(), OpSpecReader())
+        return seconds(lambda: propagate_program(program))
+
+
+def in_turn(ours: Callable[[], float], module: Module, pipeline: str, repeat: int) -> Seconds:
+    """The medians of both sides, one after the other, `repeat` times."""
+    samples = [
+        (ours(), reference_seconds(module, pipeline, True), reference_seconds(module, pipeline, False))
+        for _ in range(repeat)
+    ]
+    return tuple(map(median, zip(*samples)))  # type: ignore[return-value]
+
+
+def imported(module: Module) -> Module:
+    """The module after the reference's import passes."""
+    with module.context, ir.Location.unknown():
+        copy = ir.Module.parse(module.text())
+        passmanager.PassManager.parse(f"builtin.module({IMPORT})").run(copy.operation)
+        return Module.parse(str(copy))
+
+
+def stages(module: Module, pipeline: str, repeat: int) -> dict[str, float]:
+    """The median time of reading, of every pass and of writing; passes of one name are added up."""
+    runs: list[dict[str, float]] = []
+    for _ in range(repeat):
+        found: dict[str, float] = {}
+        clear_caches()
+        start = time.process_time()
+        with pause_gc():
+            root = module.copy_root()
+            found["reading"] = time.process_time() - start
+            _time_passes(module, root, parse_pipeline(pipeline), found)
+            start = time.process_time()
+            _ = module.with_root(root).mlir
+            found["writing"] = time.process_time() - start
+        runs.append(found)
+    return {name: median(run[name] for run in runs) for name in runs[0]}
+
+
+def _time_passes(module: Module, root: Op, passes: Iterable[Pass], found: dict[str, float]) -> None:
+    last = time.process_time()
+
+    def note(pass_: Pass, _: Op, __: float) -> None:
+        nonlocal last
+        now = time.process_time()
+        found[pass_.name] = found.get(pass_.name, 0.0) + now - last
+        last = now
+
+    run_on_root(module, root, passes, after_pass=note)

@@ -1,0 +1,128 @@
+"""MLIR bytecode: the one call that hands out a whole module.
+
+The bindings take a call per op, per operand and per type; the bytecode of a module takes one call for all. Only its
+frame is read here, and the names of its ops; `read.py` walks through the ops. Types, attributes and locations have
+numbers in it; what they are is asked of the bindings, once per number. The format is described in MLIR's
+documentation ("MLIR Bytecode Format"); the version written is fixed here, so that a newer MLIR writes the same.
+"""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import Any, NamedTuple
+
+VERSION = 6
+"""The version of the format that is asked for: known to jaxlib 0.10 and to all after it."""
+
+HAS_ATTRS = 1
+HAS_RESULTS = 2
+HAS_OPERANDS = 4
+HAS_SUCCESSORS = 8
+HAS_REGIONS = 16
+HAS_USE_ORDERS = 32
+HAS_PROPERTIES = 64
+
+NUMBER_LENGTH = bytes([(first & -first).bit_length() or 9 for first in range(256)])
+"""Per first byte of a number, how many bytes it takes."""
+
+_STRINGS, _DIALECTS, _IR = 0, 1, 4
+
+
+class Bytecode(NamedTuple):
+    """The parts of a module in bytecode that `read.py` needs.
+
+    Attributes:
+        data: All bytes.
+        start: Where the block with the module op starts.
+        names: The full names of its ops, by number.
+        is_registered: Per name, whether the dialect that has it is loaded.
+    """
+
+    data: bytes
+    start: int
+    names: list[str]
+    is_registered: list[bool]
+
+
+def bytecode_of(module: Any) -> Bytecode:
+    """The bytecode of an MLIR module."""
+    stream = BytesIO()
+    module.operation.write_bytecode(stream, VERSION)
+    return parse_bytecode(stream.getvalue())
+
+
+def parse_bytecode(data: bytes) -> Bytecode:
+    """The parts of a module in bytecode."""
+    assert data[:4] == b"ML\xefR" and data[4] == VERSION << 1 | 1, "bytecode of another version"
+    position = data.index(0, 5) + 1  # behind the name of the producer
+    sections: dict[int, int] = {}
+    while position < len(data):
+        section, position, end = section_at(data, position)
+        sections[section] = position
+        position = end
+    names, is_registered = _op_names(data, sections[_DIALECTS], _strings(data, sections[_STRINGS]))
+    return Bytecode(data, sections[_IR], names, is_registered)
+
+
+def section_at(data: bytes, position: int) -> tuple[int, int, int]:
+    """The kind of the section at a position, where its content starts, and where it ends."""
+    kind = data[position]
+    length, position = number_at(data, position + 1)
+    if kind & 128:
+        alignment, position = number_at(data, position)
+        position += -position % alignment
+    return kind & 127, position, position + length
+
+
+def number_at(data: bytes, position: int) -> tuple[int, int]:
+    """The number at a position, and the position behind it.
+
+    The zeros at the low end of the first byte tell how many bytes follow it; the bits above the lowest one are those
+    of the number.
+
+    >>> number_at(bytes([7]), 0), number_at(bytes([0b10, 1]), 0)
+    ((3, 1), (64, 2))
+    """
+    first = data[position]
+    if first & 1:
+        return first >> 1, position + 1
+    if not first:
+        return int.from_bytes(data[position + 1 : position + 9], "little"), position + 9
+    length = (first & -first).bit_length()
+    return int.from_bytes(data[position : position + length], "little") >> length, position + length
+
+
+def _strings(data: bytes, position: int) -> list[str]:
+    """The strings of a module; their lengths stand before them, last one first."""
+    count, position = number_at(data, position)
+    lengths = []
+    for _ in range(count):
+        length, position = number_at(data, position)
+        lengths.append(length)
+    found = []
+    for length in reversed(lengths):
+        found.append(data[position : position + length - 1].decode("utf-8", "surrogateescape"))
+        position += length
+    return found
+
+
+def _op_names(data: bytes, position: int, strings: list[str]) -> tuple[list[str], list[bool]]:
+    """The names of the ops, which stand dialect by dialect, and whether their dialects are loaded."""
+    count, position = number_at(data, position)
+    dialects = []
+    for _ in range(count):
+        name, position = number_at(data, position)
+        dialects.append(strings[name >> 1])
+        if name & 1:
+            _, _, position = section_at(data, position)
+    left, position = number_at(data, position)
+    names: list[str] = []
+    is_registered: list[bool] = []
+    while len(names) < left:
+        dialect, position = number_at(data, position)
+        count, position = number_at(data, position)
+        for _ in range(count):
+            name, position = number_at(data, position)
+            names.append(f"{dialects[dialect]}.{strings[name >> 1]}".removesuffix("."))  # an op without a dialect
+            is_registered.append(bool(name & 1))
+    return names, is_registered
