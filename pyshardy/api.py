@@ -123,6 +123,7 @@ class Propagation:
     steps: tuple[Step, ...] = ()
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     stages: list[tuple[str, float]] = field(default_factory=list)
+    _executables: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @property
     def meshes(self) -> Meshes:
@@ -181,9 +182,16 @@ class Propagation:
             arrays: The inputs, one global array per input.
             devices: The devices; by default those that the function was lowered for, or those JAX has.
         """
-        from pyshardy.runtime.execute import run_on_devices
+        return tuple(self.executable(devices)(arrays))
 
-        return tuple(run_on_devices(self.module, arrays, devices))
+    def executable(self, devices: Sequence[Any] | None = None) -> Any:
+        """What XLA's partitioner makes of the program for these devices; compiled once."""
+        from pyshardy.runtime.execute import GlobalExecutable
+
+        key = None if devices is None else tuple(devices)
+        if key not in self._executables:
+            self._executables[key] = GlobalExecutable(self.module, devices)
+        return self._executables[key]
 
     def __str__(self) -> str:
         return summary_text(self.summary)

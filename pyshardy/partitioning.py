@@ -26,7 +26,7 @@ from pyshardy.passes.pipeline import run_on_root
 from pyshardy.passes.pipelines import partition_passes
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.report.tables import traffic_text
-from pyshardy.report.traffic import Traffic
+from pyshardy.report.traffic import KindTotal, Traffic
 
 
 class Engine(Enum):
@@ -68,6 +68,11 @@ class Partition:
     def device_count(self) -> int:
         """Number of devices that the program is for."""
         return device_count(self.meshes)
+
+    @cached_property
+    def propagated(self) -> Propagation:
+        """The whole program with its shardings, as XLA's own partitioner takes it."""
+        return propagate(self.before, self.propagate_options)
 
     @cached_property
     def traffic(self) -> Traffic:
@@ -211,15 +216,42 @@ def run(
     """
     engine = _engine(engine)
     if engine is Engine.XLA:
-        return propagate(partition.before, partition.propagate_options).run(*arrays, devices=devices)
-    from pyshardy.runtime.local import Border
-
-    border = Border(tuple(partition.inputs), tuple(partition.outputs), partition.meshes)
+        return partition.propagated.run(*arrays, devices=devices)
     if engine is Engine.INTERPRETER:
         from pyshardy.runtime.interpreter import interpret
 
-        return tuple(interpret(partition.module, border, arrays))
-    return tuple(_local_executable(partition, border, devices)(arrays))
+        return tuple(interpret(partition.module, _border_of(partition), arrays))
+    return tuple(_local_executable(partition, devices)(arrays))
+
+
+def compiled_collectives(
+    partition: Partition, engine: Engine | str = Engine.LOCAL, devices: Sequence[Any] | None = None
+) -> tuple[KindTotal, ...]:
+    """The collectives of what XLA compiles, per kind: behind its own clean-up, which may join or drop some.
+
+    Args:
+        partition: What `partition` returns.
+        engine: "local" for the per-device program, "xla" for what XLA's own partitioner makes of the propagated one.
+        devices: The devices, as for `run`.
+
+    Raises:
+        UsageError: Too few devices, or an engine that does not compile.
+        ShardyError: XLA cannot compile the program.
+    """
+    from pyshardy.runtime.hlo import hlo_kinds
+
+    engine = _engine(engine)
+    if engine is Engine.INTERPRETER:
+        raise UsageError("looking at a compiled program", got="the interpreter", needed="an engine that compiles")
+    if engine is Engine.XLA:
+        return hlo_kinds(partition.propagated.executable(devices).as_text())
+    return hlo_kinds(_local_executable(partition, devices).as_text())
+
+
+def _border_of(partition: Partition) -> Any:
+    from pyshardy.runtime.local import Border
+
+    return Border(tuple(partition.inputs), tuple(partition.outputs), partition.meshes)
 
 
 def _engine(engine: Engine | str) -> Engine:
@@ -232,7 +264,7 @@ def _engine(engine: Engine | str) -> Engine:
         ) from None
 
 
-def _local_executable(partition: Partition, border: Any, devices: Sequence[Any] | None) -> Any:
+def _local_executable(partition: Partition, devices: Sequence[Any] | None) -> Any:
     """The compiled program for these devices, compiled once."""
     from pyshardy.frontend.from_jax import JaxSignature
     from pyshardy.runtime.local import LocalExecutable
@@ -243,5 +275,5 @@ def _local_executable(partition: Partition, border: Any, devices: Sequence[Any] 
     key = None if devices is None else tuple(devices)
     found = partition._executables.get(key)
     if found is None:
-        found = partition._executables[key] = LocalExecutable(partition.module, border, devices)
+        found = partition._executables[key] = LocalExecutable(partition.module, _border_of(partition), devices)
     return found

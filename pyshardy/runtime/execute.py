@@ -11,7 +11,7 @@ from jax.sharding import NamedSharding
 from pyshardy.core.mesh import device_count
 from pyshardy.errors import ShardyError
 from pyshardy.frontend.from_jax import JaxSignature, NamedShardings
-from pyshardy.frontend.interface import Port, input_ports, output_ports
+from pyshardy.frontend.interface import input_ports, output_ports
 from pyshardy.ir.module import Module
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.runtime.arrays import check_inputs, check_static
@@ -19,25 +19,50 @@ from pyshardy.runtime.exported import Executable
 from pyshardy.runtime.runnable import partitionable, sequential
 
 
-def run_on_devices(module: Module, arrays: Sequence[Any], devices: Sequence[Any] | None = None) -> list[jax.Array]:
-    """The outputs of a propagated module, run on all devices of its mesh under its shardings.
+class GlobalExecutable:
+    """A propagated module that XLA's own partitioner compiles for all devices of its mesh.
 
     Args:
         module: A propagated module.
-        arrays: The inputs, global arrays.
         devices: The devices to use; by default those that a JAX function was lowered for, or those JAX has.
 
     Raises:
-        UsageError: Inputs that do not fit, or too few devices.
+        UsageError: Too few devices.
+        ShardyError: Meshes that JAX does not take together, or what JAX has no type for.
     """
-    if devices is None and isinstance(module.origin, JaxSignature):
-        devices = module.origin.devices
-    converter = NamedShardings(module_meshes(module.root), devices)
-    count = device_count(converter.meshes)
-    ins, outs = input_ports(module.root), output_ports(module.root)
-    shardings = [converter.of(port) for port in ins], [converter.of(port) for port in outs]
-    _check_one_order(shardings[0] + shardings[1])
-    return _run(partitionable(module, count), arrays, ins, outs, *shardings)
+
+    def __init__(self, module: Module, devices: Sequence[Any] | None = None) -> None:
+        check_static(module)
+        if devices is None and isinstance(module.origin, JaxSignature):
+            devices = module.origin.devices
+        converter = NamedShardings(module_meshes(module.root), devices)
+        count = device_count(converter.meshes)
+        self._ins, outs = input_ports(module.root), output_ports(module.root)
+        self._in_shardings = [converter.of(port) for port in self._ins]
+        shardings = self._in_shardings, [converter.of(port) for port in outs]
+        _check_one_order(shardings[0] + shardings[1])
+        self._executable = Executable(partitionable(module, count), self._ins, outs, shardings)
+
+    def __call__(self, arrays: Sequence[Any]) -> list[jax.Array]:
+        """The outputs, global arrays under the shardings of the module.
+
+        Raises:
+            UsageError: Inputs that do not fit.
+            ShardyError: XLA fails to compile or run the program.
+        """
+        checked = check_inputs(arrays, self._ins)
+        with self._executable.types():
+            placed = [jax.device_put(array, sharding) for array, sharding in zip(checked, self._in_shardings)]
+            return self._executable(placed)
+
+    def as_text(self) -> str:
+        """What XLA makes of the module, as HLO."""
+        return self._executable.as_text()
+
+
+def run_on_devices(module: Module, arrays: Sequence[Any], devices: Sequence[Any] | None = None) -> list[jax.Array]:
+    """The outputs of a propagated module, compiled and run once; see `GlobalExecutable`."""
+    return GlobalExecutable(module, devices)(arrays)
 
 
 def _check_one_order(shardings: list[NamedSharding | None]) -> None:
@@ -59,18 +84,7 @@ def run_on_one_device(module: Module, arrays: Sequence[Any]) -> list[jax.Array]:
         UsageError: Inputs that do not fit.
         ShardyError: The program is written for several devices.
     """
-    ins, outs = input_ports(module.root), output_ports(module.root)
-    return _run(sequential(module), arrays, ins, outs, None, None)
-
-
-def _run(
-    module: Module, arrays: Sequence[Any], ins: list[Port], outs: list[Port], in_shardings: Any, out_shardings: Any
-) -> list[jax.Array]:
     check_static(module)
-    shardings = None if in_shardings is None else (in_shardings, out_shardings)
+    ins, outs = input_ports(module.root), output_ports(module.root)
     checked = check_inputs(arrays, ins)
-    executable = Executable(module, ins, outs, shardings)
-    with executable.types():
-        if shardings is not None:
-            checked = [jax.device_put(array, sharding) for array, sharding in zip(checked, in_shardings)]
-        return executable(checked)
+    return Executable(sequential(module), ins, outs)(checked)

@@ -158,6 +158,8 @@ def place(array: Any, sharding: NamedSharding) -> jax.Array:
 
 def _on_same_devices(array: jax.Array, shape: tuple[int, ...], sharding: NamedSharding) -> jax.Array:
     """The array that every device's data of `array` makes under another sharding; nothing is copied."""
+    if not array.size:  # what devices have of nothing has any shape
+        return place(np.zeros(shape, array.dtype), sharding)
     data = {shard.device: shard.data for shard in array.addressable_shards}
     shards = [data[device] for device in sharding.addressable_devices_indices_map(shape)]
     return jax.make_array_from_single_device_arrays(shape, sharding, shards)

@@ -58,8 +58,6 @@ def right_outputs(program: Program, module: pyshardy.Module, inputs: Sequence[np
     return expected
 
 
-def agree(
-    result: pyshardy.Propagation | pyshardy.Partition, found: Sequence[Any], expected: Sequence[Any]
-) -> bool:
+def agree(result: pyshardy.Propagation | pyshardy.Partition, found: Sequence[Any], expected: Sequence[Any]) -> bool:
     """Whether all outputs agree, as `pyshardy run` finds out, but a hundred times more strictly."""
     return is_equal(compare_outputs([port.name for port in result.outputs], found, expected), TOLERANCE / 100)

@@ -8,9 +8,9 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from end_to_end.real_programs import agree, arrays, inputs_of, right_outputs, usable
 
 import pyshardy
-from end_to_end.real_programs import agree, arrays, inputs_of, right_outputs, usable
 from programs import PROGRAMS
 from pyshardy.core.boxes import device_boxes
 from pyshardy.core.sharding import mesh_of

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from end_to_end.process_worker import DIES, ENVIRONMENT, PROGRAM, SAYS, check, inputs
 
 import pyshardy
-from end_to_end.process_worker import DIES, ENVIRONMENT, PROGRAM, SAYS, check, inputs
 
 WORKER = Path(__file__).with_name("process_worker.py")
 SECONDS = 180
@@ -90,7 +90,9 @@ def test_a_process_that_dies_ends_the_others_run() -> None:
         status, said, err = ended(survivor)
         assert (status, said[0], len(said)) == (0, "checked 12 shards", 2), err
         refused = said[1]
-        assert re.match(r"refused: running a module: got .*, needed all processes of the program to keep running", refused)
+        assert re.match(
+            r"refused: running a module: got .*, needed all processes of the program to keep running", refused
+        )
         assert "try: look at what the other processes printed" in refused
 
 

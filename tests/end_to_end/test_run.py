@@ -8,10 +8,10 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from end_to_end.real_programs import agree, arrays, inputs_of, right_outputs, usable
 from jax.experimental.custom_partitioning import custom_partitioning
 
 import pyshardy
-from end_to_end.real_programs import agree, arrays, inputs_of, right_outputs, usable
 from programs import PROGRAMS
 from pyshardy.errors import ShardyError
 from pyshardy.runtime.execute import run_on_devices, run_on_one_device

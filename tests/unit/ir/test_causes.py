@@ -12,7 +12,11 @@ from pyshardy.ir.context import make_context
 from pyshardy.ir.diagnostics import source_position
 
 CAUSE = "reshard of operand 1 of stablehlo.dot_general"
-PLACES = ['loc("f.py":3:4)', 'loc("jit(f)/dot_general"("f.py":3:4))', 'loc("jit(f)/dot_general"(callsite("g"("f.py":3:4) at "f.py":9:1)))']
+PLACES = [
+    'loc("f.py":3:4)',
+    'loc("jit(f)/dot_general"("f.py":3:4))',
+    'loc("jit(f)/dot_general"(callsite("g"("f.py":3:4) at "f.py":9:1)))',
+]
 
 
 def parsed(place: str) -> ir.Location:
@@ -49,7 +53,8 @@ def test_a_place_without_a_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["jit(f)/reshard", "reshard of operand", "sum of squares of x", "jit(f)/reshard of operand 1", "x/sum of result"]
+    "name",
+    ["jit(f)/reshard", "reshard of operand", "sum of squares of x", "jit(f)/reshard of operand 1", "x/sum of result"],
 )
 def test_other_names_are_no_causes(name: str) -> None:
     with make_context():

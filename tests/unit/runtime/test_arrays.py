@@ -26,7 +26,9 @@ def test_every_element_type_has_jaxs_type(element: str) -> None:
     assert jax_dtype(element) == np.dtype(DTYPES[element])
 
 
-@pytest.mark.parametrize("element", ["f80", "tf32", "i3", "index", "!quant.uniform<i8:f32, 1.0>", "complex<f16>", "token"])
+@pytest.mark.parametrize(
+    "element", ["f80", "tf32", "i3", "index", "!quant.uniform<i8:f32, 1.0>", "complex<f16>", "token"]
+)
 def test_a_type_that_jax_does_not_have_is_refused(element: str) -> None:
     with pytest.raises(ShardyError) as caught:
         jax_dtype(element)
@@ -43,6 +45,5 @@ def test_static_arguments() -> None:
     with pytest.raises(ShardyError) as caught:
         check_static(module)
     assert str(caught.value) == (
-        "running a module: got type tensor<?xf32>, needed tensors of static shape\n"
-        "  at argument 1 of the main function"
+        "running a module: got type tensor<?xf32>, needed tensors of static shape\n  at argument 1 of the main function"
     )

@@ -145,7 +145,9 @@ def test_a_number_that_is_no_process(process: int, joined: Joined) -> None:
 def test_an_address_that_is_taken(joined: Joined, port: int) -> None:
     with socket.create_server(("127.0.0.1", port)), pytest.raises(ShardyError) as caught:
         connect(address(port), 2, 0, timeout_s=1)
-    assert re.search(f"got {address(port)}: Address already in use.*, needed an address to listen at", str(caught.value))
+    assert re.search(
+        f"got {address(port)}: Address already in use.*, needed an address to listen at", str(caught.value)
+    )
 
 
 def test_jax_that_has_begun_already(monkeypatch: pytest.MonkeyPatch, port: int) -> None:

@@ -93,7 +93,9 @@ def test_the_reason_of_an_error() -> None:
 
 @pytest.mark.parametrize("processes", [1, 2])
 @pytest.mark.parametrize("reason", ["UNKNOWN: Gloo all-reduce failed: Connection reset by peer", "INTERNAL: bad op"])
-def test_a_dead_process_is_told_from_a_bad_program(reason: str, processes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dead_process_is_told_from_a_bad_program(
+    reason: str, processes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(jax, "process_count", lambda: processes)
 
     def fail() -> None:

@@ -17,7 +17,9 @@ MESH = 'sdy.mesh @mesh = <["x"=2, "y"=4]>\n'
 
 
 def entry(line: str, before: str = "") -> str:
-    return f"HloModule m\n\n{before}ENTRY %main (p: f32[8]) -> f32[8] {{\n  %p = f32[8]{{0}} parameter(0)\n  {line}\n}}\n"
+    return (
+        f"HloModule m\n\n{before}ENTRY %main (p: f32[8]) -> f32[8] {{\n  %p = f32[8]{{0}} parameter(0)\n  {line}\n}}\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -80,13 +82,16 @@ def test_totals_are_sorted_by_name() -> None:
 
 
 def test_what_xla_compiles_sends_as_much_as_the_program_says() -> None:
-    text = MESH + """func.func @main(%a: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>},
+    text = (
+        MESH
+        + """func.func @main(%a: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>},
                 %b: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {}]>})
         -> (tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>}) {
       %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
         : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
       return %0 : tensor<8x8xf32>
     }"""
+    )
     partition = pyshardy.partition(pyshardy.load(text))
     border = Border(tuple(partition.inputs), tuple(partition.outputs), partition.meshes)
     compiled = _local_executable(partition, border, None).as_text()

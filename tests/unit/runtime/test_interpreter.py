@@ -25,7 +25,9 @@ ELEMENTS = [
 ]  # fmt: skip
 
 
-def partitioned(body: str, type: str, result: str = "", sharding: str = '[{"x"}, {"y"}]', out: str = "") -> pyshardy.Partition:
+def partitioned(
+    body: str, type: str, result: str = "", sharding: str = '[{"x"}, {"y"}]', out: str = ""
+) -> pyshardy.Partition:
     on = "{{sdy.sharding = #sdy.sharding<@mesh, {}>}}"
     head = f"func.func @main(%a: {type} {on.format(sharding)}) -> ({result or type} {on.format(out or sharding)})"
     return pyshardy.partition(pyshardy.load(f"{MESH}{head} {{ {body} }}"))
@@ -86,7 +88,9 @@ def test_collectives() -> None:
 
 @needs_newest
 def test_a_product_in_its_short_form() -> None:
-    body = "%0 = stablehlo.dot %a, %a : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>\nreturn %0 : tensor<8x8xf32>"
+    body = (
+        "%0 = stablehlo.dot %a, %a : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>\nreturn %0 : tensor<8x8xf32>"
+    )
     square = np.arange(64, dtype=np.float32).reshape(8, 8) % 5
     (found,) = pyshardy.run(partitioned(body, "tensor<8x8xf32>"), square, engine="interpreter")
     np.testing.assert_array_equal(found, square @ square)
@@ -142,7 +146,9 @@ def test_more_devices_than_the_machine_has() -> None:
     text = """sdy.mesh @mesh = <["x"=32]>
     func.func @main(%a: tensor<64xi32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>})
         -> (tensor<64xi32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}) { return %a : tensor<64xi32> }"""
-    (found,) = pyshardy.run(pyshardy.partition(pyshardy.load(text)), np.arange(64, dtype=np.int32), engine="interpreter")
+    (found,) = pyshardy.run(
+        pyshardy.partition(pyshardy.load(text)), np.arange(64, dtype=np.int32), engine="interpreter"
+    )
     np.testing.assert_array_equal(found, np.arange(64))
 
 
