@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import jax
 import pytest
+from end_to_end.real_programs import usable
 
 import pyshardy
-from end_to_end.real_programs import usable
 from programs import PROGRAMS
 from pyshardy.partitioning import compiled_collectives
 

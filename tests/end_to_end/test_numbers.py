@@ -13,11 +13,11 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 import pytest
-
-import pyshardy
 from end_to_end.number_programs import FAMILIES, ending
 from end_to_end.numbers_campaign import outcome
 from end_to_end.numbers_compare import Verdict, compare_numbers, difference, inputs_for
+
+import pyshardy
 
 COUNT = 100
 """Programs of every family."""
@@ -54,7 +54,9 @@ def test_a_broken_collective_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
 
     def broken(*args: Any) -> pyshardy.Partition:
         found = right(*args)
-        text, count = re.subn(r"\[\[0, 1, 2, 3\], \[4, 5, 6, 7\]\]", "[[0, 1, 2, 7], [4, 5, 6, 3]]", found.module.text())
+        text, count = re.subn(
+            r"\[\[0, 1, 2, 3\], \[4, 5, 6, 7\]\]", "[[0, 1, 2, 7], [4, 5, 6, 3]]", found.module.text()
+        )
         assert count == 1
         return pyshardy.Partition(pyshardy.load(text), found.before, found.inputs, found.outputs, found.meshes)
 
@@ -66,7 +68,9 @@ def test_a_broken_collective_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_what_is_refused_and_what_one_device_cannot_run_is_told_apart() -> None:
     line = "%1 = stablehlo.custom_call @{}(%0) : (tensor<8x16xf32>) -> tensor<8x16xf32>\n  return %1"
-    refused, strange = (PRODUCT.replace("return %0", line.format(name)) for name in ("CustomSPMDPartitioning", "nobody"))
+    refused, strange = (
+        PRODUCT.replace("return %0", line.format(name)) for name in ("CustomSPMDPartitioning", "nobody")
+    )
     assert compare_numbers(refused, 0).verdict is Verdict.REFUSED
     assert compare_numbers(strange, 0).verdict is Verdict.NOT_RUN
 

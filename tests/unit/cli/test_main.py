@@ -470,7 +470,10 @@ def test_tables_have_colors_on_a_terminal_alone(cli: Cli, monkeypatch: pytest.Mo
         (["propagate", "--help"], ["--output", "--strategy", "--conservative", "--json"]),
         (["show", "--help"], ["--no-op-priorities", "--no-user-priorities"]),
         (["partition", "--help"], ["--output", "--no-halo-exchange", "--mesh-axes-groups", "--json"]),
-        (["run", "--help"], ["--engine", "--no-check", "--devices", "--inputs", "--seed", "--tolerance", "sizes of the example"]),
+        (
+            ["run", "--help"],
+            ["--engine", "--no-check", "--devices", "--inputs", "--seed", "--tolerance", "sizes of the example"],
+        ),
     ],
 )
 def test_help_names_what_there_is(args: list[str], mentioned: list[str], capsys: pytest.CaptureFixture[str]) -> None:

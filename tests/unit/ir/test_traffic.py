@@ -38,9 +38,18 @@ def row(body: str, mesh: Mesh | None = MESH) -> CollectiveRow:
 
 def test_a_gather() -> None:
     found = row(gather() + ' loc("jit(f)/dot/reshard of operand 1 of stablehlo.dot"("f.py":3:4))')
-    assert (found.kind, found.axes, found.group_size, found.sent_bytes_per_device) == ("all_gather", ('"y"',), 4, 3 * 128)
+    assert (found.kind, found.axes, found.group_size, found.sent_bytes_per_device) == (
+        "all_gather",
+        ('"y"',),
+        4,
+        3 * 128,
+    )
     assert (found.shape_before, found.shape_after, found.dtype) == ((4, 8), (16, 8), "f32")
-    assert (found.op, found.cause, found.source) == ("jit(f)/dot", "reshard of operand 1 of stablehlo.dot", ("f.py", 3, 4))
+    assert (found.op, found.cause, found.source) == (
+        "jit(f)/dot",
+        "reshard of operand 1 of stablehlo.dot",
+        ("f.py", 3, 4),
+    )
     assert (found.times, found.is_in_loop) == (1, False)
 
 
