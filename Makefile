@@ -27,8 +27,9 @@ check: test
 bench: $(VENV)/.tested  ## pyshardy against the reference
 	$(BIN)/python -m benchmarks.compare
 
-campaign: $(VENV)/.tested  ## the long differential campaigns
+campaign: $(VENV)/.tested  ## the long campaigns: against the reference, and eight devices against one
 	$(BIN)/python -m tests.differential.campaign
+	PYTHONPATH=tests $(BIN)/python -m tests.end_to_end.numbers_campaign
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -1,4 +1,4 @@
-"""The README's code runs and prints what it shows; the list of differences is complete."""
+"""The code in the README and in `docs/partitioning.md` runs and prints what it shows; the differences are all listed."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from .differential.notation_compare import KNOWN_DIFFERENCES
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
+PARTITIONING = (ROOT / "docs/partitioning.md").read_text()
 DIFFERENCES = (ROOT / "docs/differences.md").read_text()
 
 
 def blocks(language: str) -> list[str]:
-    """The fenced blocks of a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    """The fenced blocks of a language, in the README and the pages that are executed."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", README + PARTITIONING, re.MULTILINE | re.DOTALL)
 
 
 def matches(expected: str, found: str) -> bool:
@@ -61,8 +62,9 @@ def test_there_are_examples_and_a_wrong_one_is_noticed() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    for target in re.findall(r"\]\((?!http)([^)]+)\)", README):
-        assert (ROOT / target).exists(), target
+    for folder, text in ((ROOT, README), (ROOT / "docs", PARTITIONING)):
+        for target in re.findall(r"\]\((?!http)([^)]+)\)", text):
+            assert (folder / target).exists(), target
 
 
 def test_make_targets_exist() -> None:

@@ -91,7 +91,7 @@ def _groups(op: Op, mesh: Mesh) -> tuple[Axes | None, int]:
         return axes_moved([(source, target) for source, target in _rows(pairs)], mesh), 2
     groups = op.attrs["replica_groups"]
     if not isinstance(groups, ir.DenseElementsAttr):
-        axes = tuple(_mesh_axes(str(groups)))
+        axes = tuple(mesh_axes(str(groups)))
         return axes, axes_size(axes, mesh)
     rows = _rows(groups)
     return axes_of_groups(rows, mesh), max(map(len, rows), default=1)
@@ -101,6 +101,12 @@ def _rows(attr: Any) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(map(int, row)) for row in np.array(ir.DenseIntElementsAttr(attr)))
 
 
-def _mesh_axes(text: str) -> Iterator[AxisRef]:
+def mesh_axes(text: str) -> Iterator[AxisRef]:
+    """The axes in the text of groups along axes of a mesh.
+
+    >>> text = '#stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [#stablehlo.axis_ref<name = "y">]>'
+    >>> list(mesh_axes(text))
+    [AxisRef('y')]
+    """
     for name, pre_size, size in _MESH_AXIS.findall(text):
         yield AxisRef(name, int(pre_size), int(size)) if size else AxisRef(name)

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from jaxlib import version
-from jaxlib.mlir import ir
 
 from pyshardy.core.boxes import device_boxes
 from pyshardy.core.sharding import mesh_of
@@ -23,9 +22,10 @@ from pyshardy.errors import ShardyError, UnsupportedVersionError
 from pyshardy.frontend.interface import Port
 from pyshardy.ir.functions import main_function, signature
 from pyshardy.ir.module import Module
-from pyshardy.ir.nodes import Op, Value, ValueType, walk
+from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.passes.partitioning.builder import Builder
 from pyshardy.runtime.arrays import check_inputs, jax_dtype
+from pyshardy.runtime.interpretable import make_interpretable
 from pyshardy.runtime.local import Border
 from pyshardy.runtime.stacked import rename_program
 
@@ -142,10 +142,7 @@ def _driven(module: Module, count: int) -> Module:
     root = module.copy_root()
     program = main_function(root)
     name = rename_program(root, program)
-    with module.context:
-        for op in walk(root):
-            if op.name == "stablehlo.dot":
-                _make_general(op)
+    make_interpretable(root, module)
     driver = root.region.block.append(Op("func.func", (), (), {"sym_name": "main"}, 1, program.location))
     block = driver.region.add_block()
     with module.context:
@@ -161,14 +158,6 @@ def _driven(module: Module, count: int) -> Module:
         builder.op("func.return", packed, [])
     driver.attrs["function_type"] = ([arg.type for arg in block.args], [value.type for value in packed])
     return module.with_root(root)
-
-
-def _make_general(op: Op) -> None:
-    """Write a product as a general one; the interpreter knows no other."""
-    last = len(op.operands[0].type.shape or ()) - 1
-    numbers = f"lhs_contracting_dimensions = [{last}], rhs_contracting_dimensions = [0]"
-    op.name = "stablehlo.dot_general"
-    op.attrs["dot_dimension_numbers"] = ir.Attribute.parse(f"#stablehlo.dot<{numbers}>")
 
 
 # The process of the interpreter

@@ -72,7 +72,7 @@ class MakePartitionable(Pass):
 
 
 def _check_not_for_xla(op: Op) -> None:
-    target = op.attrs["call_target_name"] if op.name == "stablehlo.custom_call" else None
+    target = op.attrs["call_target_name"].value if op.name == "stablehlo.custom_call" else None
     if target in _FOR_XLA:
         needed = 'run the program with engine="xla", or with pyshardy.propagate(...).run(...)'
         raise PassError(op, f"calls @{target}, whose partitioner XLA alone can ask; {needed}")

@@ -93,7 +93,7 @@ NOT_MODULES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("command", ["show", "propagate", "run"])
+@pytest.mark.parametrize("command", ["show", "propagate", "partition", "run"])
 @pytest.mark.parametrize("case", NOT_MODULES)
 def test_a_module_that_makes_no_sense_is_refused_with_one_message(
     case: str, command: str, cli: Cli, tmp_path: Path
@@ -125,7 +125,6 @@ def test_a_refused_module_from_standard_input_has_no_file_name(cli: Cli, monkeyp
 
 
 HELP = "\n  try: pyshardy{} --help"
-MAIN_COMMANDS = "(choose from 'propagate', 'show', 'run')"
 WRONG_COMMAND_LINES = [
     ([], "the following arguments are required: COMMAND" + HELP.format("")),
     (["show"], "the following arguments are required: FILE" + HELP.format(" show")),
@@ -145,7 +144,7 @@ def test_a_command_line_that_makes_no_sense_is_refused(args: list[Any], message:
     assert cli(*args) == Outcome(2, "", f"error: reading the command line: {message}\n")
 
 
-@pytest.mark.parametrize("command", ["show", "propagate", "run"])
+@pytest.mark.parametrize("command", ["show", "propagate", "partition", "run"])
 @pytest.mark.parametrize("extra", ["--nonsense", "--strat=basic", "-x", "second.mlir"])
 def test_an_unknown_flag_is_refused(extra: str, command: str, cli: Cli) -> None:
     message = f"error: reading the command line: got unknown argument '{extra}'\n  try: pyshardy --help\n"
@@ -172,7 +171,7 @@ def test_an_unknown_strategy_is_refused(cli: Cli) -> None:
     )
 
 
-@pytest.mark.parametrize("command", ["show", "propagate", "run"])
+@pytest.mark.parametrize("command", ["show", "propagate", "partition", "run"])
 @pytest.mark.parametrize(
     ("source", "message"),
     [
@@ -467,10 +466,14 @@ def test_tables_have_colors_on_a_terminal_alone(cli: Cli, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("args", "mentioned"),
     [
-        (["--help"], ["propagate", "show", "run"]),
+        (["--help"], ["propagate", "show", "partition", "run"]),
         (["propagate", "--help"], ["--output", "--strategy", "--conservative", "--json"]),
         (["show", "--help"], ["--no-op-priorities", "--no-user-priorities"]),
-        (["run", "--help"], ["--inputs", "--seed", "--tolerance", "sizes of the example"]),
+        (["partition", "--help"], ["--output", "--no-halo-exchange", "--mesh-axes-groups", "--json"]),
+        (
+            ["run", "--help"],
+            ["--engine", "--no-check", "--devices", "--inputs", "--seed", "--tolerance", "sizes of the example"],
+        ),
     ],
 )
 def test_help_names_what_there_is(args: list[str], mentioned: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -481,7 +484,7 @@ def test_help_names_what_there_is(args: list[str], mentioned: list[str], capsys:
     assert [word for word in mentioned if word not in out] == []
 
 
-@pytest.mark.parametrize("command", ["show", "propagate"])
+@pytest.mark.parametrize("command", ["show", "propagate", "partition"])
 def test_ops_of_unknown_dialects_are_accepted_on_demand(command: str, cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "unknown.mlir"
     path.write_text(f'func.func @main(%a: {T}) -> {T} {{\n%0 = "my.op"(%a) : ({T}) -> {T}\nreturn %0 : {T} }}')

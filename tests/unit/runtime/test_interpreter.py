@@ -96,6 +96,51 @@ def test_a_product_in_its_short_form() -> None:
     np.testing.assert_array_equal(found, square @ square)
 
 
+IN_A_LOOP = """
+      %n = stablehlo.constant dense<9> : tensor<i32>
+      %q:2 = stablehlo.while(%i = %n, %v = %a) : tensor<i32>, tensor<8xi32> cond {
+        %c = stablehlo.constant dense<0> : tensor<i32>
+        %p = stablehlo.compare GT, %i, %c : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %p : tensor<i1>
+      } do {
+        %c = stablehlo.constant dense<1> : tensor<i32>
+        %j = stablehlo.subtract %i, %c : tensor<i32>
+        %w = stablehlo.reverse %v, dims = [0] : tensor<8xi32>
+        stablehlo.return %j, %w : tensor<i32>, tensor<8xi32>
+      }
+      return %q#1 : tensor<8xi32>"""
+CALLED_TWICE = """
+      %0 = func.call @turned(%a) : (tensor<8xi32>) -> tensor<8xi32>
+      %1 = func.call @turned(%0) : (tensor<8xi32>) -> tensor<8xi32>
+      return %1 : tensor<8xi32> }
+    func.func private @turned(%a: tensor<8xi32>) -> tensor<8xi32> {
+      %0 = stablehlo.reverse %a, dims = [0] : tensor<8xi32>
+      return %0 : tensor<8xi32>"""
+
+
+@needs_newest
+@pytest.mark.parametrize("body", [IN_A_LOOP, CALLED_TWICE])
+def test_a_collective_that_runs_again_is_refused(body: str) -> None:
+    """The interpreter gives wrong numbers there."""
+    partition = partitioned(body, "tensor<8xi32>", sharding='[{"x"}]')
+    assert partition.traffic.collectives
+    with pytest.raises(ShardyError) as caught:
+        pyshardy.run(partition, np.arange(8, dtype=np.int32), engine="interpreter")
+    assert "that runs several times, needed collectives outside of loops" in str(caught.value)
+
+
+@needs_newest
+def test_groups_as_axes_of_a_mesh() -> None:
+    text = """sdy.mesh @mesh = <["x"=2, "y"=4], device_ids=[7, 3, 0, 4, 1, 5, 6, 2]>
+    func.func @main(%a: tensor<8x8xi32> {sdy.sharding = #sdy.sharding<@mesh, [{"y":(2)2, "x"}, {"y":(1)2}]>})
+        -> (tensor<8x8xi32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"y":(1)2}]>}) { return %a : tensor<8x8xi32> }"""
+    partition = pyshardy.partition(pyshardy.load(text), pyshardy.PartitionOptions(mesh_axes_groups=True))
+    assert "replica_group_mesh_axes" in partition.module.text()
+    given = np.arange(64, dtype=np.int32).reshape(8, 8)
+    (found,) = pyshardy.run(partition, given, engine="interpreter")
+    np.testing.assert_array_equal(found, given)
+
+
 @needs_newest
 def test_more_devices_than_the_machine_has() -> None:
     text = """sdy.mesh @mesh = <["x"=32]>

@@ -1,0 +1,75 @@
+"""Per-device programs as StableHLO's interpreter takes them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from jaxlib.mlir import ir
+
+from pyshardy.core.devices import replica_groups
+from pyshardy.errors import ShardyError
+from pyshardy.ir.diagnostics import format_location
+from pyshardy.ir.functions import functions
+from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.shardings import Meshes, module_meshes
+from pyshardy.ir.traffic import mesh_axes
+from pyshardy.passes.partitioning.channels import CHANNEL, Channels
+
+_GROUPS = "replica_groups"
+_MESH = re.compile(r"mesh = @([\w.$-]+|\"[^\"]*\")")
+
+
+def make_interpretable(root: Op, module: Module) -> None:
+    """Write products and groups of devices in the one form that the interpreter knows.
+
+    The interpreter keeps what devices have brought to a collective for ever, under its channel: a collective that
+    runs again would find the old numbers there.
+
+    Args:
+        root: The module to change.
+        module: What it comes from.
+
+    Raises:
+        ShardyError: A collective runs several times.
+    """
+    meshes = module_meshes(root)
+    with module.context:
+        channels = Channels(root, module.attrs)
+        for function in functions(root):
+            runs = sum(op.name == "func.call" and op.attrs["callee"] == function.attrs["sym_name"] for op in walk(root))
+            for op in walk(function):
+                if op.name == "stablehlo.dot":
+                    _make_general(op)
+                elif CHANNEL in op.attrs:
+                    _check_runs_once(op, runs)
+                    op.attrs[CHANNEL] = channels.next()
+                if _GROUPS in op.attrs and not isinstance(op.attrs[_GROUPS], ir.DenseElementsAttr):
+                    op.attrs[_GROUPS] = _numbers(op.attrs[_GROUPS], meshes, module)
+
+
+def _check_runs_once(op: Op, runs: int) -> None:
+    if runs > 1 or op.enclosing("stablehlo.while") is not None:
+        raise ShardyError(
+            "running a program in the interpreter",
+            where=format_location(op.location),
+            got=f"a {op.name} that runs several times",
+            needed="collectives outside of loops, because the interpreter gives old numbers the second time",
+            hint="another engine",
+        )
+
+
+def _make_general(op: Op) -> None:
+    last = len(op.operands[0].type.shape or ()) - 1
+    numbers = f"lhs_contracting_dimensions = [{last}], rhs_contracting_dimensions = [0]"
+    op.name = "stablehlo.dot_general"
+    op.attrs["dot_dimension_numbers"] = ir.Attribute.parse(f"#stablehlo.dot<{numbers}>")
+
+
+def _numbers(groups: Any, meshes: Meshes, module: Module) -> Any:
+    """Groups that are given as axes of a mesh, as numbers of devices."""
+    name = _MESH.search(str(groups))
+    assert name is not None, f"groups along axes of no mesh: {groups}"
+    rows = replica_groups(tuple(mesh_axes(str(groups))), meshes[name[1].strip('"')])
+    return module.attrs.parse(f"dense<{[list(row) for row in rows]}> : tensor<{len(rows)}x{len(rows[0])}xi64>")

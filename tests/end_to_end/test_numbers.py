@@ -1,0 +1,139 @@
+"""Random programs compute the same numbers on eight devices as on one.
+
+`python -m tests.end_to_end.numbers_campaign` runs many more. Of the 300 here one is refused, a gather whose partial
+results some of its users complete only in part.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from end_to_end.number_programs import FAMILIES, ending
+from end_to_end.numbers_campaign import outcome
+from end_to_end.numbers_compare import Verdict, compare_numbers, difference, inputs_for
+
+import pyshardy
+
+COUNT = 100
+"""Programs of every family."""
+CHUNK = 20
+REFUSED = 1
+"""The largest number of programs that may be refused, of a chunk."""
+
+
+@pytest.mark.parametrize("start", range(0, COUNT, CHUNK))
+@pytest.mark.parametrize("family", FAMILIES)
+def test_random_programs_compute_the_same(family: str, start: int) -> None:
+    found = {seed: outcome(family, seed) for seed in range(start, start + CHUNK)}
+    assert {seed: one.details for seed, one in found.items() if one.verdict is Verdict.DIFFERENT} == {}
+    verdicts = Counter(one.verdict for one in found.values())
+    assert verdicts[Verdict.EQUAL] >= CHUNK - REFUSED, found
+
+
+# That wrong numbers are noticed
+
+PRODUCT = """
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func @main(%a: tensor<8x12xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>},
+                %b: tensor<12x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {}]>})
+    -> (tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) {
+  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+    : (tensor<8x12xf32>, tensor<12x16xf32>) -> tensor<8x16xf32>
+  return %0 : tensor<8x16xf32>
+}"""
+
+
+def test_a_broken_collective_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compare_numbers(PRODUCT, 2).verdict is Verdict.EQUAL
+    right = pyshardy.partition
+
+    def broken(*args: Any) -> pyshardy.Partition:
+        found = right(*args)
+        text, count = re.subn(
+            r"\[\[0, 1, 2, 3\], \[4, 5, 6, 7\]\]", "[[0, 1, 2, 7], [4, 5, 6, 3]]", found.module.text()
+        )
+        assert count == 1
+        return pyshardy.Partition(pyshardy.load(text), found.before, found.inputs, found.outputs, found.meshes)
+
+    monkeypatch.setattr(pyshardy, "partition", broken)
+    found = compare_numbers(PRODUCT, 2)
+    assert found.verdict is Verdict.DIFFERENT
+    assert re.fullmatch(r"result: \S+ instead of \S+ at \[\d, \d+\], \d+ of 128 wrong", found.details)
+
+
+def test_what_is_refused_and_what_one_device_cannot_run_is_told_apart() -> None:
+    line = "%1 = stablehlo.custom_call @{}(%0) : (tensor<8x16xf32>) -> tensor<8x16xf32>\n  return %1"
+    refused, strange = (
+        PRODUCT.replace("return %0", line.format(name)) for name in ("CustomSPMDPartitioning", "nobody")
+    )
+    assert compare_numbers(refused, 0).verdict is Verdict.REFUSED
+    assert compare_numbers(strange, 0).verdict is Verdict.NOT_RUN
+
+
+ONE = np.array([[1.0, -2.0], [3.0, 4.0]], np.float32)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, jnp.bfloat16, np.complex64, np.int8, np.bool_])
+@pytest.mark.parametrize("is_exact", [False, True])
+def test_one_wrong_number_is_a_difference(dtype: Any, is_exact: bool) -> None:
+    right = ONE.astype(dtype)
+    assert difference(right, right.copy(), is_exact) == ""
+    wrong = right.copy()
+    wrong[1, 0] = not wrong[1, 0] if dtype is np.bool_ else wrong[1, 0] + 1
+    assert difference(wrong, right, is_exact).endswith("at [1, 0], 1 of 4 wrong")
+
+
+def test_the_order_of_sums_is_none_unless_bits_matter() -> None:
+    near = ONE * np.float32(1 + 1e-6)
+    assert difference(near, ONE) == ""
+    assert difference(near, ONE, is_exact=True)
+    assert difference(ONE * np.float32(1 + 1e-4), ONE)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
+def test_special_numbers_count(special: float, dtype: Any) -> None:
+    right = ONE.astype(dtype)
+    right[0, 1] = special
+    assert difference(right.copy(), right) == ""
+    for other in (0, np.nan, np.inf, -np.inf):
+        wrong = right.copy()
+        wrong[0, 1] = other
+        is_same = other == special or (other != other and special != special)
+        is_both_undefined = dtype is np.complex64 and not np.isfinite(other)
+        assert (difference(wrong, right) == "") == (is_same or is_both_undefined)
+
+
+def test_a_special_number_does_not_hide_its_neighbours() -> None:
+    right = np.array([np.inf, 1.0], np.float32)
+    assert difference(np.array([np.inf, 1.5], np.float32), right)
+
+
+@pytest.mark.parametrize("other", [ONE[0], ONE.astype(np.float64), ONE.T[:1]])
+def test_another_shape_or_type_is_a_difference(other: np.ndarray) -> None:
+    assert " instead of float32(2, 2)" in difference(other, ONE)
+
+
+def test_inputs_depend_on_the_seed_and_have_all_types() -> None:
+    ports = pyshardy.partition(pyshardy.load(PRODUCT)).inputs
+    first, again, second = (inputs_for(ports, seed) for seed in (2, 2, 3))
+    for one, same, other in zip(first, again, second):
+        np.testing.assert_array_equal(one, same)
+        assert not np.array_equal(one, other)
+        assert np.any(one)
+
+
+def test_loops_of_programs_end() -> None:
+    text = ending("""func.func @main(%n: tensor<i32>) -> tensor<i32> {
+      %0:2 = stablehlo.while(%i = %n, %m = %n) : tensor<i32>, tensor<i32> cond {
+        %p = stablehlo.compare LT, %i, %m : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %p : tensor<i1>
+      } do { stablehlo.return %i, %m : tensor<i32>, tensor<i32> }
+      return %0#0 : tensor<i32>
+    }""")
+    assert text.count("stablehlo.add") == 1
