@@ -23,15 +23,28 @@ def _sort(attrs: str, sharding: str) -> str:
     body = f"""
   %r = "stablehlo.sort"(%0) <{{{attrs}}}> ({{
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
-    %c = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %c = stablehlo.compare LT, %a, %b, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
     stablehlo.return %c : tensor<i1>
   }}) {{{_s(sharding)}}} : (tensor<4x6xf32>) -> tensor<4x6xf32>"""
     return _program([("4x6xf32", sharding)], ("4x6xf32", sharding), body)
+
+
+def _gather(index_map: str, components: int) -> str:
+    """Of rows, at row 0 unless they are indexed."""
+    body = f"""
+  %r = "stablehlo.gather"(%0, %1) <{{
+    dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0],
+      start_index_map = [{index_map}], index_vector_dim = 1>, slice_sizes = array<i64: 1, 6>
+  }}> {{{_s("[{}, {}]")}}} : (tensor<4x6xf32>, tensor<3x{components}xi32>) -> tensor<3x6xf32>"""
+    args = [("4x6xf32", '[{"a"}, {}]'), (f"3x{components}xi32", "[{}, {}]")]
+    return _program(args, ("3x6xf32", "[{}, {}]"), body)
 
 
 PROGRAMS = {
     "sort along the last dimension, counted from the end": _sort("dimension = -1 : i64", '[{"a"}, {"b"}]'),
     "sort along the first dimension, counted from the end": _sort("dimension = -2 : i64", '[{"a"}, {"b"}]'),
     "sort along the dimension that is meant when none is given": _sort("", '[{}, {"a", "b"}]'),
+    "gather without an index": _gather("", 0),
+    "gather of rows with an index for columns": _gather("1", 1),
 }
 """By what they do."""
