@@ -40,11 +40,29 @@ def _gather(index_map: str, components: int) -> str:
     return _program(args, ("3x6xf32", "[{}, {}]"), body)
 
 
+def _negate(type: str, before: str, after: str) -> str:
+    return _program([(type, before)], (type, after), f"  %r = stablehlo.negate %0 {{{_s(before)}}} : tensor<{type}>")
+
+
+def _dot(sizes: tuple[int, int, int], lhs: str, rhs: str, out: str) -> str:
+    rows, inner, columns = sizes
+    types = f"{rows}x{inner}xf32", f"{inner}x{columns}xf32", f"{rows}x{columns}xf32"
+    body = f"""
+  %r = stablehlo.dot_general %0, %1, contracting_dims = [1] x [0] {{{_s(out)}}}
+    : (tensor<{types[0]}>, tensor<{types[1]}>) -> tensor<{types[2]}>"""
+    return _program([(types[0], lhs), (types[1], rhs)], (types[2], out), body)
+
+
 PROGRAMS = {
     "sort along the last dimension, counted from the end": _sort("dimension = -1 : i64", '[{"a"}, {"b"}]'),
     "sort along the first dimension, counted from the end": _sort("dimension = -2 : i64", '[{"a"}, {"b"}]'),
     "sort along the dimension that is meant when none is given": _sort("", '[{}, {"a", "b"}]'),
     "gather without an index": _gather("", 0),
     "gather of rows with an index for columns": _gather("1", 1),
+    "gather an empty dimension": _negate("0x6xf32", '[{"a"}, {}]', "[{}, {}]"),
+    "gather an empty dimension and another one": _negate("0x6xf32", '[{"a"}, {"b"}]', "[{}, {}]"),
+    "exchange an empty dimension": _negate("0x6xf32", '[{"a"}, {}]', '[{}, {"a"}]'),
+    "exchange for an empty dimension": _negate("0x6xf32", '[{}, {"a"}]', '[{"a"}, {}]'),
+    "scatter an empty sum": _dot((0, 4, 6), '[{}, {"a"}]', '[{"a"}, {}]', '[{"a"}, {}]'),
 }
 """By what they do."""
