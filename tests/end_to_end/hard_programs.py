@@ -53,6 +53,26 @@ def _dot(sizes: tuple[int, int, int], lhs: str, rhs: str, out: str) -> str:
     return _program([(types[0], lhs), (types[1], rhs)], (types[2], out), body)
 
 
+def _scatter(
+    combiner: str, index_map: str, input: str, indices: str, updates: str, type: str = "f32", count: int = 4
+) -> str:
+    """Of rows, into row 0 unless they are indexed."""
+    scalar = f"tensor<{type}>"
+    combined = {"set": "%b"}.get(combiner, "%c")
+    line = "" if combiner == "set" else f"    %c = stablehlo.{combiner} %a, %b : {scalar}\n"
+    components = len(index_map.split(",")) if index_map else 0
+    types = f"6x8x{type}", f"{count}x{components}xi32", f"{count}x8x{type}"
+    body = f"""
+  %r = "stablehlo.scatter"(%0, %1, %2) <{{
+    scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0],
+      scatter_dims_to_operand_dims = [{index_map}], index_vector_dim = 1>
+  }}> ({{
+  ^bb0(%a: {scalar}, %b: {scalar}):
+{line}    stablehlo.return {combined} : {scalar}
+  }}) {{{_s(input)}}} : (tensor<{types[0]}>, tensor<{types[1]}>, tensor<{types[2]}>) -> tensor<{types[0]}>"""
+    return _program(list(zip(types, (input, indices, updates))), (types[0], input), body)
+
+
 PROGRAMS = {
     "sort along the last dimension, counted from the end": _sort("dimension = -1 : i64", '[{"a"}, {"b"}]'),
     "sort along the first dimension, counted from the end": _sort("dimension = -2 : i64", '[{"a"}, {"b"}]'),
@@ -64,5 +84,16 @@ PROGRAMS = {
     "exchange an empty dimension": _negate("0x6xf32", '[{"a"}, {}]', '[{}, {"a"}]'),
     "exchange for an empty dimension": _negate("0x6xf32", '[{}, {"a"}]', '[{"a"}, {}]'),
     "scatter an empty sum": _dot((0, 4, 6), '[{}, {"a"}]', '[{"a"}, {}]', '[{"a"}, {}]'),
+    "scatter that sets, of sharded updates": _scatter("set", "0", "[{}, {}]", '[{"a"}, {}]', '[{"a"}, {}]'),
+    "scatter that sets, of updates sharded like the input": _scatter("set", "0", '[{"a"}, {}]', "[{}, {}]", '[{"a"}, {}]'),
+    "scatter that subtracts, of sharded updates": _scatter("subtract", "0", "[{}, {}]", "[{}, {}]", '[{"a"}, {"b"}]'),
+    "scatter that sets rows without an index": _scatter("set", "", '[{"a"}, {}]', "[{}, {}]", "[{}, {}]"),
+    "scatter that adds rows without an index": _scatter("add", "", '[{"a"}, {}]', "[{}, {}]", '[{"b"}, {}]'),
+    "scatter that adds rows with an index for columns": _scatter("add", "1", '[{"a"}, {}]', "[{}, {}]", '[{"b"}, {}]'),
+    "scatter that multiplies, of sharded updates": _scatter("multiply", "0", '[{}, {"a"}]', "[{}, {}]", '[{"b"}, {"a"}]'),
+    "scatter of updates that are padded and not indexed": _scatter(
+        "add", "", '[{}, {}]', '[{"a"}, {}]', '[{"a"}, {}]', count=5
+    ),
+    "scatter by xor, of sharded updates": _scatter("xor", "0", "[{}, {}]", "[{}, {}]", '[{"a"}, {}]', "i32"),
 }
 """By what they do."""
