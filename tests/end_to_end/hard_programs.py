@@ -73,6 +73,13 @@ def _scatter(
     return _program(list(zip(types, (input, indices, updates))), (types[0], input), body)
 
 
+def _broadcast(before: str, after: str) -> str:
+    body = f"""
+  %n = stablehlo.cosine %0 {{{_s(before)}}} : tensor<1x6xf32>
+  %r = stablehlo.broadcast_in_dim %n, dims = [0, 1] {{{_s(after)}}} : (tensor<1x6xf32>) -> tensor<5x6xf32>"""
+    return _program([("1x6xf32", before)], ("5x6xf32", after), body)
+
+
 PROGRAMS = {
     "sort along the last dimension, counted from the end": _sort("dimension = -1 : i64", '[{"a"}, {"b"}]'),
     "sort along the first dimension, counted from the end": _sort("dimension = -2 : i64", '[{"a"}, {"b"}]'),
@@ -95,5 +102,7 @@ PROGRAMS = {
         "add", "", '[{}, {}]', '[{"a"}, {}]', '[{"a"}, {}]', count=5
     ),
     "scatter by xor, of sharded updates": _scatter("xor", "0", "[{}, {}]", "[{}, {}]", '[{"a"}, {}]', "i32"),
+    "expand a dimension that is sharded": _broadcast('[{"a"}, {"b"}]', '[{}, {"b"}]'),
+    "expand a dimension that is sharded otherwise": _broadcast('[{"a"}, {}]', '[{"b"}, {}]'),
 }
 """By what they do."""
