@@ -62,6 +62,7 @@ PASSES: dict[str, str] = {
     "sdy-pad-for-divisibility": "partitioning.pad_for_divisibility:PadForDivisibility",
     "sdy-resolve-single-device-sharding": ("partitioning.resolve_single_device_sharding:ResolveSingleDeviceSharding"),
     "sdy-convert-global-to-local": "partitioning.convert_global_to_local:ConvertGlobalToLocal",
+    "sdy-per-instruction-partitioning": "partitioning.per_instruction_partitioning:PerInstructionPartitioning",
     "canonicalize": "common.canonicalize:Canonicalize",
     "sdy-drop-sharding-and-mesh": "exporting.drop_sharding_and_mesh:DropShardingAndMesh",
     "sdy-drop-sharding-rules": "exporting.drop_sharding_rules:DropShardingRules",

@@ -29,13 +29,13 @@ def reduce(spec: OpSpec, conservative: bool) -> Rule:
 def sort(spec: OpSpec, conservative: bool) -> Rule:
     """The sorted dimension needs replication; it is blocked where no other dimension has more than one element.
 
-    A negative `dimension` matches none, as in the reference.
+    A negative `dimension`, the default too, counts from the last one.
 
-    >>> print(sort(OpSpec("stablehlo.sort", [(6, 10)], [(6, 10)], {"dimension": 1}), False))
+    >>> print(sort(OpSpec("stablehlo.sort", [(6, 10)], [(6, 10)], {"dimension": -1}), False))
     <([i, j])->([i, j]) {i=6, j=10} need_replication={j}>
     """
     sizes = spec.operand(0)
-    sorted_dim = spec.attr("dimension", -1)
+    sorted_dim = spec.attr("dimension", -1) % max(1, len(sizes))
     is_alone = all(size == 1 for dim, size in enumerate(sizes) if dim != sorted_dim)
     return aligned_rule(spec, sizes, (sorted_dim,), blocked=(sorted_dim,) if is_alone else ())
 

@@ -17,9 +17,8 @@ _CALLED = re.compile(r"(?:calls|to_apply|body|condition|branch_computations|true
 _NAME = re.compile(r"%([\w.-]+)")
 _SHAPE = re.compile(r"\b([a-z]\w*)\[([\d,]*)\]")
 _LISTED = r"\{(?P<listed>[^=]*?)\}(?=[,\s]|$)"
-_GROUPS = re.compile(
-    rf"replica_groups=(?:{_LISTED}|\[\d+,(?P<size>\d+)\]<=|mesh\[(?P<mesh>[^\]]*)\] ?\{{(?P<axes>[^}}]*)\}})"
-)
+_MESH = r"mesh\[(?P<mesh>[^\]]*)\](?:, device_ids=\(.*?\))? ?\{(?P<axes>[^}]*)\}"
+_GROUPS = re.compile(rf"replica_groups=(?:{_LISTED}|\[\d+,(?P<size>\d+)\]<=|{_MESH})")
 _PAIRS = re.compile(r"source_target_pairs=\{((?:\{\d+,\d+\},?)*)\}")
 _ELEMENTS = {"pred": "i1", "s": "i", "u": "ui"}
 _KINDS = {kind.value.replace("_", "-"): kind for kind in CollectiveKind if kind is not CollectiveKind.ALL_SLICE}

@@ -189,10 +189,9 @@ def reduce(draw: Draw) -> str:
 
 
 def sort(draw: Draw) -> str:
-    """Of one to three tensors along any dimension, given from the front or from the back."""
+    """Of one to three tensors along any dimension."""
     shape, count = draw.shape(min_rank=1), draw.randint(1, 3)
-    rank = len(shape)
-    attrs = f"dimension = {draw.randrange(-rank, rank)} : i64" if draw.flag(0.9) else ""
+    attrs = f"dimension = {draw.randrange(len(shape))} : i64"
     args = ", ".join(f"%x{index}: tensor<f32>" for index in range(2 * count))
     compare = op_line("stablehlo.compare", ["tensor<f32>"] * 2, ["tensor<i1>"], _TYPED["compare"][2], names="%x0, %x1")
     region = f'^bb0({args}):\n{compare}\n"stablehlo.return"(%r) : (tensor<i1>) -> ()\n'

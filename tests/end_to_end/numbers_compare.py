@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+import jax
 import numpy as np
 
 import pyshardy
@@ -74,10 +75,22 @@ def compare_numbers(
         return Outcome(Verdict.NOT_RUN, str(error))
     found = pyshardy.run(partition, *inputs, engine=engine)
     for port, one, other in zip(partition.outputs, found, expected, strict=True):
-        problem = difference(np.asarray(one), np.asarray(other), is_exact)
+        problem = difference_on_devices(one, np.asarray(other), is_exact)
         if problem:
             return Outcome(Verdict.DIFFERENT, f"{port.name}: {problem}")
     return Outcome(Verdict.EQUAL)
+
+
+def difference_on_devices(found: Any, expected: np.ndarray, is_exact: bool = False) -> str:
+    """What is wrong with an array, also where several devices hold the same part of it; nothing if all are right."""
+    problem = difference(np.asarray(found), expected, is_exact)
+    if problem or not isinstance(found, jax.Array):
+        return problem
+    for shard in found.addressable_shards:
+        problem = difference(np.asarray(shard.data), expected[shard.index], is_exact)
+        if problem:
+            return f"{problem} of {shard.index} on device {shard.device.id}"
+    return ""
 
 
 def difference(found: np.ndarray, expected: np.ndarray, is_exact: bool = False) -> str:

@@ -14,7 +14,7 @@ from pyshardy.passes.partitioning.channels import Channels
 from pyshardy.passes.partitioning.meeting import make_reshard
 from pyshardy.passes.partitioning.op_reshards import insert_after
 from pyshardy.passes.partitioning.permutation.convolution import whole_factors
-from pyshardy.passes.partitioning.permutation.replicate import replicate_factors
+from pyshardy.passes.partitioning.permutation.replicate import expanded_factors, replicate_factors
 from pyshardy.passes.partitioning.permutation.reshape import resolve_reshape
 from pyshardy.passes.partitioning.permutation.reverse import resolve_reverse
 from pyshardy.passes.partitioning.permutation.site import Site, Tools
@@ -90,6 +90,8 @@ class _Resolver:
         cleared = set(rule.factors_of(FactorKind.PERMUTATION))
         if op.name == "stablehlo.convolution":
             cleared |= whole_factors(op, rule, self.context)
+        if op.name == "stablehlo.broadcast_in_dim":
+            cleared |= expanded_factors(op, rule)
         if cleared and (not self.options.enable_halo_exchange or not self._exchange(op)):
             replicate_factors(op, rule, cleared, self.meshes)
 

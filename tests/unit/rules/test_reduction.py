@@ -20,7 +20,8 @@ def test_reduce_of_nothing() -> None:
         ("6x10 -> 6x10", 1, "([i, j])->([i, j]) {i=6, j=10} need_replication={j}"),
         ("1x10 -> 1x10", 1, "([i, j])->([i, j]) {i=1, j=10} need_replication={j} blocked_propagation={j}"),
         ("10 -> 10", 0, "([i])->([i]) {i=10} need_replication={i} blocked_propagation={i}"),
-        ("6x10 -> 6x10", -1, "([i, j])->([i, j]) {i=6, j=10}"),
+        ("6x10 -> 6x10", -1, "([i, j])->([i, j]) {i=6, j=10} need_replication={j}"),
+        ("6x10 -> 6x10", -2, "([i, j])->([i, j]) {i=6, j=10} need_replication={i}"),
         ("6, 6 -> 6, 6", 0, "([i], [i])->([i], [i]) {i=6} need_replication={i} blocked_propagation={i}"),
     ],
 )

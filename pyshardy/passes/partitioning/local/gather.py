@@ -75,7 +75,10 @@ def _divide(op: Op, sizes: list[int], numbers: Numbers, local: Localizer) -> lis
 def _restrict_indices(
     op: Op, local: Localizer, numbers: Numbers, trivial: list[int], sharding: TensorSharding
 ) -> Value:
-    """Make the indices relative to the shard; whether what they point at is in it, in the shape of the indices."""
+    """Make the indices relative to the shard; whether what they point at is in it.
+
+    In the shape of the indices; a scalar if all slices are on the same device.
+    """
     operand, indices = op.operands
     builder, mesh = local.builder(op), local.mesh(sharding)
     shape = local.value(operand).type.shape or ()
@@ -130,15 +133,16 @@ def _only_first(
     indices: Value,
     mask: Value | None,
 ) -> Value:
-    """Whether a device has the first shard of dimensions without an index, added to a mask."""
+    """Whether a device has the first shard of dimensions without an index, a scalar; or that added to a mask."""
     found = None
     for dim in dims:
         offset = builder.dim_offset(sharding.dim_axes[dim], mesh, shape[dim])
         is_first = builder.compare("EQ", offset, builder.splat("0", offset.type))
         found = is_first if found is None else builder.combine("and", found, is_first)
     assert found is not None
-    spread = builder.broadcast(found, indices.type.shape or ())
-    return spread if mask is None else builder.combine("and", mask, spread)
+    if mask is None:
+        return found
+    return builder.combine("and", mask, builder.broadcast(found, indices.type.shape or ()))
 
 
 def _masked(op: Op, builder: Builder, mask: Value, numbers: Numbers, kind: ReductionKind) -> Value:
@@ -151,7 +155,7 @@ def _masked(op: Op, builder: Builder, mask: Value, numbers: Numbers, kind: Reduc
         reduced = builder.op("reduce", [mask, true], [builder.type(shape, "i1")], attrs, region_count=1)
         builder.body(reduced, [true.type] * 2, lambda inner, args: [inner.combine("and", *args)])
         mask = reduced.result
-    batch = [dim for dim in range(type.rank) if dim not in numbers.window]
+    batch = [dim for dim in range(type.rank) if mask.type.rank and dim not in numbers.window]
     spread = builder.broadcast(mask, type.shape or (), batch)
     return builder.select(spread, op.result, builder.splat(identity_text(op, kind, type), type))
 

@@ -61,8 +61,10 @@ class Collectives:
             ) from error
 
     def all_gather(self, value: Value, axes: Axes, dim: int) -> Value:
-        """Join the shards of a group along a dimension."""
+        """Join the shards of a group along a dimension; where that is empty, a collective is not valid."""
         shape = list(value.type.shape or ())
+        if shape[dim] == 0:
+            return value
         shape[dim] *= axes_size(axes, self.mesh)
         attrs = {"all_gather_dim": self.builder.number(dim), **self._grouped(axes)}
         return self._make("all_gather", value, shape, attrs)
@@ -74,8 +76,10 @@ class Collectives:
         return op.result
 
     def reduce_scatter(self, value: Value, axes: Axes, dim: int, kind: ReductionKind) -> Value:
-        """Combine the values of a group and leave each device its part of a dimension."""
+        """Combine the values of a group and leave each device its part of a dimension; none of nothing."""
         shape = list(value.type.shape or ())
+        if shape[dim] == 0:
+            return value
         shape[dim] //= axes_size(axes, self.mesh)
         attrs = {"scatter_dimension": self.builder.number(dim), **self._grouped(axes)}
         type = self.builder.like(shape, value.type)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from jaxlib.mlir.dialects import stablehlo
@@ -48,4 +49,19 @@ def scatter_numbers(op: Op) -> Numbers:
         tuple(found.input_batching_dims),
         tuple(found.scattered_dims_to_operand_dims),
         found.index_vector_dim,
+    )
+
+
+def index_more(op: Op, indexed: Sequence[int]) -> None:
+    """Let the components of the indices of a scatter be for these dimensions of its input."""
+    attr = op.attrs["scatter_dimension_numbers"]
+    found = stablehlo.ScatterDimensionNumbers(attr)
+    op.attrs["scatter_dimension_numbers"] = stablehlo.ScatterDimensionNumbers.get(
+        list(found.update_window_dims),
+        list(found.inserted_window_dims),
+        list(found.input_batching_dims),
+        list(found.scatter_indices_batching_dims),
+        list(indexed),
+        found.index_vector_dim,
+        attr.context,
     )

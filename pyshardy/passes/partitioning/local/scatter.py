@@ -12,7 +12,7 @@ from pyshardy.passes.partitioning.local.bounds import IndexedDim, lower_bound, p
 from pyshardy.passes.partitioning.local.checks import check_runs_locally
 from pyshardy.passes.partitioning.local.collectives import leader
 from pyshardy.passes.partitioning.local.groups import Collectives
-from pyshardy.passes.partitioning.local.indexing import Numbers, scatter_numbers
+from pyshardy.passes.partitioning.local.indexing import Numbers, index_more, scatter_numbers
 from pyshardy.passes.partitioning.local.localizer import Localizer
 from pyshardy.passes.partitioning.local.pending import merged, stays_partial
 from pyshardy.passes.partitioning.reduction_kinds import body_kind, combiners
@@ -26,7 +26,7 @@ def localize_scatter(op: Op, local: Localizer) -> None:
     if not local.is_sharded(first) and not local.is_sharded(update):
         local.keep(op)
         return
-    numbers = scatter_numbers(op)
+    numbers = _with_inserted_indexed(op, local, scatter_numbers(op))
     reduced = _reduced_axes(local, numbers, first, update)
     sharding = local.sharding(first) or local.sharding(update)
     assert sharding is not None
@@ -91,16 +91,32 @@ def _identity(op: Op, builder: Builder, name: str, type: ValueType) -> Value:
     return builder.broadcast(builder.splat(text, builder.like((), type)), type.shape or ())
 
 
+def _with_inserted_indexed(op: Op, local: Localizer, numbers: Numbers) -> Numbers:
+    """Give indices a component, which is 0, for every sharded dimension that windows lack and nothing indexes."""
+    split = local.dim_axes(op.operands[0])
+    missing = tuple(dim for dim in numbers.dropped if split[dim] and dim not in numbers.indexed)
+    if not missing:
+        return numbers
+    builder, place = local.builder(op), len(op.results)
+    indices = local.value(op.operands[place])
+    shape = [*(indices.type.shape or ())]
+    if numbers.vector_dim == len(shape):
+        shape.append(1)
+        indices = builder.reshape(indices, shape)
+    shape[numbers.vector_dim] = len(missing)
+    zeros = builder.splat("0", builder.like(shape, indices.type))
+    op.set_operand(place, builder.concatenate([indices, zeros], numbers.vector_dim))
+    indexed = numbers.indexed + missing
+    index_more(op, indexed)
+    return numbers._replace(indexed=indexed)
+
+
 def _indexed_dims(op: Op, local: Localizer, numbers: Numbers) -> dict[int, Axes]:
     """The dimensions of the input that are indexed and sharded, with their axes."""
     first = op.operands[0]
     found = {}
     for dim, axes in enumerate(local.dim_axes(first)):
-        if not axes or dim in numbers.input_batching:
-            continue
-        if dim not in numbers.indexed and dim in numbers.dropped:
-            raise PassError(op, f"inserts dimension {dim} of its input without an index, along which that is sharded")
-        if dim in numbers.indexed and not _is_whole(op, dim, local, numbers):
+        if axes and dim in numbers.indexed and not _is_whole(op, dim, local, numbers):
             found[dim] = axes
     return found
 

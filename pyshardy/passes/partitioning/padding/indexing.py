@@ -10,6 +10,7 @@ from jaxlib.mlir.dialects import stablehlo
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.passes.partitioning.builder import Builder
+from pyshardy.passes.partitioning.local.indexing import index_more, scatter_numbers
 from pyshardy.passes.partitioning.padding.constants import CONSTANTS
 from pyshardy.passes.partitioning.padding.padder import Padder, shape_of
 from pyshardy.rules.dimension_numbers import GatherNumbers
@@ -63,15 +64,30 @@ def pad_scatter(op: Op, padder: Padder) -> None:
     numbers = cast(GatherNumbers, facts)
     dims = [dim for dim in padder.padded_dims(indices) if dim not in (*numbers.index_batching, numbers.index_vector)]
     if dims:
-        targets = stablehlo.ScatterDimensionNumbers(
-            op.attrs["scatter_dimension_numbers"]
-        ).scattered_dims_to_operand_dims
+        targets = scatter_numbers(op).indexed
+        if not targets:
+            indices, targets = _index_one(op, padder, indices, numbers)
         limits = [shape_of(operand)[dim] for dim in targets]
-        if not limits:
-            raise PassError(op, "has padded updates and no index that could lead them away")
         op.set_operand(count, _elsewhere(op, padder, indices, limits, numbers.index_vector, dims))
     for result in op.results:
         padder.pad_result(result)
+
+
+def _index_one(op: Op, padder: Padder, indices: Value, numbers: GatherNumbers) -> tuple[Value, tuple[int, ...]]:
+    """Give indices without components one, which is 0, and the dimension of the input that it is for."""
+    free = [dim for dim in range(op.operands[0].type.rank) if dim not in numbers.input_batching]
+    if not free:
+        raise PassError(op, "has padded updates and no dimension along which an index could lead them away")
+    builder, old = padder.like(indices, op), padder.originals[indices]
+    is_vector = [dim == numbers.index_vector for dim in range(old.rank)]
+    padded, data = (
+        builder.like([1 if vector else size for vector, size in zip(is_vector, shape)], old)
+        for shape in (shape_of(indices), old.shape or ())
+    )
+    found = builder.splat("0", padded)
+    padder.originals[found] = data
+    index_more(op, free[:1])
+    return found, (free[0],)
 
 
 def pad_get_dimension_size(op: Op, padder: Padder) -> None:

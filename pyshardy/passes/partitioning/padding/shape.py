@@ -23,6 +23,18 @@ def pad_any(op: Op, padder: Padder) -> None:
             padder.set_shape(result, [max(*sizes) for sizes in zip(shapes[result.index], shape_of(result))])
 
 
+def pad_broadcast(op: Op, padder: Padder) -> None:
+    """`broadcast_in_dim`: a dimension of size 1 that it expands cannot be padded."""
+    value = op.operands[0]
+    before, after = padder.original_shape(value), padder.original_shape(op.result)
+    for dim, target in enumerate(op.attrs["broadcast_dimensions"]):
+        if before[dim] != after[target] and dim in padder.padded_dims(value):
+            raise PassError(
+                op, f"expands dimension {dim}, which is sharded; try -sdy-resolve-permutation-factors before"
+            )
+    pad_any(op, padder)
+
+
 def pad_reshape(op: Op, padder: Padder) -> None:
     """`reshape`: where the groups of dimensions that are not divisible stay on their devices."""
     value, result = op.operands[0], op.result

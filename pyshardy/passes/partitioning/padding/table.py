@@ -19,6 +19,7 @@ HANDLERS: Final[dict[str, str]] = {
     "sdy.all_gather": "collectives:pad_gathering",
     "sdy.sharded_to_unreduced": "collectives:pad_gathering",
     "sdy.constant": "constants:pad_constant",
+    "stablehlo.broadcast_in_dim": "shape:pad_broadcast",
     "stablehlo.constant": "constants:pad_constant",
     "stablehlo.convolution": "convolution:pad_convolution",
     "stablehlo.dot": "contraction:pad_dot",

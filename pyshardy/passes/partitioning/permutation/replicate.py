@@ -48,6 +48,13 @@ def replicate_factors(op: Op, rule: Rule, cleared: Collection[int], meshes: Mesh
     reshard_around(op, targets)
 
 
+def expanded_factors(op: Op, rule: Rule) -> set[int]:
+    """The factors of dimensions of size 1 that a broadcast expands: every device needs the only element."""
+    before, after = (value.type.shape or () for value in (op.operands[0], op.result))
+    pairs = enumerate(op.attrs["broadcast_dimensions"])
+    return {factor for dim, target in pairs if before[dim] != after[target] for factor in rule.operands[0][dim]}
+
+
 def _complete(op: Op, axes: Axes, mesh: Mesh) -> None:
     """Drop axes along which the results of an op are no longer partial, and the all-reduces over them."""
     for result in op.results:

@@ -1,0 +1,108 @@
+"""Programs that were once partitioned wrongly, or refused: on eight devices they give what they give on one."""
+
+from __future__ import annotations
+
+_MESH = 'sdy.mesh @m = <["a"=2, "b"=2]>\n'
+
+
+def _s(*shardings: str) -> str:
+    return f"sdy.sharding = #sdy.sharding_per_value<[{', '.join(f'<@m, {sharding}>' for sharding in shardings)}]>"
+
+
+def _port(type: str, sharding: str) -> str:
+    return f"tensor<{type}> {{sdy.sharding = #sdy.sharding<@m, {sharding}>}}"
+
+
+def _program(args: list[tuple[str, str]], result: tuple[str, str], body: str, mesh: str = _MESH) -> str:
+    """A function of arguments `%0`, `%1`, ... that returns `%r`; arguments and result with their shardings."""
+    listed = ", ".join(f"%{index}: {_port(*arg)}" for index, arg in enumerate(args))
+    return f"{mesh}func.func @main({listed}) -> ({_port(*result)}) {{\n{body}\n  return %r : tensor<{result[0]}>\n}}"
+
+
+def _sort(attrs: str, sharding: str) -> str:
+    body = f"""
+  %r = "stablehlo.sort"(%0) <{{{attrs}}}> ({{
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = stablehlo.compare LT, %a, %b, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  }}) {{{_s(sharding)}}} : (tensor<4x6xf32>) -> tensor<4x6xf32>"""
+    return _program([("4x6xf32", sharding)], ("4x6xf32", sharding), body)
+
+
+def _gather(index_map: str, components: int) -> str:
+    """Of rows, at row 0 unless they are indexed."""
+    body = f"""
+  %r = "stablehlo.gather"(%0, %1) <{{
+    dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0],
+      start_index_map = [{index_map}], index_vector_dim = 1>, slice_sizes = array<i64: 1, 6>
+  }}> {{{_s("[{}, {}]")}}} : (tensor<4x6xf32>, tensor<3x{components}xi32>) -> tensor<3x6xf32>"""
+    args = [("4x6xf32", '[{"a"}, {}]'), (f"3x{components}xi32", "[{}, {}]")]
+    return _program(args, ("3x6xf32", "[{}, {}]"), body)
+
+
+def _negate(type: str, before: str, after: str) -> str:
+    return _program([(type, before)], (type, after), f"  %r = stablehlo.negate %0 {{{_s(before)}}} : tensor<{type}>")
+
+
+def _dot(sizes: tuple[int, int, int], lhs: str, rhs: str, out: str) -> str:
+    rows, inner, columns = sizes
+    types = f"{rows}x{inner}xf32", f"{inner}x{columns}xf32", f"{rows}x{columns}xf32"
+    body = f"""
+  %r = stablehlo.dot_general %0, %1, contracting_dims = [1] x [0] {{{_s(out)}}}
+    : (tensor<{types[0]}>, tensor<{types[1]}>) -> tensor<{types[2]}>"""
+    return _program([(types[0], lhs), (types[1], rhs)], (types[2], out), body)
+
+
+def _scatter(
+    combiner: str, index_map: str, input: str, indices: str, updates: str, type: str = "f32", count: int = 4
+) -> str:
+    """Of rows, into row 0 unless they are indexed."""
+    scalar = f"tensor<{type}>"
+    combined = {"set": "%b"}.get(combiner, "%c")
+    line = "" if combiner == "set" else f"    %c = stablehlo.{combiner} %a, %b : {scalar}\n"
+    components = len(index_map.split(",")) if index_map else 0
+    types = f"6x8x{type}", f"{count}x{components}xi32", f"{count}x8x{type}"
+    body = f"""
+  %r = "stablehlo.scatter"(%0, %1, %2) <{{
+    scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0],
+      scatter_dims_to_operand_dims = [{index_map}], index_vector_dim = 1>
+  }}> ({{
+  ^bb0(%a: {scalar}, %b: {scalar}):
+{line}    stablehlo.return {combined} : {scalar}
+  }}) {{{_s(input)}}} : (tensor<{types[0]}>, tensor<{types[1]}>, tensor<{types[2]}>) -> tensor<{types[0]}>"""
+    return _program(list(zip(types, (input, indices, updates))), (types[0], input), body)
+
+
+def _broadcast(before: str, after: str) -> str:
+    body = f"""
+  %n = stablehlo.cosine %0 {{{_s(before)}}} : tensor<1x6xf32>
+  %r = stablehlo.broadcast_in_dim %n, dims = [0, 1] {{{_s(after)}}} : (tensor<1x6xf32>) -> tensor<5x6xf32>"""
+    return _program([("1x6xf32", before)], ("5x6xf32", after), body)
+
+
+PROGRAMS = {
+    "sort along the last dimension, counted from the end": _sort("dimension = -1 : i64", '[{"a"}, {"b"}]'),
+    "sort along the first dimension, counted from the end": _sort("dimension = -2 : i64", '[{"a"}, {"b"}]'),
+    "sort along the dimension that is meant when none is given": _sort("", '[{}, {"a", "b"}]'),
+    "gather without an index": _gather("", 0),
+    "gather of rows with an index for columns": _gather("1", 1),
+    "gather an empty dimension": _negate("0x6xf32", '[{"a"}, {}]', "[{}, {}]"),
+    "gather an empty dimension and another one": _negate("0x6xf32", '[{"a"}, {"b"}]', "[{}, {}]"),
+    "exchange an empty dimension": _negate("0x6xf32", '[{"a"}, {}]', '[{}, {"a"}]'),
+    "exchange for an empty dimension": _negate("0x6xf32", '[{}, {"a"}]', '[{"a"}, {}]'),
+    "scatter an empty sum": _dot((0, 4, 6), '[{}, {"a"}]', '[{"a"}, {}]', '[{"a"}, {}]'),
+    "scatter that sets, of sharded updates": _scatter("set", "0", "[{}, {}]", '[{"a"}, {}]', '[{"a"}, {}]'),
+    "scatter that sets, of updates sharded like the input": _scatter("set", "0", '[{"a"}, {}]', "[{}, {}]", '[{"a"}, {}]'),
+    "scatter that subtracts, of sharded updates": _scatter("subtract", "0", "[{}, {}]", "[{}, {}]", '[{"a"}, {"b"}]'),
+    "scatter that sets rows without an index": _scatter("set", "", '[{"a"}, {}]', "[{}, {}]", "[{}, {}]"),
+    "scatter that adds rows without an index": _scatter("add", "", '[{"a"}, {}]', "[{}, {}]", '[{"b"}, {}]'),
+    "scatter that adds rows with an index for columns": _scatter("add", "1", '[{"a"}, {}]', "[{}, {}]", '[{"b"}, {}]'),
+    "scatter that multiplies, of sharded updates": _scatter("multiply", "0", '[{}, {"a"}]', "[{}, {}]", '[{"b"}, {"a"}]'),
+    "scatter of updates that are padded and not indexed": _scatter(
+        "add", "", '[{}, {}]', '[{"a"}, {}]', '[{"a"}, {}]', count=5
+    ),
+    "scatter by xor, of sharded updates": _scatter("xor", "0", "[{}, {}]", "[{}, {}]", '[{"a"}, {}]', "i32"),
+    "expand a dimension that is sharded": _broadcast('[{"a"}, {"b"}]', '[{}, {"b"}]'),
+    "expand a dimension that is sharded otherwise": _broadcast('[{"a"}, {}]', '[{"b"}, {}]'),
+}
+"""By what they do."""

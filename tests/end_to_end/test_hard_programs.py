@@ -1,0 +1,71 @@
+"""Programs that were once partitioned wrongly, or refused, compute the same on several devices as on one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from end_to_end.hard_programs import PROGRAMS
+from end_to_end.numbers_compare import Verdict, compare_numbers, difference, difference_on_devices
+from jax.sharding import NamedSharding, PartitionSpec
+
+import pyshardy
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_devices_give_what_one_device_gives(name: str) -> None:
+    for seed in range(3):
+        found = compare_numbers(PROGRAMS[name], seed)
+        assert found.verdict is Verdict.EQUAL, found.details
+
+
+def test_a_wrong_number_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = pyshardy.run
+
+    def wrong(*args: Any, **options: Any) -> Any:
+        return [np.asarray(output) + 1 for output in run(*args, **options)]
+
+    name = next(iter(PROGRAMS))
+    assert compare_numbers(PROGRAMS[name], 0).verdict is Verdict.EQUAL
+    monkeypatch.setattr(pyshardy, "run", wrong)
+    assert compare_numbers(PROGRAMS[name], 0).verdict is Verdict.DIFFERENT
+
+
+def test_a_wrong_copy_on_one_device_is_found() -> None:
+    devices = jax.devices()[:2]
+    copies = NamedSharding(jax.sharding.Mesh(np.array(devices), ("x",)), PartitionSpec())
+    parts = [jax.device_put(np.full(3, value, np.float32), device) for value, device in zip((1, 2), devices)]
+    array = jax.make_array_from_single_device_arrays((3,), copies, parts)
+    assert not difference(np.asarray(array), np.ones(3, np.float32))
+    assert "on device 1" in difference_on_devices(array, np.ones(3, np.float32))
+    assert not difference_on_devices(jax.device_put(np.ones(3), copies), np.ones(3, jax.numpy.ones(1).dtype))
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"), [(1.0, 1.001), (NAN, 1.0), (1.0, NAN), (INF, -INF), (INF, 1.0), (1.0, INF), (NAN, INF)]
+)
+def test_numbers_that_differ(found: float, expected: float) -> None:
+    assert difference(np.array([0, found], np.float32), np.array([0, expected], np.float32))
+    assert difference(np.array([found], np.float32), np.array([expected], np.float32), is_exact=True)
+
+
+def test_complex_numbers_that_differ() -> None:
+    for found, expected in ((1.0, 1.001), (NAN, 1j), (1j, INF), (1, 1j)):
+        assert difference(np.array([found], np.complex64), np.array([expected], np.complex64))
+
+
+@pytest.mark.parametrize("number", [0.0, 1.0, NAN, INF, -INF])
+def test_numbers_that_are_the_same(number: float) -> None:
+    for is_exact in (False, True):
+        assert not difference(np.array([number, 2], np.float32), np.array([number, 2], np.float32), is_exact)
+
+
+def test_a_number_a_little_off_is_wrong_where_nothing_is_computed() -> None:
+    one, other = np.array([1.0], np.float32), np.array([np.nextafter(np.float32(1), np.float32(2))])
+    assert not difference(one, other)
+    assert difference(one, other, is_exact=True)
+    assert difference(np.array([1]), np.array([1], np.int8))
