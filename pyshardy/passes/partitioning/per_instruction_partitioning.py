@@ -72,7 +72,8 @@ class PerInstructionPartitioning(Pass):
         halo, unsafe = format_value(self.enable_halo_exchange), format_value(self.rng_bit_generator_unsafe)
         return (
             f"sdy-resolve-permutation-factors{{enable-halo-exchange={halo} rng-bit-generator-unsafe={unsafe} {counts}}},"
-            "sdy-reshard-to-collectives,sdy-optimize-collectives,sdy-pad-for-divisibility,"
+            "sdy-reshard-to-collectives,sdy-optimize-collectives,"
+            "canonicalize{enable-patterns=sdy-collective top-down=false},sdy-pad-for-divisibility,"
             f"sdy-convert-global-to-local{{{counts}}},sdy-drop-sharding-and-mesh"
         )
 

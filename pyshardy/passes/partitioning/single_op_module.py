@@ -12,7 +12,7 @@ from pyshardy.core.devices import padded_shape
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding, common_mesh, mesh_of, shard_counts
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.functions import SHARDING, calls, is_declaration, set_arg_sharding, set_result_sharding, signature
+from pyshardy.ir.functions import calls, functions, is_declaration, set_arg_sharding, set_result_sharding, signature
 from pyshardy.ir.nodes import Op, Value, ValueType, walk_post_order
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.ir.symbols import SymbolTable
@@ -79,7 +79,7 @@ class SingleOp:
         """The name of the mesh; one that has no name gets one."""
         found = common_mesh(map(get_sharding, values), self.context.meshes)
         if found is None:
-            raise PassError(self.op, "has values on different meshes, which needs reshards by way of several devices")
+            raise PassError(self.op, "has values on different meshes, and a manual computation is on one")
         ref, mesh = found
         return ref if isinstance(ref, str) else self._named(mesh)
 
@@ -127,13 +127,9 @@ class SingleOp:
         block = root.region.add_block()
         for mesh in (op for op in self.symbols.block if op.name == "sdy.mesh"):
             block.append(mesh.clone())
-        block.append(self._entry())
-        table = SymbolTable(root)
-        names = {}
         for function in self.functions:
-            copy = function.clone()
-            names[function.attrs["sym_name"]] = table.insert(copy)
-        _rename_calls(root, names)
+            block.append(function.clone())
+        SymbolTable(root).insert(self._entry())
         return root
 
     def _entry(self) -> Op:
@@ -144,8 +140,11 @@ class SingleOp:
         block = function.region.add_block()
         builder = Builder(self.context.attrs, block, location)
         args = [block.add_arg(border.type, location) for border in self.inputs]
-        given = [self._taken_in(builder, arg, border) for arg, border in zip(args, self.inputs)]
-        made = self._clone_ops(builder, given)
+        count = len(self.op.operands)
+        taken = list(zip(args, self.inputs))
+        captured = [self._taken_in(builder, *one) for one in taken[count:]]
+        operands = [self._taken_in(builder, *one) for one in taken[:count]]
+        made = self._clone_ops(builder, operands, captured)
         results = [self._given_out(builder, value, border) for value, border in zip(made, self.outputs)]
         builder.op("func.return", results, [])
         function.attrs["function_type"] = signature(function)
@@ -181,11 +180,10 @@ class SingleOp:
             for index, dim in enumerate(sharding.dims)
         )
 
-    def _clone_ops(self, builder: Builder, given: Sequence[Value]) -> list[Value]:
+    def _clone_ops(self, builder: Builder, operands: Sequence[Value], captured: Sequence[Value]) -> list[Value]:
         """Put copies of the ops on these values; the results of the last one."""
-        count = len(self.op.operands)
-        copy = self.op.clone(dict(zip(self.captured, given[count:])))
-        for index, value in enumerate(given[:count]):
+        copy = self.op.clone(dict(zip(self.captured, captured)))
+        for index, value in enumerate(operands):
             copy.set_operand(index, value)
         builder.put(copy)
         for op in self.ops[1:]:
@@ -201,7 +199,7 @@ class SingleOp:
 
     def replace(self, root: Op) -> None:
         """Put what has become of the module in place of the op."""
-        entry, *others = [op for op in root.region.block if op.name == "func.func"]
+        *others, entry = functions(root)
         names = {}
         for function in others:
             old = function.attrs["sym_name"]
