@@ -80,6 +80,19 @@ def _broadcast(before: str, after: str) -> str:
     return _program([("1x6xf32", before)], ("5x6xf32", after), body)
 
 
+def _convolution(sizes: tuple[int, int, int], window: str, lhs: str, kernel: str, out: str) -> str:
+    """Along one dimension; `sizes` are those of the input, the kernel and the output along it."""
+    types = f"{sizes[0]}x4x8xf32", f"8x{sizes[1]}x6xf32", f"4x6x{sizes[2]}xf32"
+    body = f"""
+  %n = stablehlo.cosine %0 {{{_s(lhs)}}} : tensor<{types[0]}>
+  %k = stablehlo.cosine %1 {{{_s(kernel)}}} : tensor<{types[1]}>
+  %r = stablehlo.convolution(%n, %k) dim_numbers = [0, b, f]x[i, 0, o]->[b, f, 0], window = {{{window}}}
+    {{batch_group_count = 1 : i64, feature_group_count = 1 : i64, {_s(out)}}}
+    : (tensor<{types[0]}>, tensor<{types[1]}>) -> tensor<{types[2]}>"""
+    return _program([(types[0], lhs), (types[1], kernel)], (types[2], out), body)
+
+
+_DILATED = "stride = [2], pad = [[1, 2]], lhs_dilate = [2], rhs_dilate = [2]"
 PROGRAMS = {
     "sort along the last dimension, counted from the end": _sort("dimension = -1 : i64", '[{"a"}, {"b"}]'),
     "sort along the first dimension, counted from the end": _sort("dimension = -2 : i64", '[{"a"}, {"b"}]'),
@@ -104,5 +117,15 @@ PROGRAMS = {
     "scatter by xor, of sharded updates": _scatter("xor", "0", "[{}, {}]", "[{}, {}]", '[{"a"}, {}]', "i32"),
     "expand a dimension that is sharded": _broadcast('[{"a"}, {"b"}]', '[{}, {"b"}]'),
     "expand a dimension that is sharded otherwise": _broadcast('[{"a"}, {}]', '[{"b"}, {}]'),
+    "convolution with one window that is sharded": _convolution(
+        (1, 2, 1), _DILATED, "[{}, {}, {}]", "[{}, {}, {}]", '[{}, {"a"}, {"b"}]'
+    ),
+    "convolution of one element that is sharded": _convolution(
+        (1, 1, 1), "", '[{"a"}, {}, {}]', '[{}, {"b"}, {}]', "[{}, {}, {}]"
+    ),
+    "convolution of one element with a long kernel": _convolution(
+        (1, 3, 3), "pad = [[2, 2]]", '[{"a"}, {}, {}]', '[{}, {"b"}, {}]', '[{}, {}, {"a"}]'
+    ),
+    "convolution that sums up everything": _convolution((5, 5, 1), "", '[{"a"}, {}, {}]', '[{}, {"a"}, {}]', '[{}, {}, {"b"}]'),
 }
 """By what they do."""

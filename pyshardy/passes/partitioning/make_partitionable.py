@@ -20,8 +20,11 @@ from pyshardy.passes.partitioning.meeting import make_reshard
 from pyshardy.passes.partitioning.op_reshards import reshard_around
 from pyshardy.passes.partitioning.op_rules import is_pointwise, rule_with_dynamic_sizes
 from pyshardy.passes.partitioning.shard_pointwise import most_split
+from pyshardy.passes.partitioning.single_device import is_on_single_device
 from pyshardy.report.summary import format_bytes
 
+_INSPECTION = "InspectSharding"
+"""A custom call that hands its operand on, and that XLA's partitioner answers by calling back."""
 _STRUCTURE = ("func.", "sdy.", "builtin.")
 _FOR_XLA = frozenset(("CustomSPMDPartitioning",))
 """Custom calls that stand for what XLA's partitioner puts in their place: nobody can run them as they are."""
@@ -56,6 +59,11 @@ class MakePartitionable(Pass):
                 _remove_barrier(inner)
             elif inner.name == "sdy.reshard":
                 _go_through_whole(inner, meshes)
+                _keep_whole_at_device(inner, meshes)
+            elif _target(inner) == _INSPECTION:
+                context.diagnostics.warn(inner, "does not call back: XLA alone knows the sharding that it found")
+                inner.result.replace_uses(inner.operands[0])
+                inner.erase()
             elif _has_sharded(inner, meshes) and not _runs_on_shards(inner, context):
                 self._help(inner, context)
                 namer.name(inner)
@@ -71,8 +79,12 @@ class MakePartitionable(Pass):
             context.diagnostics.warn(op, f"'{op.name}' {message} {gathered} more than its share")
 
 
+def _target(op: Op) -> str | None:
+    return op.attrs["call_target_name"].value if op.name == "stablehlo.custom_call" else None
+
+
 def _check_not_for_xla(op: Op) -> None:
-    target = op.attrs["call_target_name"].value if op.name == "stablehlo.custom_call" else None
+    target = _target(op)
     if target in _FOR_XLA:
         needed = 'run the program with engine="xla", or with pyshardy.propagate(...).run(...)'
         raise PassError(op, f"calls @{target}, whose partitioner XLA alone can ask; {needed}")
@@ -114,6 +126,18 @@ def _go_through_whole(reshard: Op, meshes: Meshes) -> None:
     whole.location = reshard.location
     same = Op("stablehlo.reshape", whole.results, [value.type], {}, location=reshard.location).insert_before(reshard)
     reshard.set_operand(0, same.result)
+
+
+def _keep_whole_at_device(reshard: Op, meshes: Meshes) -> None:
+    """Let a reshard to or from a single device not be joined with the one that gathers for it, or slices behind it."""
+    value, target = reshard.operands[0], reshard.attrs["sharding"]
+    if is_on_single_device(target, meshes) and value.defining_op is not None and value.defining_op.name == "sdy.reshard":
+        same = Op("stablehlo.reshape", [value], [value.type], {}, location=reshard.location).insert_before(reshard)
+        reshard.set_operand(0, same.result)
+    elif is_on_single_device(get_sharding(value), meshes):
+        same = Op("stablehlo.reshape", [reshard.result], [value.type], {}, location=reshard.location)
+        same.insert_after(reshard)
+        reshard.result.replace_other_uses(same)
 
 
 def _has_sharded(op: Op, meshes: Meshes) -> bool:

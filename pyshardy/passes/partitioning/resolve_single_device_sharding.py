@@ -16,7 +16,12 @@ from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.passes.partitioning.builder import zero_text
 from pyshardy.passes.partitioning.meeting import make_all_reduce
-from pyshardy.passes.partitioning.single_device import global_mesh, is_on_single_device, single_device_of
+from pyshardy.passes.partitioning.single_device import (
+    device_without_results,
+    global_mesh,
+    is_on_single_device,
+    single_device_of,
+)
 
 _RESHARD = "sdy.reshard"
 _NUMBER = "tensor<ui32>"
@@ -50,7 +55,11 @@ class ResolveSingleDeviceSharding(Pass):
 
 
 def _is_on_one_device(op: Op, meshes: Meshes) -> bool:
-    return not op.name.startswith("sdy.") and any(
+    if op.name.startswith("sdy."):
+        return False
+    if not op.results:
+        return device_without_results(op, meshes) is not None
+    return any(
         result.type.is_ranked_tensor and is_on_single_device(get_sharding(result), meshes) for result in op.results
     )
 
@@ -93,7 +102,7 @@ class _Resolver:
                 reshard.erase()
 
     def _device_of(self, op: Op) -> int:
-        sharding = single_device_of(op, self.meshes)
+        sharding = single_device_of(op, self.meshes) or device_without_results(op, self.meshes)
         assert sharding is not None
         for index, result in enumerate(op.results):
             other = get_sharding(result)

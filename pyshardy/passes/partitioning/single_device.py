@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from pyshardy.core.sharding import Meshes, TensorSharding, is_equivalent, mesh_of
 from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.passes.partitioning.meeting import Use, make_reshard
@@ -35,6 +38,14 @@ def single_device_of(op: Op, meshes: Meshes) -> TensorSharding | None:
             raise PassError(op, "has results on different single devices")
         found = sharding
     return found
+
+
+def device_without_results(op: Op, meshes: Meshes) -> TensorSharding | None:
+    """The sharding on one device of an op that has no results: it runs there for what it does."""
+    found = op.attrs.get(SHARDING) if not op.results else None
+    if isinstance(found, tuple) and len(found) == 1 and is_on_single_device(found[0], meshes):
+        return cast(TensorSharding, found[0])
+    return None
 
 
 def reshard_to_device(op: Op, device: TensorSharding, meshes: Meshes) -> None:

@@ -17,8 +17,10 @@ def whole_factors(op: Op, rule: Rule, context: PassContext) -> set[int]:
     numbers = cast(ConvolutionNumbers, dict(context.specs.spec(op).attributes)["dimension_numbers"])
     found: set[int] = set()
     for index, dims in enumerate(zip(numbers.lhs_spatial, numbers.kernel_spatial, numbers.output_spatial)):
-        if not _is_contraction(op, index, *dims):
-            found.update(rule.operands[0][dims[0]], rule.operands[1][dims[1]])
+        lhs, kernel, output = (tensor[dim] for tensor, dim in zip(rule.tensors, dims))
+        found.update(output)
+        if lhs != kernel or not _is_contraction(op, index, *dims):
+            found.update(lhs, kernel)
     return found | _grouped_factors(op, rule, numbers)
 
 
