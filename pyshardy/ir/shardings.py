@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.errors import InvalidShardingError
-from pyshardy.ir.dataflow import block_arg_owners, edge_held, is_data_flow_op, owner_of
+from pyshardy.ir.dataflow import DATA_FLOW_OPS, block_arg_owners, edge_held, is_data_flow_op, owner_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING, arg_sharding, result_sharding, return_op, set_arg_sharding
 from pyshardy.ir.nodes import Op, Value, walk
@@ -26,6 +26,8 @@ OWN_ATTRIBUTE = {
     **dict.fromkeys(("sdy.sharding_constraint", "sdy.reshard", "sdy.data_flow_edge"), "sharding"),
     **dict.fromkeys(_COLLECTIVES, "out_sharding"),
 }
+_HOLD_OTHERWISE = frozenset((*DATA_FLOW_OPS, *OWN_ATTRIBUTE))
+"""Ops whose results do not have their shardings in the attribute that all others have."""
 
 
 def module_meshes(root: Op) -> Meshes:
@@ -52,6 +54,10 @@ def holder_of(value: Value) -> Value | None:
 
 def get_sharding(value: Value) -> TensorSharding | None:
     """The sharding of a value; None if it has none, or can have none."""
+    op = value.owner
+    if type(op) is Op and op.name not in _HOLD_OTHERWISE:
+        shardings = op.attrs.get(SHARDING)
+        return shardings[value.index] if shardings else None
     holder = holder_of(value)
     return None if holder is None else stored_sharding(holder)
 

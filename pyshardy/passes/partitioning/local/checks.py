@@ -67,7 +67,10 @@ def check_runs_locally(op: Op, local: Localizer) -> None:
     if op.name == "stablehlo.reverse":
         _check_reverse(tensors, local)
     elif op.name != "stablehlo.reshape" or not _moves_nothing(tensors):
-        _check_factors(tensors, rule)
+        key = op.name, rule, tensors.shardings
+        if key not in local.checked:
+            _check_factors(tensors, rule)
+            local.checked.add(key)
     if target in _NEEDS_MATRICES and _RULE not in op.attrs:
         _check_matrices(tensors)
 

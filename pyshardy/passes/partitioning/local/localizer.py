@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from pyshardy.core.axes import Axes
@@ -60,6 +60,8 @@ class Localizer:
         self.channels = Channels(root, context.attrs)
         self.complete: set[Value] = set()
         """Values of the global program that are complete already where an all-reduce is to complete them."""
+        self.checked: set[Hashable] = set()
+        """What has been checked to run on shards: ops with these rules and shardings."""
         self._values: dict[Value, Value] = {}
         self._global_types: dict[Value, ValueType] = {}
         self._local_types: dict[tuple[ValueType, TensorSharding], ValueType | None] = {}
