@@ -48,3 +48,50 @@ func.func @groups(%a: tensor<1x4x9xf32>, %k: tensor<3x3x6xf32>) -> tensor<1x2x6x
   %1 = stablehlo.convolution(%0, %k) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {} {batch_group_count = 1 : i64, feature_group_count = 3 : i64, sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {}, {}]>]>} : (tensor<1x4x9xf32>, tensor<3x3x6xf32>) -> tensor<1x2x6xf32>
   return %1 : tensor<1x2x6xf32>
 }
+
+// -----
+
+// NEWER: the pass did something else
+// DIFFERS: the reference ends its process
+sdy.mesh @m = <["x"=2, "y"=2]>
+func.func @elided() {
+  // expected-error@+1 {{is sharded and not divisible, which needs a dense constant, not dense_resource<r> : tensor<7xf32>}}
+  %0 = sdy.constant {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x"}]>]>} dense_resource<r> : tensor<7xf32>
+  return
+}
+
+// -----
+
+// NEWER: the pass did something else
+sdy.mesh @m = <["x"=2, "y"=2]>
+func.func @callee(%arg0: tensor<7xf32>) {
+  // expected-error@+1 {{gives result 0 as tensor<7xf32>, but the function returns tensor<8xf32>}}
+  %0 = func.call @f(%arg0) : (tensor<7xf32>) -> tensor<7xf32>
+  return
+}
+func.func private @f(%arg0: tensor<7xf32>) -> (tensor<7xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
+  %0 = sdy.all_slice [{"x"}] %arg0 out_sharding=<@m, [{"x"}]> : tensor<7xf32>
+  return %0 : tensor<7xf32>
+}
+
+// -----
+
+// NEWER: the pass did something else
+sdy.mesh @m = <["x"=2, "y"=2]>
+func.func @one_side(%arg0: tensor<7xf32>) {
+  %0 = sdy.all_slice [{"x"}] %arg0 out_sharding=<@m, [{"x"}]> : tensor<7xf32>
+  // expected-error@+1 {{is padded on one side and has no sharding on the other}}
+  %1 = stablehlo.reshape %0 : (tensor<7xf32>) -> tensor<7x1xf32>
+  return
+}
+
+// -----
+
+// NEWER: the pass did something else
+sdy.mesh @m = <["x"=2, "y"=2]>
+func.func @expands(%arg0: tensor<1xf32>) {
+  %0 = sdy.all_slice [{"x"}] %arg0 out_sharding=<@m, [{"x"}]> : tensor<1xf32>
+  // expected-error@+1 {{expands dimension 0, which is sharded; try -sdy-resolve-permutation-factors before}}
+  %1 = stablehlo.broadcast_in_dim %0, dims = [0] {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x"}]>]>} : (tensor<1xf32>) -> tensor<8xf32>
+  return
+}
