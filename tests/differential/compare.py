@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import difflib
 from dataclasses import dataclass
 
@@ -26,7 +27,7 @@ class Outcome:
 def reference_pipeline(pipeline: str) -> str:
     """The pipeline with its function passes nested, as MLIR wants it."""
     parts = []
-    for name in pipeline.split(","):
+    for name in re.split(r",(?![^{}]*\})", pipeline):
         passes = parse_pipeline(name)
         is_function_pass = len(passes) == 1 and passes[0].anchor is Anchor.FUNCTION
         parts.append(f"func.func({name})" if is_function_pass else name)

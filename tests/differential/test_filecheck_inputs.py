@@ -107,7 +107,7 @@ def test_case(case: Case, reference: ReferenceProcess) -> None:
     if "NEWER" in remarks and jaxlib_version() < (0, 12):
         pytest.skip(f"jaxlib 0.12: {remarks['NEWER']}")
     assert is_refused_here(case) == case.is_refused
-    if "UNDEFINED" in remarks:
+    if "UNDEFINED" in remarks or "pyshardy-" in case.pipeline:  # the reference has no such pass
         return
     if not case.is_refused and "DIFFERS" not in remarks:
         assert compare(case.text, case.pipeline) == ""

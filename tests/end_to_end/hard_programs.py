@@ -105,14 +105,18 @@ PROGRAMS = {
     "exchange for an empty dimension": _negate("0x6xf32", '[{}, {"a"}]', '[{"a"}, {}]'),
     "scatter an empty sum": _dot((0, 4, 6), '[{}, {"a"}]', '[{"a"}, {}]', '[{"a"}, {}]'),
     "scatter that sets, of sharded updates": _scatter("set", "0", "[{}, {}]", '[{"a"}, {}]', '[{"a"}, {}]'),
-    "scatter that sets, of updates sharded like the input": _scatter("set", "0", '[{"a"}, {}]', "[{}, {}]", '[{"a"}, {}]'),
+    "scatter that sets, of updates sharded like the input": _scatter(
+        "set", "0", '[{"a"}, {}]', "[{}, {}]", '[{"a"}, {}]'
+    ),
     "scatter that subtracts, of sharded updates": _scatter("subtract", "0", "[{}, {}]", "[{}, {}]", '[{"a"}, {"b"}]'),
     "scatter that sets rows without an index": _scatter("set", "", '[{"a"}, {}]', "[{}, {}]", "[{}, {}]"),
     "scatter that adds rows without an index": _scatter("add", "", '[{"a"}, {}]', "[{}, {}]", '[{"b"}, {}]'),
     "scatter that adds rows with an index for columns": _scatter("add", "1", '[{"a"}, {}]', "[{}, {}]", '[{"b"}, {}]'),
-    "scatter that multiplies, of sharded updates": _scatter("multiply", "0", '[{}, {"a"}]', "[{}, {}]", '[{"b"}, {"a"}]'),
+    "scatter that multiplies, of sharded updates": _scatter(
+        "multiply", "0", '[{}, {"a"}]', "[{}, {}]", '[{"b"}, {"a"}]'
+    ),
     "scatter of updates that are padded and not indexed": _scatter(
-        "add", "", '[{}, {}]', '[{"a"}, {}]', '[{"a"}, {}]', count=5
+        "add", "", "[{}, {}]", '[{"a"}, {}]', '[{"a"}, {}]', count=5
     ),
     "scatter by xor, of sharded updates": _scatter("xor", "0", "[{}, {}]", "[{}, {}]", '[{"a"}, {}]', "i32"),
     "expand a dimension that is sharded": _broadcast('[{"a"}, {"b"}]', '[{}, {"b"}]'),

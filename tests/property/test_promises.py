@@ -153,6 +153,9 @@ AGAIN = (
 """Passes whose promise is that nothing is left to do: running again changes nothing."""
 NOT_HERE = {
     "pyshardy-make-partitionable": "depends on what the partitioner has for an op",
+    "pyshardy-shard-pointwise": "concerns ops that propagation does not know: its file-check",
+    "pyshardy-share-reshards": "concerns reshards that are there: its file-check",
+    "sdy-per-instruction-partitioning": "needs operands that agree: tests/differential/test_per_instruction.py",
     "sdy-resolve-permutation-factors": "depends on the kind of permutation",
     "sdy-pad-for-divisibility": "refuses what it cannot pad",
     "sdy-convert-global-to-local": "changes all types: executions on devices show that it is right",

@@ -70,8 +70,9 @@ class PerInstructionPartitioning(Pass):
     def _stages(self) -> str:
         counts = f"replica-count={self.replica_count} partition-count={self.partition_count}"
         halo, unsafe = format_value(self.enable_halo_exchange), format_value(self.rng_bit_generator_unsafe)
+        exchange = f"enable-halo-exchange={halo} rng-bit-generator-unsafe={unsafe}"
         return (
-            f"sdy-resolve-permutation-factors{{enable-halo-exchange={halo} rng-bit-generator-unsafe={unsafe} {counts}}},"
+            f"sdy-resolve-permutation-factors{{{exchange} {counts}}},"
             "sdy-reshard-to-collectives,sdy-optimize-collectives,"
             "canonicalize{enable-patterns=sdy-collective top-down=false},sdy-pad-for-divisibility,"
             f"sdy-convert-global-to-local{{{counts}}},sdy-drop-sharding-and-mesh"

@@ -244,7 +244,8 @@ class SingleOp:
         whole = _before_cut(border.value)
         if whole is not None and whole.type is border.type:
             return whole
-        return _padded(Builder(self.context.attrs, self.op, self.op.location, border.sharding), border.value, border.type)
+        builder = Builder(self.context.attrs, self.op, self.op.location, border.sharding)
+        return _padded(builder, border.value, border.type)
 
 
 def _padded(builder: Builder, value: Value, type: ValueType) -> Value:

@@ -3,7 +3,7 @@
 // NEWER: tables, groups and special treatment are others
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @left_over(%arg0: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{'sdy.reshard' op has no meaning on one device}}
+  // expected-error@+1 {{has no meaning on one device; earlier passes remove such ops}}
   %0 = sdy.reshard %arg0 <@m, [{}]> : tensor<8xf32>
   return %0 : tensor<8xf32>
 }
@@ -13,7 +13,7 @@ func.func @left_over(%arg0: tensor<8xf32>) -> tensor<8xf32> {
 // NEWER: tables, groups and special treatment are others
 // DIFFERS: the reference ends its process
 sdy.mesh @m = <["x"=2, "y"=2]>
-// expected-error@+1 {{needed sizes that are multiples of the number of shards}}
+// expected-error@+1 {{has a value of type tensor<7xf32> that is sharded <@m, [{"x"}]>; needed sizes that are multiples of the number of shards, as sdy-pad-for-divisibility makes them}}
 func.func @indivisible(%arg0: tensor<7xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
   return
 }
@@ -24,7 +24,7 @@ func.func @indivisible(%arg0: tensor<7xf32> {sdy.sharding = #sdy.sharding<@m, [{
 // DIFFERS: the reference ends its process
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @nothing_to_gather(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{}]>}) -> tensor<8xf32> {
-  // expected-error@+1 {{does nothing; canonicalize}}
+  // expected-error@+1 {{does nothing; canonicalize{enable-patterns=sdy-collective} removes such ops}}
   %0 = sdy.all_gather [{}] %arg0 out_sharding=<@m, [{}]> : tensor<8xf32>
   return %0 : tensor<8xf32>
 }
@@ -35,7 +35,7 @@ func.func @nothing_to_gather(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<
 // DIFFERS: the reference ends its process
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @nothing_to_scatter(%arg0: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{does nothing; canonicalize}}
+  // expected-error@+1 {{does nothing; canonicalize{enable-patterns=sdy-collective} removes such ops}}
   %0 = sdy.reduce_scatter [{}] %arg0 out_sharding=<@m, [{}]> : tensor<8xf32>
   return %0 : tensor<8xf32>
 }
@@ -46,7 +46,7 @@ func.func @nothing_to_scatter(%arg0: tensor<8xf32>) -> tensor<8xf32> {
 // DIFFERS: the reference ends its process
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @nothing_to_permute(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
-  // expected-error@+1 {{does nothing; canonicalize}}
+  // expected-error@+1 {{does nothing; canonicalize{enable-patterns=sdy-collective} removes such ops}}
   %0 = sdy.collective_permute %arg0 out_sharding=<@m, [{"x"}]> : tensor<8xf32>
   return
 }
@@ -57,7 +57,7 @@ func.func @nothing_to_permute(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding
 // DIFFERS: the reference runs it on shards
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @unknown(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
-  // expected-error@+1 {{is sharded, and it is not known how to run it on shards}}
+  // expected-error@+1 {{is sharded, and it is not known how to run it on shards; reshard its operands and results to be replicated, or give it a sharding rule}}
   %0 = stablehlo.custom_call @foo(%arg0) {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x"}]>]>} : (tensor<8xf32>) -> tensor<8xf32>
   return
 }
@@ -68,7 +68,7 @@ func.func @unknown(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}
 // DIFFERS: the reference runs it on shards
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @whole_matrices(%arg0: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@m, [{}, {"x"}]>}) {
-  // expected-error@+1 {{works on whole matrices, which are sharded}}
+  // expected-error@+1 {{works on whole matrices, which are sharded; reshard its operands and results to be replicated, or give it a sharding rule}}
   %0 = stablehlo.custom_call @Cholesky(%arg0) {sdy.sharding = #sdy.sharding_per_value<[<@m, [{}, {"x"}]>]>} : (tensor<8x8xf32>) -> tensor<8x8xf32>
   return
 }
@@ -79,7 +79,7 @@ func.func @whole_matrices(%arg0: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@
 // DIFFERS: the reference sorts every shard
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @sort(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
-  // expected-error@+1 {{sharded in ways that do not go together}}
+  // expected-error@+1 {{has operands and results that are sharded in ways that do not go together: <@m, [{"x"}]>, <@m, [{"x"}]>; sdy-insert-explicit-reshards makes them agree}}
   %0 = "stablehlo.sort"(%arg0) <{dimension = 0 : i64}> ({
   ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
     %1 = stablehlo.compare LT, %arg1, %arg2 : (tensor<f32>, tensor<f32>) -> tensor<i1>
@@ -94,7 +94,7 @@ func.func @sort(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}
 // DIFFERS: the reference takes what is at a place for what is at another
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @other_axes(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
-  // expected-error@+1 {{sharded in ways that do not go together}}
+  // expected-error@+1 {{has operands and results that are sharded in ways that do not go together: <@m, [{"x"}]>, <@m, [{"y"}]>; sdy-insert-explicit-reshards makes them agree}}
   %0 = stablehlo.abs %arg0 {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"y"}]>]>} : tensor<8xf32>
   return
 }
@@ -106,7 +106,7 @@ func.func @other_axes(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"
 sdy.mesh @m = <["x"=2, "y"=2]>
 sdy.mesh @n = <["x"=2, "y"=2], device_ids=[3, 2, 1, 0]>
 func.func @other_devices(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
-  // expected-error@+1 {{has tensors on different devices}}
+  // expected-error@+1 {{has tensors on different devices, <@m, [{"x"}]> and <@n, [{"x"}]>; a reshard must come in between}}
   %0 = stablehlo.abs %arg0 {sdy.sharding = #sdy.sharding_per_value<[<@n, [{"x"}]>]>} : tensor<8xf32>
   return
 }
@@ -117,7 +117,7 @@ func.func @other_devices(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, 
 // DIFFERS: the reference reverses every shard in its place
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @reverse(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
-  // expected-error@+1 {{on other devices than reversing it there gives}}
+  // expected-error@+1 {{has dimension 0 of its result on other devices than reversing it there gives; sdy-resolve-permutation-factors chooses them}}
   %0 = stablehlo.reverse %arg0, dims = [0] {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x"}]>]>} : tensor<8xf32>
   return
 }
@@ -128,7 +128,7 @@ func.func @reverse(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}
 // DIFFERS: the reference convolves every shard
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @convolution(%arg0: tensor<1x8x1xf32> {sdy.sharding = #sdy.sharding<@m, [{}, {"x"}, {}]>}, %arg1: tensor<3x1x1xf32>) {
-  // expected-error@+1 {{elements would have to move between devices}}
+  // expected-error@+1 {{is sharded along factor j of its rule, along which elements would have to move between devices; sdy-resolve-permutation-factors takes care of that}}
   %0 = stablehlo.convolution(%arg0, %arg1) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {pad = [[1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, sdy.sharding = #sdy.sharding_per_value<[<@m, [{}, {"x"}, {}]>]>} : (tensor<1x8x1xf32>, tensor<3x1x1xf32>) -> tensor<1x8x1xf32>
   return
 }
@@ -148,7 +148,7 @@ func.func @concatenate(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{
 // NEWER: tables, groups and special treatment are others
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @slice(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
-  // expected-error@+1 {{cuts dimension 0, which is sharded, in a way that takes elements from other devices}}
+  // expected-error@+1 {{cuts dimension 0, which is sharded, in a way that takes elements from other devices; sdy-resolve-permutation-factors brings them}}
   %0 = stablehlo.slice %arg0 [2:6] {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x"}]>]>} : (tensor<8xf32>) -> tensor<4xf32>
   return
 }
@@ -169,7 +169,7 @@ func.func @strided(%arg0: tensor<10xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"
 // NEWER: tables, groups and special treatment are others
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @dynamic_slice(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}, %arg1: tensor<i32>) {
-  // expected-error@+1 {{cuts dimension 0, which is sharded, in a way that takes elements from other devices}}
+  // expected-error@+1 {{cuts dimension 0, which is sharded, in a way that takes elements from other devices; sdy-resolve-permutation-factors brings them}}
   %0 = stablehlo.dynamic_slice %arg0, %arg1, sizes = [4] {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x"}]>]>} : (tensor<8xf32>, tensor<i32>) -> tensor<4xf32>
   return
 }
@@ -179,7 +179,7 @@ func.func @dynamic_slice(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, 
 // NEWER: tables, groups and special treatment are others
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @update_across(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}, %arg1: tensor<2xf32>, %arg2: tensor<i32>) {
-  // expected-error@+1 {{updates 2 elements along dimension 0, which is sharded, that may be on several devices}}
+  // expected-error@+1 {{updates 2 elements along dimension 0, which is sharded, that may be on several devices; a reshard must replicate that dimension before}}
   %0 = stablehlo.dynamic_update_slice %arg0, %arg1, %arg2 {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x"}]>]>} : (tensor<8xf32>, tensor<2xf32>, tensor<i32>) -> tensor<8xf32>
   return
 }
@@ -214,7 +214,7 @@ func.func @window(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]
 // NEWER: tables, groups and special treatment are others
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @set(%arg0: tensor<8xf32>, %arg1: tensor<4x1xi32> {sdy.sharding = #sdy.sharding<@m, [{"x"}, {}]>}, %arg2: tensor<4xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
-  // expected-error@+1 {{combines them with the old values by more than one plain op}}
+  // expected-error@+1 {{has updates that are sharded and combines them with the old values by more than one plain op; a reshard must replicate the updates before}}
   %0 = "stablehlo.scatter"(%arg0, %arg1, %arg2) ({
   ^bb0(%arg3: tensor<f32>, %arg4: tensor<f32>):
     stablehlo.return %arg4 : tensor<f32>
@@ -255,7 +255,187 @@ func.func @manual(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]
 // DIFFERS: the reference runs it on shards
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @sizes(%arg0: tensor<4xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}, %arg1: tensor<2xi32>) {
-  // expected-error@+1 {{is sharded, and it is not known how to run it on shards}}
+  // expected-error@+1 {{is sharded, and it is not known how to run it on shards; reshard its operands and results to be replicated, or give it a sharding rule}}
   %0 = stablehlo.dynamic_broadcast_in_dim %arg0, %arg1, dims = [0] {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x"}, {}]>]>} : (tensor<4xf32>, tensor<2xi32>) -> tensor<4x?xf32>
   return
+}
+
+// -----
+
+// NEWER: tables, groups and special treatment are others
+sdy.mesh @m = <["x"=2, "y"=2]>
+func.func @parts(%arg0: tensor<8x3xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}, {}]>}) -> tensor<8x3xf32> {
+  // expected-error@+1 {{splits dimension 1 of tensor<4x3xf32> into 2 parts of equal size}}
+  %0 = sdy.all_to_all [{"x"}: 0->1] %arg0 out_sharding=<@m, [{}, {"x"}]> : tensor<8x3xf32>
+  return %0 : tensor<8x3xf32>
+}
+
+// -----
+
+// NEWER: tables, groups and special treatment are others
+// DIFFERS: the reference accepts it
+sdy.mesh @m = <["x"=2, "y"=2]>
+func.func @incomplete(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
+  // expected-error@+1 {{gives results that are partial along "x"; sdy-insert-explicit-reshards with mark-partial-result-with-unreduced-axes=true completes them}}
+  %0 = stablehlo.custom_call @foo(%arg0) {sdy.sharding_rule = #sdy.op_sharding_rule<([i])->([]) {i=8} reduction={i}>} : (tensor<8xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+// NEWER: tables, groups and special treatment are others
+// DIFFERS: the reference ends its process
+sdy.mesh @m = <["x"=2, "y"=2]>
+func.func @groups(%arg0: tensor<1x8x6xf32>, %arg1: tensor<1x2x6xf32> {sdy.sharding = #sdy.sharding<@m, [{}, {}, {"x"}]>}) {
+  // expected-error@+1 {{has feature_group_count 3, which 2 shards do not divide}}
+  %0 = stablehlo.convolution(%arg0, %arg1) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {} {batch_group_count = 1 : i64, feature_group_count = 3 : i64, sdy.sharding_rule = #sdy.op_sharding_rule<([i, j, k], [l, m, n])->([i, j, n]) {i=1, j=8, k=6, l=1, m=2, n=6}>, sdy.sharding = #sdy.sharding_per_value<[<@m, [{}, {}, {"x"}]>]>} : (tensor<1x8x6xf32>, tensor<1x2x6xf32>) -> tensor<1x8x6xf32>
+  return
+}
+
+// -----
+
+// NEWER: tables, groups and special treatment are others
+// DIFFERS: the reference ends its process
+sdy.mesh @m = <["x"=2, "y"=2]>
+func.func @gather(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}, %arg1: tensor<3x1xi32>) {
+  // expected-error@+1 {{takes 4 of 8 elements along dimension 0 of its operand, which is sharded; needed one or all}}
+  %0 = "stablehlo.gather"(%arg0, %arg1) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 4>}> {sdy.sharding_rule = #sdy.op_sharding_rule<([i], [j, k])->([j, l]) {i=8, j=3, k=1, l=4} reduction={i}>} : (tensor<8xf32>, tensor<3x1xi32>) -> tensor<3x4xf32>
+  return
+}
+
+// -----
+
+// NEWER: tables, groups and special treatment are others
+// DIFFERS: the reference ends its process
+sdy.mesh @m = <["x"=2, "y"=2]>
+func.func @no_maximum(%arg0: tensor<8xcomplex<f32>> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}, %arg1: tensor<3x1xi32>) -> (tensor<3xcomplex<f32>> {sdy.sharding = #sdy.sharding<@m, [{}], unreduced=max{"x"}>}) {
+  // expected-error@+1 {{combines values by max, which complex<f32> has not}}
+  %0 = "stablehlo.gather"(%arg0, %arg1) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>}> {sdy.sharding = #sdy.sharding_per_value<[<@m, [{}], unreduced=max{"x"}>]>} : (tensor<8xcomplex<f32>>, tensor<3x1xi32>) -> tensor<3xcomplex<f32>>
+  return %0 : tensor<3xcomplex<f32>>
+}
+
+// -----
+
+// NEWER: tables, groups and special treatment are others
+// DIFFERS: the reference ends its process
+sdy.mesh @m = <["x"=2, "y"=2]>
+func.func @pad(%arg0: tensor<6xf32>, %arg1: tensor<f32>) {
+  // expected-error@+1 {{has a sharded result of an operand that is not; a reshard must come in between}}
+  %0 = stablehlo.pad %arg0, %arg1, low = [1], high = [1], interior = [0] {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x"}]>]>} : (tensor<6xf32>, tensor<f32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+// NEWER: tables, groups and special treatment are others
+// DIFFERS: the reference accepts it
+sdy.mesh @m = <["x"=2, "y"=2]>
+func.func @as_maximum(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}, %arg1: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
+  // expected-error@+1 {{combines values by sum along {"x"}, but is to be completed by max}}
+  %0 = stablehlo.dot %arg0, %arg1 {sdy.sharding = #sdy.sharding_per_value<[<@m, [], unreduced=max{"x"}>]>} : (tensor<8xf32>, tensor<8xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+// NEWER: tables, groups and special treatment are others
+// DIFFERS: the reference ends its process
+sdy.mesh @m = <["x"=2, "y"=2]>
+func.func @state(%arg0: tensor<2xui64> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
+  // expected-error@+1 {{has a state that is sharded}}
+  %0, %1 = stablehlo.rng_bit_generator %arg0, algorithm = THREE_FRY {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x"}]>, <@m, [{"x"}]>]>} : (tensor<2xui64>) -> (tensor<2xui64>, tensor<8xui32>)
+  return
+}
+
+// -----
+
+// NEWER: tables, groups and special treatment are others
+// DIFFERS: the reference ends its process
+sdy.mesh @m = <["x"=2, "y"=2]>
+func.func @short_state(%arg0: tensor<16xui8>) {
+  // expected-error@+1 {{has a state of ui8 and sharded results; needed 32 or 64 bit integers}}
+  %0, %1 = stablehlo.rng_bit_generator %arg0, algorithm = DEFAULT {sdy.sharding = #sdy.sharding_per_value<[<@m, [{}]>, <@m, [{"x"}]>]>} : (tensor<16xui8>) -> (tensor<16xui8>, tensor<8xui32>)
+  return
+}
+
+// -----
+
+// NEWER: tables, groups and special treatment are others
+// DIFFERS: the reference accepts it
+sdy.mesh @m = <["x"=2, "y"=2]>
+func.func @two_ways(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}, %arg1: tensor<f32>) {
+  // expected-error@+1 {{has results that are to be completed in different ways}}
+  %0:2 = stablehlo.reduce(%arg0 init: %arg1), (%arg0 init: %arg1) across dimensions = [0] {sdy.sharding = #sdy.sharding_per_value<[<@m, [], unreduced={"x"}>, <@m, [], unreduced=max{"x"}>]>} : (tensor<8xf32>, tensor<8xf32>, tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
+    reducer(%a: tensor<f32>, %b: tensor<f32>) (%c: tensor<f32>, %d: tensor<f32>) {
+    %1 = stablehlo.add %a, %b : tensor<f32>
+    %2 = stablehlo.maximum %c, %d : tensor<f32>
+    stablehlo.return %1, %2 : tensor<f32>, tensor<f32>
+  }
+  return
+}
+
+// -----
+
+// NEWER: tables, groups and special treatment are others
+sdy.mesh @m = <["x"=2, "y"=2]>
+func.func @no_identity(%arg0: tensor<8xf32>, %arg1: tensor<4x1xi32> {sdy.sharding = #sdy.sharding<@m, [{"x"}, {}]>}, %arg2: tensor<4xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
+  // expected-error@+1 {{has updates that are sharded and combines them by subtract, which no value leaves as it is}}
+  %0 = "stablehlo.scatter"(%arg0, %arg1, %arg2) ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %r = stablehlo.subtract %a, %b : tensor<f32>
+    stablehlo.return %r : tensor<f32>
+  }) {sdy.sharding_rule = #sdy.op_sharding_rule<([i], [j, k], [j])->([i]) {i=8, j=4, k=1} reduction={j}>, scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, sdy.sharding = #sdy.sharding_per_value<[<@m, [{}]>]>} : (tensor<8xf32>, tensor<4x1xi32>, tensor<4xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+// NEWER: tables, groups and special treatment are others
+// DIFFERS: the reference accepts it
+sdy.mesh @m = <["x"=2, "y"=2]>
+func.func @windows(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}, %arg1: tensor<3x1xi32>, %arg2: tensor<3x4xf32>) {
+  // expected-error@+1 {{updates 4 elements along dimension 0 of its input, which is sharded; needed one or all}}
+  %0 = "stablehlo.scatter"(%arg0, %arg1, %arg2) ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %r = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %r : tensor<f32>
+  }) {sdy.sharding_rule = #sdy.op_sharding_rule<([i], [j, k], [j, l])->([i]) {i=8, j=3, k=1, l=4}>, scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x"}]>]>} : (tensor<8xf32>, tensor<3x1xi32>, tensor<3x4xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+// NEWER: tables, groups and special treatment are others
+// DIFFERS: the reference accepts it
+sdy.mesh @m = <["x"=2, "y"=2]>
+func.func @some_partial(%arg0: tensor<8xf32>, %arg1: tensor<4x1xi32> {sdy.sharding = #sdy.sharding<@m, [{"x"}, {}]>}, %arg2: tensor<4xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
+  // expected-error@+1 {{has results of which some are to stay partial and some are not}}
+  %0:2 = "stablehlo.scatter"(%arg0, %arg0, %arg1, %arg2, %arg2) ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<f32>, %d: tensor<f32>):
+    %1 = stablehlo.add %a, %c : tensor<f32>
+    %2 = stablehlo.add %b, %d : tensor<f32>
+    stablehlo.return %1, %2 : tensor<f32>, tensor<f32>
+  }) {scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, sdy.sharding = #sdy.sharding_per_value<[<@m, [{}], unreduced={"x"}>, <@m, [{}]>]>} : (tensor<8xf32>, tensor<8xf32>, tensor<4x1xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<8xf32>, tensor<8xf32>)
+  return
+}
+
+// -----
+
+// NEWER: tables, groups and special treatment are others
+sdy.mesh @m = <["x"=2, "y"=2]>
+func.func @other_axes_of_a_slice(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
+  // expected-error@+1 {{has dimension 0 sharded by ["x"] and by ["y"]; sdy-insert-explicit-reshards makes it agree}}
+  %0 = stablehlo.slice %arg0 [0:4] {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"y"}]>]>} : (tensor<8xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// NEWER: tables, groups and special treatment are others
+// DIFFERS: the reference ends its process
+sdy.mesh @m = <["x"=2, "y"=2]>
+func.func @offsets() -> (tensor<4294967296xi8> {sdy.sharding = #sdy.sharding<@m, [{"x", "y"}]>}) {
+  // expected-error@+1 {{has a shard that begins at 3221225472; offsets must fit into 32 bits}}
+  %0 = stablehlo.iota dim = 0 {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x", "y"}]>]>} : tensor<4294967296xi8>
+  return %0 : tensor<4294967296xi8>
 }

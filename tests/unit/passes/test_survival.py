@@ -66,7 +66,9 @@ OF_THE_CALLEE = {"my.callee", "my.parameter", "my.result", '"at f"'}
 """What has no place once a function has become a named computation (import spec, section 7.2)."""
 BEFORE = {
     "sdy-convert-global-to-local": "sdy-export-pipeline{partitioner-stage=resolve-permutation-factors inline-meshes=false},"
-    "pyshardy-make-partitionable,sdy-reshard-to-collectives"
+    "pyshardy-make-partitionable,sdy-reshard-to-collectives",
+    "sdy-per-instruction-partitioning": "sdy-export-pipeline{mark-partial-result-with-unreduced-axes=true "
+    "enable-insert-explicit-collectives=true inline-meshes=false},pyshardy-make-partitionable",
 }
 """What prepares the module for a pass that does not take any."""
 OF_THE_MANUAL_COMPUTATION = {"my.manual", '"at manual"', '"at local"'}
