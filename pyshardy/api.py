@@ -283,17 +283,20 @@ def _summarize(propagation: Propagation) -> Summary:
         tensors_replicated=replicated,
         stages=tuple(propagation.stages),
         warnings=(
-            *map(warning_text, propagation.diagnostics.messages),
+            *(warning_text(message, propagation.before.name) for message in propagation.diagnostics.messages),
             *_lost("input", inputs),
             *_lost("output", outputs),
         ),
     )
 
 
-def warning_text(diagnostic: Diagnostic) -> str:
-    """A message with its place, if it has one."""
+def warning_text(diagnostic: Diagnostic, name: str = "-") -> str:
+    """A message with its place, if it has one; `name` is what to call the text that the module was read from."""
     position = source_position(diagnostic.location)
-    return diagnostic.message if position is None else ":".join(map(str, position)) + f": {diagnostic.message}"
+    if position is None:
+        return diagnostic.message
+    file, *place = position
+    return ":".join(map(str, (name if file == "-" else file, *place))) + f": {diagnostic.message}"
 
 
 def _lost(side: str, rows: Iterable[TensorRow]) -> Iterator[str]:

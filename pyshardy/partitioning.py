@@ -77,12 +77,12 @@ class Partition:
     @cached_property
     def traffic(self) -> Traffic:
         """Every collective: its kind, axes and bytes, and the op and source line that made it necessary."""
-        return Traffic(tuple(collectives_of(self.module.root, largest_mesh(self.meshes))))
+        return Traffic(tuple(collectives_of(self.module.root, largest_mesh(self.meshes), self.before.name)))
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the user should know, with places."""
-        return tuple(map(warning_text, self.diagnostics.messages))
+        return tuple(warning_text(message, self.before.name) for message in self.diagnostics.messages)
 
     def new_messages(self, known: Diagnostics) -> list[Diagnostic]:
         """The diagnostics that are not among those of propagation."""

@@ -39,6 +39,8 @@ class Module:
         self._root = root
         self.origin: Any = None
         """What the frontend knows of the program beyond the module; carried through passes."""
+        self.name = "-"
+        """What to call the text that it was read from, which MLIR knows as "-"; carried through passes."""
 
     @classmethod
     def parse(cls, source: str | bytes, *, name: str = "-", allow_unregistered_dialects: bool = False) -> Module:
@@ -62,7 +64,9 @@ class Module:
                 parsed = ir.Module.parse(source)
             except ir.MLIRError as error:
                 raise invalid_module("reading a module", error, name) from error
-        return cls(context, AttrTable(), mlir=parsed)
+        module = cls(context, AttrTable(), mlir=parsed)
+        module.name = name
+        return module
 
     @property
     def mlir(self) -> ir.Module:
@@ -88,7 +92,7 @@ class Module:
     def with_root(self, root: Op) -> Module:
         """A module with other nodes of the same context, and the same origin."""
         module = Module(self.context, self.attrs, root=root)
-        module.origin = self.origin
+        module.origin, module.name = self.origin, self.name
         return module
 
     def text(self, *, debug_info: bool = False, generic: bool = False) -> str:

@@ -25,16 +25,17 @@ _KINDS = {f"stablehlo.{kind.value}": kind for kind in CollectiveKind}
 _MESH_AXIS = re.compile(r'axis_ref<name = "((?:[^"\\]|\\.)*)"(?:, sub_axis_info = \((\d+)\)(\d+))?>')
 
 
-def collectives_of(root: Op, mesh: Mesh | None) -> list[CollectiveRow]:
+def collectives_of(root: Op, mesh: Mesh | None, name: str = "-") -> list[CollectiveRow]:
     """The collectives of a per-device program, as far as the main function reaches, in program order.
 
     Args:
         root: The module.
         mesh: The mesh over all its devices; None if it has none.
+        name: What to call the text that the program was read from, which MLIR knows as "-".
     """
     times = _calls(root)
     return [
-        _row(op, mesh or Mesh([]), times[function.attrs["sym_name"]])
+        _row(op, mesh or Mesh([]), times[function.attrs["sym_name"]], name)
         for function in functions(root)
         if function.attrs["sym_name"] in times
         for op in walk(function)
@@ -57,7 +58,7 @@ def _is_in_loop(op: Op) -> bool:
     return op.enclosing("stablehlo.while") is not None
 
 
-def _row(op: Op, mesh: Mesh, times: tuple[int, bool]) -> CollectiveRow:
+def _row(op: Op, mesh: Mesh, times: tuple[int, bool], name: str) -> CollectiveRow:
     count, is_in_loop = times
     kind = _KINDS[op.name]
     axes, group_size = _groups(op, mesh)
@@ -75,8 +76,13 @@ def _row(op: Op, mesh: Mesh, times: tuple[int, bool]) -> CollectiveRow:
         is_in_loop=is_in_loop or _is_in_loop(op),
         op=scope_of(op.location),
         cause=cause_of(op.location),
-        source=source_position(op.location),
+        source=_source(op, name),
     )
+
+
+def _source(op: Op, name: str) -> tuple[str, int, int] | None:
+    position = source_position(op.location)
+    return (name, *position[1:]) if position is not None and position[0] == "-" else position
 
 
 def _bytes(value: Value) -> int:
