@@ -16,6 +16,7 @@ from jaxlib.mlir.dialects import stablehlo
 from pyshardy.errors import ShardyError
 from pyshardy.frontend.interface import Port
 from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import walk
 from pyshardy.runtime.arrays import is_wide, jax_dtype
 
 _SIGNS_OF_A_DEAD_PROCESS = ("Gloo", "UNAVAILABLE", "DEADLINE_EXCEEDED", "onnection", "NCCL")
@@ -32,7 +33,7 @@ class Executable:
         donated: The numbers of the inputs whose memory may be used for outputs.
 
     Raises:
-        ShardyError: A type that JAX does not have.
+        ShardyError: A type that JAX does not have, or a call back into Python.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Executable:
         shardings: tuple[Sequence[Any], Sequence[Any]] | None = None,
         donated: Sequence[int] = (),
     ) -> None:
+        _check_no_callbacks(module)
         self.wide = any(is_wide(jax_dtype(port.element)) for port in (*ins, *outs))
         self._ins, self._shardings = ins, shardings
         with self.types():
@@ -94,6 +96,19 @@ def _exported(module: Module, ins: Sequence[Any], outs: Sequence[Any], shardings
 
     exported = jax.export.export(jax.jit(shell, **_options(shardings)))(*ins)
     return dataclasses.replace(exported, mlir_module_serialized=_payload(module))
+
+
+def _check_no_callbacks(module: Module) -> None:
+    """Refuse calls of Python functions, which only the process that traced them has: XLA would follow a lost pointer."""
+    for op in walk(module.root):
+        target = op.attrs["call_target_name"].value if op.name == "stablehlo.custom_call" else ""
+        if "python" in target and "callback" in target:
+            raise ShardyError(
+                "running a module",
+                got=f"@{target}, a call back into Python",
+                needed="a program without callbacks",
+                hint="run the function with jax.jit, under the shardings that pyshardy.propagate finds",
+            )
 
 
 def _payload(module: Module) -> bytes:

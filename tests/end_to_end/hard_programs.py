@@ -92,6 +92,35 @@ def _convolution(sizes: tuple[int, int, int], window: str, lhs: str, kernel: str
     return _program([(types[0], lhs), (types[1], kernel)], (types[2], out), body)
 
 
+def cholesky(batch: int, before: str, after: str, attribute: str = 'num_batch_dims = "1"') -> str:
+    """By a custom call, of a batch of positive definite matrices."""
+    type = f"{batch}x6x6xf32"
+    body = f"""
+  %t = stablehlo.dot_general %0, %0, batching_dims = [0] x [0], contracting_dims = [2] x [2]
+    : (tensor<{type}>, tensor<{type}>) -> tensor<{type}>
+  %i = stablehlo.iota dim = 1 : tensor<{type}>
+  %j = stablehlo.iota dim = 2 : tensor<{type}>
+  %d = stablehlo.compare EQ, %i, %j : (tensor<{type}>, tensor<{type}>) -> tensor<{batch}x6x6xi1>
+  %v = stablehlo.convert %d : (tensor<{batch}x6x6xi1>) -> tensor<{type}>
+  %p = stablehlo.add %t, %v {{{_s(before)}}} : tensor<{type}>
+  %r, %info = stablehlo.custom_call @lapack_spotrf_ffi(%p) {{backend_config = {{uplo = 76 : ui8}}, api_version = 4 : i32,
+    mhlo.frontend_attributes = {{{attribute}}}, operand_layouts = [dense<[1, 2, 0]> : tensor<3xindex>],
+    result_layouts = [dense<[1, 2, 0]> : tensor<3xindex>, dense<0> : tensor<1xindex>], {_s(after, "[{}]")},
+    sdy.sharding_rule = #sdy.op_sharding_rule<([i, j, k])->([i, l, m], [i]) {{i={batch}, j=6, k=6, l=6, m=6}}, custom>}}
+    : (tensor<{type}>) -> (tensor<{type}>, tensor<{batch}xi32>)"""
+    return _program([(type, before)], (type, after), body)
+
+
+def _on_device(before: str, after: str) -> str:
+    """A value that one device computes."""
+    body = f"""
+  %n = stablehlo.negate %0 {{{_s(before)}}} : tensor<4x6xf32>
+  %c = stablehlo.cosine %n {{sdy.sharding = #sdy.sharding_per_value<[<@d, []>]>}} : tensor<4x6xf32>
+  %r = stablehlo.abs %c {{{_s(after)}}} : tensor<4x6xf32>"""
+    mesh = f"{_MESH}sdy.mesh @d = <[], device_ids=[3]>\n"
+    return _program([("4x6xf32", before)], ("4x6xf32", after), body, mesh)
+
+
 _DILATED = "stride = [2], pad = [[1, 2]], lhs_dilate = [2], rhs_dilate = [2]"
 PROGRAMS = {
     "sort along the last dimension, counted from the end": _sort("dimension = -1 : i64", '[{"a"}, {"b"}]'),
@@ -131,5 +160,12 @@ PROGRAMS = {
         (1, 3, 3), "pad = [[2, 2]]", '[{"a"}, {}, {}]', '[{}, {"b"}, {}]', '[{}, {}, {"a"}]'
     ),
     "convolution that sums up everything": _convolution((5, 5, 1), "", '[{"a"}, {}, {}]', '[{}, {"a"}, {}]', '[{}, {}, {"b"}]'),
+    "decompose a batch of matrices": cholesky(4, '[{"a"}, {}, {}]', '[{"a"}, {}, {}]'),
+    "decompose a batch of matrices that is not divisible": cholesky(5, '[{"a"}, {"b"}, {}]', '[{"b"}, {}, {"a"}]'),
+    "decompose a batch whose matrices are sharded": cholesky(4, '[{}, {"a"}, {"b"}]', '[{}, {}, {"a"}]'),
+    "decompose matrices of which nothing says that they are a batch": cholesky(4, '[{"a"}, {}, {}]', '[{"a"}, {}, {}]', ""),
+    "run on one device": _on_device('[{"a"}, {"b"}]', '[{"b"}, {"a"}]'),
+    "run on one device what is not divisible": _on_device('[{}, {"a", "b"}]', '[{}, {"a", "b"}]'),
+    "run on one device what all have": _on_device("[{}, {}]", "[{}, {}]"),
 }
 """By what they do."""

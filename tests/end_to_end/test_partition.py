@@ -16,16 +16,18 @@ from pyshardy.core.boxes import device_boxes
 from pyshardy.core.sharding import mesh_of
 from pyshardy.errors import ShardyError
 from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.nodes import walk
 from pyshardy.runtime.execute import run_on_one_device
 from support.programs import load_example
 from support.reference import jaxlib_version
 
 REFUSED = {
-    "callbacks": "'stablehlo.custom_call' op is sharded, and it is not known how to run it on shards",
     "partitioned_by_user": "'stablehlo.custom_call' op calls @CustomSPMDPartitioning, whose partitioner XLA alone can ask; "
     'run the program with engine="xla", or with pyshardy.propagate',
 }
 """Programs that are not partitioned, and how they are refused."""
+NOT_RUN = {"callbacks": "got type !stablehlo.token, needed tensors of static shape"}
+"""Programs that are partitioned and cannot be run."""
 BY_INTERPRETER = ("mlp_training", "reshapes", "uneven", "einsum_many_dims", "device_order")
 """Small programs that StableHLO's interpreter runs too."""
 OPTIONS = {
@@ -49,7 +51,7 @@ def check_placement(partition: pyshardy.Partition, found: Sequence[jax.Array]) -
             assert index == held[devices.index(shard.device)]
 
 
-@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in REFUSED])
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in (*REFUSED, *NOT_RUN)])
 def test_a_program_computes_the_same_on_eight_devices(name: str) -> None:
     program = usable(name)
     module = pyshardy.load(program.lower())
@@ -89,6 +91,19 @@ def test_a_program_that_cannot_be_partitioned_is_refused(name: str) -> None:
         pyshardy.partition(module)
     assert str(caught.value).startswith(REFUSED[name])
     assert caught.value.where
+
+
+def test_callbacks_run_on_one_device_and_get_whole_values() -> None:
+    program = usable("callbacks")
+    module = pyshardy.load(program.lower())
+    partition = pyshardy.partition(module)
+    root = partition.module.root
+    calls = [op for op in walk(root) if op.name == "stablehlo.custom_call"]
+    assert [op.parent_op.name for op in calls] == ["stablehlo.if"] * 3
+    assert [str(op.operands[-1].type) for op in calls] == ["tensor<f32>", "tensor<8x8xf32>", "tensor<8x8xf32>"]
+    assert any("@InspectSharding" in warning for warning in partition.warnings)
+    with pytest.raises(ShardyError, match=NOT_RUN["callbacks"]):
+        pyshardy.run(partition, *inputs_of(module, program.concrete_args()))
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])

@@ -15,6 +15,7 @@ from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.program import RULE
 from pyshardy.ir.shardings import Meshes, get_sharding
 from pyshardy.passes.base import Anchor, Pass, PassContext
+from pyshardy.passes.partitioning.batches import batch_rank, split_batch
 from pyshardy.passes.partitioning.causes import CauseNamer
 from pyshardy.passes.partitioning.meeting import make_reshard
 from pyshardy.passes.partitioning.op_reshards import reshard_around
@@ -37,7 +38,8 @@ class MakePartitionable(Pass):
     Propagation barriers go; a reshard to a mesh with other axes goes through the whole
     tensor. An op without a sharding rule gets whole tensors, unless it is elementwise: then all its tensors are
     sharded alike. An op with a rule that a user has given counts as one without: the rule says how shardings
-    propagate, not that the op computes the same on shards. An op that XLA's partitioner alone can replace is refused.
+    propagate, not that the op computes the same on shards; one that says how many of its dimensions are a batch stays
+    sharded along these. An op that XLA's partitioner alone can replace is refused.
 
     Attributes:
         replicate: Whether to gather for ops that cannot run on shards.
@@ -61,7 +63,7 @@ class MakePartitionable(Pass):
                 _go_through_whole(inner, meshes)
                 _keep_whole_at_device(inner, meshes)
             elif _target(inner) == _INSPECTION:
-                context.diagnostics.warn(inner, "does not call back: XLA alone knows the sharding that it found")
+                context.diagnostics.warn(inner, f"'{inner.name}' of @{_INSPECTION} goes: only XLA calls it back")
                 inner.result.replace_uses(inner.operands[0])
                 inner.erase()
             elif _has_sharded(inner, meshes) and not _runs_on_shards(inner, context):
@@ -73,6 +75,8 @@ class MakePartitionable(Pass):
         meshes = context.meshes
         if is_pointwise(context.specs.spec(op)) and _is_on_one_mesh(op, meshes):
             _align(op, meshes)
+        elif (rank := batch_rank(op)) and _is_on_one_mesh(op, meshes):
+            split_batch(op, rank, meshes)
         elif self.replicate:
             gathered = format_bytes(sum(_replicate(op, meshes)))
             message = "cannot run on shards and runs on whole tensors instead: every device holds"

@@ -1,0 +1,53 @@
+"""Custom calls that say how many of their dimensions are a batch: whoever runs them may cut that into shards."""
+
+from __future__ import annotations
+
+from jaxlib.mlir import ir
+
+from pyshardy.core.sharding import DimSharding, TensorSharding, is_equivalent
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.program import RULE
+from pyshardy.ir.shardings import Meshes, get_sharding
+from pyshardy.passes.partitioning.op_reshards import reshard_around
+from pyshardy.passes.partitioning.shard_pointwise import most_split
+from pyshardy.rules.draft import Draft
+
+_ATTRIBUTES = "mhlo.frontend_attributes"
+_COUNT = "num_batch_dims"
+
+
+def batch_rank(op: Op) -> int:
+    """How many dimensions all tensors of an op begin with that are a batch; 0 if it does not say so, or is wrong."""
+    attributes = op.attrs.get(_ATTRIBUTES) if op.name == "stablehlo.custom_call" else None
+    if not isinstance(attributes, ir.DictAttr) or _COUNT not in attributes:
+        return 0
+    count = attributes[_COUNT]
+    rank = int(count.value) if isinstance(count, ir.StringAttr) and count.value.isdecimal() else 0
+    values = (*op.operands, *op.results)
+    if not all(value.type.is_ranked_tensor and value.type.is_static for value in values):
+        return 0
+    batches = {(value.type.shape or ())[:rank] for value in values}
+    return rank if len(batches) == 1 and len(next(iter(batches))) == rank else 0
+
+
+def split_batch(op: Op, rank: int, meshes: Meshes) -> None:
+    """Reshard around an op so that its batch is sharded alike everywhere, and nothing else is."""
+    values = (*op.operands, *op.results)
+    shardings = [get_sharding(value) for value in values]
+    batches = [_batch_of(sharding, rank, sharding.rank) for sharding in shardings if sharding and sharding.dims]
+    common = most_split([*batches], meshes)
+    assert common is not None
+    targets = [_batch_of(common, rank, value.type.rank) for value in values]
+    same = [is_equivalent(target, sharding) for target, sharding in zip(targets, shardings)]
+    reshard_around(op, [None if found else target for target, found in zip(targets, same)])
+    draft = Draft([value.type.shape for value in op.operands], [value.type.shape for value in op.results])
+    for dim, size in enumerate((values[0].type.shape or ())[:rank]):
+        draft.factor(size, draft.everywhere(dim))
+    op.attrs[RULE] = draft.finish()
+
+
+def _batch_of(sharding: TensorSharding, rank: int, full_rank: int) -> TensorSharding:
+    """A sharding of the batch alone, for a tensor of another rank."""
+    batch = sharding.dim_axes[:rank]
+    dims = [DimSharding(axes) for axes in (*batch, *((),) * (full_rank - rank))]
+    return TensorSharding.replicated_like(sharding.mesh, full_rank).with_dims(dims)
