@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import difflib
+import re
 from dataclasses import dataclass
 
 from jaxlib.mlir import ir

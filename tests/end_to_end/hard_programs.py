@@ -159,11 +159,15 @@ PROGRAMS = {
     "convolution of one element with a long kernel": _convolution(
         (1, 3, 3), "pad = [[2, 2]]", '[{"a"}, {}, {}]', '[{}, {"b"}, {}]', '[{}, {}, {"a"}]'
     ),
-    "convolution that sums up everything": _convolution((5, 5, 1), "", '[{"a"}, {}, {}]', '[{}, {"a"}, {}]', '[{}, {}, {"b"}]'),
+    "convolution that sums up everything": _convolution(
+        (5, 5, 1), "", '[{"a"}, {}, {}]', '[{}, {"a"}, {}]', '[{}, {}, {"b"}]'
+    ),
     "decompose a batch of matrices": cholesky(4, '[{"a"}, {}, {}]', '[{"a"}, {}, {}]'),
     "decompose a batch of matrices that is not divisible": cholesky(5, '[{"a"}, {"b"}, {}]', '[{"b"}, {}, {"a"}]'),
     "decompose a batch whose matrices are sharded": cholesky(4, '[{}, {"a"}, {"b"}]', '[{}, {}, {"a"}]'),
-    "decompose matrices of which nothing says that they are a batch": cholesky(4, '[{"a"}, {}, {}]', '[{"a"}, {}, {}]', ""),
+    "decompose matrices of which nothing says that they are a batch": cholesky(
+        4, '[{"a"}, {}, {}]', '[{"a"}, {}, {}]', ""
+    ),
     "run on one device": _on_device('[{"a"}, {"b"}]', '[{"b"}, {"a"}]'),
     "run on one device what is not divisible": _on_device('[{}, {"a", "b"}]', '[{}, {"a", "b"}]'),
     "run on one device what all have": _on_device("[{}, {}]", "[{}, {}]"),
