@@ -50,6 +50,12 @@ _ACCEPTED = (
 )
 """What we accept and the reference refuses: a name, and a part of its message."""
 _GATHERS = re.compile(r'^\+.*"stablehlo\.compare".*EQ(?:.*\n)*?[ -].*"stablehlo\.gather"', re.MULTILINE)
+_COUNTS_ONCE = re.compile(
+    r'^-.*"stablehlo\.reduce"(?:.*\n)*?\+.*"stablehlo\.select".*tensor<i1>(?:.*\n)*?\+.*"stablehlo\.reduce"',
+    re.MULTILINE,
+)
+_GATHERED = re.compile(r'^\+.*"stablehlo\.all_gather"', re.MULTILINE)
+_EXCHANGED = re.compile(r'^-.*"stablehlo\.(all_to_all|dynamic_slice)"', re.MULTILINE)
 
 
 def reason(text: str, found: Comparison) -> str | None:
@@ -60,6 +66,10 @@ def reason(text: str, found: Comparison) -> str | None:
         return next((name for name, part in _ACCEPTED if re.search(part, found.details)), None)
     if "stablehlo.gather" in text and _GATHERS.search(found.details):
         return "gather of a padded dimension of size 1"
+    if _COUNTS_ONCE.search(found.details):
+        return "initial value counts once"
+    if _GATHERED.search(found.details) and _EXCHANGED.search(found.details):
+        return "collectives that would move padding"
     of_a_pass = (partition_reason(text, name, found) for name in (RESOLVE, PAD))
     return listed_reason(found.details) or next(filter(None, of_a_pass), None)
 

@@ -9,9 +9,9 @@ import pytest
 from support.reference import jaxlib_version
 
 from .local_programs import FAMILIES
-from .per_instruction_compare import NAME, compare_family
+from .per_instruction_compare import NAME, compare_family, reason
 from .reference_process import ReferenceProcess
-from .reshard_compare import ours
+from .reshard_compare import Comparison, Verdict, ours
 
 pytestmark = pytest.mark.skipif(jaxlib_version() < (0, 12), reason="older references lack the pass")
 PER_FAMILY = 30
@@ -37,3 +37,17 @@ def test_a_wrong_answer_is_found(old: str, new: str, reference: ReferenceProcess
 
     _, differences = compare_family("single", range(8), reference, [""], wrong)
     assert any(NAME in difference for difference in differences)
+
+
+def test_reasons_are_for_what_they_name() -> None:
+    def found(*lines: str) -> str | None:
+        return reason("stablehlo.gather", Comparison(Verdict.DIFFERENT, "\n".join(["--- wanted", "+++ given", *lines])))
+
+    reduce, select = '%1 = "stablehlo.reduce"(%0)', '%2 = "stablehlo.select"(%1) : (tensor<i1>, tensor<f32>)'
+    assert found(f"-  {reduce}", f"+  {select}", f"+  {reduce}") == "initial value counts once"
+    assert found(f"-  {reduce}", f"+  {reduce}") is None
+    gather, exchange = '%1 = "stablehlo.all_gather"(%0)', '%1 = "stablehlo.all_to_all"(%0)'
+    assert found(f"-  {exchange}", f"+  {gather}") == "collectives that would move padding"
+    assert found(f"-  {gather}", f"+  {exchange}") is None
+    assert reason("", Comparison(Verdict.SAME)) is None
+    assert reason("", Comparison(Verdict.DIFFERENT, "given  accepted\nwanted refused: no")) is None
