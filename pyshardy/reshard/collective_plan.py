@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import chain
 
 from pyshardy.core.axes import common_prefix, lists_overlap, subtract_axes
 from pyshardy.core.intern import register_cache
@@ -73,10 +74,19 @@ register_cache(plan_collectives.cache_clear)
 
 def _plan(before: TensorSharding, after: TensorSharding, mesh: Mesh, shape: tuple[int, ...]) -> Plan:
     try:
-        return _in_rounds(before, after, mesh, shape)
+        plan = _in_rounds(before, after, mesh, shape)
     except InvalidShardingError as error:
         _check_unreduced(before, after, error)
         return gather_and_slice(before, after, mesh, shape)
+    if all(map(_is_grid, [step.after for step in plan[:-1]])):
+        return plan
+    return gather_and_slice(before, after, mesh, shape)
+
+
+def _is_grid(sharding: TensorSharding) -> bool:
+    """Whether all parts of an axis can be cut from it at once: else devices along one of them have unlike shards."""
+    axes = [*chain.from_iterable(sharding.dim_axes), *sharding.unreduced]
+    return all(axis.can_coexist(other) for axis in axes for other in axes if axis is not other)
 
 
 def _in_rounds(before: TensorSharding, after: TensorSharding, mesh: Mesh, shape: tuple[int, ...]) -> Plan:

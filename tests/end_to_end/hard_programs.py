@@ -53,6 +53,21 @@ def _dot(sizes: tuple[int, int, int], lhs: str, rhs: str, out: str) -> str:
     return _program([(types[0], lhs), (types[1], rhs)], (types[2], out), body)
 
 
+def _gather_ones(before: str, after: str) -> str:
+    """Of rows with a dimension of size 1, all of which is taken."""
+    body = f"""
+  %n = stablehlo.cosine %0 {{{_s(before)}}} : tensor<4x3x1xf32>
+  %g = "stablehlo.gather"(%n, %1) <{{
+    dimension_numbers = #stablehlo.gather<offset_dims = [1, 2], collapsed_slice_dims = [0], start_index_map = [0],
+      index_vector_dim = 1>, slice_sizes = array<i64: 1, 3, 1>
+  }}> {{{_s(after)}}} : (tensor<4x3x1xf32>, tensor<2x1xi32>) -> tensor<2x3x1xf32>
+  %c = stablehlo.cosine %g {{{_s(after)}}} : tensor<2x3x1xf32>
+  %i = stablehlo.constant dense<0.0> : tensor<f32>
+  %r = stablehlo.reduce(%c init: %i) applies stablehlo.add across dimensions = [1, 2] {{{_s("[{}]")}}}
+    : (tensor<2x3x1xf32>, tensor<f32>) -> tensor<2xf32>"""
+    return _program([("4x3x1xf32", before), ("2x1xi32", "[{}, {}]")], ("2xf32", "[{}]"), body)
+
+
 def _scatter(
     combiner: str, index_map: str, input: str, indices: str, updates: str, type: str = "f32", count: int = 4
 ) -> str:
@@ -121,6 +136,22 @@ def _on_device(before: str, after: str) -> str:
     return _program([("4x6xf32", before)], ("4x6xf32", after), body, mesh)
 
 
+def _slice_one(sharding: str) -> str:
+    """One row, of which a stride says nothing, of columns that are padded."""
+    body = f"""
+  %n = stablehlo.cosine %0 {{{_s(sharding)}}} : tensor<2x5xf32>
+  %r = stablehlo.slice %n [0:2:2, 0:5] {{{_s(sharding)}}} : (tensor<2x5xf32>) -> tensor<1x5xf32>"""
+    return _program([("2x5xf32", sharding)], ("1x5xf32", sharding), body)
+
+
+_SIX = 'sdy.mesh @m = <["a"=6]>\n'
+
+
+def _move(before: str, after: str) -> str:
+    body = f"  %r = stablehlo.abs %0 {{{_s(before)}}} : tensor<12x12xf32>"
+    return _program([("12x12xf32", before)], ("12x12xf32", after), body, _SIX)
+
+
 _DILATED = "stride = [2], pad = [[1, 2]], lhs_dilate = [2], rhs_dilate = [2]"
 PROGRAMS = {
     "sort along the last dimension, counted from the end": _sort("dimension = -1 : i64", '[{"a"}, {"b"}]'),
@@ -171,5 +202,11 @@ PROGRAMS = {
     "run on one device": _on_device('[{"a"}, {"b"}]', '[{"b"}, {"a"}]'),
     "run on one device what is not divisible": _on_device('[{}, {"a", "b"}]', '[{}, {"a", "b"}]'),
     "run on one device what all have": _on_device("[{}, {}]", "[{}, {}]"),
+    "slice one row beside a padded dimension": _slice_one('[{}, {"a"}]'),
+    "move parts of an axis that do not fit each other": _move('[{"a":(3)2}, {}]', '[{}, {"a":(1)2}]'),
+    "move parts of an axis that do not fit, the other way": _move('[{"a":(1)2}, {}]', '[{}, {"a":(3)2}]'),
+    "exchange parts of an axis": _move('[{"a":(1)3}, {"a":(3)2}]', '[{"a":(3)2}, {"a":(1)3}]'),
+    "gather all of a padded dimension of size 1": _gather_ones('[{"b"}, {}, {"a"}]', '[{}, {}, {"a"}]'),
+    "gather from rows, beside a padded dimension": _gather_ones('[{"b"}, {"a"}, {}]', '[{}, {"a"}, {}]'),
 }
 """By what they do."""

@@ -26,7 +26,8 @@ def pad_gather(op: Op, padder: Padder) -> None:
     if any(dim in padded for dim in components):
         limits = [old[dim] - sizes[dim] for dim in components]
         op.set_operand(1, _at_most(op, padder, indices, limits, numbers.index_vector_dim))
-    whole = [dim for dim in padded if sizes[dim] == old[dim] and sizes[dim] != 1]
+    left_out = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
+    whole = [dim for dim in padded if sizes[dim] == old[dim] and dim not in left_out]
     if whole:
         _set_sizes(op, padder, whole)
     padder.pad_result(op.result)

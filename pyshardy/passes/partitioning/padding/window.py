@@ -44,7 +44,9 @@ def pad_slice(op: Op, padder: Padder) -> None:
     shape, padded = padder.original_shape(op.result), padder.padded_shape(op.result)
     if padded == shape:
         return
-    strides = [1 if size <= 1 else stride for size, stride in zip(shape, op.attrs["strides"])]
+    strides = [
+        1 if size <= 1 and size != new else stride for size, new, stride in zip(shape, padded, op.attrs["strides"])
+    ]
     _check_free(op, strides, padder)
     op.attrs["strides"] = padder.context.attrs.i64_array(tuple(strides))
     starts, limits = list(op.attrs["start_indices"]), list(op.attrs["limit_indices"])
