@@ -1,11 +1,30 @@
 // RUN: sdy_opt %s -pyshardy-shard-pointwise | FileCheck %s
 
-// CHECK: %[[ZETA:.*]] = chlo.zeta %arg0, %arg1 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>}
-// CHECK-NEXT: stablehlo.negate %[[ZETA]] {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>}
-sdy.mesh @mesh = <["x"=2, "y"=2]>
-func.func @main(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}, %b: tensor<8x8xf32>)
-    -> tensor<8x8xf32> {
-  %0 = chlo.zeta %a, %b : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
-  %1 = stablehlo.negate %0 : tensor<8x8xf32>
-  return %1 : tensor<8x8xf32>
+// Results of elementwise ops without a rule are sharded like the operand that is split most, and so are what follows
+// them and calls that return them; a sharding along other axes stays.
+// CHECK: sdy.mesh @mesh = <["a"=2, "b"=2]>
+// CHECK-LABEL: func.func @main(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}, %arg1: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a", "b"}]>}) -> (tensor<8xf32>, tensor<8xf32>) {
+// CHECK-NEXT: %0 = chlo.zeta %arg0, %arg1 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a", "b"}]>]>} : tensor<8xf32>, tensor<8xf32> -> tensor<8xf32>
+// CHECK-NEXT: %1 = stablehlo.negate %0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a", "b"}]>]>} : tensor<8xf32>
+// CHECK-NEXT: %2 = stablehlo.negate %arg0 : tensor<8xf32>
+// CHECK-NEXT: %3 = chlo.zeta %arg0, %arg1 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"b"}]>]>} : tensor<8xf32>, tensor<8xf32> -> tensor<8xf32>
+// CHECK-NEXT: %4 = call @f(%arg1) {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a", "b"}]>]>} : (tensor<8xf32>) -> tensor<8xf32>
+// CHECK-NEXT: return %1, %3 : tensor<8xf32>, tensor<8xf32>
+// CHECK-NEXT: }
+// CHECK-LABEL: func.func private @f(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a", "b"}]>}) -> (tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a", "b"}]>}) {
+// CHECK-NEXT: %0 = chlo.zeta %arg0, %arg0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a", "b"}]>]>} : tensor<8xf32>, tensor<8xf32> -> tensor<8xf32>
+// CHECK-NEXT: return %0 : tensor<8xf32>
+// CHECK-NEXT: }
+sdy.mesh @mesh = <["a"=2, "b"=2]>
+func.func @main(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}, %arg1: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a", "b"}]>}) -> (tensor<8xf32>, tensor<8xf32>) {
+  %0 = chlo.zeta %arg0, %arg1 : tensor<8xf32>, tensor<8xf32> -> tensor<8xf32>
+  %1 = stablehlo.negate %0 : tensor<8xf32>
+  %2 = stablehlo.negate %arg0 : tensor<8xf32>
+  %3 = chlo.zeta %arg0, %arg1 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"b"}]>]>} : tensor<8xf32>, tensor<8xf32> -> tensor<8xf32>
+  %4 = func.call @f(%arg1) : (tensor<8xf32>) -> tensor<8xf32>
+  return %1, %3 : tensor<8xf32>, tensor<8xf32>
+}
+func.func private @f(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a", "b"}]>}) -> tensor<8xf32> {
+  %0 = chlo.zeta %arg0, %arg0 : tensor<8xf32>, tensor<8xf32> -> tensor<8xf32>
+  return %0 : tensor<8xf32>
 }
