@@ -165,14 +165,18 @@ PROGRAMS = {
     "exchange for an empty dimension": _negate("0x6xf32", '[{}, {"a"}]', '[{"a"}, {}]'),
     "scatter an empty sum": _dot((0, 4, 6), '[{}, {"a"}]', '[{"a"}, {}]', '[{"a"}, {}]'),
     "scatter that sets, of sharded updates": _scatter("set", "0", "[{}, {}]", '[{"a"}, {}]', '[{"a"}, {}]'),
-    "scatter that sets, of updates sharded like the input": _scatter("set", "0", '[{"a"}, {}]', "[{}, {}]", '[{"a"}, {}]'),
+    "scatter that sets, of updates sharded like the input": _scatter(
+        "set", "0", '[{"a"}, {}]', "[{}, {}]", '[{"a"}, {}]'
+    ),
     "scatter that subtracts, of sharded updates": _scatter("subtract", "0", "[{}, {}]", "[{}, {}]", '[{"a"}, {"b"}]'),
     "scatter that sets rows without an index": _scatter("set", "", '[{"a"}, {}]', "[{}, {}]", "[{}, {}]"),
     "scatter that adds rows without an index": _scatter("add", "", '[{"a"}, {}]', "[{}, {}]", '[{"b"}, {}]'),
     "scatter that adds rows with an index for columns": _scatter("add", "1", '[{"a"}, {}]', "[{}, {}]", '[{"b"}, {}]'),
-    "scatter that multiplies, of sharded updates": _scatter("multiply", "0", '[{}, {"a"}]', "[{}, {}]", '[{"b"}, {"a"}]'),
+    "scatter that multiplies, of sharded updates": _scatter(
+        "multiply", "0", '[{}, {"a"}]', "[{}, {}]", '[{"b"}, {"a"}]'
+    ),
     "scatter of updates that are padded and not indexed": _scatter(
-        "add", "", '[{}, {}]', '[{"a"}, {}]', '[{"a"}, {}]', count=5
+        "add", "", "[{}, {}]", '[{"a"}, {}]', '[{"a"}, {}]', count=5
     ),
     "scatter by xor, of sharded updates": _scatter("xor", "0", "[{}, {}]", "[{}, {}]", '[{"a"}, {}]', "i32"),
     "expand a dimension that is sharded": _broadcast('[{"a"}, {"b"}]', '[{}, {"b"}]'),
@@ -186,11 +190,15 @@ PROGRAMS = {
     "convolution of one element with a long kernel": _convolution(
         (1, 3, 3), "pad = [[2, 2]]", '[{"a"}, {}, {}]', '[{}, {"b"}, {}]', '[{}, {}, {"a"}]'
     ),
-    "convolution that sums up everything": _convolution((5, 5, 1), "", '[{"a"}, {}, {}]', '[{}, {"a"}, {}]', '[{}, {}, {"b"}]'),
+    "convolution that sums up everything": _convolution(
+        (5, 5, 1), "", '[{"a"}, {}, {}]', '[{}, {"a"}, {}]', '[{}, {}, {"b"}]'
+    ),
     "decompose a batch of matrices": cholesky(4, '[{"a"}, {}, {}]', '[{"a"}, {}, {}]'),
     "decompose a batch of matrices that is not divisible": cholesky(5, '[{"a"}, {"b"}, {}]', '[{"b"}, {}, {"a"}]'),
     "decompose a batch whose matrices are sharded": cholesky(4, '[{}, {"a"}, {"b"}]', '[{}, {}, {"a"}]'),
-    "decompose matrices of which nothing says that they are a batch": cholesky(4, '[{"a"}, {}, {}]', '[{"a"}, {}, {}]', ""),
+    "decompose matrices of which nothing says that they are a batch": cholesky(
+        4, '[{"a"}, {}, {}]', '[{"a"}, {}, {}]', ""
+    ),
     "run on one device": _on_device('[{"a"}, {"b"}]', '[{"b"}, {"a"}]'),
     "run on one device what is not divisible": _on_device('[{}, {"a", "b"}]', '[{}, {"a", "b"}]'),
     "run on one device what all have": _on_device("[{}, {}]", "[{}, {}]"),

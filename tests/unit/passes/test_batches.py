@@ -25,7 +25,8 @@ def test_what_is_not_the_batch_is_gathered_first() -> None:
 
 
 @pytest.mark.parametrize(
-    "attribute", ["", 'num_batch_dims = "0"', 'num_batch_dims = "2"', 'num_batch_dims = "x"', "num_batch_dims = 1 : i64"]
+    "attribute",
+    ["", 'num_batch_dims = "0"', 'num_batch_dims = "2"', 'num_batch_dims = "x"', "num_batch_dims = 1 : i64"],
 )
 def test_without_a_batch_that_all_tensors_have_matrices_are_whole(attribute: str) -> None:
     found = pyshardy.partition(pyshardy.load(cholesky(4, BATCHED, BATCHED, attribute)))
