@@ -99,7 +99,7 @@ def _exported(module: Module, ins: Sequence[Any], outs: Sequence[Any], shardings
 
 
 def _check_no_callbacks(module: Module) -> None:
-    """Refuse calls of Python functions: only the process that traced them has them, XLA would follow a lost pointer."""
+    """Refuse calls of Python functions: only the process that traced them has them; XLA would follow a lost pointer."""
     for op in walk(module.root):
         target = op.attrs["call_target_name"].value if op.name == "stablehlo.custom_call" else ""
         if "python" in target and "callback" in target:

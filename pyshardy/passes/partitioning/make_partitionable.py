@@ -135,8 +135,11 @@ def _go_through_whole(reshard: Op, meshes: Meshes) -> None:
 def _keep_whole_at_device(reshard: Op, meshes: Meshes) -> None:
     """Let a reshard to or from a single device not be joined with the one that gathers for it, or slices behind it."""
     value, target = reshard.operands[0], reshard.attrs["sharding"]
-    definition = value.defining_op
-    if is_on_single_device(target, meshes) and definition is not None and definition.name == "sdy.reshard":
+    if (
+        is_on_single_device(target, meshes)
+        and value.defining_op is not None
+        and value.defining_op.name == "sdy.reshard"
+    ):
         same = Op("stablehlo.reshape", [value], [value.type], {}, location=reshard.location).insert_before(reshard)
         reshard.set_operand(0, same.result)
     elif is_on_single_device(get_sharding(value), meshes):
