@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from pyshardy.errors import ShardyError
 from pyshardy.ir.diagnostics import format_location
 from pyshardy.ir.functions import SHARDING, functions, main_function
 from pyshardy.ir.module import Module
-from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.passes.exporting.export_named_computations import ExportNamedComputations
 from pyshardy.passes.partitioning.builder import Builder
 from pyshardy.passes.pipeline import run_on_root
@@ -105,25 +107,23 @@ def make_runnable(root: Op, module: Module, count: int) -> None:
         root.attrs["mhlo.num_replicas"] = module.attrs.parse("1 : i32")
 
 
-def squeeze_ffts(root: Op, module: Module) -> None:
-    """Let Fourier transforms of one signal have no dimension for that.
+def keep_ffts_in_order(root: Op, module: Module) -> None:
+    """Let what Fourier transforms take and give lie in memory in the order of its dimensions.
 
-    XLA's compiler for CPUs lays out a dimension of size 1 anywhere, and then refuses a transform whose dimensions are
-    not in order.
+    XLA's compiler for CPUs may lay out what collectives take and give in another order, also through a transform, and
+    then refuses that. A vector has one order only, and what is behind a barrier keeps it.
     """
     for op in list(walk(root)):
-        shape = op.operands[0].type.shape if op.name == "stablehlo.fft" else None
-        if shape is None or 1 not in shape[: -len(op.attrs["fft_length"])]:
+        if op.name != "stablehlo.fft" or not op.operands[0].type.is_static:
             continue
-        rank = len(op.attrs["fft_length"])
         builder = Builder(module.attrs, op, op.location)
-        squeezed = builder.reshape(op.operands[0], _without_ones(shape, rank))
-        type = builder.like(_without_ones(op.result.type.shape or (), rank), op.result.type)
-        transformed = builder.value("fft", [squeezed], type, **op.attrs)
-        op.result.replace_uses(builder.reshape(transformed, op.result.type.shape or ()))
+        operand = _in_order(op.operands[0], builder)
+        transformed = builder.value("fft", [operand], op.result.type, **op.attrs)
+        op.result.replace_uses(_in_order(transformed, builder))
         op.erase()
 
 
-def _without_ones(shape: tuple[int, ...], rank: int) -> tuple[int, ...]:
-    """The shape without sizes of 1 in front of the last dimensions."""
-    return (*(size for size in shape[:-rank] if size != 1), *shape[-rank:])
+def _in_order(value: Value, builder: Builder) -> Value:
+    shape = value.type.shape or ()
+    flat = builder.reshape(value, [prod(shape)])
+    return builder.reshape(builder.value("optimization_barrier", [flat], flat.type), shape)

@@ -15,7 +15,7 @@ from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.ir.functions import functions, main_function, signature
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Region, Value, ValueType
-from pyshardy.runtime.runnable import make_runnable, squeeze_ffts
+from pyshardy.runtime.runnable import keep_ffts_in_order, make_runnable
 
 DEVICES = "pyshardy_devices"
 """Name of the axis along which the devices lie, and of its mesh."""
@@ -45,7 +45,7 @@ def stacked(module: Module, devices: int) -> Module:
         return module.with_root(root)
     name = rename_program(root, main)
     with module.context:
-        squeeze_ffts(root, module)
+        keep_ffts_in_order(root, module)
         _add_main(_Types(module, devices), root, main, name)
     make_runnable(root, module, devices)
     return module.with_root(root)
