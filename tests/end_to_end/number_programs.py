@@ -11,6 +11,7 @@ from differential.reshard_shardings import Sharder, Style
 from differential.rule_instances import KINDS, MESH
 
 from pyshardy.core.mesh import Mesh
+from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.ir.shardings import module_meshes
@@ -92,9 +93,24 @@ def sharded(text: str, random: Random) -> str:
     module = Module.parse(text)
     root = module.copy_root()
     with module.context:
+        return_results(module, root)
         end_loops(module, root)
         Sharder(random, random.choice(_STYLES), meshes_of(random)).shard(root)
         return module.with_root(root).text(generic=True)
+
+
+def return_results(module: Module, root: Op) -> None:
+    """Let a function that returns nothing return what its last op gives, tensors of static shape."""
+    main = main_function(root)
+    end = main.region.blocks[0].terminator
+    last = end.prev
+    if end.operands or last is None:
+        return
+    values = [result for result in last.results if result.type.is_ranked_tensor and result.type.is_static]
+    Op("func.return", values, (), {}, location=end.location).insert_before(end)
+    end.erase()
+    given = ", ".join(str(arg.type) for arg in main.region.blocks[0].args)
+    main.attrs["function_type"] = module.attrs.parse(f"({given}) -> ({', '.join(str(value.type) for value in values)})")
 
 
 def end_loops(module: Module, root: Op) -> None:

@@ -8,10 +8,12 @@ import jax
 import numpy as np
 import pytest
 from end_to_end.hard_programs import PROGRAMS
+from end_to_end.number_programs import OP_KINDS, op_program
 from end_to_end.numbers_compare import Verdict, compare_numbers, difference, difference_on_devices
 from jax.sharding import NamedSharding, PartitionSpec
 
 import pyshardy
+from pyshardy.frontend.interface import output_ports
 
 NAN, INF = float("nan"), float("inf")
 
@@ -33,6 +35,11 @@ def test_a_wrong_number_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert compare_numbers(PROGRAMS[name], 0).verdict is Verdict.EQUAL
     monkeypatch.setattr(pyshardy, "run", wrong)
     assert compare_numbers(PROGRAMS[name], 0).verdict is Verdict.DIFFERENT
+
+
+@pytest.mark.parametrize("kind", OP_KINDS)
+def test_programs_of_one_op_return_what_it_gives(kind: str) -> None:
+    assert output_ports(pyshardy.load(op_program(kind, 1)).root)
 
 
 def test_a_wrong_copy_on_one_device_is_found() -> None:
