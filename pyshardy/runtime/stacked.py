@@ -14,7 +14,7 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.ir.functions import functions, main_function, signature
 from pyshardy.ir.module import Module
-from pyshardy.ir.nodes import Op, Region, Value, ValueType
+from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType
 from pyshardy.runtime.runnable import keep_ffts_in_order, make_runnable
 
 DEVICES = "pyshardy_devices"
@@ -98,21 +98,37 @@ def _add_main(types: _Types, root: Op, program: Op, name: str) -> None:
     main = Op("func.func", (), (), attrs, 1, location)
     block = main.region.add_block()
     args = [block.add_arg(type, location) for type in stacked_ins]
+    extra = () if any(map(_is_split, inputs)) else _device_numbers(types, block, location)
+    shardings = tuple(ins) + tuple(types.sharding(value.type) for value in extra)
     manual = Op(
         "sdy.manual_computation",
-        args,
+        [*args, *extra],
         stacked_outs,
-        {"in_shardings": tuple(ins), "out_shardings": tuple(outs), "manual_axes": (DEVICES,)},
+        {"in_shardings": shardings, "out_shardings": tuple(outs), "manual_axes": (DEVICES,)},
         1,
         location,
     )
     _fill(manual.region, inputs, outputs, name, location)
+    for _ in extra:
+        manual.region.block.add_arg(types.attrs.tensor_type((1,), "i32"), location)
     block.append(manual)
     block.append(Op("func.return", manual.results, location=location))
     mesh = {"sym_name": DEVICES, "mesh": Mesh([(DEVICES, types.devices)])}
     body = root.region.block
     body.prepend(main)
     body.prepend(Op("sdy.mesh", (), (), mesh, location=location))
+
+
+def _is_split(local: ValueType) -> bool:
+    """Whether devices hold different parts of an input."""
+    return bool(local.shape) and 0 not in (local.shape or ())
+
+
+def _device_numbers(types: _Types, block: Block, location: object) -> tuple[Value, ...]:
+    """An input that is split: XLA takes no manual computation without one. The program does not look at it."""
+    type = types.attrs.tensor_type((types.devices,), "i32")
+    attrs = {"iota_dimension": types.attrs.i64(0)}
+    return (block.append(Op("stablehlo.iota", (), [type], attrs, location=location)).result,)
 
 
 def _fill(region: Region, inputs: list[ValueType], outputs: list[ValueType], name: str, location: object) -> None:
