@@ -112,3 +112,17 @@ def test_too_few_devices() -> None:
         "running a partitioned program: got 7 devices, needed 8\n"
         "  try: on a CPU, set XLA_FLAGS=--xla_force_host_platform_device_count=8 before importing jax"
     )
+
+
+@pytest.mark.parametrize("argument", ["", "%a: tensor<f32>", "%a: tensor<0x4xf32>"])
+def test_programs_of_which_no_input_is_split(argument: str) -> None:
+    text = f"""sdy.mesh @m = <["x"=2, "y"=4]>
+    func.func @main({argument}) -> (tensor<8x4xf32> {{sdy.sharding = #sdy.sharding<@m, [{{"y"}}, {{}}]>}}) {{
+      %0 = stablehlo.iota dim = 0 : tensor<8x4xf32>
+      return %0 : tensor<8x4xf32>
+    }}"""
+    shape = (0, 4) if "0x4" in argument else ()
+    arrays = [np.zeros(shape, np.float32)] if argument else []
+    (found,) = pyshardy.run(pyshardy.partition(pyshardy.load(text)), *arrays)
+    np.testing.assert_array_equal(found, np.repeat(np.arange(8.0), 4).reshape(8, 4))
+    assert found.addressable_shards[0].data.shape == (2, 4)
