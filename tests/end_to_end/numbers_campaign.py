@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 
 os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -30,12 +33,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--engine", choices=("local", "interpreter"), default="local")
     options = parser.parse_args(arguments)
     wrong = 0
+    pool = _pool()
     for family in options.families:
         verdicts: Counter[str] = Counter()
         reasons: Counter[str] = Counter()
         for seed in track(range(options.start, options.start + options.count), description=family):
             try:
-                found = outcome(family, seed, options.engine)
+                found = pool.submit(outcome, family, seed, options.engine).result()
+            except BrokenProcessPool:  # over some programs XLA ends the process, on one device too
+                found, pool = Outcome(Verdict.NOT_RUN, "XLA ended the process"), _pool()
+                print(f"{family} {seed}: {found.details}")
             except Exception as error:  # noqa: BLE001 (a campaign goes on)
                 found = Outcome(Verdict.DIFFERENT, f"{type(error).__name__}: {error}"[:300])
             verdicts[found.verdict.value] += 1
@@ -48,6 +55,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for reason, count in reasons.most_common(25):
             print(f"  refused {count}: {reason}")
     return wrong
+
+
+def _pool() -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
 
 
 if __name__ == "__main__":
