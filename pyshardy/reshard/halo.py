@@ -113,7 +113,7 @@ def halo_of(window: Window, is_exact: bool = False) -> Halo | None:
         is_exact: Whether to look for no more than is needed where the input is dilated.
 
     >>> halo_of(Window(16, 20, 4, low=3))
-    Halo(left=1, right=0, moves=True, footprint=5, slope=1, offset=6, left_part=(1, 4), right_part=(0, 0))
+    Halo(left=1, right=0, moves=True, footprint=5, slope=1, offset=6, left_part=(2, 4), right_part=(0, 0))
     """
     shard, step = window.shard, window.out_shard * window.stride
     footprint = max(0, step - window.stride + 1)

@@ -55,7 +55,11 @@ def test_random_programs(start: int) -> None:
         check(random_program(seed, Features(priorities=0.3, meshes=2)))
 
 
-@pytest.mark.parametrize("path", FILES, ids=str)
+REFUSED = "driver/properties.mlir"
+"""A file of a module that cannot be read, as it shows."""
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if str(path) != REFUSED], ids=str)
 def test_filecheck_inputs(path: object) -> None:
     stem = str(path).removesuffix(".mlir")
     for text in {case.text for case in CASES if case.name.startswith(f"{stem}:")}:
