@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
@@ -67,3 +68,13 @@ def test_outputs_have_their_names() -> None:
 def test_a_missing_output_is_noticed(count: int) -> None:
     with pytest.raises(ValueError, match="zip"):
         compare_outputs(["a"], [np.ones(1)], [np.ones(1)] * count)
+
+
+def test_a_copy_on_another_device_counts() -> None:
+    """A replicated array looks right where its first copy is."""
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:2]), ("x",))
+    replicated = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+    right, wrong = (jax.device_put(np.full(3, value), device) for value, device in zip((1.0, 1.5), jax.devices()))
+    array = jax.make_array_from_single_device_arrays((3,), replicated, [right, wrong])
+    assert compare_outputs(["x"], [array], [np.ones(3)]) == [Difference("x", 0.5, 0.25)]
+    assert compare_outputs(["x"], [jax.device_put(np.ones(3), replicated)], [np.ones(3)]) == [Difference("x", 0.0, 0.0)]
