@@ -82,17 +82,7 @@ def _propagation_steps(dedup: bool, batching: bool = False, export: ExportOption
 
 def _export_pipeline(options: dict[str, str]) -> list[Pass]:
     read = read_options(ExportOptions, options)
-    steps = list(export_steps(read))
-    for step in steps:
-        name = step.partition("{")[0] if isinstance(step, str) else ""
-        if name and name not in PASSES:
-            raise UsageError(
-                f"building {ExportOptions.name}",
-                got=f"options that need the pass {name}",
-                needed="passes that pyshardy has",
-                hint="choose an earlier partitioner-stage, or enable-insert-explicit-collectives instead",
-            )
-    return _passes_of(steps, read.dump_directory)
+    return _passes_of(export_steps(read), read.dump_directory)
 
 
 def _passes_of(steps: Iterable[Step], dump_directory: str = "", first_dump: int = 0) -> list[Pass]:

@@ -16,7 +16,7 @@ _COLLECTIVE = "canonicalize{enable-patterns=sdy-collective top-down=false}"
 
 
 def export_steps(options: ExportOptions) -> Iterator[Step]:
-    """The steps in order; all passes of the reference, those that pyshardy lacks included."""
+    """The steps in order."""
     ends_open = options.avoid_export_for_partitioning
     yield "sdy-constant-or-scalar-merger"
     yield _with(

@@ -452,17 +452,6 @@ EXPORTS = [
 """Options of the export pipeline."""
 
 
-def missing_passes(options: str) -> list[str]:
-    """The passes that the export pipeline needs for these options and pyshardy lacks."""
-    steps = export_steps(read_options(ExportOptions, parse_option_text(options)))
-    names = [step.partition("{")[0] for step in steps if isinstance(step, str)]
-    return [name for name in names if name not in PASSES]
-
-
-AVAILABLE = [options for options in EXPORTS if not missing_passes(options)]
-UNAVAILABLE = [options for options in EXPORTS if missing_passes(options)]
-
-
 def option_values(options: dict[str, str]) -> dict[str, str]:
     """Options as they are compared: without those that pyshardy lacks, which must have the expected value."""
     left_out = {**LEFT_OUT_OPTIONS, "keep-redundant-reshards": "false"}
@@ -487,7 +476,7 @@ def test_the_export_pipeline_has_the_steps_of_the_reference(options: str) -> Non
 
 
 @needs_newest
-@pytest.mark.parametrize("options", AVAILABLE)
+@pytest.mark.parametrize("options", EXPORTS)
 def test_the_export_pipeline_consists_of_the_passes_of_the_reference(options: str) -> None:
     theirs = reference_passes(f"sdy-export-pipeline{{{options}}}")
     ours = parse_pipeline(f"sdy-export-pipeline{{{options} dump-directory=somewhere}}")
@@ -504,14 +493,6 @@ def test_the_export_pipeline_has_the_options_of_the_reference() -> None:
         default = format_value(getattr(ExportOptions(), option.replace("-", "_")))
         given = reference_passes(f"sdy-export-pipeline{{{option}={default}}}")
         assert given == reference_passes("sdy-export-pipeline")
-
-
-@pytest.mark.parametrize("options", UNAVAILABLE)
-def test_export_with_passes_that_are_missing_is_refused(options: str) -> None:
-    missing = missing_passes(options)[0]
-    with pytest.raises(UsageError) as caught:
-        parse_pipeline(f"sdy-export-pipeline{{{options}}}")
-    assert f"building sdy-export-pipeline: got options that need the pass {missing}" in str(caught.value)
 
 
 @pytest.mark.parametrize("stage", STAGES[:-1])
