@@ -12,6 +12,9 @@ _ACCEPTED = "given  accepted"
 _STRIDED = re.compile(r"(?<!window_)strides = array<i64: (?:\d+, )*[2-9]")
 _SKIPS = re.compile(r"window_strides = array<i64: (?:\d+, )*[2-9]")
 _RESHARDED = re.compile(r'^\+.*"sdy\.reshard"(?:.*\n)*?\+.*"stablehlo\.convolution"', re.MULTILINE)
+_OTHER_BROADCAST = re.compile(r'^\+.*"stablehlo\.broadcast_in_dim"', re.MULTILINE)
+_OTHER_CONVOLUTION = re.compile(r'^\+.*"stablehlo\.convolution".*[<x]1x', re.MULTILINE)
+_RESHARD_MORE = re.compile(r'^\+.*"sdy\.reshard"', re.MULTILINE)
 _MASKED = re.compile(r'^\+.*"stablehlo\.(select|minimum)"', re.MULTILINE)
 _GATHERED = re.compile(r'^\+.*"sdy\.all_gather"', re.MULTILINE)
 
@@ -38,6 +41,10 @@ def _resolve_reason(text: str, pipeline: str, found: Comparison) -> str | None:
         return "slice with a stride"
     if _SKIPS.search(text) and _RESHARDED.search(found.details):
         return "convolution that skips a part of its input"
+    if _OTHER_CONVOLUTION.search(found.details):
+        return "spatial dimension of size 1 that only one tensor of a convolution has"
+    if _OTHER_BROADCAST.search(found.details) and _RESHARD_MORE.search(found.details):
+        return "dimension of size 1 that a broadcast expands"
     if "<mesh<" in text and "mesh_reversed" in found.details:
         return "name of a reversed mesh"
     if re.search(r"^\+.*stablehlo\.concatenate", found.details, re.MULTILINE) and "stablehlo.slice" in text:
