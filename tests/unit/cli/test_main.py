@@ -9,9 +9,8 @@ import re
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -19,6 +18,8 @@ import pyshardy
 from pyshardy.cli.main import main
 from pyshardy.errors import InvalidModuleError
 from pyshardy.propagation.options import StrategyOption
+
+from .command_line import Cli, Outcome
 
 MLP = Path(__file__).parents[3] / "examples" / "mlp.mlir"
 MESH = 'sdy.mesh @mesh = <["x"=4, "y"=2]>\n'
@@ -36,26 +37,6 @@ def negate(sharding: str, mesh: str = MESH, type: str = T) -> str:
   return %0 : {type}
 }}
 """
-
-
-class Outcome(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-
-Cli = Callable[..., Outcome]
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Runs a command line in this process."""
-
-    def run(*args: Any) -> Outcome:
-        status = main([str(arg) for arg in args])
-        return Outcome(status, *capsys.readouterr())
-
-    return run
 
 
 def run_process(*args: Any, module: str = "pyshardy.cli.main", **options: Any) -> subprocess.CompletedProcess[bytes]:

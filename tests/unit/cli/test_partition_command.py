@@ -8,14 +8,15 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 import pyshardy
 from pyshardy.cli import run_command
-from pyshardy.cli.main import main
 from support.reference import jaxlib_version
+
+from .command_line import Cli, Outcome
 
 MLP = Path(__file__).parents[3] / "examples" / "mlp.mlir"
 MESH = 'sdy.mesh @mesh = <["x"=4, "y"=2]>\n'
@@ -42,26 +43,6 @@ FOR_XLA = f"""{MESH}func.func @main(%a: {T}) -> {T} {{
   return %0 : {T}
 }}
 """
-
-
-class Outcome(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-
-Cli = Callable[..., Outcome]
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Runs a command line in this process."""
-
-    def run(*args: Any) -> Outcome:
-        status = main([str(arg) for arg in args])
-        return Outcome(status, *capsys.readouterr())
-
-    return run
 
 
 @pytest.fixture

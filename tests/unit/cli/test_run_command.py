@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +19,8 @@ from pyshardy.cli import run_command
 from pyshardy.cli.main import main
 from pyshardy.examples import transformer
 from pyshardy.runtime.compare import Difference
+
+from .command_line import Cli, Outcome
 
 MLP = Path(__file__).parents[3] / "examples" / "mlp.mlir"
 SMALL = "--layers=1 --width=16 --heads=2 --vocabulary=32 --batch=4 --sequence=8 --optimizer=sgd"
@@ -32,30 +34,6 @@ MANUAL = f"""{MESH}func.func @main(%a: {T}) -> {T} {{
     manual_axes={{"x", "y"}} (%b: tensor<2x4xf32>) {{ sdy.return %b : tensor<2x4xf32> }} : ({T}) -> {T}
   return %r : {T}
 }}"""
-
-
-class Outcome(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-    @property
-    def verdict(self) -> str:
-        return self.out.splitlines()[-1]
-
-
-Cli = Callable[..., Outcome]
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Runs a command line in this process."""
-
-    def run(*args: Any) -> Outcome:
-        status = main([str(arg) for arg in args])
-        return Outcome(status, *capsys.readouterr())
-
-    return run
 
 
 @pytest.fixture
