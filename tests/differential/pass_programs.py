@@ -49,7 +49,7 @@ LATE_STAGES = tuple(
     if stage.reaches(PartitionerStage.PAD_FOR_DIVISIBILITY)
 )
 """Stages of export that are compared on propagated programs alone, in test_late_stages.py: other modules are refused."""
-NOT_THE_REFERENCE = frozenset(["trace", "module_dump_index", "name_causes"])
+NOT_THE_REFERENCE = frozenset(["trace", "module_dump_index", "name_causes", "trim_halos"])
 """Options of pyshardy's that the reference does not have, with no influence on the module."""
 
 Named = tuple[str, str]
@@ -102,7 +102,6 @@ def _is_complete(pipeline: str) -> bool:
 COMPARED_APART = {
     "sdy-convert-global-to-local": "ends the reference's process on nearly all these modules: test_local.py",
     "sdy-per-instruction-partitioning": "most of these modules are refused: test_per_instruction.py",
-    "sdy-resolve-permutation-factors": "compared where its reasons to differ are listed: test_partition.py",
     **{name: "the reference has no such pass" for name in PASSES if name.startswith("pyshardy-")},
 }
 """Passes that are compared on modules of their own, and why."""
