@@ -134,6 +134,11 @@ class AttrTable:
         self._types: dict[Any, ValueType] = {}
         self._parsed: dict[str, Any] = {}
         self._tensors: dict[tuple[tuple[int, ...], str], ValueType] = {}
+        self._with_references: frozenset[str] | None = frozenset(["callee"])
+
+    def names_of_references(self) -> frozenset[str] | None:
+        """Names of the attributes that may refer to other symbols than meshes; None if any may."""
+        return self._with_references
 
     def type(self, mlir: Any) -> ValueType:
         """The one `ValueType` of an MLIR type."""
@@ -173,6 +178,8 @@ class AttrTable:
         found = self._parsed.get(text)
         if found is None:
             found = self._parsed[text] = ir.Attribute.parse(text)
+            if "@" in text:
+                self._with_references = None  # whoever gave it may put it anywhere
         return found
 
     def decode_attrs(self, op_name: str, items: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -182,6 +189,8 @@ class AttrTable:
         for name, attr in items:
             codec = codecs.get(name) or _ANY_OP.get(name)
             found[name] = attr if codec is None else self._decode(codec, attr)
+            if self._with_references is not None and _may_refer(op_name, name, attr):
+                self._with_references |= {name}
         if op_name == "func.func":
             for name in ("arg_attrs", "res_attrs"):
                 if name in found:
@@ -277,6 +286,20 @@ def symbols_in(value: Any) -> list[tuple[str, ...]]:
         paths = [found.group(1) for found in _PATH_IN_TEXT.finditer(str(value))]
         return [tuple(map(_unquoted, re.findall(_SYMBOL, path))) for path in paths if path]
     return []
+
+
+def _may_refer(op_name: str, name: str, attr: Any) -> bool:
+    """Whether the MLIR attribute of an op may refer to other symbols than meshes."""
+    if op_name in _WITH_SYMBOLS or not op_name.startswith(_WITHOUT_SYMBOLS):
+        return True
+    return type(attr) in _MAY_REFER or ("." in name and not name.startswith("sdy."))
+
+
+_WITHOUT_SYMBOLS = ("stablehlo.", "sdy.", "func.", "chlo.")
+"""Dialects whose own attributes refer to no symbols but meshes, other than directly or in a list."""
+_WITH_SYMBOLS = frozenset(("stablehlo.composite", "stablehlo.custom_call"))
+_MAY_REFER = frozenset((ir.FlatSymbolRefAttr, ir.SymbolRefAttr, ir.ArrayAttr, ir.DictAttr))
+"""What may refer to symbols on every op, whoever gave it the attribute."""
 
 
 def _is_of_dialect(value: Any) -> bool:

@@ -97,6 +97,12 @@ class Value:
         ((op, _),) = self.uses
         return op
 
+    def set_type(self, type: ValueType) -> None:
+        """Give the value another type."""
+        self.type = type
+        if isinstance(self.owner, Op):
+            self.owner.has_moved = True
+
     def replace_uses(self, new: Value, only: Callable[[Op, int], bool] | None = None) -> None:
         """Make every use, or those that `only` accepts, use `new` instead.
 
@@ -106,6 +112,7 @@ class Value:
         for use in moved:
             op, index = use
             op.operands[index] = new
+            op.has_moved = True
             new.uses[use] = None
         if len(moved) == len(self.uses):
             self.uses = {}
@@ -167,20 +174,6 @@ class Block:
         self._link(op, self.last, None)
         return op
 
-    def extend(self, ops: Iterable[Op]) -> None:
-        """Put detached ops at the end, in order."""
-        last = self.last
-        for op in ops:
-            op.block = self
-            op.prev = last
-            if last is None:
-                self.first = op
-            else:
-                last.next = op
-            last = op
-        self.last = last
-        self._ordered = False
-
     def prepend(self, op: Op) -> Op:
         """Put a detached op at the start."""
         self._link(op, None, self.first)
@@ -188,6 +181,7 @@ class Block:
 
     def _link(self, op: Op, before: Op | None, after: Op | None) -> None:
         op.block, op.prev, op.next = self, before, after
+        op.has_moved = True
         if before is None:
             self.first = op
         else:
@@ -242,39 +236,19 @@ class Source:
     Attributes:
         module: The module; it must not change.
         ops: Its ops, every op before what it holds.
-        names: Their names.
         attrs: Their attributes, which ops of equal ones share; not for functions, whose attributes hold lists.
-        blocks: The blocks they are in.
-        operands: The operands of all ops, one after the other.
-        operand_ends: Where those of an op end.
-        types: The types of the results of all ops, one after the other.
-        type_ends: Where those of an op end.
         regions: Of ops that have regions, what these consist of (`region_parts`).
     """
 
     module: Any
     ops: list[Any]
-    names: list[str] = field(default_factory=list)
     attrs: list[dict[str, Any]] = field(default_factory=list)
-    blocks: list[Block] = field(default_factory=list)
-    operands: list[Value] = field(default_factory=list)
-    operand_ends: list[int] = field(default_factory=list)
-    types: list[ValueType] = field(default_factory=list)
-    type_ends: list[int] = field(default_factory=list)
     regions: dict[int, list[Any]] = field(default_factory=dict)
 
     def has_moved(self, op: Op) -> bool:
         """Whether anything but the attributes of an op that was read from here is not as it was."""
-        number = op.number
-        first_operand = self.operand_ends[number - 1] if number else 0
-        first_type = self.type_ends[number - 1] if number else 0
-        return (
-            op._location is not None
-            or op.name != self.names[number]
-            or op.block is not self.blocks[number]
-            or op.operands != self.operands[first_operand : self.operand_ends[number]]
-            or [value.type for value in op.results] != self.types[first_type : self.type_ends[number]]
-            or (number in self.regions and list(map(id, region_parts(op))) != list(map(id, self.regions[number])))
+        return op.has_moved or (
+            op.number in self.regions and list(map(id, region_parts(op))) != list(map(id, self.regions[op.number]))
         )
 
 
@@ -312,12 +286,13 @@ class Op:
     Attributes:
         source: Where this op was read from; None for one that was made since, or copied.
         number: Its number there.
+        has_moved: Whether its name, its operands, the types of its results, its location or its place changed since.
         mark: A number for whoever numbers all ops of a module; nobody else looks at it.
     """
 
     __slots__ = (
-        "name", "operands", "results", "attrs", "regions", "successors", "source", "number", "_location", "block",
-        "prev", "next", "order", "mark",
+        "name", "operands", "results", "attrs", "regions", "successors", "source", "number", "has_moved", "_location",
+        "block", "prev", "next", "order", "mark",
     )  # fmt: skip
 
     source: Source | None
@@ -349,6 +324,7 @@ class Op:
         self._location = location
         self.source = None
         self.number = -1
+        self.has_moved = False
         self.block = self.prev = self.next = None
         self.order = 0
         index = 0
@@ -372,6 +348,7 @@ class Op:
     @location.setter
     def location(self, location: Any) -> None:
         self._location = location
+        self.has_moved = True
 
     @property
     def place(self) -> Any:
@@ -424,8 +401,14 @@ class Op:
             self.block._number()
         return self.order < other.order
 
+    def rename(self, name: str) -> None:
+        """Make it an op of another kind, with the same operands, results and attributes."""
+        self.name = name
+        self.has_moved = True
+
     def set_operand(self, index: int, value: Value) -> None:
         """Use `value` as operand `index`."""
+        self.has_moved = True
         use = (self, index)
         del self.operands[index].uses[use]
         self.operands[index] = value

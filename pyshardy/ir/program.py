@@ -43,6 +43,9 @@ GROUP = "sdy.sharding_group"
 RULE = "sdy.sharding_rule"
 _HOLDS_ELSEWHERE = frozenset(OWN_ATTRIBUTE) | {"sdy.manual_computation", "sdy.named_computation"}
 """Ops whose results have their shardings in other attributes than most."""
+_EDGES = frozenset((EDGE, FUNCTION_EDGE))
+_UNLIKE_MOST = DATA_FLOW_OPS | SPECIAL | {EDGE}
+"""Ops whose values are not told of, or do not hold, shardings like those of most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,7 @@ class _Builder:
         self.ops = [op for op in walk(root) if op.name != "sdy.mesh"][1:]
         self.values: list[Value] = []
         self.owners: list[int] = []
+        self.results: list[tuple[int, ...]] = []
         self.undecided: list[Value] = []
         self.listed: list[Value] = []
         self.crossing: set[int] = set()
@@ -128,24 +132,36 @@ class _Builder:
         `undecided` are the values that may not hold their own sharding; `listed` those whose shardings are in a list;
         `crossing` those whose uses, or themselves, stand for others.
         """
-        values, owners, crossing = self.values, self.owners, self.crossing
+        values, owners, given = self.values, self.owners, self.results
         for number, op in enumerate(self.ops):
             op.mark = number
-            for value in op.results:
-                value.mark = len(values)
+            results = op.results
+            if len(results) == 1:
+                value = results[0]
+                value.mark = found = len(values)
                 values.append(value)
                 owners.append(number)
-            if len(op.results) > 1:
-                self.listed += op.results
+                given.append((found,))
+            else:
+                for value in results:
+                    value.mark = len(values)
+                    values.append(value)
+                    owners.append(number)
+                given.append(tuple([value.mark for value in results]))
+                self.listed += results
             if op.regions:
                 self._number_arguments(op)
-            name = op.name
-            if name in DATA_FLOW_OPS:
-                self.undecided += op.results
-            if name in SPECIAL:
-                crossing.update([value.mark for value in op.operands])
-            elif name == EDGE:
-                crossing.add(op.results[0].mark)
+            if op.name in _UNLIKE_MOST:
+                self._note(op)
+
+    def _note(self, op: Op) -> None:
+        name = op.name
+        if name in DATA_FLOW_OPS:
+            self.undecided += op.results
+        if name in SPECIAL:
+            self.crossing.update([value.mark for value in op.operands])
+        elif name == EDGE:
+            self.crossing.add(op.results[0].mark)
 
     def _number_arguments(self, op: Op) -> None:
         for region in op.regions:
@@ -160,11 +176,11 @@ class _Builder:
 
     def build(self) -> tuple[Program, ProgramIndex]:
         operands = [tuple([value.mark for value in op.operands]) for op in self.ops]
-        results = [tuple([value.mark for value in op.results]) for op in self.ops]
-        tensors, kind_of = self.steps(operands, results)
+        results = self.results
+        tensors, kind_of = self.steps(operands)
         users = [tuple([user.mark for user, _ in reversed(value.uses)]) for value in self.values]
         notified = self.notified()
-        shapes = [value.type.shape if value.type.is_static else None for value in self.values]
+        shapes = [type.shape if type.is_static else None for type in [value.type for value in self.values]]
         siblings = {value.mark: found for value in self.listed if (found := self.siblings(value))}
         shardings = self.shardings()
         parents = self.parents()
@@ -201,25 +217,33 @@ class _Builder:
             found.append(parent)
         return found
 
-    def steps(
-        self, operands: list[tuple[int, ...]], results: list[tuple[int, ...]]
-    ) -> tuple[list[tuple[int, ...]], list[int]]:
+    def steps(self, operands: list[tuple[int, ...]]) -> tuple[list[tuple[int, ...]], list[int]]:
         """The tensors and the kind of every op."""
-        holders, known = self.holders, self.known
-        plain = not self.undecided
+        holders, known, rules, numbers = self.holders, self.known, self.index.rules, self.numbers
+        shape_key = self.specs.shape_key
+        elsewhere = {number for number, holder in enumerate(holders) if holder != number}
         tensors: list[tuple[int, ...]] = []
         kind_of = []
-        for number, op in enumerate(self.ops):
-            if op.name == EDGE or op.name == FUNCTION_EDGE:
+        for op, used, defined in zip(self.ops, operands, self.results):
+            name = op.name
+            if name in _EDGES:
                 kind, found = self.edge(op)
             else:
-                kind = self.kind(op)
-                if known[kind].rule is None:
+                attrs = op.attrs
+                key = shape_key(op, attrs.get(RULE) if attrs else None)
+                given = numbers.get(key)
+                kind = self.kind(op, key) if given is None else given
+                rule = known[kind].rule
+                if rule is None:
                     found = ()
+                    if name not in TERMINATORS and not is_known_name(name) and not is_known(self.specs.spec(op)):
+                        self.index.unknown.append(op)
                 else:
-                    found = operands[number] + results[number]
-                    if not plain:
+                    found = used + defined
+                    if elsewhere and not elsewhere.isdisjoint(found):
                         found = tuple([holders[value] for value in found])
+                    if name != BARRIER:
+                        rules[op] = rule
             kind_of.append(kind)
             tensors.append(found)
         return tensors, kind_of
@@ -268,23 +292,12 @@ class _Builder:
             self.known.append(kind)
         return found
 
-    def kind(self, op: Op) -> int:
+    def kind(self, op: Op, key: Hashable) -> int:
         """The number of the kind of an op that is no edge; equal ops that depend on nothing around them share it."""
-        attrs = op.attrs
-        key = self.specs.shape_key(op, attrs.get(RULE))
-        found = None if key is None else self.numbers.get(key)
-        if found is None:
-            found = self.kind_number(self.new_kind(op))
-            if key is not None and not op.regions and op.name != BARRIER:
-                self.numbers[key] = found
-        number = found
-        rule = self.known[number].rule
-        if rule is None:
-            if op.name not in TERMINATORS and not is_known_name(op.name) and not is_known(self.specs.spec(op)):
-                self.index.unknown.append(op)
-        elif op.name != BARRIER:
-            self.index.rules[op] = rule
-        return number
+        found = self.kind_number(self.new_kind(op))
+        if key is not None and not op.regions and op.name != BARRIER:
+            self.numbers[key] = found
+        return found
 
     def new_kind(self, op: Op) -> OpKind:
         """The kind of an op that is no edge."""

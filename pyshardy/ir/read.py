@@ -89,9 +89,10 @@ class _Reader:
         data, names, scope, types = self.data, self.names, self.scope, self.types
         known_attrs, origin, sources = self.attrs, self.source, self.source.ops
         position = self.position
-        ops: list[Op] = []
+        new = Op.__new__
+        last: Op | None = None
         for _ in range(count):
-            # Most numbers take one byte, whose lowest bit says so: only the others are worth a call.
+            # Most numbers take one byte or two, as the lowest bits say: only the others are worth a call.
             name = data[position] >> 1
             if data[position] & 1:
                 position += 1
@@ -102,16 +103,32 @@ class _Reader:
             position += NUMBER_LENGTH[data[position]]  # the location
             attributes = properties = -1
             if mask & HAS_ATTRS:
-                attributes, position = number_at(data, position)
+                first = data[position]
+                if first & 1:
+                    attributes = first >> 1
+                    position += 1
+                else:
+                    attributes, position = number_at(data, position)
             if mask & HAS_PROPERTIES:
-                properties, position = number_at(data, position)
+                first = data[position]
+                if first & 1:
+                    properties = first >> 1
+                    position += 1
+                else:
+                    properties, position = number_at(data, position)
             prototype = known_attrs.get((name, attributes, properties))
             if prototype is None:
                 prototype = self.new_attrs(name, attributes, properties, sources[self.number])
-            result_types: list[ValueType] = []
+            # Here an op is made without a call of its constructor, which would copy and count again.
+            op = new(Op)
+            results: list[Value] = []
             if mask & HAS_RESULTS:
-                results, position = number_at(data, position)
-                for index in range(results):
+                uses = data[position] >> 1
+                if data[position] & 1:
+                    position += 1
+                else:
+                    uses, position = number_at(data, position)
+                for index in range(uses):
                     number = data[position] >> 1
                     if data[position] & 1:
                         position += 1
@@ -120,7 +137,7 @@ class _Reader:
                     type = types.get(number)
                     if type is None:
                         type = types[number] = self.table.type(sources[self.number].results[index].type)
-                    result_types.append(type)
+                    results.append(Value(type, op, index))
             operands: list[Value] = []
             if mask & HAS_OPERANDS:
                 uses = data[position] >> 1
@@ -128,7 +145,7 @@ class _Reader:
                     position += 1
                 else:
                     uses, position = number_at(data, position)
-                for _ in range(uses):
+                for index in range(uses):
                     first = data[position]
                     if first & 1:
                         number = first >> 1
@@ -138,19 +155,28 @@ class _Reader:
                         position += 2
                     else:
                         number, position = number_at(data, position)
-                    operands.append(scope[number] or self.early_value(number))
-            op = Op(names[name], operands, result_types, prototype.copy())
+                    value = scope[number] or self.early_value(number)
+                    operands.append(value)
+                    value.uses[op, index] = None
+            op.name = names[name]
+            op.operands = operands
+            op.results = results
+            op.attrs = prototype.copy()
+            op.regions = op.successors = ()
             op.source = origin
             op.number = self.number
+            op.has_moved = False
+            op._location = op.next = None
+            op.block = block
+            op.prev = last
+            op.order = 0
+            if last is None:
+                block.first = op
+            else:
+                last.next = op
+            block.last = last = op
             self.number += 1
-            origin.names.append(names[name])
             origin.attrs.append(prototype)
-            origin.blocks.append(block)
-            origin.operands += operands
-            origin.operand_ends.append(len(origin.operands))
-            origin.types += result_types
-            origin.type_ends.append(len(origin.types))
-            ops.append(op)
             if mask & HAS_SUCCESSORS:
                 successors, position = number_at(data, position)
                 found = []
@@ -158,22 +184,21 @@ class _Reader:
                     number, position = number_at(data, position)
                     found.append(blocks[number])
                 op.successors = tuple(found)
-            if result_types:
-                if len(result_types) == 1 and scope[self.next_value] is None:
-                    scope[self.next_value] = op.results[0]
+            if results:
+                if len(results) == 1 and scope[self.next_value] is None:
+                    scope[self.next_value] = results[0]
                     self.next_value += 1
                 else:
-                    self.define(op.results)
+                    self.define(results)
             if mask & HAS_USE_ORDERS:
                 self.position = position
-                self.read_use_orders(op.results)
+                self.read_use_orders(results)
                 position = self.position
             if mask & HAS_REGIONS:
                 self.position = position
                 self.read_regions(op)
                 position = self.position
         self.position = position
-        block.extend(ops)
 
     def new_attrs(self, name: int, attributes: int, properties: int, source: Any) -> dict[str, Any]:
         """The attributes of an op, which all ops share that have the same numbers."""
@@ -193,7 +218,6 @@ class _Reader:
                 value.uses = early.uses
                 for op, index in value.uses:
                     op.operands[index] = value
-                    self.source.operands[self.source.operand_ends[op.number] - len(op.operands) + index] = value
             scope[number] = value
             number += 1
         self.next_value = number

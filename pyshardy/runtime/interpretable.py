@@ -63,7 +63,7 @@ def _check_runs_once(op: Op, runs: int) -> None:
 def _make_general(op: Op) -> None:
     last = len(op.operands[0].type.shape or ()) - 1
     numbers = f"lhs_contracting_dimensions = [{last}], rhs_contracting_dimensions = [0]"
-    op.name = "stablehlo.dot_general"
+    op.rename("stablehlo.dot_general")
     op.attrs["dot_dimension_numbers"] = ir.Attribute.parse(f"#stablehlo.dot<{numbers}>")
 
 

@@ -33,9 +33,9 @@ def partitionable(module: Module, device_count: int) -> Module:
         if op.name in _RESHARDS:
             sharding = op.attrs[_RESHARDS[op.name]]
             op.attrs = {"sharding": sharding.with_unreduced(())}
-            op.name = "sdy.sharding_constraint"
+            op.rename("sdy.sharding_constraint")
         elif op.name == "sdy.constant":
-            op.name = "stablehlo.constant"
+            op.rename("stablehlo.constant")
     for loop in [op for op in walk(root) if op.name == "stablehlo.while"]:
         _free_loop(loop)
     make_runnable(root, module, device_count)
@@ -74,7 +74,7 @@ def sequential(module: Module) -> Module:
                 needed="a program without",
             )
         if op.name == "sdy.constant":
-            op.name = "stablehlo.constant"
+            op.rename("stablehlo.constant")
         op.attrs.pop(SHARDING, None)
         op.attrs.pop("sdy.sharding_rule", None)
     for function in functions(root):

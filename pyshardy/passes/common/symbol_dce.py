@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from jaxlib.mlir import ir
-
-from pyshardy.ir.attrs import symbols_in
+from pyshardy.ir.attrs import AttrTable, symbols_in
 from pyshardy.ir.functions import calls
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.passes.base import Pass, PassContext
@@ -21,11 +19,16 @@ class SymbolDce(Pass):
     name = "symbol-dce"
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        symbol_dce(op)
+        symbol_dce(op, context.attrs)
 
 
-def symbol_dce(root: Op) -> None:
-    """Erase the private symbols of a module that no public symbol and no other op reaches."""
+def symbol_dce(root: Op, attrs: AttrTable) -> None:
+    """Erase the private symbols of a module that no public symbol and no other op reaches.
+
+    Args:
+        root: The module.
+        attrs: The attributes of its context.
+    """
     block = root.region.block
     private = {op.attrs["sym_name"]: op for op in block if op.attrs.get("sym_visibility") in ("private", "nested")}
     if not private:
@@ -34,7 +37,7 @@ def symbol_dce(root: Op) -> None:
     live = [op for op in block if op.attrs.get("sym_name") not in private]
     _follow_calls(live, private)
     # What calls do not reach may be reached otherwise: only then are all attributes looked at.
-    references = _References(with_meshes)
+    references = _References(None if with_meshes else attrs.names_of_references())
     pending = list(live)
     while pending and private:
         for name, *inner in references.of(pending.pop()):
@@ -58,34 +61,23 @@ class _References:
     """Finds the symbols that ops refer to; of an attribute that many ops share, once.
 
     Args:
-        with_meshes: Whether those of meshes matter.
+        names: The attributes that may refer to symbols; None for all.
     """
 
-    def __init__(self, with_meshes: bool) -> None:
-        self._with_meshes = with_meshes
-        self._seen: dict[tuple[str, str, int], Any] = {}  # by identity, with the attribute, which keeps it alive
+    def __init__(self, names: frozenset[str] | None) -> None:
+        self._names = names
+        self._seen: dict[int, Any] = {}  # by identity, with the attribute, which keeps it alive
 
     def of(self, symbol: Op) -> Iterator[tuple[str, ...]]:
         """The paths of the symbols that an op or anything in it refers to, but those found before."""
-        seen = self._seen
+        seen, names = self._seen, self._names
         for op in walk(symbol):
-            for name, attr in op.attrs.items():
-                key = op.name, name, id(attr)
-                if key not in seen:
-                    seen[key] = attr
-                    if name == "callee" and isinstance(attr, str):
-                        yield (attr,)
-                    elif self._may_refer(op.name, name, attr):
-                        yield from symbols_in(attr)
-
-    def _may_refer(self, op_name: str, name: str, attr: Any) -> bool:
-        if self._with_meshes or op_name in _WITH_SYMBOLS or not op_name.startswith(_WITHOUT_SYMBOLS):
-            return True
-        return type(attr) in _MAY_REFER or ("." in name and not name.startswith("sdy."))
-
-
-_WITHOUT_SYMBOLS = ("stablehlo.", "sdy.", "func.", "chlo.")
-"""Dialects whose own attributes refer to no symbols but meshes, other than directly or in a list."""
-_WITH_SYMBOLS = frozenset(("stablehlo.composite", "stablehlo.custom_call"))
-_MAY_REFER = frozenset((ir.FlatSymbolRefAttr, ir.SymbolRefAttr, ir.ArrayAttr, ir.DictAttr, list))
-"""What is looked at on every op, whoever gave it the attribute; a list is that of the attributes of arguments."""
+            attrs = op.attrs
+            if names is not None and names.isdisjoint(attrs):
+                continue
+            for name, attr in attrs.items():
+                if name == "callee" and isinstance(attr, str):
+                    yield (attr,)
+                elif id(attr) not in seen:
+                    seen[id(attr)] = attr
+                    yield from symbols_in(attr)

@@ -18,4 +18,4 @@ class ShardingConstraintToReshard(Pass):
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         for inner in walk(op):
             if inner.name == "sdy.sharding_constraint":
-                inner.name = "sdy.reshard"
+                inner.rename("sdy.reshard")

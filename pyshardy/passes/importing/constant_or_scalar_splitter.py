@@ -30,7 +30,7 @@ class ConstantOrScalarSplitter(Pass):
         has_groups = False
         for inner in walk(op):
             if inner.name == "stablehlo.constant":
-                inner.name = "sdy.constant"
+                inner.rename("sdy.constant")
             elif inner.name == _GROUP:
                 has_groups = True
         splitter = _Splitter(SymbolTable(op), context.specs, has_groups)

@@ -192,7 +192,7 @@ class SingleOp:
             if get_sharding(value) is None or self.op.name == "stablehlo.concatenate":
                 set_sharding(value, self._unjoined(border.sharding))
             if self._is_reshard():
-                value.type = border.type
+                value.set_type(border.type)
         return copy.results
 
     # Back

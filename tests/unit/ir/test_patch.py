@@ -96,7 +96,7 @@ def set_operand(root: Op) -> None:
 
 
 def rename(root: Op) -> None:
-    find(root, "stablehlo.sine").name = "stablehlo.cosine"
+    find(root, "stablehlo.sine").rename("stablehlo.cosine")
 
 
 def insert(root: Op) -> None:

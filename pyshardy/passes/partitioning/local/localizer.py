@@ -179,7 +179,7 @@ class Localizer:
         type = self.local_type_of(op, value)
         if type is not value.type:
             self._global_types.setdefault(value, value.type)
-            value.type = type
+            value.set_type(type)
 
     def keep(self, op: Op) -> None:
         """Let an op stay, with local operands, results, and arguments of its blocks."""

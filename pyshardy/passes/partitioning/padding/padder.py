@@ -73,7 +73,7 @@ class Padder:
         """Give a value another shape; its original type is the one it has now unless it is given."""
         original = original or self.originals.get(value, value.type)
         new = self.context.attrs.ranked_type(tuple(shape), value.type)
-        value.type = new
+        value.set_type(new)
         if new is not original:
             self.originals[value] = original
 

@@ -30,7 +30,7 @@ def resolve_reverse(site: Site, root: Op) -> None:
     out_sharding = get_sharding(op.result) or TensorSharding.replicated_like(sharding.mesh, sharding.rank)
     if uneven:
         op.set_operand(0, _shifted(site, uneven))
-        op.result.type = op.operands[0].type
+        op.result.set_type(op.operands[0].type)
     axes = [axis for dim in dims for axis in sharding.dims[dim].axes]
     set_sharding(op.result, sharding.with_mesh(_mesh_name(root, sharding.mesh, reversed_mesh(site.mesh, axes), op)))
     last = make_reshard(op.result, out_sharding).insert_after(op)
