@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from jaxlib.mlir import ir
-from jaxlib.mlir.dialects import stablehlo
 
+from pyshardy.ir.dialects import stablehlo
 from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.passes.common.greedy import GreedyDriver, Rewriter

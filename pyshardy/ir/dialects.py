@@ -1,0 +1,14 @@
+"""The dialects as C++ has them: registering them, and their attributes.
+
+`jaxlib.mlir.dialects` adds a Python class per op, which takes as long to import as all of pyshardy, and which
+nothing here uses.
+"""
+
+from __future__ import annotations
+
+from jaxlib.mlir._mlir_libs import _chlo as chlo
+from jaxlib.mlir._mlir_libs import _mlirHlo as mhlo
+from jaxlib.mlir._mlir_libs import _sdy as sdy
+from jaxlib.mlir._mlir_libs import _stablehlo as stablehlo
+
+__all__ = ["chlo", "mhlo", "sdy", "stablehlo"]
