@@ -7,8 +7,17 @@ nothing here uses.
 from __future__ import annotations
 
 from jaxlib.mlir._mlir_libs import _chlo as chlo
+from jaxlib.mlir._mlir_libs import _mlir
 from jaxlib.mlir._mlir_libs import _mlirHlo as mhlo
 from jaxlib.mlir._mlir_libs import _sdy as sdy
 from jaxlib.mlir._mlir_libs import _stablehlo as stablehlo
 
-__all__ = ["chlo", "mhlo", "sdy", "stablehlo"]
+__all__ = ["chlo", "do_without_python_classes", "mhlo", "sdy", "stablehlo"]
+
+
+def do_without_python_classes() -> None:
+    """Have MLIR not import the Python classes of a dialect when it meets its first attribute.
+
+    That is for the whole process, so only for one that belongs to pyshardy.
+    """
+    _mlir.globals.dialect_search_modules = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from jaxlib.mlir import ir
@@ -14,7 +13,6 @@ from pyshardy.ir.nodes import Op, walk
 from pyshardy.passes.base import Pass, PassContext
 
 
-@dataclass(frozen=True)
 class SymbolDce(Pass):
     """Remove private symbols that nothing live refers to."""
 

@@ -19,7 +19,6 @@ _SEEN_THROUGH = {"stablehlo.reshape": 0, "stablehlo.broadcast_in_dim": 0, "stabl
 """Ops that one of their operands stands for, and which one."""
 
 
-@dataclass(frozen=True)
 class ExplicitGatherScatterBatching(Pass):
     """Make the first dimension of a gather or scatter a batching dimension where every row is indexed by its number.
 
