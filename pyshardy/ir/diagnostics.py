@@ -11,6 +11,9 @@ from typing import Any
 from pyshardy.errors import InvalidModuleError
 from pyshardy.ir.nodes import Op
 
+THIS_FILE = "-"
+"""What MLIR calls the module that it reads."""
+
 
 class Severity(Enum):
     """How bad it is."""
