@@ -25,28 +25,33 @@ class Record:
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    _defaults: ClassVar[dict[str, Any]]
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if cls.__annotations__ or not hasattr(cls, "__dataclass_fields__"):
+        if cls.__annotations__ or not hasattr(cls, "_defaults"):
             dataclass(init=False, repr=False, eq=False)(cls)
+            cls._defaults = {field.name: field.default for field in fields(cls)}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        names = list(self.__dataclass_fields__)
-        if len(args) > len(names):
-            raise TypeError(f"{type(self).__name__}() takes {len(names)} values, not {len(args)}")
-        given = dict(zip(names, args))
-        if wrong := [name for name in kwargs if name not in names or name in given]:
-            raise TypeError(f"{type(self).__name__}() got an unexpected or second value for '{wrong[0]}'")
-        given |= kwargs
-        for field in fields(self):
-            value = given.get(field.name, field.default)
+        name, defaults = type(self).__name__, self._defaults
+        if len(args) > len(defaults):
+            raise TypeError(f"{name}() takes {len(defaults)} values, not {len(args)}")
+        given = dict(zip(defaults, args))
+        for option in kwargs:
+            if option in given or option not in defaults:
+                raise TypeError(f"{name}() got a second or unexpected value for '{option}'")
+        for option, value in {**defaults, **given, **kwargs}.items():
             if value is MISSING:
-                raise TypeError(f"{type(self).__name__}() needs a value for '{field.name}'")
-            object.__setattr__(self, field.name, value)
+                raise TypeError(f"{name}() needs a value for '{option}'")
+            object.__setattr__(self, option, value)
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        """Refuse values that do not go together."""
 
     def _values(self) -> tuple[Any, ...]:
-        return tuple([getattr(self, name) for name in self.__dataclass_fields__])
+        return tuple([getattr(self, name) for name in self._defaults])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Record) or type(other) is not type(self):
@@ -57,7 +62,7 @@ class Record:
         return hash((type(self), self._values()))
 
     def __repr__(self) -> str:
-        pairs = zip(self.__dataclass_fields__, self._values())
+        pairs = zip(self._defaults, self._values())
         return f"{type(self).__qualname__}({', '.join(f'{name}={value!r}' for name, value in pairs)})"
 
     def __setattr__(self, name: str, value: Any) -> None:
