@@ -542,7 +542,7 @@ NOT_NEEDED = (
     "difflib", "fractions", "importlib.metadata", "jax", "json", "rich", "tempfile",
     "jaxlib.mlir.dialects.builtin", "jaxlib.mlir.dialects.mhlo", "jaxlib.mlir.dialects.stablehlo",
     "pyshardy.cli.expectations", "pyshardy.cli.progress", "pyshardy.passes.exporting.inline_meshes",
-    "pyshardy.passes.partitioning.convert_global_to_local", "pyshardy.report.summary", "pyshardy.rules.einsum",
+    "pyshardy.passes.partitioning.convert_global_to_local", "pyshardy.report.summary", "pyshardy.reshard.collectives", "pyshardy.rules.einsum",
 )  # fmt: skip
 """What costs time to import and is not needed to propagate; jaxlib itself imports numpy, re and inspect."""
 
