@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
+
+from jaxlib.mlir.dialects import sdy
 
 from pyshardy.core.axes import Axes, is_strict_prefix, sort_and_merge, subtract_axes
 from pyshardy.core.mesh import Mesh
@@ -13,14 +14,7 @@ from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding
 
 REDUCTION_CODES = {ReductionKind.SUM: 0, ReductionKind.MAX: 1, ReductionKind.MIN: 2}
-
-
-@cache
-def _has_reduction_op() -> bool:
-    """Whether the `sdy.all_reduce` of this jaxlib says what it computes."""
-    from jaxlib.mlir.dialects import sdy  # slow to import, and rarely needed
-
-    return hasattr(sdy.AllReduceOp, "reduction_op")
+_WRITES_SUM = hasattr(sdy.AllReduceOp, "reduction_op")
 
 
 def location_of(value: Value) -> Any:
@@ -37,7 +31,7 @@ def make_reshard(value: Value, sharding: TensorSharding) -> Op:
 def make_all_reduce(value: Value, axes: Axes, kind: ReductionKind, sharding: TensorSharding) -> Op:
     """A detached all-reduce of a value along some axes."""
     attrs: dict[str, Any] = {"reduction_axes": axes, "out_sharding": sharding}
-    if kind is not ReductionKind.SUM or _has_reduction_op():
+    if _WRITES_SUM or kind is not ReductionKind.SUM:
         attrs["reduction_op"] = REDUCTION_CODES[kind]
     return Op("sdy.all_reduce", [value], [value.type], attrs, location=location_of(value))
 
