@@ -28,7 +28,7 @@ TARGETS = {
     "conflicts": Target(0.25, 0.7, 3.0),
     "memory": Target(1.5, None, 6.5),
     "help": Target(1 / 3, None, 2 / 3),
-    "opt": Target(1.3, None, 3.0),
+    "opt": Target(1.3, None, 2.0),
 }
 GROWTH = 1.2
 """How much longer an op may take in the largest program than in the smallest."""

@@ -14,10 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pyshardy.errors import InvalidModuleError
-from pyshardy.ir.diagnostics import Diagnostic, Severity, source_position
-
-THIS_FILE = "-"
-"""What MLIR calls the module that it reads."""
+from pyshardy.ir.diagnostics import THIS_FILE, Diagnostic, Severity, source_position
 
 _HEAD = (
     r"expected-(?P<severity>error|warning|remark|note)(?P<regex>-re)?\s*(?:@(?P<place>[+-]\d+|above|below|unknown))?"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,6 +17,8 @@ def write_whole(path: str | Path, content: bytes) -> None:
     Raises:
         UsageError: The file cannot be written.
     """
+    import tempfile  # slow to import
+
     target = Path(path)
     temporary = None
     try:

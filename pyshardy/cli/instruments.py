@@ -175,7 +175,7 @@ class Instruments:
                 scope, text = f" ('func.func' operation: @{name})", print_op(whole, self._command) + "\n"
             else:
                 operations = whole.regions[0].blocks[0].operations
-                function = next(one for one in operations if is_function(one) and one.name.value == name)
+                function = next(one for one in operations if is_function(one) and function_name(one) == name)
                 scope, text = "", print_op(function.operation, self._command, is_local=True)
             self._stderr.write(f"{heading}{scope} //----- //\n{text}\n")
 
@@ -183,6 +183,11 @@ class Instruments:
 def is_function(operation: Any) -> bool:
     """Whether an MLIR op is a function."""
     return bool(operation.operation.name == "func.func")
+
+
+def function_name(operation: Any) -> str:
+    """The name of an MLIR function."""
+    return str(ir.StringAttr(operation.operation.attributes["sym_name"]).value)
 
 
 def mlir_class(pass_: Pass) -> str:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import BinaryIO, TextIO
 
-from pyshardy.cli.expectations import THIS_FILE, check_expectations, find_expectations
 from pyshardy.cli.files import write_whole, writing_to_standard_output
 from pyshardy.cli.instruments import Instruments, InvalidAfterPass, Timer, find_invalid_pass, print_op
 from pyshardy.cli.opt_command import (
@@ -25,7 +24,7 @@ from pyshardy.cli.opt_command import (
 )
 from pyshardy.errors import InvalidModuleError, NotationError, ShardyError, UnsupportedVersionError, UsageError
 from pyshardy.frontend.from_text import STANDARD_INPUT, read_bytes, text_or_bytecode
-from pyshardy.ir.diagnostics import Diagnostic, Diagnostics, Severity, source_position
+from pyshardy.ir.diagnostics import THIS_FILE, Diagnostic, Diagnostics, Severity, source_position
 from pyshardy.ir.module import Module
 from pyshardy.passes.options import format_options
 
@@ -128,6 +127,8 @@ class _Driver:
 
     def _run_and_compare(self, chunk: str | bytes) -> tuple[bytes | None, bool]:
         """The module after the passes, None if that failed, and whether the diagnostics are not those expected."""
+        from pyshardy.cli.expectations import check_expectations, find_expectations
+
         result, messages, _ = self._run_chunk(chunk)
         only = self._command.values["verify-diagnostics"] == "only-expected"
         try:

@@ -8,7 +8,8 @@ from typing import Any
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _jax_mlir_ext
 from jaxlib.mlir._mlir_libs._mlir import register_type_caster
-from jaxlib.mlir.dialects import chlo, mhlo, sdy, stablehlo
+
+from pyshardy.ir.dialects import chlo, mhlo, sdy, stablehlo
 
 
 def make_context(allow_unregistered_dialects: bool = False) -> ir.Context:

@@ -8,8 +8,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from pyshardy.core.record import Record
 from pyshardy.errors import InvalidModuleError
 from pyshardy.ir.nodes import Op
+
+THIS_FILE = "-"
+"""What MLIR calls the module that it reads."""
 
 
 class Severity(Enum):
@@ -21,8 +25,7 @@ class Severity(Enum):
     NOTE = "note"
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(Record):
     """One message about one place.
 
     Attributes:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from jaxlib.mlir import ir
-from jaxlib.mlir.dialects import stablehlo
 
+from pyshardy.ir.dialects import stablehlo
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.plain_attributes import plain_attribute
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers, GatherNumbers

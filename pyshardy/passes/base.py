@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import ClassVar
 
+from pyshardy.core.record import Record
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.diagnostics import Diagnostics
 from pyshardy.ir.nodes import Op
@@ -45,8 +46,7 @@ class PassContext:
         return module_meshes(self.root)
 
 
-@dataclass(frozen=True)
-class Pass:
+class Pass(Record):
     """A pass; its options are the fields of the subclass, spelled with dashes on the command line.
 
     Attributes:

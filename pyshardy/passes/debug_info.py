@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from pyshardy.core.axes import AxisRef
 from pyshardy.core.mesh import Mesh
+from pyshardy.core.record import Record
 from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.core.text import quote
 from pyshardy.graph.program import Program
@@ -38,8 +38,7 @@ _MANUAL = "sdy.manual_computation"
 _STEP = re.compile(r"\bstep-(\d+) = ")
 
 
-@dataclass(frozen=True)
-class DebugOptions:
+class DebugOptions(Record):
     """What to write; nothing by default.
 
     Attributes:

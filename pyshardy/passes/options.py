@@ -41,6 +41,8 @@ def read_options(cls: type[D], options: dict[str, str]) -> D:
     Raises:
         UsageError: An option that there is not, or a value that is none of its type.
     """
+    if not options:
+        return cls()
     hints = get_type_hints(cls)
     known = {field.name.replace("_", "-"): field.name for field in fields(cls)}
     values: dict[str, Any] = {}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
+from pyshardy.core.record import Record
 from pyshardy.propagation.step import Strategy
 
 
@@ -28,8 +28,7 @@ _STRATEGIES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PropagateOptions:
+class PropagateOptions(Record):
     """How shardings propagate (propagation spec, sections 1 and 7).
 
     Attributes:

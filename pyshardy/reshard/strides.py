@@ -7,11 +7,14 @@ shardings agree when the same axes step at the same places.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from pyshardy.core.axes import AxisRef, axes_size
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 
 class _Step:
@@ -64,13 +67,14 @@ def equivalent_across_reshape(
         return True
     if first.mesh != second.mesh or first.replicated != second.replicated:
         return False
-    profile = _strides if is_exact else _prefixes
-    return profile(first, first_shape, mesh) == profile(second, second_shape, mesh)
+    if is_exact:
+        return _strides(first, first_shape, mesh) == _strides(second, second_shape, mesh)
+    return _prefixes(first, first_shape, mesh) == _prefixes(second, second_shape, mesh)
 
 
-def _prefixes(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh) -> list[tuple[AxisRef, Fraction]]:
+def _prefixes(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh) -> list[tuple[AxisRef, int]]:
     steps = _merged(_steps(sharding, shape, mesh), mesh, _is_one_run)
-    return [(step.axis, Fraction(step.prefix)) for step in steps]
+    return [(step.axis, step.prefix) for step in steps]
 
 
 def _strides(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh) -> list[tuple[AxisRef, Fraction]]:
@@ -80,6 +84,8 @@ def _strides(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh) -> list
 
 def _steps(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh, is_padded: bool = False) -> list[_Step]:
     """The axes from the last to the first, then ordered by stride."""
+    from fractions import Fraction  # slow to import, and rarely needed
+
     before = [1]
     for size in shape:
         before.append(before[-1] * size)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pyshardy.core.intern import clear_caches
 from pyshardy.errors import InvalidRuleError, UsageError
-from pyshardy.rules.einsum import einsum_rule
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from pyshardy.rules.einsum import EinsumRule
 
 RuleBuilder = Callable[[OpSpec, bool], Rule | None]
 UserRuleBuilder = Callable[[OpSpec, bool], Rule | str | None]
@@ -97,7 +99,7 @@ def user_rule_of(spec: OpSpec, conservative: bool) -> Rule | None:
     """What the user's rule for an op gives; raises `InvalidRuleError` if it does not fit the op."""
     found = USER_RULES[spec.key](spec, conservative)
     if isinstance(found, str):
-        found = einsum_rule(found)(spec)
+        found = _einsum_rule(found)(spec)
     if found is not None and not isinstance(found, Rule):
         raise InvalidRuleError(
             "calling the function registered for the sharding rule",
@@ -109,9 +111,15 @@ def user_rule_of(spec: OpSpec, conservative: bool) -> Rule | None:
     return found
 
 
+def _einsum_rule(notation: str, **options: Any) -> EinsumRule:
+    from pyshardy.rules.einsum import einsum_rule  # most programs have no use for it
+
+    return einsum_rule(notation, **options)
+
+
 def _builder(rule: str | Rule | UserRuleBuilder, options: Mapping[str, object]) -> UserRuleBuilder:
     if isinstance(rule, str):
-        return einsum_rule(rule, **options)  # type: ignore[arg-type]
+        return _einsum_rule(rule, **options)
     if isinstance(rule, Rule):
         return lambda spec, conservative: rule
     return rule

@@ -11,10 +11,10 @@ from typing import Any
 
 import jax
 import jax.export
-from jaxlib.mlir.dialects import stablehlo
 
 from pyshardy.errors import ShardyError
 from pyshardy.frontend.interface import Port
+from pyshardy.ir.dialects import stablehlo
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import walk
 from pyshardy.runtime.arrays import is_wide, jax_dtype

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 from jaxlib.mlir import ir
-from jaxlib.mlir.dialects import stablehlo
 
 from pyshardy.ir.context import make_context
+from pyshardy.ir.dialects import stablehlo
 
 
 def evaluate(code: bytes, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -8,8 +8,6 @@ is merged.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyshardy.errors import UsageError
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.base import Pass, PassContext
@@ -17,7 +15,6 @@ from pyshardy.passes.common.greedy import GreedyDriver
 from pyshardy.passes.common.patterns import PATTERNS
 
 
-@dataclass(frozen=True)
 class Canonicalize(Pass):
     """Simplify reshards or collectives, remove dead ops, and share equal constants.
 

@@ -11,7 +11,6 @@ from pyshardy.core.axes import Axes, AxisRef, append_or_merge, sort_and_merge
 from pyshardy.core.sharding import DimSharding, Meshes, TensorSharding, is_equivalent, mesh_of
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding, module_meshes
-from pyshardy.passes.common.all_to_all import make_params, read_params
 from pyshardy.passes.common.greedy import Pattern, Rewriter
 
 _AXES_PER_DIM = {
@@ -100,6 +99,8 @@ def all_to_all_of_all_to_all(op: Op, rewriter: Rewriter) -> bool:
     inner = _operation_of(op, "sdy.all_to_all")
     if inner is None or not inner.result.has_one_use():
         return False
+    from pyshardy.passes.common.all_to_all import make_params, read_params  # few programs have any
+
     params = sorted([*read_params(inner), *read_params(op)], key=lambda param: param.source)
     dims = [dim for param in params for dim in (param.source, param.target)]
     if len(set(dims)) < len(dims):

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
+from pyshardy.core.record import Record
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.write import write_module
 from pyshardy.passes.base import Pass, PassContext
 
 
-@dataclass(frozen=True)
-class Dump:
+class Dump(Record):
     """A place in a pipeline at which the module is written, if the pipeline has a folder for that.
 
     Attributes:
@@ -22,7 +21,6 @@ class Dump:
     title: str
 
 
-@dataclass(frozen=True)
 class SaveModule(Pass):
     """Write the module to `{directory}/{index}.{title}.mlir`; pipelines have it, text cannot ask for it.
 

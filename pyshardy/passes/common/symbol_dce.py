@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from pyshardy.ir.attrs import AttrTable, symbols_in
@@ -12,7 +11,6 @@ from pyshardy.ir.nodes import Op, walk
 from pyshardy.passes.base import Pass, PassContext
 
 
-@dataclass(frozen=True)
 class SymbolDce(Pass):
     """Remove private symbols that nothing live refers to."""
 

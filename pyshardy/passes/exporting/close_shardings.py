@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import transform_shardings
 from pyshardy.passes.base import Pass, PassContext
 
 
-@dataclass(frozen=True)
 class CloseShardings(Pass):
     """Close every dimension of every sharding and drop replicated axes."""
 

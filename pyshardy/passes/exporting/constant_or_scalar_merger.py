@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Any
 
 from pyshardy.ir.nodes import Op, walk_post_order
@@ -14,7 +13,6 @@ _BROADCAST = "stablehlo.broadcast_in_dim"
 _MERGED = _CONSTANTS | {_BROADCAST}
 
 
-@dataclass(frozen=True)
 class ConstantOrScalarMerger(Pass):
     """Merge equal constants, and equal broadcasts of one scalar, within a region."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pyshardy.ir.attrs import symbols_in
 from pyshardy.ir.functions import SHARDING
@@ -14,7 +13,6 @@ from pyshardy.passes.base import Pass, PassContext
 _METADATA = ("sdy.output_shardings", "sdy.parameters_shardings")
 
 
-@dataclass(frozen=True)
 class DropShardingAndMesh(Pass):
     """Remove the shardings of ops, arguments and results, and the meshes that nothing refers to any more.
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.passes.base import Anchor, Pass, PassContext
 
 RULE = "sdy.sharding_rule"
 
 
-@dataclass(frozen=True)
 class DropShardingRules(Pass):
     """Remove the sharding rules that no user gave."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from pyshardy.ir.dataflow import EDGE
@@ -15,7 +14,6 @@ from pyshardy.passes.exporting.sink_data_flow_edges import remove_edge, sink_blo
 _OWN_ATTRIBUTES = frozenset(("name", "in_shardings", "out_shardings", "execution_thread"))
 
 
-@dataclass(frozen=True)
 class ExportNamedComputations(Pass):
     """Move the body of every named computation into a private function of its own, and call it."""
 

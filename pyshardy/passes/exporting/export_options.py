@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
+from pyshardy.core.record import Record
 from pyshardy.errors import UsageError
 
 
@@ -26,8 +26,7 @@ class PartitionerStage(Enum):
         return stages.index(self) >= stages.index(other)
 
 
-@dataclass(frozen=True)
-class ExportOptions:
+class ExportOptions(Record):
     """What the export pipeline is to do.
 
     Attributes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, mesh_of
@@ -15,7 +14,6 @@ from pyshardy.passes.base import Pass, PassContext
 _SYMBOL = re.compile(r'mesh = @(?:(?P<plain>[\w$.]+)|"(?P<quoted>(?:[^"\\]|\\.)*)")')
 
 
-@dataclass(frozen=True)
 class InlineMeshes(Pass):
     """Replace the names of meshes by the meshes and erase the mesh ops."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyshardy.core.sharding import TensorSharding, is_equivalent
 from pyshardy.ir.functions import SHARDING, calls, result_sharding
 from pyshardy.ir.nodes import Op
@@ -12,7 +10,6 @@ from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.base import Pass, PassContext
 
 
-@dataclass(frozen=True)
 class InsertFuncCallReshards(Pass):
     """Put a reshard behind every result of a call whose sharding is not that of the callee's result.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.ir.functions import (
     functions,
@@ -18,7 +16,6 @@ from pyshardy.ir.shardings import Meshes, get_sharding
 from pyshardy.passes.base import Pass, PassContext
 
 
-@dataclass(frozen=True)
 class PropagateToFuncResults(Pass):
     """Set the result shardings of every function to those of the returned values; in main, only missing ones."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.passes.base import Pass, PassContext
 
@@ -14,7 +12,6 @@ _DEBUG = tuple(
 )
 
 
-@dataclass(frozen=True)
 class RemovePropagationDebugInfo(Pass):
     """Remove sharding origins and propagation edges from all ops, arguments and results."""
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.passes.base import Pass, PassContext
 
 
-@dataclass(frozen=True)
 class RemoveShardingGroups(Pass):
     """Erase every `sdy.sharding_group`."""
 

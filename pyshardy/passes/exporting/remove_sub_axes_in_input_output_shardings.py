@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.ir.functions import SHARDING, main_function
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.base import Pass, PassContext
 
 
-@dataclass(frozen=True)
 class RemoveSubAxesInInputOutputShardings(Pass):
     """Cut every open dimension of the main function's arguments and results before its first sub-axis."""
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.passes.base import Anchor, Pass, PassContext
 
 
-@dataclass(frozen=True)
 class ShardingConstraintToReshard(Pass):
     """Turn every `sdy.sharding_constraint` into an `sdy.reshard`."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.attrs import AttrTable
@@ -14,7 +13,6 @@ from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.passes.debug_info import EDGES, ORIGINS
 
 
-@dataclass(frozen=True)
 class SinkDataFlowEdges(Pass):
     """Store the shardings of all edges on their data-flow ops and remove the edges.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.dataflow import FUNCTION_EDGE
 from pyshardy.ir.nodes import Op, walk
@@ -12,7 +10,6 @@ from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.passes.exporting.sink_data_flow_edges import remove_edge
 
 
-@dataclass(frozen=True)
 class SinkFuncDataFlowEdges(Pass):
     """Store the sharding of every function edge on its operand and remove the edge."""
 

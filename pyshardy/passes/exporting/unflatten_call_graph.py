@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable
-from dataclasses import dataclass
 
 from pyshardy.ir.functions import calls, functions, is_declaration
 from pyshardy.ir.nodes import Op
@@ -15,7 +14,6 @@ from pyshardy.passes.base import Pass, PassContext
 _MANUAL_AXES = "sdy.func_manual_axes"
 
 
-@dataclass(frozen=True)
 class UnflattenCallGraph(Pass):
     """Redirect calls of copies of one function with equal shardings, or with any, to one of the copies.
 

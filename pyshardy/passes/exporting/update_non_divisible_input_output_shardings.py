@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import gcd
 
 from pyshardy.core.axes import Axes, AxisRef, axes_size
@@ -24,7 +23,6 @@ from pyshardy.ir.shardings import Meshes, block_arg_shardings, set_block_arg_sha
 from pyshardy.passes.base import Pass, PassContext
 
 
-@dataclass(frozen=True)
 class UpdateNonDivisibleInputOutputShardings(Pass):
     """Shorten the shardings of function borders, calls and manual computations to what divides the dimensions."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from pyshardy.ir.dataflow import EDGE, block_arg_owners, edge_of, is_data_flow_op
@@ -11,7 +10,6 @@ from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.base import Pass, PassContext
 
 
-@dataclass(frozen=True)
 class AddDataFlowEdges(Pass):
     """Put an `sdy.data_flow_edge` behind every owner of an edge."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pyshardy.ir.dataflow import FUNCTION_EDGE
@@ -14,7 +13,6 @@ from pyshardy.passes.base import Pass, PassContext
 from pyshardy.passes.importing.add_data_flow_edges import insert_edge
 
 
-@dataclass(frozen=True)
 class AddFuncDataFlowEdges(Pass):
     """Put an `sdy.func_data_flow_edge` behind every argument of a function but main, and every result of a call.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.dataflow import EDGE, FUNCTION_EDGE, edge_held
 from pyshardy.ir.functions import main_function
@@ -17,7 +15,6 @@ from pyshardy.rules.draft import identity_rule
 _MANUAL = "sdy.manual_computation"
 
 
-@dataclass(frozen=True)
 class ApplyShardingConstraints(Pass):
     """Write the sharding of a constraint onto its input where nothing else has a say.
 

@@ -20,7 +20,6 @@ _COMPUTATION = "sdy.named_computation"
 _BROADCAST = "stablehlo.broadcast_in_dim"
 
 
-@dataclass(frozen=True)
 class ConstantOrScalarSplitter(Pass):
     """Give every use of a constant expression, and of a broadcast scalar, a copy of its own."""
 

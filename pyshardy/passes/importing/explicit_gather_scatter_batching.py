@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from jaxlib.mlir import ir
-from jaxlib.mlir.dialects import stablehlo
 
+from pyshardy.ir.dialects import stablehlo
 from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.passes.common.greedy import GreedyDriver, Rewriter
@@ -19,7 +19,6 @@ _SEEN_THROUGH = {"stablehlo.reshape": 0, "stablehlo.broadcast_in_dim": 0, "stabl
 """Ops that one of their operands stands for, and which one."""
 
 
-@dataclass(frozen=True)
 class ExplicitGatherScatterBatching(Pass):
     """Make the first dimension of a gather or scatter a batching dimension where every row is indexed by its number.
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.symbols import SymbolTable, calls_in_post_order, clone_function
 from pyshardy.passes.base import Pass, PassContext
 
 
-@dataclass(frozen=True)
 class FlattenCallGraph(Pass):
     """Copy functions until each is called at most once."""
 

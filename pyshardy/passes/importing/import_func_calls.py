@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from pyshardy.ir.diagnostics import PassError
@@ -17,7 +16,6 @@ _CALL_ATTRIBUTES = frozenset(("callee", "arg_attrs", "res_attrs", "no_inline", S
 _COMPUTATION = "sdy.named_computation"
 
 
-@dataclass(frozen=True)
 class ImportFuncCalls(Pass):
     """Replace every call by a named computation, and remove the functions called.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
@@ -27,7 +26,6 @@ _MESH_OF_GROUPS = re.compile(
 _STABLEHLO_AXIS = re.compile(rf"<name = ({_QUOTED}), size = (\d+)>")
 
 
-@dataclass(frozen=True)
 class LiftInlinedMeshes(Pass):
     """Give every mesh a symbol and every sharding the symbol of its mesh; merge equal meshes.
 

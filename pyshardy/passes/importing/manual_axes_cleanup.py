@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from pyshardy.core.axes import AxisRef, sort_and_merge, subtract_axes
 from pyshardy.core.mesh import Mesh
@@ -13,7 +12,6 @@ from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.passes.base import Pass, PassContext
 
 
-@dataclass(frozen=True)
 class ManualAxesCleanup(Pass):
     """Sort manual axes, and add those that a sharding does not mention to its replicated axes."""
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.symbols import pre_order
 from pyshardy.passes.base import Pass, PassContext
 
 
-@dataclass(frozen=True)
 class PreOrderFuncs(Pass):
     """Move all functions with a body, callers first, to the end of the module."""
 

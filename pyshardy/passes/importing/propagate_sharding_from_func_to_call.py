@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyshardy.ir.functions import SHARDING, calls, result_sharding
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import fill_shardings
@@ -11,7 +9,6 @@ from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.base import Pass, PassContext
 
 
-@dataclass(frozen=True)
 class PropagateShardingFromFuncToCall(Pass):
     """Give every call without shardings those of its callee's results."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from pyshardy.core.axes import Axes
@@ -13,7 +12,6 @@ from pyshardy.ir.shardings import transform_shardings
 from pyshardy.passes.base import Pass, PassContext
 
 
-@dataclass(frozen=True)
 class RemoveSizeOneAxes(Pass):
     """Drop axes of size 1 from all shardings; meshes and manual axes stay."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import calls
 from pyshardy.ir.nodes import Op, Value, walk_post_order
@@ -14,7 +12,6 @@ GROUP = "sdy.sharding_group"
 _MANUAL = "sdy.manual_computation"
 
 
-@dataclass(frozen=True)
 class ShardingGroupImport(Pass):
     """Merge groups that share a value, number them from 0, and keep one op per value and group."""
 

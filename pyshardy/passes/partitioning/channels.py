@@ -5,9 +5,8 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from jaxlib.mlir.dialects import stablehlo
-
 from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.dialects import stablehlo
 from pyshardy.ir.nodes import Op, walk
 
 CHANNEL = "channel_handle"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import format_sharding_list
 from pyshardy.core.sharding import TensorSharding, mesh_of
@@ -17,7 +15,6 @@ from pyshardy.passes.partitioning.local.localizer import Localizer, LocalOptions
 from pyshardy.passes.partitioning.local.table import HANDLERS, ILLEGAL, UNTOUCHED, localize_any
 
 
-@dataclass(frozen=True)
 class ConvertGlobalToLocal(Pass):
     """Give every value the type of what one device holds of it, and make ops work on that.
 

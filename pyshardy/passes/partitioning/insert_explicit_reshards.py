@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeGuard
 
@@ -30,7 +29,6 @@ _ALWAYS_FULL = "mhlo.ragged_dot"
 _TOUCHED_ALWAYS = PRODUCTS | {"func.call", "stablehlo.concatenate", _ALWAYS_FULL}
 
 
-@dataclass(frozen=True)
 class InsertExplicitReshards(Pass):
     """Insert reshards so that every op can run as it is sharded, and all-reduces where results are partial.
 

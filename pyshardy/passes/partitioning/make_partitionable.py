@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pyshardy.core.boxes import local_shape
 from pyshardy.core.mesh import Mesh
@@ -31,7 +30,6 @@ _FOR_XLA = frozenset(("CustomSPMDPartitioning",))
 """Custom calls that stand for what XLA's partitioner puts in their place: nobody can run them as they are."""
 
 
-@dataclass(frozen=True)
 class MakePartitionable(Pass):
     """Rewrite what is left of propagation, and gather for ops that cannot run on shards, with a warning.
 

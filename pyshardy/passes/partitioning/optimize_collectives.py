@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from pyshardy.core.sharding import TensorSharding, mesh_of
@@ -16,7 +15,6 @@ from pyshardy.passes.partitioning.reshard_to_collectives import make_collective
 from pyshardy.reshard.sub_dims import SubDims, plan_sub_dims, reordered_dim
 
 
-@dataclass(frozen=True)
 class OptimizeCollectives(Pass):
     """Let all-to-alls take axes from the middle of a dimension, so that no permutation has to bring them to its end.
 

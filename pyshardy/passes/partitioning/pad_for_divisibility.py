@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyshardy.ir.functions import functions
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.passes.base import Pass, PassContext
@@ -12,7 +10,6 @@ from pyshardy.passes.partitioning.padding.padder import Padder
 from pyshardy.passes.partitioning.padding.table import handler_of
 
 
-@dataclass(frozen=True)
 class PadForDivisibility(Pass):
     """Pad every tensor behind its data so that all its shards have one size; padding never gets into a result."""
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pyshardy.core.record import Record
 
 
-@dataclass(frozen=True)
-class PartitionOptions:
+class PartitionOptions(Record):
     """How a program is partitioned.
 
     Attributes:

@@ -30,7 +30,6 @@ _MARKERS = frozenset(("Sharding", "mhlo.sharding"))
 """Custom calls that say how a value is sharded and compute nothing."""
 
 
-@dataclass(frozen=True)
 class PerInstructionPartitioning(Pass):
     """Partition the ops of one function one by one, each into a manual computation, to see which one goes wrong.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyshardy.ir.nodes import Op, walk_post_order
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.passes.base import Anchor, Pass, PassContext
@@ -11,7 +9,6 @@ from pyshardy.passes.base import Anchor, Pass, PassContext
 _PRODUCTS = frozenset(("stablehlo.dot", "stablehlo.dot_general"))
 
 
-@dataclass(frozen=True)
 class RemoveAllGatherReduceScatterForCmv1(Pass):
     """Drop the gathers in front of matrix products, or else the reduce-scatter behind them.
 

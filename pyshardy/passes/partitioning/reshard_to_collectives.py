@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pyshardy.core.sharding import Meshes, TensorSharding, is_equivalent, mesh_of
@@ -24,7 +23,6 @@ _AXES: Mapping[CollectiveKind, str] = {
 }
 
 
-@dataclass(frozen=True)
 class ReshardToCollectives(Pass):
     """Turn every reshard into the collectives that do it, or into nothing if it changes nothing.
 

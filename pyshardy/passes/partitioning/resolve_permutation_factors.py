@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, walk
@@ -27,7 +25,6 @@ _SEEDS = frozenset(("i32", "i64", "ui32", "ui64"))
 """Element types of a random state from which every device can make its own."""
 
 
-@dataclass(frozen=True)
 class ResolvePermutationFactors(Pass):
     """Remove shardings along which an op would need data of other devices: these exchange it, or hold all of it.
 

@@ -27,7 +27,6 @@ _RESHARD = "sdy.reshard"
 _NUMBER = "tensor<ui32>"
 
 
-@dataclass(frozen=True)
 class ResolveSingleDeviceSharding(Pass):
     """Let every op that is on one device run there only, and send its results from there to all devices.
 

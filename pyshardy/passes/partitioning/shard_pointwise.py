@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from pyshardy.core.axes import is_prefix
@@ -16,7 +15,6 @@ from pyshardy.passes.base import Pass, PassContext
 from pyshardy.passes.partitioning.op_rules import is_pointwise, rule_with_dynamic_sizes
 
 
-@dataclass(frozen=True)
 class ShardPointwise(Pass):
     """Shard the results of elementwise ops without a sharding rule like the operand that is split most.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from pyshardy.ir.nodes import Block, Op
@@ -18,7 +17,6 @@ _SHARED = frozenset(
 _Key = tuple[Any, ...]
 
 
-@dataclass(frozen=True)
 class ShareReshards(Pass):
     """Let all ops that need a value resharded in the same way use the first reshard, where that is done before them.
 

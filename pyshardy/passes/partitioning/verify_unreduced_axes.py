@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 
 from pyshardy.core.sharding import ReductionKind, TensorSharding
@@ -29,7 +28,6 @@ _PRODUCTS = frozenset(("stablehlo.dot", "stablehlo.dot_general"))
 _SUM: Kinds = frozenset((ReductionKind.SUM,))
 
 
-@dataclass(frozen=True)
 class VerifyUnreducedAxes(Pass):
     """Refuse ops that drop unreduced axes, or that add some along which they cannot give partial results.
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyshardy.passes.propagating.basic_propagate import BasicPropagate
 from pyshardy.propagation.options import PropagateOptions, StrategyOption
 
 
-@dataclass(frozen=True)
 class AggressivePropagate(BasicPropagate):
     """Propagate shardings and resolve conflicts by sizes.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.base import Pass, PassContext
 from pyshardy.passes.debug_info import DebugOptions
@@ -11,7 +9,6 @@ from pyshardy.passes.propagating.propagation import propagate_module
 from pyshardy.propagation.options import PropagateOptions, StrategyOption
 
 
-@dataclass(frozen=True)
 class BasicPropagate(Pass):
     """Propagate shardings where nothing conflicts.
 

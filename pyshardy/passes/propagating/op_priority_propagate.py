@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyshardy.passes.propagating.aggressive_propagate import AggressivePropagate
 from pyshardy.propagation.options import PropagateOptions
 
 
-@dataclass(frozen=True)
 class OpPriorityPropagate(AggressivePropagate):
     """Propagate shardings in five rounds, from ops that pass them through to all others.
 

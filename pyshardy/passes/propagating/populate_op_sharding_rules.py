@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyshardy.errors import InvalidRuleError
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, walk
@@ -12,7 +10,6 @@ from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.rules.table import rule_of
 
 
-@dataclass(frozen=True)
 class PopulateOpShardingRules(Pass):
     """Give every op that has a sharding rule its rule as an attribute.
 

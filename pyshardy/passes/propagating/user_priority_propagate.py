@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyshardy.passes.propagating.op_priority_propagate import OpPriorityPropagate
 from pyshardy.propagation.options import PropagateOptions
 
 
-@dataclass(frozen=True)
 class UserPriorityPropagate(OpPriorityPropagate):
     """Propagate shardings once per user priority."""
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from pyshardy.passes.table import PASSES, pass_class
 from pyshardy.propagation.options import StrategyOption
 
 
-@dataclass(frozen=True)
 class Sample(Pass):
     """A pass with an option of every type."""
 
@@ -24,7 +22,6 @@ class Sample(Pass):
     strategy: StrategyOption = StrategyOption.BASIC
 
 
-@dataclass(frozen=True)
 class Plain(Pass):
     """A pass without options."""
 

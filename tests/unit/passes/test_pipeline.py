@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import gc
-from dataclasses import dataclass
 
 import pytest
 
@@ -26,7 +25,6 @@ func.func @second() {
 """
 
 
-@dataclass(frozen=True)
 class Rename(Pass):
     """Append a letter to the names of functions, one by one."""
 
@@ -40,7 +38,6 @@ class Rename(Pass):
         context.diagnostics.warn(op, f"appended {self.letter}")
 
 
-@dataclass(frozen=True)
 class Fail(Pass):
     """Refuse every module, with a note at every function."""
 
@@ -50,7 +47,6 @@ class Fail(Pass):
         raise PassError(op, "is not wanted", [(function, "it has this") for function in functions(op)])
 
 
-@dataclass(frozen=True)
 class FailOnFunctions(Pass):
     """Refuse every function."""
 
@@ -61,7 +57,6 @@ class FailOnFunctions(Pass):
         raise PassError(op, f"is called {op.attrs['sym_name']}")
 
 
-@dataclass(frozen=True)
 class AddFunction(Pass):
     """Put a copy of every function behind it."""
 

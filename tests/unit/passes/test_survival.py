@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import pytest
 from jaxlib.mlir import ir
@@ -110,7 +109,6 @@ def test_everything_survives(name: str) -> None:
     assert lost(passes, BEFORE.get(name, "")) == LOST.get(name, set())
 
 
-@dataclass(frozen=True)
 class Forget(Pass):
     """Forget one thing in the body of the main function."""
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from jaxlib.mlir.dialects import stablehlo
-
+from pyshardy.ir.dialects import stablehlo
 from pyshardy.ir.nodes import Op
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from jaxlib.mlir.dialects import stablehlo
-
 from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.dialects import stablehlo
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.passes.partitioning.builder import Builder
 from pyshardy.passes.partitioning.local.indexing import index_more, scatter_numbers
