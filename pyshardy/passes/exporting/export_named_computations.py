@@ -60,5 +60,5 @@ def _function(op: Op) -> Op:
         attrs["arg_attrs"] = [{SHARDING: sharding} for sharding in op.attrs["in_shardings"]]
     function = Op("func.func", attrs=attrs, region_count=1, location=op.location)
     function.region.take_body(op.region)
-    function.region.block.terminator.name = "func.return"
+    function.region.block.terminator.rename("func.return")
     return function

@@ -68,7 +68,7 @@ def _replace_call(call: Op, function: Op, earlier: Op | None, meshes: Meshes) ->
     else:
         computation.region.take_body(function.region)
         terminator = computation.region.block.terminator
-        terminator.name = "sdy.return"
+        terminator.rename("sdy.return")
     for old, new in zip(call.results, computation.results):
         old.replace_uses(new)
     call.erase()
