@@ -24,7 +24,6 @@ from pyshardy.rules.properties import Priority
 from pyshardy.rules.rule import Shape
 
 _ALL_ROUNDS = (1 << ROUNDS) - 1
-_DIRTY_IN_ROUND = [bytes(0 if mask >> round_ & 1 else 1 for mask in range(256)) for round_ in range(ROUNDS)]
 
 _Current = tuple[TensorSharding | None, ...]
 _LIVE, _DEAD, _ERASED = 0, 1, 2
@@ -90,13 +89,13 @@ class Engine:
         self._group_of = {value: group for group in program.groups for value in group}
         self._is_plain = self._find_plain_values()
         self._uses_left = [len(users) for users in program.users]
-        self._is_spread = bytearray(self._spreads(value) for value in range(len(program.shapes)))
-        self._state = bytearray(map(self._is_dead, range(len(program.kind_of))))
+        self._is_spread = [uses != 1 and shape != () for uses, shape in zip(self._uses_left, program.shapes)]
+        self._state = self._find_dead()
         self._outcomes: dict[StepInput, dict[_Current, _Outcome]] = {}
         self._plans: dict[tuple[Strategy, int], list[_Plan | None]] = {}
-        self._clean: dict[Strategy, bytearray] = {}
+        self._clean: dict[Strategy, list[int]] = {}
         self._todo = bytearray(len(self._tensors))
-        self._on_stack = bytearray(len(self._tensors))
+        self._on_stack = [False] * len(self._tensors)
         self._stack: list[int] = []
         self._next = 0
         self._visiting = -1
@@ -127,14 +126,25 @@ class Engine:
                         readers.setdefault(value, []).append(number)
         return readers
 
-    def _find_plain_values(self) -> bytearray:
+    def _find_plain_values(self) -> list[bool]:
         """Per value, whether only those read it that are told of a new sharding, and writing it concerns no others."""
         program = self.program
-        found = bytearray(b"\1") * len(program.shapes)
+        found = [True] * len(program.shapes)
         for value, told in program.notified.items():
             found[value] = program.holders[value] == value and len(told) == 1 + len(program.users[value])
         for value in (*program.siblings, *self._other_readers, *self._group_of):
-            found[value] = 0
+            found[value] = False
+        return found
+
+    def _find_dead(self) -> list[int]:
+        """The state of every op at first."""
+        program = self.program
+        found = [_LIVE] * len(program.kind_of)
+        unused = {program.owners[value] for value, uses in enumerate(self._uses_left) if not uses}
+        unused.update([number for number, results in enumerate(program.results) if not results])
+        for number in unused:
+            if number >= 0 and self._is_dead(number):
+                found[number] = _DEAD
         return found
 
     def _spreads(self, value: int) -> bool:
@@ -146,12 +156,12 @@ class Engine:
         """Per op, whether it was removed as dead code."""
         return [state == _ERASED for state in self._state]
 
-    def _clean_of(self, strategy: Strategy) -> bytearray:
+    def _clean_of(self, strategy: Strategy) -> list[int]:
         """Per op, the rounds in which a visit with this strategy is known to change nothing."""
         found = self._clean.get(strategy)
         if found is None:
             initial = [_ALL_ROUNDS if kind.rule is None else 0 for kind in self._kinds]
-            found = self._clean[strategy] = bytearray([initial[kind] for kind in self._kind_of])
+            found = self._clean[strategy] = [initial[kind] for kind in self._kind_of]
             for number, state in enumerate(self._state):
                 if state:
                     found[number] = 0
@@ -189,24 +199,24 @@ class Engine:
         """One run: the results of the main function, a sweep over all ops, the results again."""
         clean, plans = self._clean_of(strategy), self._plans_of(strategy, round_)
         self._visit_main_results(clean, plans, round_)
-        self._todo = clean[: len(self.program.kind_of)].translate(_DIRTY_IN_ROUND[round_])
-        self._todo += bytes(len(self._tensors) - len(self._todo))
+        self._todo = bytearray([not mask >> round_ & 1 for mask in clean])
+        self._todo[len(self.program.kind_of) :] = bytes(len(self._tensors) - len(self.program.kind_of))
         self._sweep(clean, plans, round_)
         self._visit_main_results(clean, plans, round_)
 
-    def _visit_main_results(self, clean: bytearray, plans: list[_Plan | None], round_: int) -> None:
+    def _visit_main_results(self, clean: list[int], plans: list[_Plan | None], round_: int) -> None:
         for number in range(len(self.program.kind_of), len(self._tensors)):
             if not clean[number] >> round_ & 1:
                 self._visit(number, clean, plans, round_)
 
-    def _sweep(self, clean: bytearray, plans: list[_Plan | None], round_: int) -> None:
+    def _sweep(self, clean: list[int], plans: list[_Plan | None], round_: int) -> None:
         stack, on_stack, todo, state, visit = self._stack, self._on_stack, self._todo, self._state, self._visit
         end = len(self.program.kind_of)
         self._next = 0
         while True:
             if stack:
                 number = stack.pop()
-                on_stack[number] = 0
+                on_stack[number] = False
             else:
                 number = todo.find(1, self._next, end)
                 if number < 0:
@@ -219,7 +229,7 @@ class Engine:
             elif not clean[number] >> round_ & 1:
                 visit(number, clean, plans, round_)
 
-    def _visit(self, number: int, clean: bytearray, plans: list[_Plan | None], round_: int) -> None:
+    def _visit(self, number: int, clean: list[int], plans: list[_Plan | None], round_: int) -> None:
         """Propagate through one op."""
         plan = plans[self._kind_of[number]]
         if plan is None:
@@ -361,7 +371,7 @@ class Engine:
             if number >= following:
                 todo[number] = 1
             elif not on_stack[number] and number != visiting:
-                on_stack[number] = 1
+                on_stack[number] = True
                 stack.append(number)
 
     def _is_dead(self, number: int) -> bool:
