@@ -55,9 +55,11 @@ class Interned:
     @classmethod
     def _make(cls: type[T], key: tuple[Any, ...]) -> T:
         """Return the one object with these field values, checking and building it if it is new."""
-        found: T | None = cls._table.get(key)
-        if found is not None:
-            return found
+        known = cls._table.data.get(key)  # what `_table.get(key)` does, without a call
+        if known is not None:
+            found: T | None = known()
+            if found is not None:
+                return found
         canonical = cls._canonical(*key)
         if canonical != key:
             return cls._make(canonical)

@@ -27,6 +27,8 @@ class ReductionKind(Enum):
     MAX = "max"
     MIN = "min"
 
+    __hash__ = object.__hash__  # shardings are looked up by it, and that of `Enum` is a function of Python
+
 
 class DimSharding(Interned):
     """By which axes one dimension is split, major to minor, and whether propagation may add more.
@@ -80,15 +82,15 @@ class DimSharding(Interned):
 
     def closed(self) -> DimSharding:
         """The same axes and priority, closed."""
-        return DimSharding(self.axes, False, self.priority)
+        return DimSharding._make((self.axes, False, self.priority))
 
     def opened(self) -> DimSharding:
         """The same axes and priority, open."""
-        return DimSharding(self.axes, True, self.priority)
+        return DimSharding._make((self.axes, True, self.priority))
 
     def without_priority(self) -> DimSharding:
         """The same axes and openness, no priority."""
-        return DimSharding(self.axes, self.is_open)
+        return DimSharding._make((self.axes, self.is_open, None))
 
 
 class TensorSharding(Interned):
@@ -179,11 +181,11 @@ class TensorSharding(Interned):
 
     def with_mesh(self, mesh: str | Mesh) -> TensorSharding:
         """The same sharding bound to another mesh."""
-        return TensorSharding(mesh, self.dims, self.replicated, self.unreduced, self.reduction)
+        return TensorSharding._make((mesh, self.dims, self.replicated, self.unreduced, self.reduction))
 
     def with_dims(self, dims: Iterable[DimSharding]) -> TensorSharding:
         """The same sharding with other dimensions."""
-        return TensorSharding(self.mesh, dims, self.replicated, self.unreduced, self.reduction)
+        return TensorSharding._make((self.mesh, tuple(dims), self.replicated, self.unreduced, self.reduction))
 
     def with_replicated(self, axes: Iterable[AxisRef]) -> TensorSharding:
         """The same sharding with other replicated axes."""
@@ -195,15 +197,16 @@ class TensorSharding(Interned):
 
     def map_dims(self, change: Callable[[DimSharding], DimSharding]) -> TensorSharding:
         """The same sharding with `change` applied to every dimension."""
-        return self.with_dims(change(dim) for dim in self.dims)
+        return self.with_dims([change(dim) for dim in self.dims])
 
     def without_priorities(self) -> TensorSharding:
         """The same sharding without user priorities."""
-        return self.with_dims(dim.without_priority() for dim in self.dims)
+        return self.with_dims([dim.without_priority() for dim in self.dims])
 
     def closed(self) -> TensorSharding:
         """All dimensions closed, priorities kept, replicated axes dropped, unreduced axes kept."""
-        return TensorSharding(self.mesh, (dim.closed() for dim in self.dims), (), self.unreduced, self.reduction)
+        dims = tuple([dim.closed() for dim in self.dims])
+        return TensorSharding._make((self.mesh, dims, (), self.unreduced, self.reduction))
 
     def opened(self) -> TensorSharding:
         """All dimensions open, everything else kept."""
@@ -212,6 +215,8 @@ class TensorSharding(Interned):
 
 def as_axes(axes: Iterable[AxisRef | str]) -> Axes:
     """References from references and axis names; raises `InvalidShardingError` for a bare string."""
+    if type(axes) is tuple and str not in map(type, axes):
+        return axes
     if isinstance(axes, str):
         raise InvalidShardingError(
             "listing axes", got=f"the string {axes!r}", needed="a list of axes", hint=f"[{axes!r}]"

@@ -35,12 +35,15 @@ def user_priority_rounds(engine: Engine) -> Iterator[int]:
 def _mask_all(engine: Engine) -> dict[int, TensorSharding]:
     """Hide all dimensions of a priority above 0; the original sharding of every value that has one."""
     originals = {}
+    masked: dict[TensorSharding, TensorSharding] = {}
     for value, sharding in enumerate(engine.shardings):
         if sharding is None or all(dim.priority is None for dim in sharding.dims):
             continue
         if any(dim.priority for dim in sharding.dims):
             originals[value] = sharding
-        engine.set_sharding(value, mask(sharding, engine.program.meshes))
+        if sharding not in masked:
+            masked[sharding] = mask(sharding, engine.program.meshes)
+        engine.set_sharding(value, masked[sharding])
     return originals
 
 

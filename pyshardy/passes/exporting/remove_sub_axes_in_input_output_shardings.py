@@ -15,10 +15,15 @@ class RemoveSubAxesInInputOutputShardings(Pass):
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         main = main_function(op)
+        cut: dict[TensorSharding, TensorSharding] = {}
         for kind in ("arg_attrs", "res_attrs"):
             for entry in main.attrs.get(kind) or ():
-                if SHARDING in entry:
-                    entry[SHARDING] = remove_sub_axes(entry[SHARDING])
+                sharding = entry.get(SHARDING)
+                if sharding is None:
+                    continue
+                if sharding not in cut:
+                    cut[sharding] = remove_sub_axes(sharding)
+                entry[SHARDING] = cut[sharding]
 
 
 def remove_sub_axes(sharding: TensorSharding) -> TensorSharding:

@@ -29,40 +29,51 @@ class UpdateNonDivisibleInputOutputShardings(Pass):
     name = "sdy-update-non-divisible-input-output-shardings"
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        meshes = context.meshes
+        shorter = _Shorter(context.meshes)
         for function in functions(op):
             if not is_declaration(function):
-                _update_function(function, meshes)
+                _update_function(function, shorter)
         for inner in walk(op):
             if inner.name == "func.call" and SHARDING in inner.attrs:
-                inner.attrs[SHARDING] = _update_all(inner.attrs[SHARDING], inner.results, meshes)
+                inner.attrs[SHARDING] = shorter.all_of(inner.attrs[SHARDING], inner.results)
             elif inner.name == "sdy.manual_computation":
                 args = inner.region.block.args
-                set_block_arg_shardings(inner, _update_all(block_arg_shardings(inner), args, meshes))
-                inner.attrs["out_shardings"] = _update_all(inner.attrs["out_shardings"], inner.results, meshes)
+                set_block_arg_shardings(inner, shorter.all_of(block_arg_shardings(inner), args))
+                inner.attrs["out_shardings"] = shorter.all_of(inner.attrs["out_shardings"], inner.results)
 
 
-def _update_function(function: Op, meshes: Meshes) -> None:
+def _update_function(function: Op, shorter: _Shorter) -> None:
     for arg in function.region.blocks[0].args:
         sharding = arg_sharding(function, arg.index)
         if sharding is not None:
-            set_arg_sharding(function, arg.index, _update(sharding, arg, meshes))
+            set_arg_sharding(function, arg.index, shorter.of(sharding, arg))
     for index, value in enumerate(return_op(function).operands):
         sharding = result_sharding(function, index)
         if sharding is not None:
-            set_result_sharding(function, index, _update(sharding, value, meshes))
+            set_result_sharding(function, index, shorter.of(sharding, value))
 
 
-def _update_all(
-    shardings: Sequence[TensorSharding], values: Sequence[Value], meshes: Meshes
-) -> tuple[TensorSharding, ...]:
-    return tuple(_update(sharding, value, meshes) for sharding, value in zip(shardings, values))
+class _Shorter:
+    """Shortens shardings to what divides the values that have them; the same for the same shape once."""
 
+    def __init__(self, meshes: Meshes) -> None:
+        self._meshes = meshes
+        self._known: dict[tuple[TensorSharding, tuple[int, ...]], TensorSharding] = {}
 
-def _update(sharding: TensorSharding, value: Value, meshes: Meshes) -> TensorSharding:
-    if not value.type.is_static or value.type.shape is None or not sharding.dims:
-        return sharding
-    return divisible_sharding(sharding, value.type.shape, mesh_of(sharding, meshes))
+    def of(self, sharding: TensorSharding, value: Value) -> TensorSharding:
+        """What is left of the sharding of a value."""
+        shape = value.type.shape
+        if not value.type.is_static or shape is None or not sharding.dims:
+            return sharding
+        found = self._known.get((sharding, shape))
+        if found is None:
+            found = divisible_sharding(sharding, shape, mesh_of(sharding, self._meshes))
+            self._known[sharding, shape] = found
+        return found
+
+    def all_of(self, shardings: Sequence[TensorSharding], values: Sequence[Value]) -> tuple[TensorSharding, ...]:
+        """The same for several values."""
+        return tuple([self.of(sharding, value) for sharding, value in zip(shardings, values)])
 
 
 def divisible_sharding(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh) -> TensorSharding:
