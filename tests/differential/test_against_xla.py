@@ -14,7 +14,7 @@ from support.reference import jaxlib_version
 pytestmark = pytest.mark.skipif(
     jaxlib_version() < (0, 12), reason="what is sent depends on XLA: counted for the newest"
 )
-NOT_PARTITIONED = ("callbacks", "partitioned_by_user")
+NOT_PARTITIONED = ("partitioned_by_user",)
 """Programs that pyshardy refuses to partition, or to run."""
 MORE = {
     "spatial_convolution": "a convolution gathers the dimensions that its windows go along",

@@ -11,7 +11,7 @@ from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.partitioning.local.localizer import Localizer
-from pyshardy.passes.partitioning.op_rules import rule_on_shards
+from pyshardy.passes.partitioning.op_rules import rule_on_shards, takes_shards
 from pyshardy.reshard.conflicts import agreed_axes
 from pyshardy.reshard.factors import has_overflow, project_tensors
 from pyshardy.reshard.strides import equivalent_across_reshape
@@ -58,7 +58,7 @@ def check_runs_locally(op: Op, local: Localizer) -> None:
         PassError: On shards the op would not give the shards of its results, or it is not known whether it would.
     """
     tensors = _tensors(op, local)
-    if tensors is None:
+    if tensors is None or takes_shards(op):
         return
     target = op.attrs["call_target_name"].value if op.name == "stablehlo.custom_call" else ""
     rule = None if op.name in _TAKES_SIZES or target.startswith(_INTERNAL) else _rule(op, tensors, local)
