@@ -149,6 +149,10 @@ def partition(
     def after_pass(pass_: Pass, current: Any, seconds: float) -> None:
         stages[pass_.name] = stages.get(pass_.name, 0.0) + seconds
         border.look(pass_, current)
+        if pass_.name == "sdy-close-shardings" and getattr(before.origin, "partitioners", None):
+            from pyshardy.runtime.user_partitioners import expand_user_partitioners
+
+            expand_user_partitioners(current, before)
 
     run_on_root(before, root, partition_passes(propagate_options, options), diagnostics, after_pass)
     module = before.with_root(root)

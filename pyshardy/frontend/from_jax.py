@@ -35,6 +35,7 @@ class JaxSignature:
         devices: The devices it was lowered for, in the order that device ids of the module count them; None if it
             was lowered for no devices in particular.
         callbacks: The Python functions that the module calls, by their numbers there.
+        partitioners: What JAX knows of the partitioners of `custom_partitioning`, by their names in the module.
         lowered: What it comes from: JAX refers to Python functions inside, such as partitioners, weakly.
     """
 
@@ -45,6 +46,7 @@ class JaxSignature:
     out_ranks: tuple[int, ...]
     devices: tuple[Any, ...] | None = None
     callbacks: tuple[Any, ...] = ()
+    partitioners: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     lowered: Any = field(default=None, repr=False, compare=False)
 
 
@@ -100,6 +102,7 @@ def _signature(lowered: jax.stages.Lowered) -> JaxSignature:
         tuple(len(leaf.shape) for leaf in out_leaves),
         _devices(lowered),
         tuple(_compile_arg(lowered, "host_callbacks") or ()),
+        {str(id(kept)): kept for kept in _compile_arg(lowered, "keepalive") or () if hasattr(kept, "partition")},
         lowered,
     )
 

@@ -15,17 +15,11 @@ from programs import PROGRAMS
 from pyshardy.core.boxes import device_boxes
 from pyshardy.core.sharding import mesh_of
 from pyshardy.errors import ShardyError
-from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import walk
 from pyshardy.runtime.execute import run_on_one_device
 from support.programs import load_example
 from support.reference import jaxlib_version
 
-REFUSED = {
-    "partitioned_by_user": "'stablehlo.custom_call' op calls @CustomSPMDPartitioning, whose partitioner XLA alone can ask; "
-    'run the program with engine="xla", or with pyshardy.propagate',
-}
-"""Programs that are not partitioned, and how they are refused."""
 BY_INTERPRETER = ("mlp_training", "reshapes", "uneven", "einsum_many_dims", "device_order")
 """Small programs that StableHLO's interpreter runs too."""
 OPTIONS = {
@@ -49,7 +43,7 @@ def check_placement(partition: pyshardy.Partition, found: Sequence[jax.Array]) -
             assert index == held[devices.index(shard.device)]
 
 
-@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in REFUSED])
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_computes_the_same_on_eight_devices(name: str) -> None:
     program = usable(name)
     module = pyshardy.load(program.lower())
@@ -80,15 +74,6 @@ def test_the_interpreter_computes_the_same(name: str) -> None:
     partition = pyshardy.partition(module)
     found = pyshardy.run(partition, *inputs, engine="interpreter")
     assert agree(partition, found, right_outputs(program, module, inputs))
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_a_program_that_cannot_be_partitioned_is_refused(name: str) -> None:
-    module = pyshardy.load(usable(name).lower())
-    with pytest.raises(PassError) as caught:
-        pyshardy.partition(module)
-    assert str(caught.value).startswith(REFUSED[name])
-    assert caught.value.where
 
 
 def test_callbacks_run_on_one_device_and_get_whole_values() -> None:

@@ -91,8 +91,13 @@ def _target(op: Op) -> str | None:
 def _check_not_for_xla(op: Op) -> None:
     target = _target(op)
     if target in _FOR_XLA:
-        needed = 'run the program with engine="xla", or with pyshardy.propagate(...).run(...)'
-        raise PassError(op, f"calls @{target}, whose partitioner XLA alone can ask; {needed}")
+        if op.enclosing("sdy.manual_computation") is not None:
+            raise PassError(
+                op,
+                f"calls @{target} inside a manual computation, where XLA alone can ask the partitioner"
+                '; run the program with engine="xla"',
+            )
+        raise PassError(op, f"calls @{target}, which stands for a partitioner of the user's; load the function itself")
 
 
 def _remove_barrier(op: Op) -> None:
