@@ -192,3 +192,30 @@ def test_an_unused_mesh_does_not_count(unused: int) -> None:
     assert len(found.addressable_shards) == 8
     for shard in found.addressable_shards:
         np.testing.assert_array_equal(shard.data, np.abs(array)[shard.index])
+
+
+def manual(rows: int, sharding: str) -> pyshardy.Module:
+    """A manual computation over "x", which has four shards, of a tensor of so many rows."""
+    whole, part = f"tensor<{rows}x7xf32>", f"tensor<{rows // 4}x7xf32>"
+    return pyshardy.load(f"""sdy.mesh @mesh = <["x"=4, "y"=2]>
+    func.func @main(%a: {whole}) -> {whole} {{
+      %0 = sdy.manual_computation(%a) in_shardings=[<@mesh, {sharding}>] out_shardings=[<@mesh, {sharding}>]
+          manual_axes={{"x"}} (%b: {part}) {{
+        %1 = stablehlo.abs %b : {part}
+        sdy.return %1 : {part}
+      }} : ({whole}) -> {whole}
+      return %0 : {whole}
+    }}""")
+
+
+@pytest.mark.parametrize("sharding", ['[{"x", "y"}, {}]', '[{"x"}, {"y"}]'])
+def test_axes_besides_manual_ones_need_not_divide(sharding: str) -> None:
+    """Twelve rows are three on each of four devices, which two do not share evenly; nor seven columns."""
+    array = np.random.default_rng(0).normal(size=(12, 7)).astype(np.float32)
+    (found,) = pyshardy.run(pyshardy.partition(manual(12, sharding)), array)
+    np.testing.assert_array_equal(np.asarray(found), np.abs(array))
+
+
+def test_manual_axes_must_divide() -> None:
+    with pytest.raises(ShardyError, match="dimension size 10 is not divisible by the manual axes size 4"):
+        manual(10, '[{"x"}, {}]')
