@@ -35,6 +35,13 @@ def changes(details: str) -> Changes:
     return Changes(tuple((removed - added).elements()), tuple((added - removed).elements()))
 
 
+def in_short(details: str) -> str:
+    """A difference without lines that have other numbers only; all of it if there are no others."""
+    found = changes(details)
+    lines = [*(f"- {line}" for line in found.removed), *(f"+ {line}" for line in found.added)]
+    return "\n".join(lines) or details
+
+
 def ops_of(lines: Iterable[str]) -> set[str]:
     """The names of the ops in some lines, without their dialect; "region" for a line around or between regions.
 

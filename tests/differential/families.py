@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from .essence import in_short
 from .reference_process import Died, ReferenceProcess, Refused
 from .reshard_compare import Comparison, Runner, Verdict, compare, ours
 
@@ -56,7 +57,7 @@ class Campaign:
                 found[reason or outcome.verdict.value] += 1
                 is_wrong = reason is None and outcome.verdict not in (Verdict.SAME, *self.is_fine)
                 if is_wrong or (reason and reason == show):
-                    details = outcome.details[:_SHOWN]
+                    details = in_short(outcome.details)[:_SHOWN]
                     wrong.append(f"{family} {seed} {pipeline}: {reason or outcome.verdict.value}\n{details}")
         return found, wrong
 

@@ -34,6 +34,10 @@ _REFUSED: tuple[tuple[str, str], ...] = (
         "dimension of size 1 that is padded and expanded",
         r"'stablehlo\.broadcast_in_dim' op has operands and results that",
     ),
+    (
+        "collective over several tensors",
+        r"'stablehlo\.(all_to_all|all_gather|all_reduce)' op has operands and results that",
+    ),
     ("passed on otherwise", r"passes on a value that is sharded"),
     ("part of a sharded update", r"has an update that is sharded along dimension \d+, of which it covers a part only"),
 )

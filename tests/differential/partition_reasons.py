@@ -79,7 +79,10 @@ PADDING = (
 _REFUSED = (
     ("padding that is left to a cast", r"found unrealized_conversion_cast after pad-for-divisibility"),
     ("slice or pad without exchange", r"requires device communication"),
-    ("dynamic slice of whole dimensions that are padded", r"'stablehlo\.dynamic_slice' op inferred type\(s\)"),
+    (
+        "dynamic slice or gather of whole dimensions that are padded",
+        r"'stablehlo\.(dynamic_slice|gather)' op inferred type\(s\)",
+    ),
     ("slice beside a padded dimension", r"'stablehlo\.slice' op inferred type\(s\)"),
     ("concatenated slices", r"'stablehlo\.concatenate' op result - operates on axis .* already bound"),
     ("collectives that would move padding", r"'sdy\.collective_permute' op sharded size of result doesn't match"),

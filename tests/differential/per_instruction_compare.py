@@ -81,8 +81,8 @@ _REASONS = (
     Reason(
         "scatter of whole windows",
         r'"stablehlo\.scatter"',
-        PLACE | {"broadcast_in_dim", "concatenate", "subtract", "iota"},
-        frozenset(["constant"]),
+        PLACE | {"broadcast_in_dim", "concatenate", "subtract", "iota", "scatter"},
+        frozenset(["constant", "scatter"]),
         lacks=r'"stablehlo\.(concatenate|subtract)"',
     ),
     Reason(
