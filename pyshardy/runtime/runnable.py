@@ -126,6 +126,17 @@ def make_runnable(root: Op, module: Module, count: int) -> None:
     with module.context:
         root.attrs["mhlo.num_partitions"] = module.attrs.parse(f"{count} : i32")
         root.attrs["mhlo.num_replicas"] = module.attrs.parse("1 : i32")
+        _count_sorted_dimensions_from_the_front(root, module)
+
+
+def _count_sorted_dimensions_from_the_front(root: Op, module: Module) -> None:
+    """XLA takes a dimension that is counted from the end as it is, unless it is the last, and may sort anything."""
+    for op in walk(root):
+        if op.name == "stablehlo.sort" and op.operands[0].type.rank:
+            dimension = op.attrs.get("dimension")
+            number = -1 if dimension is None else dimension.value
+            if number < 0:
+                op.attrs["dimension"] = module.attrs.i64(number + op.operands[0].type.rank)
 
 
 def keep_ffts_in_order(root: Op, module: Module) -> None:
