@@ -84,6 +84,10 @@ _REFUSED = (
         r"'stablehlo\.(dynamic_slice|gather)' op inferred type\(s\)",
     ),
     ("slice beside a padded dimension", r"'stablehlo\.slice' op inferred type\(s\)"),
+    (
+        "pad that also pads within shards",
+        r"'stablehlo\.pad' op inferred type\(s\)|'sdy\.manual_computation' op result shape, corresponding sharding",
+    ),
     ("concatenated slices", r"'stablehlo\.concatenate' op result - operates on axis .* already bound"),
     ("collectives that would move padding", r"'sdy\.collective_permute' op sharded size of result doesn't match"),
 )
