@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -142,12 +142,17 @@ def partition(
     diagnostics = Diagnostics()
     start = time.perf_counter()
     root = before.copy_root()
+    _put_meshes_in_use_first(root)
     stages["read"] = time.perf_counter() - start
     border = _Border()
 
     def after_pass(pass_: Pass, current: Any, seconds: float) -> None:
         stages[pass_.name] = stages.get(pass_.name, 0.0) + seconds
         border.look(pass_, current)
+        if pass_.name == "sdy-close-shardings" and getattr(before.origin, "partitioners", None):
+            from pyshardy.runtime.user_partitioners import expand_user_partitioners
+
+            expand_user_partitioners(current, before)
 
     run_on_root(before, root, partition_passes(propagate_options, options), diagnostics, after_pass)
     module = before.with_root(root)
@@ -180,10 +185,22 @@ class _Border:
             self.inputs, self.outputs, self.meshes = input_ports(root), output_ports(root), _meshes_in_use(root)
 
 
+def _put_meshes_in_use_first(root: Op) -> None:
+    """Let passes that take the first mesh with axes for all devices take one that shardings are on."""
+    used = set(_names_in_use(root))
+    for op in reversed([op for op in root.region.block if op.name == "sdy.mesh" and op.attrs["sym_name"] in used]):
+        root.region.block.prepend(op.detach())
+
+
+def _names_in_use(root: Op) -> Iterator[Any]:
+    """The meshes that shardings are on, by name or as they are."""
+    return (sharding.mesh for function in functions(root) for sharding in distinct_shardings(function))
+
+
 def _meshes_in_use(root: Op) -> Meshes:
     """The meshes that shardings are on, of one number of devices; all meshes if nothing is on one with axes."""
     meshes = module_meshes(root)
-    used = {sharding.mesh for function in functions(root) for sharding in distinct_shardings(function)}
+    used = set(_names_in_use(root))
     found = {name: mesh for name, mesh in meshes.items() if name in used}
     counts = sorted({mesh.size for mesh in found.values() if mesh.axes})
     if len(counts) > 1:

@@ -15,6 +15,7 @@ from pyshardy.core.axes import Axes, AxisRef, append_or_merge, axes_size, ordere
 from pyshardy.core.boxes import coordinate_along
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, shard_counts
+from pyshardy.errors import InvalidShardingError
 
 Groups = tuple[tuple[int, ...], ...]
 """Groups of device ids."""
@@ -64,6 +65,9 @@ def permutation(before: TensorSharding, before_mesh: Mesh, after: TensorSharding
 
     Both meshes have the same axes; the order of their devices may differ.
 
+    Raises:
+        InvalidShardingError: The number of devices that hold a shard changes.
+
     >>> from pyshardy.core.axes import AxisRef
     >>> from pyshardy.core.sharding import DimSharding
     >>> before, after = (TensorSharding("m", [DimSharding(axes)]) for axes in (["x", "y"], ["y", "x"]))
@@ -71,9 +75,10 @@ def permutation(before: TensorSharding, before_mesh: Mesh, after: TensorSharding
     >>> permutation(before, mesh, after, mesh)
     (0, 4, 1, 5, 2, 6, 3, 7)
     """
-    if not all(old.can_coexist(new) for old in _dim_axes(before) for new in _dim_axes(after)):
+    axes = (*_dim_axes(before), *_dim_axes(after))
+    if not all(one.can_coexist(other) for one in axes for other in axes):
         return _pairs(shard_indices(_dim_axes(before), before_mesh), shard_indices(_dim_axes(after), mesh))
-    atoms = ordered_refs(mesh, (*_dim_axes(before), *_dim_axes(after)))
+    atoms = ordered_refs(mesh, axes)
     sources = shard_indices(_all_atoms(before, atoms), before_mesh)
     targets = {index: device for device, index in enumerate(shard_indices(_all_atoms(after, atoms), mesh))}
     return tuple(targets[index] for index in sources)
@@ -99,7 +104,16 @@ def _pairs(sources: Sequence[int], targets: Sequence[int]) -> tuple[int, ...]:
 
     >>> _pairs((0, 0, 1, 1), (1, 0, 1, 0))
     (1, 3, 0, 2)
+
+    Raises:
+        InvalidShardingError: A shard is held by another number of devices than need it.
     """
+    if sorted(sources) != sorted(targets):
+        raise InvalidShardingError(
+            "sending every shard to one device",
+            got="parts of an axis that do not fit each other, so that some shards have more holders than takers",
+            needed="as many holders as takers of every shard",
+        )
     takers: dict[int, deque[int]] = {}
     for device, shard in enumerate(targets):
         takers.setdefault(shard, deque()).append(device)

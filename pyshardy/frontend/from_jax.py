@@ -34,6 +34,8 @@ class JaxSignature:
         out_ranks: Rank of every leaf of the result.
         devices: The devices it was lowered for, in the order that device ids of the module count them; None if it
             was lowered for no devices in particular.
+        callbacks: The Python functions that the module calls, by their numbers there.
+        partitioners: What JAX knows of the partitioners of `custom_partitioning`, by their names in the module.
         lowered: What it comes from: JAX refers to Python functions inside, such as partitioners, weakly.
     """
 
@@ -43,6 +45,8 @@ class JaxSignature:
     out_tree: Any
     out_ranks: tuple[int, ...]
     devices: tuple[Any, ...] | None = None
+    callbacks: tuple[Any, ...] = ()
+    partitioners: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     lowered: Any = field(default=None, repr=False, compare=False)
 
 
@@ -97,17 +101,24 @@ def _signature(lowered: jax.stages.Lowered) -> JaxSignature:
         lowered.out_tree,
         tuple(len(leaf.shape) for leaf in out_leaves),
         _devices(lowered),
+        tuple(_compile_arg(lowered, "host_callbacks") or ()),
+        {str(id(kept)): kept for kept in _compile_arg(lowered, "keepalive") or () if hasattr(kept, "partition")},
         lowered,
     )
 
 
 def _kept_leaves(lowered: jax.stages.Lowered, count: int) -> tuple[int, ...]:
     """The arguments that the module takes: JAX leaves out unused ones, and has no public way to tell which."""
+    kept = _compile_arg(lowered, "kept_var_idx")
+    return tuple(range(count)) if kept is None else tuple(sorted(kept))
+
+
+def _compile_arg(lowered: jax.stages.Lowered, name: str) -> Any:
+    """What JAX gives the compiler besides the module, which is not public; None if this JAX has no such thing."""
     try:
-        kept = lowered._lowering.compile_args["kept_var_idx"]
+        return lowered._lowering.compile_args[name]
     except (AttributeError, KeyError, TypeError):
-        return tuple(range(count))
-    return tuple(sorted(kept))
+        return None
 
 
 def _devices(lowered: jax.stages.Lowered) -> tuple[Any, ...] | None:

@@ -13,6 +13,7 @@ from pyshardy.errors import ShardyError, UsageError
 from pyshardy.frontend.interface import Port
 from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Value
 
 
 def check_inputs(arrays: Sequence[Any], ports: Sequence[Port]) -> list[Any]:
@@ -62,11 +63,16 @@ def is_wide(dtype: Any) -> bool:
     return bool(dtype.itemsize == 8 * (2 if dtype.kind == "c" else 1))
 
 
+def is_token(value: Value) -> bool:
+    """Whether a value is no data but says what comes first."""
+    return str(value.type) == "!stablehlo.token"
+
+
 def check_static(module: Module) -> None:
     """Refuse a module whose main function takes what is not a tensor of static shape."""
     main = main_function(module.root)
     for arg in main.region.blocks[0].args:
-        if not arg.type.is_static:
+        if not arg.type.is_static and not is_token(arg):
             raise ShardyError(
                 "running a module",
                 where=f"argument {arg.index} of the main function",

@@ -16,8 +16,8 @@ from pyshardy.errors import ShardyError
 from pyshardy.frontend.interface import Port
 from pyshardy.ir.dialects import stablehlo
 from pyshardy.ir.module import Module
-from pyshardy.ir.nodes import walk
 from pyshardy.runtime.arrays import is_wide, jax_dtype
+from pyshardy.runtime.callbacks import callbacks_of, raise_failures, with_callbacks
 
 _SIGNS_OF_A_DEAD_PROCESS = ("Gloo", "UNAVAILABLE", "DEADLINE_EXCEEDED", "onnection", "NCCL")
 
@@ -33,7 +33,7 @@ class Executable:
         donated: The numbers of the inputs whose memory may be used for outputs.
 
     Raises:
-        ShardyError: A type that JAX does not have, or a call back into Python.
+        ShardyError: A type that JAX does not have, or a call of a Python function that is not there.
     """
 
     def __init__(
@@ -44,12 +44,20 @@ class Executable:
         shardings: tuple[Sequence[Any], Sequence[Any]] | None = None,
         donated: Sequence[int] = (),
     ) -> None:
-        _check_no_callbacks(module)
+        self._callbacks = callbacks_of(module)
+        if self._callbacks and not outs:
+            raise ShardyError(
+                "running a module",
+                got="calls back into Python, and no outputs",
+                needed="an output to wait for",
+                hint="let the function return something",
+            )
         self.wide = any(is_wide(jax_dtype(port.element)) for port in (*ins, *outs))
         self._ins, self._shardings = ins, shardings
         with self.types():
             exported = _exported(module, _types(ins), _types(outs), shardings)
-            self._jitted = jax.jit(exported.call, **_options(shardings), donate_argnums=tuple(donated))
+            program = _calling(exported, self._callbacks) if self._callbacks else exported.call
+            self._jitted = jax.jit(program, **_options(shardings), donate_argnums=tuple(donated))
 
     def types(self) -> Any:
         """A context in which JAX has the types of this program."""
@@ -59,11 +67,12 @@ class Executable:
         """The outputs for placed inputs.
 
         Raises:
-            ShardyError: XLA fails to compile or run it.
+            ShardyError: XLA fails to compile or run it, or a Python function that it calls fails.
         """
         with self.types():
             found: list[jax.Array] = _refusing(lambda: list(jax.block_until_ready(self._jitted(*arrays))))
-            return found
+        raise_failures(self._callbacks)
+        return found
 
     def as_text(self) -> str:
         """What XLA makes of it, as HLO."""
@@ -98,17 +107,8 @@ def _exported(module: Module, ins: Sequence[Any], outs: Sequence[Any], shardings
     return dataclasses.replace(exported, mlir_module_serialized=_payload(module))
 
 
-def _check_no_callbacks(module: Module) -> None:
-    """Refuse calls of Python functions: only the process that traced them has them; XLA would follow a lost pointer."""
-    for op in walk(module.root):
-        target = op.attrs["call_target_name"].value if op.name == "stablehlo.custom_call" else ""
-        if "python" in target and "callback" in target:
-            raise ShardyError(
-                "running a module",
-                got=f"@{target}, a call back into Python",
-                needed="a program without callbacks",
-                hint="run the function with jax.jit, under the shardings that pyshardy.propagate finds",
-            )
+def _calling(exported: jax.export.Exported, callbacks: Sequence[Any]) -> Any:
+    return lambda *arrays: tuple(with_callbacks(exported.call(*arrays), callbacks))
 
 
 def _payload(module: Module) -> bytes:

@@ -10,14 +10,18 @@ from jaxlib.mlir import ir
 from pyshardy.core.devices import replica_groups
 from pyshardy.errors import ShardyError
 from pyshardy.ir.diagnostics import format_location
-from pyshardy.ir.functions import functions
+from pyshardy.ir.functions import calls, functions
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.ir.shardings import Meshes, module_meshes
+from pyshardy.ir.symbols import post_order
 from pyshardy.ir.traffic import mesh_axes
+from pyshardy.passes.importing.flatten_call_graph import FlattenCallGraph
 from pyshardy.passes.partitioning.channels import CHANNEL, Channels
+from pyshardy.passes.pipeline import run_on_root
 
 _GROUPS = "replica_groups"
+_LOOP = "stablehlo.while"
 _MESH = re.compile(r"mesh = @([\w.$-]+|\"[^\"]*\")")
 
 
@@ -25,32 +29,45 @@ def make_interpretable(root: Op, module: Module) -> None:
     """Write products and groups of devices in the one form that the interpreter knows.
 
     The interpreter keeps what devices have brought to a collective for ever, under its channel: a collective that
-    runs again would find the old numbers there.
+    runs again would find the old numbers there. So every call gets a function of its own, every collective a channel of
+    its own, and loops are refused.
 
     Args:
         root: The module to change.
         module: What it comes from.
 
     Raises:
-        ShardyError: A collective runs several times.
+        ShardyError: A collective in a loop.
     """
+    run_on_root(module, root, [FlattenCallGraph()])
     meshes = module_meshes(root)
     with module.context:
         channels = Channels(root, module.attrs)
+        repeated = _called_in_loops(root)
         for function in functions(root):
-            runs = sum(op.name == "func.call" and op.attrs["callee"] == function.attrs["sym_name"] for op in walk(root))
             for op in walk(function):
                 if op.name == "stablehlo.dot":
                     _make_general(op)
                 elif CHANNEL in op.attrs:
-                    _check_runs_once(op, runs)
+                    _check_runs_once(op, function in repeated)
                     op.attrs[CHANNEL] = channels.next()
                 if _GROUPS in op.attrs and not isinstance(op.attrs[_GROUPS], ir.DenseElementsAttr):
                     op.attrs[_GROUPS] = _numbers(op.attrs[_GROUPS], meshes, module)
 
 
-def _check_runs_once(op: Op, runs: int) -> None:
-    if runs > 1 or op.enclosing("stablehlo.while") is not None:
+def _called_in_loops(root: Op) -> set[Op]:
+    """The functions that a loop calls, itself or through others; every function has one call at most."""
+    callers = {call.attrs["callee"]: call for call in calls(root)}
+    found: set[Op] = set()
+    for function in reversed(post_order(root)):
+        call = callers.get(function.attrs["sym_name"])
+        if call is not None and (call.enclosing(_LOOP) or call.enclosing("func.func") in found):
+            found.add(function)
+    return found
+
+
+def _check_runs_once(op: Op, is_repeated: bool) -> None:
+    if is_repeated or op.enclosing(_LOOP) is not None:
         raise ShardyError(
             "running a program in the interpreter",
             where=format_location(op.location),

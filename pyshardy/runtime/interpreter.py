@@ -25,6 +25,7 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.passes.partitioning.builder import Builder
 from pyshardy.runtime.arrays import check_inputs, jax_dtype
+from pyshardy.runtime.callbacks import calls_python, drop_tokens
 from pyshardy.runtime.interpretable import make_interpretable
 from pyshardy.runtime.local import Border
 from pyshardy.runtime.stacked import rename_program
@@ -53,6 +54,8 @@ def interpret(module: Module, border: Border, arrays: Sequence[Any]) -> list[np.
     """
     count = border.device_count
     _check_threads(count)
+    if calls_python(module.root):
+        raise ShardyError(_DOING, got="calls back into Python", needed="an engine that runs in this process")
     checked = [np.asarray(array) for array in check_inputs(arrays, border.inputs)]
     pieces = [_split(array, border, port) for array, port in zip(checked, border.inputs)]
     carried = [part for device in range(count) for piece in pieces for part in _carried(piece[device])]
@@ -140,6 +143,7 @@ def _packed(value: Value, carriers: list[ValueType], builder: Builder) -> list[V
 def _driven(module: Module, count: int) -> Module:
     """A module whose main function runs the program on every device."""
     root = module.copy_root()
+    drop_tokens(root)
     program = main_function(root)
     name = rename_program(root, program)
     make_interpretable(root, module)

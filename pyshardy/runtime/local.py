@@ -72,7 +72,7 @@ class LocalExecutable:
         self._shardings = _Shardings(border, devices)
         ins, outs = ([self._stacked(port) for port in ports] for ports in (border.inputs, border.outputs))
         flat = [self._shardings.flat(port) for port in ins], [self._shardings.flat(port) for port in outs]
-        donated = [port.index for port in border.inputs if _is_donated(module, port)]
+        donated = [place for place, port in enumerate(border.inputs) if _is_donated(module, port)]
         self._executable = Executable(stacked(module, count), ins, outs, flat, donated)
         self._flat_inputs = ins, flat[0]
 

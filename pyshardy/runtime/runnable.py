@@ -9,9 +9,12 @@ from pyshardy.ir.diagnostics import format_location
 from pyshardy.ir.functions import SHARDING, functions, main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
+from pyshardy.ir.shardings import module_meshes
 from pyshardy.passes.exporting.export_named_computations import ExportNamedComputations
 from pyshardy.passes.partitioning.builder import Builder
+from pyshardy.passes.partitioning.single_device import is_on_single_device
 from pyshardy.passes.pipeline import run_on_root
+from pyshardy.runtime.callbacks import drop_tokens
 
 _COLLECTIVES = (
     "all_gather all_slice all_to_all collective_permute reduce_scatter all_reduce sharded_to_unreduced "
@@ -19,6 +22,8 @@ _COLLECTIVES = (
 )
 _RESHARDS = {"sdy.reshard": "sharding"} | {f"sdy.{name}": "out_sharding" for name in _COLLECTIVES.split()}
 """The ops that only change a sharding, and the attribute that says to which."""
+_MARKS = ("sdy.sharding_constraint", "sdy.propagation_barrier")
+"""The ops that only say something about shardings."""
 
 
 def partitionable(module: Module, device_count: int) -> Module:
@@ -29,9 +34,14 @@ def partitionable(module: Module, device_count: int) -> Module:
         device_count: Number of devices to run on.
     """
     root = module.copy_root()
-    for op in walk(root):
+    drop_tokens(root)
+    meshes = module_meshes(root)
+    for op in list(walk(root)):
         if op.name in _RESHARDS:
             sharding = op.attrs[_RESHARDS[op.name]]
+            if is_on_single_device(sharding, meshes):  # the op that takes it says so
+                _leave_out(op)
+                continue
             op.attrs = {"sharding": sharding.with_unreduced(())}
             op.rename("sdy.sharding_constraint")
         elif op.name == "sdy.constant":
@@ -64,6 +74,7 @@ def sequential(module: Module) -> Module:
         ShardyError: The module holds manual computations, which are written for several devices.
     """
     root = module.copy_root()
+    drop_tokens(root)
     run_on_root(module, root, [ExportNamedComputations()])
     for op in walk(root):
         if op.name == "sdy.manual_computation":
@@ -82,13 +93,23 @@ def sequential(module: Module) -> Module:
             for entry in function.attrs.get(kind) or ():
                 entry.pop(SHARDING, None)
     for op in list(walk(root)):
-        if op.name in _RESHARDS or op.name in ("sdy.sharding_constraint", "sdy.propagation_barrier"):
-            op.result.replace_uses(op.operands[0])
-            op.erase()
+        if op.name in _RESHARDS or op.name in _MARKS or _inspects(op):
+            _leave_out(op)
         elif op.name in ("sdy.sharding_group", "sdy.mesh"):
             op.erase()
     make_runnable(root, module, 1)
     return module.with_root(root)
+
+
+def _leave_out(op: Op) -> None:
+    """Let the users of an op take what it takes."""
+    op.result.replace_uses(op.operands[0])
+    op.erase()
+
+
+def _inspects(op: Op) -> bool:
+    """Whether an op hands a sharding to Python, which XLA's partitioner does."""
+    return op.name == "stablehlo.custom_call" and op.attrs["call_target_name"].value == "InspectSharding"
 
 
 def make_runnable(root: Op, module: Module, count: int) -> None:
@@ -105,6 +126,17 @@ def make_runnable(root: Op, module: Module, count: int) -> None:
     with module.context:
         root.attrs["mhlo.num_partitions"] = module.attrs.parse(f"{count} : i32")
         root.attrs["mhlo.num_replicas"] = module.attrs.parse("1 : i32")
+        _count_sorted_dimensions_from_the_front(root, module)
+
+
+def _count_sorted_dimensions_from_the_front(root: Op, module: Module) -> None:
+    """XLA takes a dimension that is counted from the end as it is, unless it is the last, and may sort anything."""
+    for op in walk(root):
+        if op.name == "stablehlo.sort" and op.operands[0].type.rank:
+            dimension = op.attrs.get("dimension")
+            number = -1 if dimension is None else dimension.value
+            if number < 0:
+                op.attrs["dimension"] = module.attrs.i64(number + op.operands[0].type.rank)
 
 
 def keep_ffts_in_order(root: Op, module: Module) -> None:

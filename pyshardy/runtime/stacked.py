@@ -15,6 +15,7 @@ from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.ir.functions import functions, main_function, signature
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType
+from pyshardy.runtime.callbacks import call_per_device, drop_tokens
 from pyshardy.runtime.runnable import keep_ffts_in_order, make_runnable
 
 DEVICES = "pyshardy_devices"
@@ -39,6 +40,7 @@ def stacked(module: Module, devices: int) -> Module:
         devices: Number of devices.
     """
     root = module.copy_root()
+    drop_tokens(root)
     main = main_function(root)
     if devices == 1:
         make_runnable(root, module, 1)
@@ -46,6 +48,7 @@ def stacked(module: Module, devices: int) -> Module:
     name = rename_program(root, main)
     with module.context:
         keep_ffts_in_order(root, module)
+        call_per_device(root, module.attrs)
         _add_main(_Types(module, devices), root, main, name)
     make_runnable(root, module, devices)
     return module.with_root(root)

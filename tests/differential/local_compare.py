@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable
 
 from pyshardy.passes.table import PASSES
 
-from .local_programs import local_input
-from .reference_process import ReferenceProcess
-from .reshard_compare import Runner, Verdict, compare, ours
+from .families import Campaign
+from .local_programs import FAMILIES, local_input
+from .reshard_compare import Verdict
 
 NAME = "sdy-convert-global-to-local"
 OPTIONS = (
@@ -36,7 +34,12 @@ _REFUSED: tuple[tuple[str, str], ...] = (
         "dimension of size 1 that is padded and expanded",
         r"'stablehlo\.broadcast_in_dim' op has operands and results that",
     ),
+    (
+        "collective over several tensors",
+        r"'stablehlo\.(all_to_all|all_gather|all_reduce)' op has operands and results that",
+    ),
     ("passed on otherwise", r"passes on a value that is sharded"),
+    ("part of a sharded update", r"has an update that is sharded along dimension \d+, of which it covers a part only"),
 )
 """What we refuse and the reference runs on shards all the same: a name, and a part of the message."""
 _ACCEPTED: tuple[tuple[str, str], ...] = (
@@ -79,25 +82,20 @@ def _first_lines(details: str) -> tuple[str, str]:
     return next((pair for pair in zip(wanted, given) if pair[0] != pair[1]), ("", ""))
 
 
-def compare_family(
-    family: str,
-    seeds: Iterable[int],
-    reference: ReferenceProcess,
-    options: Iterable[str] = OPTIONS,
-    candidate: Runner = ours,
-) -> tuple[Counter[str], list[str]]:
-    """Compare on the modules of a family: numbers by outcome, and the differences that are not listed."""
-    found, wrong, texts = Counter[str](), [], list(options)
-    for seed in seeds:
-        text = local_input(family, seed, reference)
-        if text is None:
-            found["no input"] += 1
-            continue
-        option = texts[seed % len(texts)]
-        pipeline = (f"{NAME}{{{option}}}" if option else NAME) + (DROP if seed % 3 == 0 else "")
-        outcome = compare(text, pipeline, reference.run, candidate)
-        reason = listed_reason(outcome.details) if outcome.verdict is Verdict.DIFFERENT else None
-        found[reason or outcome.verdict.value] += 1
-        if outcome.verdict is Verdict.DIFFERENT and reason is None:
-            wrong.append(f"{family} {seed} {pipeline}\n{outcome.details[:3000]}")
-    return found, wrong
+def _pipelines(seed: int) -> list[str]:
+    return [pipeline(OPTIONS[seed % len(OPTIONS)], seed % 3 == 0)]
+
+
+def pipeline(option: str, drops: bool = False) -> str:
+    """The pass with options, and perhaps what runs next."""
+    return (f"{NAME}{{{option}}}" if option else NAME) + (DROP if drops else "")
+
+
+LOCAL = Campaign(
+    tuple(FAMILIES),
+    lambda family, seed, pipeline, reference: local_input(family, seed, reference),
+    _pipelines,
+    lambda text, pipeline, found: listed_reason(found.details) if found.verdict is Verdict.DIFFERENT else None,
+    frozenset(Verdict) - {Verdict.DIFFERENT},
+)
+"""Local programs of random modules."""

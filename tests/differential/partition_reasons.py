@@ -4,57 +4,116 @@ from __future__ import annotations
 
 import re
 
+from .essence import Reason, explain
 from .reshard_compare import Comparison, Verdict
 
 RESOLVE = "sdy-resolve-permutation-factors"
 PAD = "sdy-pad-for-divisibility"
 _ACCEPTED = "given  accepted"
-_STRIDED = re.compile(r"(?<!window_)strides = array<i64: (?:\d+, )*[2-9]")
-_SKIPS = re.compile(r"window_strides = array<i64: (?:\d+, )*[2-9]")
-_RESHARDED = re.compile(r'^\+.*"sdy\.reshard"(?:.*\n)*?\+.*"stablehlo\.convolution"', re.MULTILINE)
-_OTHER_BROADCAST = re.compile(r'^\+.*"stablehlo\.broadcast_in_dim"', re.MULTILINE)
-_OTHER_CONVOLUTION = re.compile(r'^\+.*"stablehlo\.convolution".*[<x]1x', re.MULTILINE)
-_RESHARD_MORE = re.compile(r'^\+.*"sdy\.reshard"', re.MULTILINE)
-_MASKED = re.compile(r'^\+.*"stablehlo\.(select|minimum)"', re.MULTILINE)
-_GATHERED = re.compile(r'^\+.*"sdy\.all_gather"', re.MULTILINE)
+
+
+def _ops(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+PLACE = _ops("constant partition_id replica_id dynamic_slice reshape convert divide remainder multiply add")
+"""Where a device stands."""
+_EXCHANGE = PLACE | _ops(
+    "subtract maximum broadcast_in_dim collective_permute compare select concatenate pad slice manual_computation "
+    "return region"
+)
+"""What an exchange between neighbours is made of."""
+_MASK = PLACE | _ops("iota broadcast_in_dim compare select minimum and")
+"""What a mask is made of."""
+_STRIDED = r"(?<!window_)strides = array<i64: (?:\d+, )*[2-9]"
+STRIDE = Reason("slice with a stride", _STRIDED, _EXCHANGE, _EXCHANGE)
+RESOLVING = (
+    Reason(
+        "convolution that skips a part of its input",
+        r"window_strides = array<i64: (?:\d+, )*[2-9]",
+        _ops("convolution"),
+        _ops("convolution reshard"),
+        has=r'"sdy\.reshard"',
+    ),
+    Reason(
+        "spatial dimension of size 1 that only one tensor of a convolution has",
+        r'"stablehlo\.convolution"',
+        _ops("convolution"),
+        _ops("convolution reshard"),
+        has=r'"stablehlo\.convolution".*[<x]1x',
+    ),
+    Reason(
+        "dimension of size 1 that a broadcast expands",
+        r'"stablehlo\.broadcast_in_dim"',
+        _ops("broadcast_in_dim"),
+        _ops("broadcast_in_dim reshard"),
+        lacks=r'"stablehlo\.broadcast_in_dim"',
+        has=r'"sdy\.reshard"',
+    ),
+    Reason(
+        "concatenated slices",
+        r'"stablehlo\.slice"(?:.*\n)*.*"stablehlo\.concatenate"',
+        _EXCHANGE | _ops("reshard"),
+        _EXCHANGE | _ops("reshard"),
+        has=r'"stablehlo\.concatenate"',
+    ),
+)
+"""Reasons for which resolving permutation factors comes out different; those for a stride depend on the options."""
+PADDING = (
+    Reason(
+        "collectives that would move padding",
+        r'"sdy\.(reshard|all_|collective_permute|reduce_scatter)',
+        _ops("all_to_all all_slice collective_permute reduce_scatter pad slice constant"),
+        _ops("all_gather all_slice pad slice constant"),
+        has=r'"sdy\.all_gather"',
+    ),
+    Reason(
+        "masks that the reference leaves out",
+        r'"stablehlo\.(pad|scatter|dynamic_update_slice|dot)"',
+        _ops("pad scatter dynamic_update_slice"),
+        _MASK | _ops("pad scatter dynamic_update_slice"),
+        has=r'"stablehlo\.(select|minimum)"',
+    ),
+)
+"""Reasons for which padding comes out different."""
+_REFUSED = (
+    ("padding that is left to a cast", r"found unrealized_conversion_cast after pad-for-divisibility"),
+    ("slice or pad without exchange", r"requires device communication"),
+    (
+        "dynamic slice or gather of whole dimensions that are padded",
+        r"'stablehlo\.(dynamic_slice|gather)' op inferred type\(s\)",
+    ),
+    ("slice beside a padded dimension", r"'stablehlo\.slice' op inferred type\(s\)"),
+    (
+        "pad that also pads within shards",
+        r"'stablehlo\.pad' op inferred type\(s\)|'sdy\.manual_computation' op result shape, corresponding sharding",
+    ),
+    ("concatenated slices", r"'stablehlo\.concatenate' op result - operates on axis .* already bound"),
+    ("collectives that would move padding", r"'sdy\.collective_permute' op sharded size of result doesn't match"),
+)
+"""What the reference refuses, mostly of its own making, and we accept: a name, and a part of its message."""
 
 
 def partition_reason(text: str, pipeline: str, found: Comparison) -> str | None:
-    """The listed reason for a difference in one of the two passes, if there is one."""
+    """The listed reasons for a difference in one of the two passes, if they explain all of it."""
     if not pipeline.startswith((RESOLVE, PAD)):
         return None
     if found.verdict is Verdict.DIED:
         return "what the reference ends its process on"
-    if found.details.startswith(_ACCEPTED):
-        return "what the reference refuses"
-    if (
-        pipeline.startswith(PAD)
-        and re.match(r"given  .*\nwanted .*", found.details)
-        and "accepted" not in found.details
-    ):
-        return "refused at another op"
-    return _resolve_reason(text, pipeline, found) if pipeline.startswith(RESOLVE) else _pad_reason(text, found)
-
-
-def _resolve_reason(text: str, pipeline: str, found: Comparison) -> str | None:
-    if _STRIDED.search(text) and "enable-halo-exchange=false" not in pipeline:
-        return "slice with a stride"
-    if _SKIPS.search(text) and _RESHARDED.search(found.details):
-        return "convolution that skips a part of its input"
-    if _OTHER_CONVOLUTION.search(found.details):
-        return "spatial dimension of size 1 that only one tensor of a convolution has"
-    if _OTHER_BROADCAST.search(found.details) and _RESHARD_MORE.search(found.details):
-        return "dimension of size 1 that a broadcast expands"
+    if found.details.startswith("given"):
+        return refused_reason(found.details, pipeline)
+    if pipeline.startswith(PAD):
+        return explain(text, found.details, PADDING)
     if "<mesh<" in text and "mesh_reversed" in found.details:
         return "name of a reversed mesh"
-    if re.search(r"^\+.*stablehlo\.concatenate", found.details, re.MULTILINE) and "stablehlo.slice" in text:
-        return "concatenated slices"
-    return None
+    strides = () if "enable-halo-exchange=false" in pipeline else (STRIDE,)
+    return explain(text, found.details, (*strides, *RESOLVING))
 
 
-def _pad_reason(text: str, found: Comparison) -> str | None:
-    if _GATHERED.search(found.details):
-        return "collectives that would move padding"
-    if _MASKED.search(found.details) and re.search(r"stablehlo\.(pad|scatter|dynamic_update_slice)", text):
-        return "masks that the reference leaves out"
+def refused_reason(details: str, pipeline: str) -> str | None:
+    """The listed reason for a difference in what is refused."""
+    if details.startswith(_ACCEPTED):
+        return next((f"refused by the reference: {name}" for name, part in _REFUSED if re.search(part, details)), None)
+    if pipeline.startswith(PAD) and re.match(r"given  .*\nwanted .*", details) and "accepted" not in details:
+        return "refused at another op"
     return None

@@ -14,8 +14,6 @@ from support.reference import jaxlib_version
 pytestmark = pytest.mark.skipif(
     jaxlib_version() < (0, 12), reason="what is sent depends on XLA: counted for the newest"
 )
-NOT_PARTITIONED = ("callbacks", "partitioned_by_user")
-"""Programs that pyshardy refuses to partition, or to run."""
 MORE = {
     "spatial_convolution": "a convolution gathers the dimensions that its windows go along",
     "gan_training": "a convolution gathers the dimensions that its windows go along",
@@ -34,7 +32,7 @@ def sent(partition: pyshardy.Partition, engine: str) -> int:
     return sum(total.sent_bytes_per_device for total in compiled_collectives(partition, engine))
 
 
-@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in NOT_PARTITIONED])
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_no_more_is_sent_than_by_xla(name: str) -> None:
     partition = pyshardy.partition(pyshardy.load(usable(name).lower()))
     ours, theirs = sent(partition, "local"), sent(partition, "xla")

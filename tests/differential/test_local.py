@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from support.reference import jaxlib_version
 
-from .local_compare import NAME, OPTIONS, compare_family, listed_reason
+from .local_compare import LOCAL, NAME, OPTIONS, listed_reason, pipeline
 from .local_programs import FAMILIES, local_input
 from .reference_process import ReferenceProcess
 from .reshard_compare import ours
@@ -25,7 +26,7 @@ def reference() -> Iterator[ReferenceProcess]:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_same_as_the_reference(family: str, reference: ReferenceProcess) -> None:
-    found, wrong = compare_family(family, range(PER_FAMILY), reference)
+    found, wrong = LOCAL.compare(family, range(PER_FAMILY), reference)
     assert not wrong, "\n\n".join(wrong)
     assert found["same"] > PER_FAMILY / 3, found
 
@@ -47,8 +48,8 @@ def test_a_wrong_answer_is_found(old: str, new: str, reference: ReferenceProcess
     def wrong(text: str, pipeline: str) -> str:
         return ours(text, pipeline).replace(old, new)
 
-    options = ["enable-rgv3=false"] if old.startswith("<") else [""]
-    _, differences = compare_family("single", range(12), reference, options, wrong)
+    passes = pipeline("enable-rgv3=false" if old.startswith("<") else "")
+    _, differences = replace(LOCAL, pipelines=lambda seed: [passes]).compare("single", range(12), reference, wrong)
     assert differences
 
 

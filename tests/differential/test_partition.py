@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from support.reference import jaxlib_version
 
-from .partition_compare import FAMILIES, compare_family, partition_input
+from .essence import Changes, changes
+from .partition_compare import FAMILIES, PARTITION, partition_input
 from .partition_programs import NEIGHBOURS, PAD, RESOLVE
 from .partition_reasons import partition_reason
 from .reference_process import ReferenceProcess
@@ -28,7 +30,7 @@ def reference() -> Iterator[ReferenceProcess]:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_same_as_the_reference(family: str, reference: ReferenceProcess) -> None:
-    found, wrong = compare_family(family, SEEDS, (*RESOLVE, PAD), reference)
+    found, wrong = PARTITION.compare(family, SEEDS, reference)
     assert not wrong, "\n\n".join(wrong)
     assert found["same"] > (0 if family == "strided slice" else len(SEEDS)), found
 
@@ -53,26 +55,66 @@ def test_a_wrong_answer_is_found(family: str, pipeline: str, old: str, new: str,
     def wrong(text: str, passes: str) -> str:
         return ours(text, passes).replace(old, new)
 
-    _, differences = compare_family(family, range(12), [pipeline], reference, wrong)
+    _, differences = replace(PARTITION, pipelines=lambda seed: [pipeline]).compare(family, range(12), reference, wrong)
     assert differences
 
 
-def test_reasons_are_for_what_they_name() -> None:
-    gathered = Comparison(Verdict.DIFFERENT, '+    %1 = "sdy.all_gather"(%0)')
-    masked = Comparison(Verdict.DIFFERENT, '+    %1 = "stablehlo.select"(%0)')
-    joined = Comparison(Verdict.DIFFERENT, "+    %1 = stablehlo.concatenate")
+def found(*lines: str) -> Comparison:
+    """A difference in these lines of a unified diff."""
+    return Comparison(Verdict.DIFFERENT, "\n".join(["--- wanted", "+++ given", *lines]))
+
+
+def op(sign: str, name: str, more: str = "") -> str:
+    return f'{sign}    %1 = "{name}"(%0) {more}'
+
+
+def test_reasons_explain_every_line_that_differs() -> None:
+    gather, pad, select = (
+        op("+", name, "tensor<1x1xf32>") for name in ("sdy.all_gather", "stablehlo.pad", "stablehlo.select")
+    )
+    slices, sine = op("+", "stablehlo.slice"), op("+", "stablehlo.sine")
     strided = "strides = array<i64: 1, 2>"
-    assert partition_reason("", PAD, gathered) == "collectives that would move padding"
-    assert partition_reason("stablehlo.scatter", PAD, masked) == "masks that the reference leaves out"
-    assert partition_reason("stablehlo.add", PAD, masked) is None
-    assert partition_reason(strided, RESOLVE[0], masked) == "slice with a stride"
-    assert partition_reason(strided, RESOLVE[1], masked) is None
-    assert partition_reason(f"window_{strided}", RESOLVE[0], masked) is None
-    assert partition_reason("stablehlo.slice", RESOLVE[0], joined) == "concatenated slices"
-    skipped = Comparison(Verdict.DIFFERENT, '+ %1 = "sdy.reshard"(%0)\n+ %2 = "stablehlo.convolution"(%1)')
-    assert partition_reason(f"window_{strided}", RESOLVE[0], skipped) == "convolution that skips a part of its input"
-    assert partition_reason("<mesh<", RESOLVE[0], Comparison(Verdict.DIFFERENT, "mesh_reversed")) is not None
-    assert partition_reason(strided, "sdy-close-shardings", masked) is None
-    for refused, accepted in ((RESOLVE[0], True), (PAD, True), ("symbol-dce", False)):
-        found = partition_reason("", refused, Comparison(Verdict.DIFFERENT, "given  accepted\nwanted refused: x"))
-        assert (found is not None) is accepted
+    collective, scatter = '"sdy.all_to_all"', '"stablehlo.scatter"'
+    assert partition_reason(collective, PAD, found(gather, pad)) == "collectives that would move padding"
+    assert partition_reason(collective, PAD, found(gather, pad, sine)) is None
+    assert partition_reason(collective, PAD, found(pad)) is None
+    assert partition_reason("", PAD, found(gather, pad)) is None
+    assert partition_reason(scatter, PAD, found(select)) == "masks that the reference leaves out"
+    assert partition_reason('"stablehlo.add"', PAD, found(select)) is None
+    assert partition_reason(scatter, PAD, found(select, op("-", "stablehlo.sine"))) is None
+    swapped = found(op("-", "a.b"), op("-", "a.c"), op("+", "a.c"), op("+", "a.b"))
+    assert partition_reason(scatter + strided, PAD, swapped) is None
+    both = "collectives that would move padding and masks that the reference leaves out"
+    assert partition_reason(scatter + collective, PAD, found(select, gather)) == both
+    assert partition_reason(strided, RESOLVE[0], found(slices)) == "slice with a stride"
+    assert partition_reason(strided, RESOLVE[0], found(slices, sine)) is None
+    assert partition_reason(strided, RESOLVE[1], found(slices)) is None
+    assert partition_reason(f"window_{strided}", RESOLVE[0], found(slices)) is None
+    joined = '"stablehlo.slice"(%0)\n"stablehlo.concatenate"(%1)'
+    assert partition_reason(joined, RESOLVE[0], found(op("+", "stablehlo.concatenate"))) == "concatenated slices"
+    reshard = op("+", "sdy.reshard")
+    assert partition_reason(f"window_{strided}", RESOLVE[0], found(reshard)) == (
+        "convolution that skips a part of its input"
+    )
+    assert partition_reason("<mesh<", RESOLVE[0], found("mesh_reversed")) == "name of a reversed mesh"
+    assert partition_reason(strided, "sdy-close-shardings", found(slices)) is None
+
+
+def test_numbers_of_values_make_no_difference() -> None:
+    one, other = '    %1 = "a.b"(%0) loc(#loc1)', '    %2 = "a.b"(%1) loc(#loc3)'
+    assert changes(found(f"-{one}", f"+{other}").details) == Changes((), ())
+    assert changes(found(f"-{one}", f"+{other}", f"+{one}").details) == Changes((), ('= "a.b"()',))
+    assert changes(found(f"-{one}", f"+{other}x").details) != Changes((), ())
+
+
+@pytest.mark.parametrize("pipeline", [RESOLVE[0], PAD, "symbol-dce"])
+def test_what_the_reference_refuses_is_known_by_its_words(pipeline: str) -> None:
+    def reason(message: str) -> str | None:
+        return partition_reason(
+            "", pipeline, Comparison(Verdict.DIFFERENT, f"given  accepted\nwanted refused: {message}")
+        )
+
+    cast = "found unrealized_conversion_cast after pad-for-divisibility"
+    is_known = pipeline != "symbol-dce"
+    assert reason(cast) == ("refused by the reference: padding that is left to a cast" if is_known else None)
+    assert reason("anything else") is None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from support.reference import jaxlib_version
 
 from .local_programs import FAMILIES
-from .per_instruction_compare import NAME, compare_family, reason
+from .per_instruction_compare import NAME, PER_INSTRUCTION, reason
 from .reference_process import ReferenceProcess
 from .reshard_compare import Comparison, Verdict, ours
 
@@ -25,7 +26,7 @@ def reference() -> Iterator[ReferenceProcess]:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_same_as_the_reference(family: str, reference: ReferenceProcess) -> None:
-    found, wrong = compare_family(family, range(PER_FAMILY), reference)
+    found, wrong = PER_INSTRUCTION.compare(family, range(PER_FAMILY), reference)
     assert not wrong, "\n\n".join(wrong)
     assert found["same"] > PER_FAMILY / 3, found
 
@@ -35,19 +36,28 @@ def test_a_wrong_answer_is_found(old: str, new: str, reference: ReferenceProcess
     def wrong(text: str, pipeline: str) -> str:
         return ours(text, pipeline).replace(old, new)
 
-    _, differences = compare_family("single", range(8), reference, [""], wrong)
+    _, differences = replace(PER_INSTRUCTION, pipelines=lambda seed: [NAME]).compare(
+        "single", range(8), reference, wrong
+    )
     assert any(NAME in difference for difference in differences)
 
 
-def test_reasons_are_for_what_they_name() -> None:
-    def found(*lines: str) -> str | None:
-        return reason("stablehlo.gather", Comparison(Verdict.DIFFERENT, "\n".join(["--- wanted", "+++ given", *lines])))
+def test_reasons_explain_every_line_that_differs() -> None:
+    def found(module: str, *lines: str) -> str | None:
+        return reason(module, Comparison(Verdict.DIFFERENT, "\n".join(["--- wanted", "+++ given", *lines])))
 
-    reduce, select = '%1 = "stablehlo.reduce"(%0)', '%2 = "stablehlo.select"(%1) : (tensor<i1>, tensor<f32>)'
-    assert found(f"-  {reduce}", f"+  {select}", f"+  {reduce}") == "initial value counts once"
-    assert found(f"-  {reduce}", f"+  {reduce}") is None
-    gather, exchange = '%1 = "stablehlo.all_gather"(%0)', '%1 = "stablehlo.all_to_all"(%0)'
-    assert found(f"-  {exchange}", f"+  {gather}") == "collectives that would move padding"
-    assert found(f"-  {gather}", f"+  {exchange}") is None
+    sine, select = '+  %1 = "stablehlo.sine"(%0)', '+  %2 = "stablehlo.select"(%1) : (tensor<i1>, tensor<f32>)'
+    add, first = (
+        f'"stablehlo.reduce"(%0) ({{\n^bb0(%1):\n{body}' for body in ('"stablehlo.add"(%1)', '"stablehlo.return"(%1)')
+    )
+    reduced = '+  %2 = "stablehlo.all_reduce"(%1)'
+    assert found(add, select) == "initial value counts once"
+    assert found(add, select, sine) is None
+    assert found("", select) is None
+    assert found(first, select, reduced) == "reduced by its own body"
+    assert found(add, select, reduced) is None
+    gather, exchange = '"stablehlo.all_gather"(%0)', '"stablehlo.all_to_all"(%0)'
+    assert found('"sdy.reshard"', f"- {exchange}", f"+ {gather}") == "collectives that would move padding"
+    assert found('"sdy.reshard"', f"- {gather}", f"+ {exchange}") is None
     assert reason("", Comparison(Verdict.SAME)) is None
     assert reason("", Comparison(Verdict.DIFFERENT, "given  accepted\nwanted refused: no")) is None

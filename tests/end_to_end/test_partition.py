@@ -15,19 +15,11 @@ from programs import PROGRAMS
 from pyshardy.core.boxes import device_boxes
 from pyshardy.core.sharding import mesh_of
 from pyshardy.errors import ShardyError
-from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import walk
 from pyshardy.runtime.execute import run_on_one_device
 from support.programs import load_example
 from support.reference import jaxlib_version
 
-REFUSED = {
-    "partitioned_by_user": "'stablehlo.custom_call' op calls @CustomSPMDPartitioning, whose partitioner XLA alone can ask; "
-    'run the program with engine="xla", or with pyshardy.propagate',
-}
-"""Programs that are not partitioned, and how they are refused."""
-NOT_RUN = {"callbacks": "got type !stablehlo.token, needed tensors of static shape"}
-"""Programs that are partitioned and cannot be run."""
 BY_INTERPRETER = ("mlp_training", "reshapes", "uneven", "einsum_many_dims", "device_order")
 """Small programs that StableHLO's interpreter runs too."""
 OPTIONS = {
@@ -51,7 +43,7 @@ def check_placement(partition: pyshardy.Partition, found: Sequence[jax.Array]) -
             assert index == held[devices.index(shard.device)]
 
 
-@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in (*REFUSED, *NOT_RUN)])
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_computes_the_same_on_eight_devices(name: str) -> None:
     program = usable(name)
     module = pyshardy.load(program.lower())
@@ -84,15 +76,6 @@ def test_the_interpreter_computes_the_same(name: str) -> None:
     assert agree(partition, found, right_outputs(program, module, inputs))
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_a_program_that_cannot_be_partitioned_is_refused(name: str) -> None:
-    module = pyshardy.load(usable(name).lower())
-    with pytest.raises(PassError) as caught:
-        pyshardy.partition(module)
-    assert str(caught.value).startswith(REFUSED[name])
-    assert caught.value.where
-
-
 def test_callbacks_run_on_one_device_and_get_whole_values() -> None:
     program = usable("callbacks")
     module = pyshardy.load(program.lower())
@@ -102,8 +85,8 @@ def test_callbacks_run_on_one_device_and_get_whole_values() -> None:
     assert [op.parent_op.name for op in calls] == ["stablehlo.if"] * 3
     assert [str(op.operands[-1].type) for op in calls] == ["tensor<f32>", "tensor<8x8xf32>", "tensor<8x8xf32>"]
     assert any("@InspectSharding" in warning for warning in partition.warnings)
-    with pytest.raises(ShardyError, match=NOT_RUN["callbacks"]):
-        pyshardy.run(partition, *inputs_of(module, program.concrete_args()))
+    with pytest.raises(ShardyError, match="calls back into Python.*needed an engine that runs in this process"):
+        pyshardy.run(partition, *inputs_of(module, program.concrete_args()), engine="interpreter")
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
@@ -190,3 +173,49 @@ def test_shardings_on_meshes_of_different_sizes_are_refused() -> None:
         "needed the same devices for all, because they run one program together"
     )
     assert pyshardy.partition(pyshardy.load(text.replace("@all, ", "@few, "))).device_count == 4
+
+
+@pytest.mark.parametrize("unused", [2, 8, 16])
+def test_an_unused_mesh_does_not_count(unused: int) -> None:
+    """Results of one device go to all devices of the meshes that are used, whatever other mesh comes first."""
+    module = pyshardy.load(f"""sdy.mesh @unused = <["u"={unused}]>
+    sdy.mesh @mesh = <["x"=4, "y"=2]>
+    sdy.mesh @device = <[], device_ids=[5]>
+    func.func @main(%a: tensor<8x8xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{"x"}}, {{"y"}}]>}}) -> tensor<8x8xf32> {{
+      %0 = stablehlo.abs %a {{sdy.sharding = #sdy.sharding_per_value<[<@device, []>]>}} : tensor<8x8xf32>
+      return %0 : tensor<8x8xf32>
+    }}""")
+    partition = pyshardy.partition(module)
+    assert partition.device_count == 8
+    array = np.arange(-32, 32, dtype=np.float32).reshape(8, 8)
+    (found,) = pyshardy.run(partition, array)
+    assert len(found.addressable_shards) == 8
+    for shard in found.addressable_shards:
+        np.testing.assert_array_equal(shard.data, np.abs(array)[shard.index])
+
+
+def manual(rows: int, sharding: str) -> pyshardy.Module:
+    """A manual computation over "x", which has four shards, of a tensor of so many rows."""
+    whole, part = f"tensor<{rows}x7xf32>", f"tensor<{rows // 4}x7xf32>"
+    return pyshardy.load(f"""sdy.mesh @mesh = <["x"=4, "y"=2]>
+    func.func @main(%a: {whole}) -> {whole} {{
+      %0 = sdy.manual_computation(%a) in_shardings=[<@mesh, {sharding}>] out_shardings=[<@mesh, {sharding}>]
+          manual_axes={{"x"}} (%b: {part}) {{
+        %1 = stablehlo.abs %b : {part}
+        sdy.return %1 : {part}
+      }} : ({whole}) -> {whole}
+      return %0 : {whole}
+    }}""")
+
+
+@pytest.mark.parametrize("sharding", ['[{"x", "y"}, {}]', '[{"x"}, {"y"}]'])
+def test_axes_besides_manual_ones_need_not_divide(sharding: str) -> None:
+    """Twelve rows are three on each of four devices, which two do not share evenly; nor seven columns."""
+    array = np.random.default_rng(0).normal(size=(12, 7)).astype(np.float32)
+    (found,) = pyshardy.run(pyshardy.partition(manual(12, sharding)), array)
+    np.testing.assert_array_equal(np.asarray(found), np.abs(array))
+
+
+def test_manual_axes_must_divide() -> None:
+    with pytest.raises(ShardyError, match="dimension size 10 is not divisible by the manual axes size 4"):
+        manual(10, '[{"x"}, {}]')

@@ -10,6 +10,7 @@ from pyshardy.core.sharding import TensorSharding, is_equivalent, is_plain, mesh
 from pyshardy.ir.dataflow import is_data_flow_op
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.dtypes import tensor_bytes
+from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.program import RULE
 from pyshardy.ir.shardings import Meshes, get_sharding
@@ -18,7 +19,7 @@ from pyshardy.passes.partitioning.batches import batch_rank, split_batch
 from pyshardy.passes.partitioning.causes import CauseNamer
 from pyshardy.passes.partitioning.meeting import make_reshard
 from pyshardy.passes.partitioning.op_reshards import reshard_around
-from pyshardy.passes.partitioning.op_rules import is_pointwise, rule_with_dynamic_sizes
+from pyshardy.passes.partitioning.op_rules import is_pointwise, rule_with_dynamic_sizes, takes_shards
 from pyshardy.passes.partitioning.shard_pointwise import most_split
 from pyshardy.passes.partitioning.single_device import is_on_single_device
 from pyshardy.report.summary import format_bytes
@@ -64,6 +65,8 @@ class MakePartitionable(Pass):
                 context.diagnostics.warn(inner, f"'{inner.name}' of @{_INSPECTION} goes: only XLA calls it back")
                 inner.result.replace_uses(inner.operands[0])
                 inner.erase()
+            elif takes_shards(inner):
+                inner.attrs.pop(SHARDING, None)  # of no device in particular
             elif _has_sharded(inner, meshes) and not _runs_on_shards(inner, context):
                 self._help(inner, context)
                 namer.name(inner)
@@ -88,8 +91,13 @@ def _target(op: Op) -> str | None:
 def _check_not_for_xla(op: Op) -> None:
     target = _target(op)
     if target in _FOR_XLA:
-        needed = 'run the program with engine="xla", or with pyshardy.propagate(...).run(...)'
-        raise PassError(op, f"calls @{target}, whose partitioner XLA alone can ask; {needed}")
+        if op.enclosing("sdy.manual_computation") is not None:
+            raise PassError(
+                op,
+                f"calls @{target} inside a manual computation, where XLA alone can ask the partitioner"
+                '; run the program with engine="xla"',
+            )
+        raise PassError(op, f"calls @{target}, which stands for a partitioner of the user's; load the function itself")
 
 
 def _remove_barrier(op: Op) -> None:

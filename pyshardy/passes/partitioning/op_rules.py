@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pyshardy.ir.nodes import Op
 from pyshardy.rules.elementwise import pointwise
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.properties import is_elementwise
@@ -40,3 +41,11 @@ def is_pointwise(spec: OpSpec) -> bool:
 
 def _large(shape: Shape) -> Shape:
     return shape if shape is None else tuple(_LARGE if size < 0 else size for size in shape)
+
+
+_TAKE_SHARDS = frozenset(f"xla_ffi_partitioned_python_{platform}_callback" for platform in ("cpu", "gpu"))
+
+
+def takes_shards(op: Op) -> bool:
+    """Whether an op shows Python what every device has, whatever that is."""
+    return op.name == "stablehlo.custom_call" and not op.results and op.attrs["call_target_name"].value in _TAKE_SHARDS

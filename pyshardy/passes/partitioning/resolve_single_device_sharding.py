@@ -58,9 +58,8 @@ def _is_on_one_device(op: Op, meshes: Meshes) -> bool:
         return False
     if not op.results:
         return device_without_results(op, meshes) is not None
-    return any(
-        result.type.is_ranked_tensor and is_on_single_device(get_sharding(result), meshes) for result in op.results
-    )
+    results = [result for result in op.results if result.type.is_ranked_tensor] or op.results  # one of tokens: by these
+    return any(is_on_single_device(get_sharding(result), meshes) for result in results)
 
 
 @dataclass(frozen=True)

@@ -285,7 +285,7 @@ def _called_functions(op: Op, symbols: SymbolTable) -> list[Op]:
     found: dict[str, Op] = {}
     pending = [op]
     while pending:
-        for call in calls(pending.pop(0)):
+        for call in calls(pending.pop()):  # the last one found first, as the names of copies tell
             name = call.attrs["callee"]
             if name in found:
                 continue

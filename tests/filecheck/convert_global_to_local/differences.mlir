@@ -141,3 +141,15 @@ func.func @pad(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>},
 sdy.mesh @m = <["x"=2, "y"=2]>
 // CHECK-LABEL: func.func private @outside(tensor<4xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) -> tensor<8xf32>
 func.func private @outside(tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) -> tensor<8xf32>
+
+// -----
+
+// NEWER: tables, groups and special treatment are others
+// Of an empty dimension every shard is empty, however it is sharded.
+sdy.mesh @m = <["x"=2, "y"=2]>
+// CHECK-LABEL: func.func @empty(
+// CHECK-NEXT: stablehlo.sine %arg0 {{.*}} : tensor<0x4xf32>
+func.func @empty(%arg0: tensor<0x4xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}, {}]>}) -> (tensor<0x4xf32> {sdy.sharding = #sdy.sharding<@m, [{"y", "x"}, {}]>}) {
+  %0 = stablehlo.sine %arg0 {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"y", "x"}, {}]>]>} : tensor<0x4xf32>
+  return %0 : tensor<0x4xf32>
+}

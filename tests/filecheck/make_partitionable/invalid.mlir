@@ -10,7 +10,19 @@ func.func @gathered(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"
 // -----
 
 func.func @for_xla(%a: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{calls @CustomSPMDPartitioning, whose partitioner XLA alone can ask; run the program with engine="xla"}}
+  // expected-error@+1 {{calls @CustomSPMDPartitioning, which stands for a partitioner of the user's; load the function itself}}
   %0 = stablehlo.custom_call @CustomSPMDPartitioning(%a) : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+sdy.mesh @mesh = <["x"=2]>
+func.func @manual(%a: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = sdy.manual_computation(%a) in_shardings=[<@mesh, [{"x"}]>] out_shardings=[<@mesh, [{"x"}]>] manual_axes={"x"} (%b: tensor<4xf32>) {
+    // expected-error@+1 {{calls @CustomSPMDPartitioning inside a manual computation, where XLA alone can ask the partitioner; run the program with engine="xla"}}
+    %1 = stablehlo.custom_call @CustomSPMDPartitioning(%b) : (tensor<4xf32>) -> tensor<4xf32>
+    sdy.return %1 : tensor<4xf32>
+  } : (tensor<8xf32>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }

@@ -41,6 +41,24 @@ func.func @dot(%a: tensor<7x4xf32>) -> tensor<4x4xf32> {
 // -----
 
 // NEWER: the pass did something else
+// DIFFERS: the reference sums up what the padding holds
+// The short form of a product is masked alike.
+sdy.mesh @mesh = <["x"=2]>
+// CHECK-LABEL: func.func @short_dot(
+// CHECK: %[[E:.*]] = stablehlo.exponential
+// CHECK: %[[M:.*]] = stablehlo.select {{.*}}, %[[E]],
+// CHECK: stablehlo.dot {{.*}} : (tensor<8xf32>, tensor<8xf32>) -> tensor<f32>
+func.func @short_dot(%a: tensor<7xf32>) -> tensor<f32> {
+  %0 = sdy.all_slice [{"x"}] %a out_sharding=<@mesh, [{"x"}]> : tensor<7xf32>
+  %1 = stablehlo.exponential %0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>} : tensor<7xf32>
+  %2 = stablehlo.dot %1, %1 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [], unreduced={"x"}>]>} : (tensor<7xf32>, tensor<7xf32>) -> tensor<f32>
+  %3 = sdy.all_reduce {"x"} %2 out_sharding=<@mesh, []> : tensor<f32>
+  return %3 : tensor<f32>
+}
+
+// -----
+
+// NEWER: the pass did something else
 // Private functions, loops and constants are padded alike.
 sdy.mesh @mesh = <["x"=2]>
 // CHECK-LABEL: func.func @calls(

@@ -67,3 +67,25 @@ func.func @alone(%arg0: tensor<8xf32>) -> tensor<8xf32> {
   %0 = stablehlo.sine %arg0 {sdy.sharding = #sdy.sharding_per_value<[<@device, []>]>} : tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// -----
+
+// NEWER: there was no such pass
+// DIFFERS: the reference leaves an op whose results are tokens alone
+// An op that gives tokens alone is on the device that they are on.
+sdy.mesh @g = <["p"=8]>
+sdy.mesh @device = <[], device_ids=[2]>
+// CHECK-LABEL: func.func @tokens(
+// CHECK: %[[FOUND:.*]] = "stablehlo.if"
+// CHECK-NEXT: %[[TOKEN:.*]] = stablehlo.custom_call @foo(%arg0, %arg1) {has_side_effect = true} :
+// CHECK-NEXT: stablehlo.return %[[TOKEN]] : !stablehlo.token
+// CHECK-NEXT: }, {
+// CHECK-NEXT: %[[OTHER:.*]] = stablehlo.create_token
+// CHECK-NEXT: stablehlo.return %[[OTHER]] : !stablehlo.token
+// CHECK-NEXT: }) : (tensor<i1>) -> !stablehlo.token
+// CHECK-NEXT: return %[[FOUND]]
+func.func @tokens(%arg0: !stablehlo.token, %arg1: tensor<8xf32>) -> !stablehlo.token {
+  %0 = sdy.reshard %arg1 <@device, []> : tensor<8xf32>
+  %1 = stablehlo.custom_call @foo(%arg0, %0) {has_side_effect = true, sdy.sharding = #sdy.sharding_per_value<[<@device, []>]>} : (!stablehlo.token, tensor<8xf32>) -> !stablehlo.token
+  return %1 : !stablehlo.token
+}

@@ -138,10 +138,7 @@ def test_nothing_is_written_of_what_is_refused(
     if before is not None:
         output.write_text(before)
     found = cli("partition", path, "-o", output)
-    message = (
-        'calls @CustomSPMDPartitioning, whose partitioner XLA alone can ask; run the program with engine="xla", or '
-    )
-    message += "with pyshardy.propagate(...).run(...)"
+    message = "calls @CustomSPMDPartitioning, which stands for a partitioner of the user's; load the function itself"
     assert found == Outcome(1, "", f"error: 'stablehlo.custom_call' op {message}\n  at {path}:3:8\n")
     assert (output.read_text() if output.exists() else None) == before
     assert {file.name for file in tmp_path.iterdir()} == {"in.mlir"} | ({"out.mlir"} if before else set())

@@ -164,8 +164,6 @@ def test_a_program_without_outputs_runs(cli: Cli, tmp_path: Path) -> None:
 NOT_RUN = {
     "too many devices": (NEGATE.replace('"x"=4', '"x"=8'), 2, "running a partitioned program: got 8 devices, needed 16"
                          "\n  try: on a CPU, set XLA_FLAGS=--xla_force_host_platform_device_count=16 before importing jax"),
-    "token": ("func.func @main(%a: !stablehlo.token) { return }", 1, "running a module: got type !stablehlo.token, "
-              "needed tensors of static shape\n  at argument 0 of the main function"),
     "element type": ("func.func @main(%a: tensor<4xf80>) { return }", 1, "running a module: got element type f80, "
                      "needed one that JAX has"),
     "dynamic shape": ("func.func @main(%a: tensor<?xf32>) { return }", 2, "drawing random inputs: got the dynamic shape "

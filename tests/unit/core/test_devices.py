@@ -13,6 +13,7 @@ from pyshardy.core.boxes import device_boxes
 from pyshardy.core.devices import axes_moved, axes_of_groups, padded_shape, permutation, replica_groups, shard_indices
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.errors import InvalidShardingError
 
 MESHES = [Mesh([("x", 2), ("y", 4)], order) for order in (None, (3, 1, 2, 0, 7, 5, 6, 4), tuple(range(7, -1, -1)))]
 REFS = [AxisRef("x"), AxisRef("y", 1, 2), AxisRef("y", 2, 2)]
@@ -110,3 +111,13 @@ def test_axes_moved_are_those_of_the_shardings(mesh: Mesh, axes: tuple[AxisRef, 
     changed = [axis for axis, other in zip(axes, shuffled) if axis != other]
     assert all(any(other.contains(axis) for other in moved) for axis in changed)
     assert bool(moved) == bool(changed)
+
+
+def test_a_permutation_needs_as_many_holders_as_takers() -> None:
+    mesh = Mesh([("a", 6), ("b", 4)])
+    before, after = (
+        TensorSharding("m", [DimSharding([axis]) for axis in axes])
+        for axes in ((AxisRef("b", 1, 2), AxisRef("b", 2, 2)), (AxisRef("a", 1, 2), AxisRef("a", 3, 2)))
+    )
+    with pytest.raises(InvalidShardingError, match="more holders than takers"):
+        permutation(before, mesh, after, mesh)

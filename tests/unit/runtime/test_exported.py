@@ -8,11 +8,9 @@ import jax
 import numpy as np
 import pytest
 
-import pyshardy
 from pyshardy.errors import ShardyError
 from pyshardy.frontend.interface import input_ports, output_ports
 from pyshardy.ir.module import Module
-from pyshardy.runtime.execute import run_on_one_device
 from pyshardy.runtime.exported import Executable, _reason, _refusing
 
 A = np.arange(8, dtype=np.float32).reshape(4, 2)
@@ -109,12 +107,3 @@ def test_a_dead_process_is_told_from_a_bad_program(
     needed = "all processes of the program to keep running" if is_dead else "a program that XLA can compile here"
     assert (caught.value.got, caught.value.needed) == (reason, needed)
     assert caught.value.hint == ("look at what the other processes printed" if is_dead else None)
-
-
-def test_callbacks_into_python_are_refused() -> None:
-    def run(x: jax.Array) -> jax.Array:
-        return jax.pure_callback(np.tanh, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
-
-    module = pyshardy.load(jax.jit(run).lower(np.ones(4, np.float32)))
-    with pytest.raises(ShardyError, match="a call back into Python, needed a program without callbacks"):
-        run_on_one_device(module, [np.ones(4, np.float32)])

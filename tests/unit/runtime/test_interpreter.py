@@ -118,8 +118,33 @@ CALLED_TWICE = """
       return %0 : tensor<8xi32>"""
 
 
+CALLED_IN_A_LOOP = (
+    IN_A_LOOP.replace(
+        "%w = stablehlo.reverse %v, dims = [0] : tensor<8xi32>",
+        "%w = func.call @outer(%v) : (tensor<8xi32>) -> tensor<8xi32>",
+    )
+    + """ }
+    func.func private @outer(%a: tensor<8xi32>) -> tensor<8xi32> {
+      %0 = func.call @turned(%a) : (tensor<8xi32>) -> tensor<8xi32>
+      return %0 : tensor<8xi32> }
+    func.func private @turned(%a: tensor<8xi32>) -> tensor<8xi32> {
+      %0 = stablehlo.reverse %a, dims = [0] : tensor<8xi32>
+      return %0 : tensor<8xi32>"""
+)
+
+
 @needs_newest
-@pytest.mark.parametrize("body", [IN_A_LOOP, CALLED_TWICE])
+def test_a_function_with_a_collective_that_is_called_twice() -> None:
+    """The interpreter keeps what a channel has carried, so that every call needs a channel of its own."""
+    partition = partitioned(CALLED_TWICE, "tensor<8xi32>", sharding='[{"x"}]')
+    assert partition.traffic.collectives
+    given = np.arange(8, dtype=np.int32)
+    (found,) = pyshardy.run(partition, given, engine="interpreter")
+    np.testing.assert_array_equal(found, given)
+
+
+@needs_newest
+@pytest.mark.parametrize("body", [IN_A_LOOP, CALLED_IN_A_LOOP])
 def test_a_collective_that_runs_again_is_refused(body: str) -> None:
     """The interpreter gives wrong numbers there."""
     partition = partitioned(body, "tensor<8xi32>", sharding='[{"x"}]')

@@ -154,3 +154,17 @@ def test_the_main_function_and_the_devices_are_named(head: str) -> None:
         assert f"module attributes {{mhlo.num_partitions = {count} : i32, mhlo.num_replicas = 1 : i32}}" in found.text()
         assert "func.func @main(" in found.text()
     assert module.text() == before
+
+
+@pytest.mark.parametrize(("given", "expected"), [("dimension = -2 : i64", 0), ("", 1), ("dimension = 0 : i64", 0)])
+def test_sorted_dimensions_are_counted_from_the_front(given: str, expected: int) -> None:
+    """XLA does not know what -2 means."""
+    sort = f"""%r = "stablehlo.sort"(%a) <{{{given}}}> ({{
+    ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+      %c = stablehlo.compare LT, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1> }}) : ({T}) -> {T}
+    %s = stablehlo.negate %r"""
+    module = main(sort.replace("%r", "%q").replace("%s", "%r"))
+    for made in (sequential(module), partitionable(module, 8)):
+        (op,) = [op for op in walk(made.root) if op.name == "stablehlo.sort"]
+        assert op.attrs["dimension"].value == expected

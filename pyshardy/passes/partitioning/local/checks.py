@@ -11,7 +11,7 @@ from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.partitioning.local.localizer import Localizer
-from pyshardy.passes.partitioning.op_rules import rule_on_shards
+from pyshardy.passes.partitioning.op_rules import rule_on_shards, takes_shards
 from pyshardy.reshard.conflicts import agreed_axes
 from pyshardy.reshard.factors import has_overflow, project_tensors
 from pyshardy.reshard.strides import equivalent_across_reshape
@@ -58,7 +58,7 @@ def check_runs_locally(op: Op, local: Localizer) -> None:
         PassError: On shards the op would not give the shards of its results, or it is not known whether it would.
     """
     tensors = _tensors(op, local)
-    if tensors is None:
+    if tensors is None or takes_shards(op):
         return
     target = op.attrs["call_target_name"].value if op.name == "stablehlo.custom_call" else ""
     rule = None if op.name in _TAKES_SIZES or target.startswith(_INTERNAL) else _rule(op, tensors, local)
@@ -85,7 +85,10 @@ def _tensors(op: Op, local: Localizer) -> _Tensors | None:
         PassError: Tensors are sharded over different meshes.
     """
     values = (*op.operands, *op.results)
-    shardings = tuple([_without_trivial_axes(local.sharding(value), local) for value in values])
+    shapes = tuple([local.global_type(value).shape for value in values])
+    shardings = tuple(
+        [_without_trivial_axes(local.sharding(value), local, shape) for value, shape in zip(values, shapes)]
+    )
     meshes: dict[Mesh, TensorSharding] = {}
     for sharding in shardings:
         if sharding is not None and not sharding.is_fully_replicated:
@@ -95,20 +98,22 @@ def _tensors(op: Op, local: Localizer) -> _Tensors | None:
     if len(meshes) > 1 and op.name != "stablehlo.reverse":
         one, other = list(meshes.values())[:2]
         raise PassError(op, f"has tensors on different devices, {one} and {other}; a reshard must come in between")
-    shapes = tuple([local.global_type(value).shape for value in values])
     return _Tensors(op, shapes, shardings, next(iter(meshes)))
 
 
-def _without_trivial_axes(sharding: TensorSharding | None, local: Localizer) -> TensorSharding | None:
-    """The sharding without axes of size 1."""
+def _without_trivial_axes(
+    sharding: TensorSharding | None, local: Localizer, shape: tuple[int, ...] | None = None
+) -> TensorSharding | None:
+    """The sharding without axes of size 1, and without those of empty dimensions, of which every shard is empty."""
     if sharding is None or sharding.is_fully_replicated:
         return sharding
     mesh = local.mesh(sharding)
-    if all(axis.length(mesh) > 1 for axis in sharding.all_axes()):
+    sizes = (1,) * sharding.rank if shape is None else shape
+    if 0 not in sizes and all(axis.length(mesh) > 1 for axis in sharding.all_axes()):
         return sharding
     dims = (
-        DimSharding(join_axes([tuple(axis for axis in axes if axis.length(mesh) > 1)], mesh))
-        for axes in sharding.dim_axes
+        DimSharding(join_axes([tuple(axis for axis in axes if axis.length(mesh) > 1 and size != 0)], mesh))
+        for axes, size in zip(sharding.dim_axes, sizes)
     )
     return sharding.with_dims(dims)
 

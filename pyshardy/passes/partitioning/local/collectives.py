@@ -8,6 +8,7 @@ from pyshardy.core.axes import Axes, axes_size, join_axes
 from pyshardy.core.devices import permutation, shard_indices
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import ReductionKind, TensorSharding
+from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.passes.partitioning.builder import Builder
@@ -92,7 +93,10 @@ def lower_collective_permute(op: Op, local: Localizer) -> None:
         before = TensorSharding.replicated_like(after.mesh, len(after.dims))
     if before == after:
         raise PassError(op, _NOOP)
-    targets = permutation(before, local.mesh(before), after, local.mesh(after))
+    try:
+        targets = permutation(before, local.mesh(before), after, local.mesh(after))
+    except InvalidShardingError as error:
+        raise PassError(op, str(error)) from error
     collectives = Collectives(local, local.builder(op), after.mesh)
     local.replace(op, [collectives.collective_permute(local.value(op.operands[0]), targets)])
 

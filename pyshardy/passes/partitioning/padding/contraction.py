@@ -6,13 +6,19 @@ from collections.abc import Iterable
 from typing import cast
 
 from pyshardy.ir.nodes import Op
-from pyshardy.passes.partitioning.padding.padder import Padder
+from pyshardy.passes.partitioning.padding.padder import Padder, shape_of
 from pyshardy.rules.dimension_numbers import DotNumbers
 
 
 def pad_dot(op: Op, padder: Padder) -> None:
-    """`dot`: the last dimension of the left side, the first of the right side."""
-    _mask_operands(op, padder, [op.operands[0].type.rank - 1], [0])
+    """`dot`: the last dimension of the left side, the first of the right side.
+
+    Nothing is made where that is not padded; for `dot_general` a constant is, even if it is of no use.
+    """
+    for index, dim in enumerate((op.operands[0].type.rank - 1, 0)):
+        value = op.operands[index]
+        if shape_of(value)[dim] != padder.original_shape(value)[dim]:
+            op.set_operand(index, padder.with_zeros(value, op, [dim]))
     padder.pad_result(op.result)
 
 

@@ -79,7 +79,7 @@ def _kept_factors(op: Op, rule: Rule, meshes: Meshes) -> set[int]:
         return {rule.operands[0][dim][0] for dim in free_dims(op, counts)}
     if op.name == _UPDATE:
         dims = [dim for dim, count in enumerate(counts) if _is_in_one_shard(op, dim, count)]
-        return {tensor[dim][0] for tensor in (*rule.operands[:2], *rule.results) for dim in dims}
+        return {tensor[dim][0] for tensor in (rule.operands[0], *rule.results) for dim in dims}
     return set()
 
 

@@ -1,0 +1,165 @@
+"""Python functions that a program calls, and the tokens by which it calls them in order.
+
+A call names its function by a number. XLA gets the functions with the program: JAX collects them while it lowers, so
+an op that nobody sees in the result hands them over. Every device waits for the outputs, so the tokens at the border of
+a program say nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import jax.extend.core
+import numpy as np
+from jax.interpreters import mlir
+
+from pyshardy.errors import ShardyError
+from pyshardy.frontend.from_jax import JaxSignature
+from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.diagnostics import format_location
+from pyshardy.ir.functions import main_function, return_op
+from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Op, ValueType, walk
+from pyshardy.runtime.arrays import is_token, jax_dtype
+
+_BORDER = ("arg_attrs", "res_attrs")
+_ALIAS = "tf.aliasing_output"
+
+
+def drop_tokens(root: Op) -> None:
+    """Take the tokens out of what the main function takes and gives; it makes one of its own instead."""
+    main = main_function(root)
+    block, returned = main.region.blocks[0], return_op(main)
+    args = [not is_token(value) for value in block.args]
+    results = [not is_token(value) for value in returned.operands]
+    if all(args) and all(results):
+        return
+    for kind, kept in zip(_BORDER, (args, results)):
+        if entries := main.attrs.get(kind):
+            main.attrs[kind] = [entry for entry, keep in zip(entries, kept) if keep]
+    for entry in main.attrs.get("arg_attrs") or ():
+        entry.pop(_ALIAS, None)  # it counts results
+    for value in [value for value, keep in zip(block.args, args) if not keep]:
+        value.replace_uses(block.prepend(Op("stablehlo.create_token", (), [value.type], location=main.location)).result)
+    block.args = [value for value, keep in zip(block.args, args) if keep]
+    for index, value in enumerate(block.args):
+        value.index = index
+    operands = [value for value, keep in zip(returned.operands, results) if keep]
+    Op(returned.name, operands, (), returned.attrs, location=returned.location).insert_before(returned)
+    returned.erase()
+    main.attrs["function_type"] = ([value.type for value in block.args], [value.type for value in operands])
+
+
+class Callback:
+    """A Python function that a program calls.
+
+    If it fails, the program goes on with zeros: a device that stopped would keep the others waiting for ever.
+
+    Args:
+        function: What to call: gets the tokens and arrays that the op takes, and gives what the op gives.
+        results: The types of what the op gives.
+
+    Attributes:
+        error: Why it failed, first; None if it did not.
+    """
+
+    def __init__(self, function: Callable[..., Any], results: Sequence[ValueType]) -> None:
+        self.error: Exception | None = None
+        self._function = function
+        self._results = [(type.shape, type.element) for type in results]
+
+    def __call__(self, *args: Any) -> Any:
+        """What the function gives, or zeros."""
+        try:
+            return self._function(*args)
+        except Exception as error:
+            self.error = self.error or error
+            return tuple(
+                args[index] if shape is None else np.zeros(shape, jax_dtype(element))
+                for index, (shape, element) in enumerate(self._results)
+            )
+
+
+def raise_failures(callbacks: Sequence[Callback]) -> None:
+    """Raise what went wrong in a Python function since it was last asked.
+
+    Raises:
+        ShardyError: A function has failed.
+    """
+    errors = [callback.error for callback in callbacks if callback.error is not None]
+    for callback in callbacks:
+        callback.error = None
+    if errors:
+        got = f"{type(errors[0]).__name__}: {errors[0]}"
+        raise ShardyError("calling back into Python", got=got, needed="a function that does not fail") from errors[0]
+
+
+def callbacks_of(module: Module) -> list[Callback]:
+    """The Python functions that a module calls, by their numbers; none if it calls none.
+
+    Raises:
+        ShardyError: A call of a function that is not known: only the process that traced it has it.
+    """
+    known = module.origin.callbacks if isinstance(module.origin, JaxSignature) else ()
+    found = {_number(op, len(known)): op.results for op in _calls(module.root)}
+    types = [[result.type for result in found.get(number, ())] for number in range(len(known))]
+    return [Callback(function, results) for function, results in zip(known, types)] if found else []
+
+
+def calls_python(root: Op) -> bool:
+    """Whether a program calls back into Python."""
+    return any(True for _ in _calls(root))
+
+
+def _calls(root: Op) -> Iterator[Op]:
+    for op in walk(root):
+        target = op.attrs["call_target_name"].value if op.name == "stablehlo.custom_call" else ""
+        if "python" in target and "callback" in target:
+            yield op
+
+
+def _number(op: Op, count: int) -> int:
+    """The number of the function that an op calls, of so many."""
+    config = op.attrs.get("mhlo.backend_config")
+    number = int(config["index"].value) if config is not None and "index" in config else None
+    if number is None or number >= count:
+        raise ShardyError(
+            "running a module",
+            where=format_location(op.location),
+            got=f"@{op.attrs['call_target_name'].value}, a call back into Python",
+            needed="a Python function that is still there, as in a module that comes from a JAX function here",
+            hint="load the function itself",
+        )
+    return number
+
+
+def call_per_device(root: Op, attrs: AttrTable) -> None:
+    """Let every device of a per-device program call for itself; otherwise XLA's partitioner would see to some calls."""
+    for op in _calls(root):
+        target = op.attrs["call_target_name"].value
+        op.attrs["call_target_name"] = attrs.parse(f'"{target.replace("_partitioned_", "_")}"')
+
+
+_HOLDER = jax.extend.core.Primitive("pyshardy_callbacks")
+_HOLDER.multiple_results = True
+
+
+def with_callbacks(values: Sequence[jax.Array], callbacks: Sequence[Any]) -> list[jax.Array]:
+    """The values, in a program that is compiled with these Python functions."""
+    found: list[jax.Array] = _HOLDER.bind(*values, callbacks=tuple(callbacks))
+    return found
+
+
+def _same_types(*types: Any, callbacks: Any) -> list[Any]:
+    return list(types)
+
+
+def _lower(context: Any, *values: Any, callbacks: Any) -> list[Any]:
+    for callback in callbacks:
+        context.module_context.add_host_callback(callback)
+    return list(values)
+
+
+_HOLDER.def_abstract_eval(_same_types)
+mlir.register_lowering(_HOLDER, _lower)

@@ -1,0 +1,186 @@
+"""What the partitioners of `jax.experimental.custom_partitioning` make of the ops that stand for them.
+
+JAX leaves an op in the module, and XLA's partitioner asks the user's function for the program per device. Here the
+function is asked in the same way, and what it answers becomes a manual computation, like `jax.shard_map`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import Any
+
+import jax
+from jax.sharding import NamedSharding, PartitionSpec
+from jaxlib.mlir import ir
+
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.errors import InvalidShardingError
+from pyshardy.frontend.from_jax import JaxSignature, jax_mesh, load_lowered, partition_spec
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.functions import functions, main_function, return_op
+from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Op, Value, walk
+from pyshardy.ir.read import read_module
+from pyshardy.ir.shardings import get_sharding, module_meshes, transform_shardings
+from pyshardy.passes.partitioning.channels import CHANNEL, Channels
+from pyshardy.runtime.arrays import jax_dtype
+
+_TARGET = "CustomSPMDPartitioning"
+_GROUPS = "replica_groups"
+
+
+def expand_user_partitioners(root: Op, module: Module) -> None:
+    """Put what users' partitioners give in the place of the ops that stand for it.
+
+    Ops whose partitioner is not known, and those inside manual computations, stay.
+
+    Args:
+        root: The module with closed shardings; it is changed.
+        module: What it comes from.
+
+    Raises:
+        PassError: A partitioner that fails, or asks for what is not possible.
+    """
+    origin = module.origin
+    known = origin.partitioners if isinstance(origin, JaxSignature) else {}
+    for op in [op for op in walk(root) if _is_call(op)]:
+        partitioner = known.get(op.attrs["backend_config"].value)
+        if partitioner is not None and op.enclosing("sdy.manual_computation") is None:
+            _Expansion(op, partitioner, root, module).run()
+
+
+def _is_call(op: Op) -> bool:
+    return op.name == "stablehlo.custom_call" and op.attrs["call_target_name"].value == _TARGET
+
+
+class _Expansion:
+    """The expansion of one op.
+
+    Args:
+        op: The op.
+        partitioner: What JAX knows of the user's function.
+        root: The module.
+        module: What it comes from.
+    """
+
+    def __init__(self, op: Op, partitioner: Any, root: Op, module: Module) -> None:
+        self.op, self.partitioner, self.root, self.module = op, partitioner, root, module
+        self.meshes = module_meshes(root)
+        self.mesh = self._find_mesh()
+        self.jax_mesh = jax_mesh(self.mesh, module.origin.devices)
+
+    def _find_mesh(self) -> Mesh:
+        """The mesh that the op is sharded over, or else the first one with axes."""
+        found = (get_sharding(value) for value in (*self.op.operands, *self.op.results))
+        used = (mesh_of(sharding, self.meshes) for sharding in found if sharding is not None)
+        return next(mesh for mesh in (*used, *self.meshes.values()) if mesh.axes)
+
+    def run(self) -> None:
+        """Replace the op."""
+        part = self._per_device()
+        self._use_our_meshes(part)
+        self._splice(part)
+
+    def _per_device(self) -> Op:
+        """The module of a function that computes what the op does, with a manual computation inside."""
+        asked = self.partitioner
+        args = [self._shape(value) for value in self.op.operands]
+        results = [self._shape(value) for value in self.op.results]
+        try:
+            mesh, function, out, ins = asked.partition(
+                *asked.static_args, self.jax_mesh, asked.in_tree.unflatten(args), asked.out_tree.unflatten(results)
+            )
+            in_specs = [_spec(one) for one in asked.in_tree.flatten_up_to(ins)]
+            out_specs = [_spec(one) for one in asked.out_tree.flatten_up_to(out)]
+
+            def flat(*leaves: Any) -> Any:
+                return tuple(asked.out_tree.flatten_up_to(function(*asked.in_tree.unflatten(leaves))))
+
+            manual = jax.shard_map(
+                flat, mesh=mesh, in_specs=tuple(in_specs), out_specs=tuple(out_specs), check_vma=False
+            )
+            lowered = jax.jit(manual, keep_unused=True).lower(*(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in args))
+        except Exception as error:
+            raise PassError(
+                self.op, f"calls the partitioner of a user, which fails: {type(error).__name__}: {error}"
+            ) from error
+        with self.module.context:
+            return read_module(ir.Module.parse(load_lowered(lowered).bytecode()), self.module.attrs)
+
+    def _shape(self, value: Value) -> jax.ShapeDtypeStruct:
+        """A tensor as partitioners see it; as replicated where JAX could not cut it evenly."""
+        shape = value.type.shape or ()
+        sharding = NamedSharding(self.jax_mesh, self._spec_of(get_sharding(value), shape))
+        return jax.ShapeDtypeStruct(shape, jax_dtype(value.type.element), sharding=sharding)
+
+    def _spec_of(self, sharding: TensorSharding | None, shape: Sequence[int]) -> PartitionSpec:
+        if sharding is None or mesh_of(sharding, self.meshes) != self.mesh:
+            return PartitionSpec()
+        uneven = any(
+            size % prod(axis.length(self.mesh) for axis in axes) for size, axes in zip(shape, sharding.dim_axes)
+        )
+        try:
+            return PartitionSpec() if uneven else partition_spec(sharding.with_unreduced(()), len(shape))
+        except InvalidShardingError:  # parts of axes
+            return PartitionSpec()
+
+    def _use_our_meshes(self, part: Op) -> None:
+        """Name meshes as they are called in our module."""
+        names = dict(self._names(part))
+        for function in functions(part):
+            transform_shardings(function, lambda sharding: sharding.with_mesh(names[sharding.mesh]))
+        for op in walk(part):
+            text = str(op.attrs.get(_GROUPS, ""))
+            for old, new in names.items():
+                if f"mesh = @{old}," in text:
+                    op.attrs[_GROUPS] = self.module.attrs.parse(text.replace(f"mesh = @{old},", f"mesh = @{new},"))
+
+    def _names(self, part: Op) -> Iterator[tuple[Any, str]]:
+        ours = {mesh: name for name, mesh in reversed(self.meshes.items())}
+        for name, mesh in module_meshes(part).items():
+            if mesh not in ours:
+                raise PassError(self.op, f"calls the partitioner of a user, which answers with another mesh, {mesh}")
+            yield name, ours[mesh]
+
+    def _splice(self, part: Op) -> None:
+        """Put the body of the main function in the place of the op, and the others behind ours."""
+        channels = Channels(self.root, self.module.attrs)
+        for op in walk(part):
+            if CHANNEL in op.attrs:
+                op.attrs[CHANNEL] = channels.next()
+        main = main_function(part)
+        self._rename([function for function in functions(part) if function is not main], part)
+        mapping: dict[Value, Value] = dict(zip(main.region.block.args, self.op.operands))
+        returned = return_op(main)
+        for op in main.region.block:
+            if op is not returned:
+                op.clone(mapping).insert_before(self.op)
+        for old, new in zip(self.op.results, returned.operands):
+            old.replace_uses(mapping[new])
+        self.op.erase()
+
+    def _rename(self, private: Sequence[Op], part: Op) -> None:
+        """Move functions to our module, under names that are free there."""
+        taken = {function.attrs["sym_name"] for function in functions(self.root)} | set(self.meshes)
+        names: dict[str, str] = {}
+        for function in private:
+            name = function.attrs["sym_name"]
+            free = name
+            while free in taken:
+                free += "_"
+            taken.add(free)
+            names[name] = free
+        for op in walk(part):
+            if op.name == "func.call":
+                op.attrs["callee"] = names[op.attrs["callee"]]
+        for function in private:
+            function.attrs["sym_name"] = names[function.attrs["sym_name"]]
+            self.root.region.block.append(function.detach())
+
+
+def _spec(sharding: Any) -> PartitionSpec:
+    if not isinstance(sharding, NamedSharding):
+        raise TypeError(f"it gives a {type(sharding).__name__} where a NamedSharding is needed")
+    return sharding.spec
