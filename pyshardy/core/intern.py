@@ -55,7 +55,7 @@ class Interned:
     @classmethod
     def _make(cls: type[T], key: tuple[Any, ...]) -> T:
         """Return the one object with these field values, checking and building it if it is new."""
-        known = cls._table.data.get(key)  # what `_table.get(key)` does, without a call
+        known = cls._table.data.get(key)  # type: ignore[attr-defined]  # as `_table.get(key)`, without a call
         if known is not None:
             found: T | None = known()
             if found is not None:
