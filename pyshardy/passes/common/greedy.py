@@ -77,6 +77,13 @@ def _has_two_users_besides(value: Value, op: Op) -> bool:
     return False
 
 
+def _is_dead(op: Op) -> bool:
+    for result in op.results:
+        if result.uses:
+            return False
+    return is_pure(op)
+
+
 Pattern = Callable[[Op, Rewriter], bool]
 """Rewrites an op if it can; whether it did."""
 
@@ -113,11 +120,20 @@ class GreedyDriver:
 
     def _iterate(self, root: Op) -> bool:
         constants = _Constants(self.rewriter)
+        stack, pending, patterns = self.stack, self.pending, self.patterns
+        has_work = False
         for op in list(walk(root) if self.top_down else walk_post_order(root)):
-            if op is not root and (op.name not in CONSTANTS or constants.keep(op)):
-                self._push(op)
-        if self.top_down:
-            self.stack.reverse()
+            if op is root or (op.name in CONSTANTS and not constants.keep(op)):
+                continue
+            has_work = has_work or op.name in patterns or _is_dead(op)
+            if op not in pending:
+                pending.add(op)
+                stack.append(op)
+        if not has_work:
+            stack.clear()
+            pending.clear()
+        elif self.top_down:
+            stack.reverse()
         return self._empty_stack()
 
     def _empty_stack(self) -> bool:
@@ -128,12 +144,10 @@ class GreedyDriver:
             if op not in pending:
                 continue
             pending.remove(op)
-            if not op.has_uses() and is_pure(op):
+            if _is_dead(op):
                 self.rewriter.erase(op)
                 changed = True
-                continue
-            found = patterns.get(op.name)
-            if found is not None and self._rewrite(op, found):
+            elif op.name in patterns and self._rewrite(op, patterns[op.name]):
                 changed = True
         return changed
 

@@ -61,9 +61,10 @@ class Localizer:
         self.complete: set[Value] = set()
         """Values of the global program that are complete already where an all-reduce is to complete them."""
         self.checked: set[Hashable] = set()
-        """What has been checked to run on shards: ops with these rules and shardings."""
+        """Kinds of ops that have been checked to run on shards."""
+        self.global_types: dict[Value, ValueType] = {}
+        """The types that values had before they became local."""
         self._values: dict[Value, Value] = {}
-        self._global_types: dict[Value, ValueType] = {}
         self._local_types: dict[tuple[ValueType, TensorSharding], ValueType | None] = {}
         self._replaced: list[Op] = []
         self._trimmed: list[tuple[Op, Collection[str]]] = []
@@ -72,7 +73,7 @@ class Localizer:
 
     def global_type(self, value: Value) -> ValueType:
         """The type that a value had before anything became local."""
-        return self._global_types.get(value, value.type)
+        return self.global_types.get(value, value.type)
 
     def global_shape(self, value: Value) -> Shape:
         """The shape that a value had before anything became local."""
@@ -133,11 +134,11 @@ class Localizer:
 
     def local_type(self, op: Op, type: ValueType, sharding: TensorSharding | None) -> ValueType:
         """The type of what one device holds of a value of this type and sharding."""
-        if sharding is None or not type.is_ranked_tensor or sharding.is_fully_replicated:
+        if sharding is None or not type.is_ranked_tensor:
             return type
         key = (type, sharding)
         if key not in self._local_types:
-            self._local_types[key] = self._divide(type, sharding)
+            self._local_types[key] = type if sharding.is_fully_replicated else self._divide(type, sharding)
         found = self._local_types[key]
         if found is None:
             raise PassError(
@@ -178,15 +179,14 @@ class Localizer:
         """Give a value that stays the type of what one device holds of it."""
         type = self.local_type_of(op, value)
         if type is not value.type:
-            self._global_types.setdefault(value, value.type)
+            self.global_types.setdefault(value, value.type)
             value.set_type(type)
 
     def keep(self, op: Op) -> None:
         """Let an op stay, with local operands, results, and arguments of its blocks."""
-        for index, value in enumerate(op.operands):
-            new = self._values.get(value, value)
-            if new is not value:
-                op.set_operand(index, new)
+        if not self._values.keys().isdisjoint(op.operands):
+            for index, value in enumerate(op.operands):
+                op.set_operand(index, self._values.get(value, value))
         for result in op.results:
             self.localize(op, result)
         for region in op.regions:
