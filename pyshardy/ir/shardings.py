@@ -68,6 +68,19 @@ def get_sharding(value: Value) -> TensorSharding | None:
     return None if holder is None else stored_sharding(holder)
 
 
+def get_shardings(values: Iterable[Value]) -> list[TensorSharding | None]:
+    """The sharding of each of some values: `get_sharding` for many, where a call for each takes too long."""
+    found: list[TensorSharding | None] = []
+    for value in values:
+        owner = value.owner
+        if type(owner) is Op and owner.name not in HOLD_OTHERWISE:
+            shardings = owner.attrs.get(SHARDING)
+            found.append(shardings[value.index] if shardings else None)
+        else:
+            found.append(get_sharding(value))
+    return found
+
+
 def set_sharding(value: Value, sharding: TensorSharding) -> None:
     """Set the sharding of a value; does nothing for a value that can have none."""
     holder = holder_of(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from functools import cached_property
 from typing import TypeGuard
 
@@ -12,7 +12,7 @@ from pyshardy.ir.dataflow import DATA_FLOW_OPS, block_arg_owners, is_data_flow_o
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING, is_declaration, result_sharding, return_op
 from pyshardy.ir.nodes import Op, Value, walk, walk_post_order
-from pyshardy.ir.shardings import all_arg_shardings, get_sharding, stored_sharding
+from pyshardy.ir.shardings import all_arg_shardings, get_sharding, get_shardings, stored_sharding
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.passes.partitioning.barriers import BARRIER, sharding_before_barriers
@@ -102,7 +102,7 @@ class _Inserter:
         """Whether an op is known to need nothing, by its kind."""
         if self.has_unreduced or self.has_single_device or op.name in _NOT_BY_KIND:
             return False
-        kind = kind_of(op, sharding_of=sharding_before_barriers if self.has_barriers else get_sharding)
+        kind = kind_of(op, shardings_of=_before_barriers if self.has_barriers else get_shardings)
         if kind is not None and kind in self.fine:
             return True
         plan = self._plan(op)
@@ -212,8 +212,11 @@ def _target_of_sources(op: Op, owner: Value) -> TensorSharding | None:
 
 def _shardings(op: Op) -> tuple[TensorSharding | None, ...]:
     """The shardings of operands and results, looking through barriers."""
-    operands = [sharding_before_barriers(value) for value in op.operands]
-    return (*operands, *[get_sharding(result) for result in op.results])
+    return (*_before_barriers(op.operands), *get_shardings(op.results))
+
+
+def _before_barriers(values: Iterable[Value]) -> list[TensorSharding | None]:
+    return [sharding_before_barriers(value) for value in values]
 
 
 def _is_unreduced(sharding: TensorSharding | None) -> bool:

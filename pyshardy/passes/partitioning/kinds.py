@@ -5,12 +5,12 @@ A pass that decides by the kind of an op alone does so once for every kind that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.ir.opspec import LOOKS_AROUND
-from pyshardy.ir.shardings import get_sharding
+from pyshardy.ir.shardings import get_shardings
 
 _AS_THEY_ARE: Mapping[Value, ValueType] = {}
 
@@ -18,7 +18,7 @@ _AS_THEY_ARE: Mapping[Value, ValueType] = {}
 def kind_of(
     op: Op,
     types: Mapping[Value, ValueType] = _AS_THEY_ARE,
-    sharding_of: Callable[[Value], TensorSharding | None] = get_sharding,
+    shardings_of: Callable[[Iterable[Value]], Iterable[TensorSharding | None]] = get_shardings,
 ) -> Hashable:
     """What ops share of the same name, attributes, types and shardings; their regions do not count.
 
@@ -27,7 +27,7 @@ def kind_of(
     Args:
         op: An op whose results have their shardings in its attributes: no data-flow op, no function.
         types: The types of values that count instead of those they have.
-        sharding_of: The shardings of operands.
+        shardings_of: Gives the shardings of operands.
     """
     name = op.name
     if name in LOOKS_AROUND:
@@ -35,4 +35,4 @@ def kind_of(
     attrs, operands = op.attrs, op.operands
     operand_types = [types.get(value, value.type) for value in operands] if types else [one.type for one in operands]
     result_types = [value.type for value in op.results]
-    return name, len(result_types), *attrs, *attrs.values(), *operand_types, *map(sharding_of, operands), *result_types
+    return name, len(result_types), *attrs, *attrs.values(), *operand_types, *shardings_of(operands), *result_types

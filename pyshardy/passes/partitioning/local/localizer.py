@@ -205,7 +205,9 @@ class Localizer:
     def _use_local_operands(self, op: Op) -> None:
         if not self._values.keys().isdisjoint(op.operands):
             for index, value in enumerate(op.operands):
-                op.set_operand(index, self.value(value))
+                new = self.value(value)
+                if new is not value:
+                    op.set_operand(index, new)
 
     def keep_for_kind(self, op: Op, kind: Hashable) -> None:
         """Let an op stay, as all others of its kind."""
