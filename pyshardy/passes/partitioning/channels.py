@@ -16,6 +16,8 @@ CHANNEL = "channel_handle"
 class Channels:
     """Hands out channel handles: numbers from one above the largest that the module has, in order of the calls.
 
+    The module is looked at when the first is asked for.
+
     Args:
         root: The module.
         attrs: The attributes of the context.
