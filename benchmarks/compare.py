@@ -25,11 +25,14 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 from jaxlib.version import __version__ as jaxlib_version  # noqa: E402
 
 from benchmarks.measure import (  # noqa: E402
+    CHAIN,
     PIPELINE,
     PROPAGATE,
+    chain_seconds,
     core_seconds,
     imported,
     in_turn,
+    is_in_reference,
     our_seconds,
     seconds,
     stages,
@@ -90,6 +93,14 @@ def transformer_rows(layers: int, repeat: int, with_details: bool) -> Iterator[R
     text = module.text()
     yield Row("text to module", None, ops, repeated(lambda: seconds(lambda: Module.parse(text)), repeat))
     yield Row("module to text", None, ops, repeated(lambda: seconds(module.text), repeat))
+
+
+def chain_rows(layers: int, repeat: int) -> Iterator[Row]:
+    """The row of the example training step on the way to one program per device, where the reference goes as far."""
+    module = Module.parse(transformer(layers))
+    if is_in_reference(module, CHAIN):
+        found = in_turn(lambda: chain_seconds(module), module, CHAIN, repeat)
+        yield Row("whole chain to the program of one device", "chain", op_count(module), *found)
 
 
 def conflict_rows(layers: int, repeat: int) -> Iterator[Row]:
@@ -175,6 +186,7 @@ def all_rows(layers: tuple[int, ...], repeat: int) -> list[Row]:
     for count in layers:
         print(f"timing {count} layers ...", file=sys.stderr)
         rows += transformer_rows(count, repeat, with_details=count == details)
+    rows += chain_rows(layers[0], repeat)
     rows += conflict_rows(CONFLICT_LAYERS if layers == LAYERS else 10 * layers[0], repeat)
     rows += startup_rows(repeat)
     return rows

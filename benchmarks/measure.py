@@ -20,13 +20,23 @@ from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.program import build_program
 from pyshardy.passes.base import Pass
-from pyshardy.passes.pipeline import run_on_root, run_pipeline
-from pyshardy.passes.pipelines import parse_pipeline
+from pyshardy.passes.partitioning.partition_options import PartitionOptions
+from pyshardy.passes.pipeline import run_on_root, run_passes, run_pipeline
+from pyshardy.passes.pipelines import parse_pipeline, partition_passes
+from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.run import propagate_program
 
 PIPELINE = "sdy-propagation-pipeline"
 PROPAGATE = "sdy-user-priority-propagate{keep-sharding-rules=true}"
 IMPORT = "sdy-import-pipeline"
+CHAIN = (
+    f"{IMPORT},sdy-flatten-call-graph,symbol-dce,sdy-add-func-data-flow-edges,sdy-apply-sharding-constraints,"
+    "func.func(sdy-sink-func-data-flow-edges),sdy-sharding-group-import,sdy-import-func-calls,symbol-dce,"
+    f"sdy-pre-order-funcs,{PROPAGATE},sdy-export-named-computations,sdy-propagate-to-func-results,"
+    "sdy-unflatten-call-graph,symbol-dce,sdy-insert-func-call-reshards,"
+    "sdy-export-pipeline{partitioner-stage=convert-global-to-local inline-meshes=false}"
+)
+"""All passes of the reference from a program on whole tensors to one per device, in its own order."""
 
 Seconds = tuple[float, float, float]
 """Of pyshardy, of the reference with MLIR's verifier after every pass, and of the reference without."""
@@ -48,6 +58,16 @@ def reference_seconds(module: Module, pipeline: str, verify: bool) -> float:
         return seconds(lambda: passes.run(copy))
 
 
+def is_in_reference(module: Module, pipeline: str) -> bool:
+    """Whether the reference of this jaxlib has these passes and options."""
+    with module.context:
+        try:
+            passmanager.PassManager.parse(f"builtin.module({pipeline})")
+        except ValueError:
+            return False
+    return True
+
+
 def our_seconds(module: Module, pipeline: str) -> float:
     """The time of reading a module, running passes and writing the result, with cold caches.
 
@@ -56,6 +76,14 @@ def our_seconds(module: Module, pipeline: str) -> float:
     clear_caches()
     gc.collect()
     return seconds(lambda: run_pipeline(module, pipeline).mlir)
+
+
+def chain_seconds(module: Module) -> float:
+    """The same for all passes of `partition`."""
+    clear_caches()
+    gc.collect()
+    passes = partition_passes(PropagateOptions(), PartitionOptions())
+    return seconds(lambda: run_passes(module, passes).mlir)
 
 
 def core_seconds(module: Module) -> float:

@@ -25,6 +25,7 @@ TARGETS = {
     "pipeline": Target(0.25, 0.7, 4.0),
     "propagation": Target(0.4, 0.8, 4.0),
     "core": Target(None, 0.3, 0.9),
+    "chain": Target(0.5, 1.0, 3.3),
     "conflicts": Target(0.25, 0.7, 3.0),
     "memory": Target(1.5, None, 6.5),
     "help": Target(1 / 3, None, 2 / 3),

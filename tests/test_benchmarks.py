@@ -11,13 +11,26 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.compare import HEADINGS, Row, cells, conflict_rows, growth, print_table, startup_rows, transformer_rows
-from benchmarks.measure import PIPELINE, our_seconds, stages
+from benchmarks.compare import (
+    HEADINGS,
+    Row,
+    cells,
+    chain_rows,
+    conflict_rows,
+    growth,
+    print_table,
+    startup_rows,
+    transformer_rows,
+)
+from benchmarks.measure import CHAIN, PIPELINE, is_in_reference, our_seconds, stages
 from benchmarks.memory import megabytes
 from benchmarks.page import PAGE, WORDS, stage_table, table
 from benchmarks.targets import TARGETS
 from benchmarks.workloads import TWENTY_OPS, _shardings, conflicts, transformer
 from pyshardy.ir.module import Module
+from pyshardy.passes.partitioning.partition_options import PartitionOptions
+from pyshardy.passes.pipelines import parse_pipeline, partition_passes
+from pyshardy.propagation.options import PropagateOptions
 
 LAYERS = 13
 REPEAT = 3
@@ -26,7 +39,8 @@ REPEAT = 3
 @cache
 def rows() -> dict[str, Row]:
     """The rows of the small sizes by the name of their target."""
-    found = [*transformer_rows(LAYERS, REPEAT, with_details=True), *conflict_rows(100, REPEAT), *startup_rows(REPEAT)]
+    found = [*transformer_rows(LAYERS, REPEAT, with_details=True), *chain_rows(LAYERS, REPEAT)]
+    found += [*conflict_rows(100, REPEAT), *startup_rows(REPEAT)]
     return {row.target: row for row in found if row.target is not None}
 
 
@@ -41,6 +55,8 @@ def is_within(row: Row) -> bool:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_ratios(name: str) -> None:
+    if name == "chain" and not is_in_reference(Module.parse(TWENTY_OPS), CHAIN):
+        pytest.skip("the reference of this jaxlib does not partition")
     if name not in rows():
         assert name == "memory" and megabytes("pyshardy", transformer(1)) is None
         pytest.skip("this system does not count the peak of a process's memory")
@@ -64,6 +80,14 @@ def test_the_targets_and_what_misses_them_are_shown(capsys: pytest.CaptureFixtur
     print_table([row])
     printed = capsys.readouterr().out
     assert all(heading in printed for heading in HEADINGS)
+
+
+def test_the_chain_is_that_of_partition() -> None:
+    module = Module.parse(TWENTY_OPS)
+    assert not is_in_reference(module, "sdy-no-such-pass")
+    own = ("pyshardy-", "sdy-save-module")
+    ours = [pass_.name for pass_ in partition_passes(PropagateOptions(), PartitionOptions())]
+    assert [pass_.name for pass_ in parse_pipeline(CHAIN)] == [name for name in ours if not name.startswith(own)]
 
 
 def test_growth_is_that_of_an_op() -> None:

@@ -200,7 +200,8 @@ def parse_sharding_list(text: str) -> tuple[TensorSharding, ...]:
 
 def format_sharding_list(shardings: tuple[TensorSharding, ...]) -> str:
     """The inverse of `parse_sharding_list`."""
-    return "<[" + ", ".join(str(sharding) for sharding in shardings) + "]>"
+    texts = {sharding: str(sharding) for sharding in dict.fromkeys(shardings)}
+    return "<[" + ", ".join([texts[sharding] for sharding in shardings]) + "]>"
 
 
 def scan_mesh(scanner: Scanner) -> Mesh:

@@ -134,6 +134,7 @@ class AttrTable:
         self._types: dict[Any, ValueType] = {}
         self._parsed: dict[str, Any] = {}
         self._tensors: dict[tuple[tuple[int, ...], str], ValueType] = {}
+        self._likes: dict[tuple[tuple[int, ...], ValueType], ValueType] = {}
         self._with_references: frozenset[str] | None = frozenset(["callee"])
 
     def names_of_references(self) -> frozenset[str] | None:
@@ -149,7 +150,11 @@ class AttrTable:
 
     def ranked_type(self, shape: tuple[int, ...], like: ValueType) -> ValueType:
         """The tensor type of another shape with the element type of `like`."""
-        return self.type(_tensor_type(shape, ir.RankedTensorType(like.mlir).element_type))
+        found = self._likes.get((shape, like))
+        if found is None:
+            made = _tensor_type(shape, ir.RankedTensorType(like.mlir).element_type)
+            found = self._likes[shape, like] = self.type(made)
+        return found
 
     def tensor_type(self, shape: tuple[int, ...], element: str) -> ValueType:
         """The tensor type of a shape and an element type given as text, such as "f32"."""

@@ -48,7 +48,7 @@ class OpSpecReader:
         None where the description depends on what is around the op, or users may look at all attributes.
         """
         name = op.name
-        if USER_RULES or name in _LOOKS_AROUND:
+        if USER_RULES or name in LOOKS_AROUND:
             return None
         fields = _FIELDS.get(name)
         operands, results = op.operands, op.results
@@ -80,7 +80,7 @@ class OpSpecReader:
             if value is None:
                 value = decoded[attr] = decode(attr)
             facts.append((name, value))
-        look = _LOOKS_AROUND.get(op.name)
+        look = LOOKS_AROUND.get(op.name)
         if look is not None:
             facts += look(op)
         facts.sort(key=_name_of)
@@ -235,8 +235,9 @@ def _random_state(op: Op) -> _Facts:
     return (("feeds_rng", feeds),)
 
 
-_LOOKS_AROUND: dict[str, Callable[[Op], _Facts]] = {
+LOOKS_AROUND: dict[str, Callable[[Op], _Facts]] = {
     "stablehlo.concatenate": _origins,
     "stablehlo.custom_call": _random_state,
     "stablehlo.scatter": _combiner,
 }
+"""Ops whose rule depends on what is around or inside them."""

@@ -26,7 +26,7 @@ OWN_ATTRIBUTE = {
     **dict.fromkeys(("sdy.sharding_constraint", "sdy.reshard", "sdy.data_flow_edge"), "sharding"),
     **dict.fromkeys(_COLLECTIVES, "out_sharding"),
 }
-_HOLD_OTHERWISE = frozenset((*DATA_FLOW_OPS, *OWN_ATTRIBUTE))
+HOLD_OTHERWISE = frozenset((*DATA_FLOW_OPS, *OWN_ATTRIBUTE))
 """Ops whose results do not have their shardings in the attribute that all others have."""
 
 
@@ -54,12 +54,31 @@ def holder_of(value: Value) -> Value | None:
 
 def get_sharding(value: Value) -> TensorSharding | None:
     """The sharding of a value; None if it has none, or can have none."""
-    op = value.owner
-    if type(op) is Op and op.name not in _HOLD_OTHERWISE:
-        shardings = op.attrs.get(SHARDING)
-        return shardings[value.index] if shardings else None
+    owner = value.owner
+    if isinstance(owner, Op):
+        if owner.name not in HOLD_OTHERWISE:
+            shardings = owner.attrs.get(SHARDING)
+            return shardings[value.index] if shardings else None
+        if owner.name in OWN_ATTRIBUTE:
+            own: TensorSharding | None = owner.attrs.get(OWN_ATTRIBUTE[owner.name])
+            return own
+    elif owner.parent_op.name == "func.func":
+        return arg_sharding(owner.parent_op, value.index)
     holder = holder_of(value)
     return None if holder is None else stored_sharding(holder)
+
+
+def get_shardings(values: Iterable[Value]) -> list[TensorSharding | None]:
+    """The sharding of each of some values: `get_sharding` for many, where a call for each takes too long."""
+    found: list[TensorSharding | None] = []
+    for value in values:
+        owner = value.owner
+        if type(owner) is Op and owner.name not in HOLD_OTHERWISE:
+            shardings = owner.attrs.get(SHARDING)
+            found.append(shardings[value.index] if shardings else None)
+        else:
+            found.append(get_sharding(value))
+    return found
 
 
 def set_sharding(value: Value, sharding: TensorSharding) -> None:

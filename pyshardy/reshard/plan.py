@@ -56,6 +56,11 @@ class OpPlan(NamedTuple):
     targets: Shardings
     reduced: Axes
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to do."""
+        return not self.reduced and not any(self.targets)
+
 
 def plan_op(op: OpInput, meshes: Meshes) -> OpPlan | None:
     """The plan for an op; None if it is to be left alone.

@@ -14,7 +14,7 @@ from jaxlib.mlir import ir
 from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.nodes import Op, Region, Value, walk, walk_post_order
+from pyshardy.ir.nodes import Op, Region, Value, ValueType, walk
 from pyshardy.ir.purity import is_pure
 
 CONSTANTS = frozenset(("stablehlo.constant", "mhlo.constant", "chlo.constant", "arith.constant"))
@@ -77,6 +77,21 @@ def _has_two_users_besides(value: Value, op: Op) -> bool:
     return False
 
 
+def _inner_first(op: Op, found: list[Op]) -> list[Op]:
+    """Like `walk_post_order`, as a list."""
+    for region in op.regions:
+        for block in region.blocks:
+            inner = block.first
+            while inner is not None:
+                if inner.regions:
+                    _inner_first(inner, found)
+                else:
+                    found.append(inner)
+                inner = inner.next
+    found.append(op)
+    return found
+
+
 Pattern = Callable[[Op, Rewriter], bool]
 """Rewrites an op if it can; whether it did."""
 
@@ -112,13 +127,41 @@ class GreedyDriver:
             self.stack.append(op)
 
     def _iterate(self, root: Op) -> bool:
+        ops = list(walk(root))[1:] if self.top_down else _inner_first(root, [])[:-1]
         constants = _Constants(self.rewriter)
-        for op in list(walk(root) if self.top_down else walk_post_order(root)):
-            if op is not root and (op.name not in CONSTANTS or constants.keep(op)):
-                self._push(op)
+        own = [op for op in ops if op.name in CONSTANTS]
+        if not self._has_work(ops):
+            for op in own:
+                constants.keep(op)
+            self.stack.clear()
+            self.pending.clear()
+            return False
+        if constants.are_distinct(own):
+            for op in own:
+                constants.keep(op)
+            self.stack += ops
+            self.pending.update(ops)
+        else:
+            for op in ops:
+                if op.name not in CONSTANTS or constants.keep(op):
+                    self._push(op)
         if self.top_down:
             self.stack.reverse()
         return self._empty_stack()
+
+    def _has_work(self, ops: Sequence[Op]) -> bool:
+        """Whether there is a pattern for any op, or an op is dead."""
+        patterns = self.patterns
+        for op in ops:
+            if op.name in patterns:
+                return True
+            for result in op.results:
+                if result.uses:
+                    break
+            else:
+                if is_pure(op):
+                    return True
+        return False
 
     def _empty_stack(self) -> bool:
         changed = False
@@ -128,12 +171,15 @@ class GreedyDriver:
             if op not in pending:
                 continue
             pending.remove(op)
-            if not op.has_uses() and is_pure(op):
-                self.rewriter.erase(op)
-                changed = True
-                continue
-            found = patterns.get(op.name)
-            if found is not None and self._rewrite(op, found):
+            for result in op.results:
+                if result.uses:
+                    break
+            else:
+                if is_pure(op):
+                    self.rewriter.erase(op)
+                    changed = True
+                    continue
+            if op.name in patterns and self._rewrite(op, patterns[op.name]):
                 changed = True
         return changed
 
@@ -152,23 +198,31 @@ class _Constants:
 
     def __init__(self, rewriter: Rewriter) -> None:
         self.rewriter = rewriter
-        self.first: dict[tuple[Region, str, object, object], Op] = {}
+        self.first: dict[tuple[Region, str, object, ValueType], Op] = {}
         self.kept: set[Op] = set()
+
+    def are_distinct(self, ops: Sequence[Op]) -> bool:
+        """Whether no two of some constants are equal in one region."""
+        return len({_constant_key(op) for op in ops}) == len(ops)
 
     def keep(self, op: Op) -> bool:
         """Replace a constant by an equal one, or move it to the start; whether it stays."""
-        home = next(outer for outer in op.ancestors() if outer.name in _OWN_CONSTANTS)
-        region = home.regions[0]
-        key = (region, op.name.partition(".")[0], op.attrs["value"], op.result.type)
+        key = _constant_key(op)
         earlier = self.first.setdefault(key, op)
         if earlier is not op:
             self.rewriter.replace(op, earlier.result)
             earlier.location = ir.Location.unknown()
             return False
         self.kept.add(op)
-        target = region.blocks[0]
+        target = key[0].blocks[0]
         if op.block is not target:
             op.location = ir.Location.unknown()
         if op is not target.first and op.prev not in self.kept:
             target.prepend(op.detach())
         return True
+
+
+def _constant_key(op: Op) -> tuple[Region, str, object, ValueType]:
+    """What equal constants of a region share."""
+    home = next(outer for outer in op.ancestors() if outer.name in _OWN_CONSTANTS)
+    return home.regions[0], op.name.partition(".")[0], op.attrs["value"], op.result.type

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from pyshardy.ir.attrs import symbols_in
 from pyshardy.ir.functions import SHARDING
@@ -30,22 +31,27 @@ class DropShardingAndMesh(Pass):
         if not self.keep_module_sharding_metadata:
             for name in _METADATA:
                 op.attrs.pop(name, None)
+        modules = []
         for inner in walk(op):
             inner.attrs.pop(SHARDING, None)
             if inner.name == "func.func":
                 for entry in (*(inner.attrs.get("arg_attrs") or ()), *(inner.attrs.get("res_attrs") or ())):
                     entry.pop(SHARDING, None)
-        for inner in list(walk(op)):
-            if inner.name == "builtin.module":
-                _erase_unused_meshes(inner)
+            elif inner.name == "builtin.module":
+                modules.append(inner)
+        for module in modules:
+            _erase_unused_meshes(module)
 
 
 def _erase_unused_meshes(module: Op) -> None:
     """Erase, one by one, the meshes of a module that no op in it refers to; its own attributes do not count."""
-    uses = Counter(name for op in _ops_of(module) for name in _symbols_of(op))
-    for op in module.region.block:
-        if op.name == "sdy.mesh" and not uses[op.attrs["sym_name"]]:
-            uses.subtract(_symbols_of(op))
+    meshes = [op for op in module.region.block if op.name == "sdy.mesh"]
+    if not meshes:
+        return
+    uses = _symbol_uses(_ops_of(module))
+    for op in meshes:
+        if not uses[op.attrs["sym_name"]]:
+            uses.subtract(_symbol_uses([op]))
             op.erase()
 
 
@@ -55,9 +61,21 @@ def _ops_of(op: Op) -> Iterator[Op]:
         for block in region.blocks:
             for inner in block:
                 yield inner
-                if inner.name != "builtin.module":
+                if inner.regions and inner.name != "builtin.module":
                     yield from _ops_of(inner)
 
 
-def _symbols_of(op: Op) -> Iterator[str]:
-    return (path[0] for attr in op.attrs.values() for path in symbols_in(attr))
+def _symbol_uses(ops: Iterable[Op]) -> Counter[str]:
+    """How often some ops refer to which symbol; an attribute that many of them have is looked at once."""
+    counts: dict[Any, int] = {}
+    uses: Counter[str] = Counter()
+    for op in ops:
+        if op.name == "func.func":  # its attributes hold lists
+            uses.update(path[0] for attr in op.attrs.values() for path in symbols_in(attr))
+        else:
+            for attr in op.attrs.values():
+                counts[attr] = counts.get(attr, 0) + 1
+    for attr, count in counts.items():
+        for path in symbols_in(attr):
+            uses[path[0]] += count
+    return uses

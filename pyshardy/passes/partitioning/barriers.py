@@ -6,12 +6,14 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.nodes import Value
 from pyshardy.ir.shardings import get_sharding
 
+BARRIER = "sdy.propagation_barrier"
+
 
 def before_barriers(value: Value) -> Value:
     """The value that comes out of `value` when barriers are taken away."""
     while True:
         op = value.defining_op
-        if op is None or op.name != "sdy.propagation_barrier":
+        if op is None or op.name != BARRIER:
             return value
         value = op.operands[0]
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pyshardy.ir.causes import with_cause
 from pyshardy.ir.nodes import Op, Value
 
-_MADE = {
+MADE = {
     "sdy.reshard": "reshard",
     "sdy.all_reduce": "sum",
     "sdy.sharded_to_unreduced": "reshard",
@@ -28,13 +28,13 @@ class CauseNamer:
     """
 
     def __init__(self, ops: Iterator[Op]) -> None:
-        self._named = {op for op in ops if op.name in _MADE}
+        self._named = {op for op in ops if op.name in MADE}
 
     def name(self, op: Op) -> None:
         """Name the new reshards in front of an op, behind it, and at the ends of its regions."""
         for index, value in enumerate(op.operands):
             self._before(value, f"operand {index} of {op.name}", op)
-        for result in () if op.name in _MADE else op.results:
+        for result in () if op.name in MADE else op.results:
             what = f"result {result.index}" if len(op.results) > 1 else "result"
             self._after(result, f"{what} of {op.name}", op)
         for region in op.regions:
@@ -55,8 +55,8 @@ class CauseNamer:
             user = user.result.only_user()
 
     def _is_new(self, op: Op) -> bool:
-        return op.name in _MADE and op not in self._named
+        return op.name in MADE and op not in self._named
 
     def _locate(self, made: Op, what: str, op: Op) -> None:
         self._named.add(made)
-        made.location = with_cause(op.location, f"{_MADE[made.name]} of {what}")
+        made.location = with_cause(op.location, f"{MADE[made.name]} of {what}")

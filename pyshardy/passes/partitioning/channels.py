@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
@@ -15,6 +16,8 @@ CHANNEL = "channel_handle"
 class Channels:
     """Hands out channel handles: numbers from one above the largest that the module has, in order of the calls.
 
+    The module is looked at when the first is asked for.
+
     Args:
         root: The module.
         attrs: The attributes of the context.
@@ -22,10 +25,13 @@ class Channels:
 
     def __init__(self, root: Op, attrs: AttrTable) -> None:
         self._attrs = attrs
-        self._numbers = count(max(map(_number, walk(root))) + 1)
+        self._root = root
+        self._numbers: Iterator[int] | None = None
 
     def next(self) -> Any:
         """A new `#stablehlo.channel_handle<...>`."""
+        if self._numbers is None:
+            self._numbers = count(max(map(_number, walk(self._root))) + 1)
         return self._attrs.parse(f"#stablehlo.channel_handle<handle = {next(self._numbers)}, type = 1>")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import format_sharding_list
 from pyshardy.core.sharding import TensorSharding, mesh_of
@@ -76,6 +78,7 @@ def note_shardings(root: Op, context: PassContext) -> None:
     meshes = context.meshes
     mesh = next(iter(meshes.values()), Mesh([]))
 
+    @cache
     def noted(sharding: TensorSharding | None, rank: int) -> TensorSharding:
         if sharding is None:
             return TensorSharding.replicated_like(mesh, rank)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from functools import cached_property
 from typing import TypeGuard
 
 from pyshardy.core.sharding import Meshes, TensorSharding, mesh_of
 from pyshardy.errors import InvalidRuleError, InvalidShardingError
-from pyshardy.ir.dataflow import block_arg_owners, is_data_flow_op, source_uses
+from pyshardy.ir.dataflow import DATA_FLOW_OPS, block_arg_owners, is_data_flow_op, source_uses
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING, is_declaration, result_sharding, return_op
 from pyshardy.ir.nodes import Op, Value, walk, walk_post_order
-from pyshardy.ir.shardings import all_arg_shardings, get_sharding, stored_sharding
+from pyshardy.ir.shardings import all_arg_shardings, get_sharding, get_shardings, stored_sharding
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.base import Anchor, Pass, PassContext
-from pyshardy.passes.partitioning.barriers import sharding_before_barriers
-from pyshardy.passes.partitioning.causes import CauseNamer
+from pyshardy.passes.partitioning.barriers import BARRIER, sharding_before_barriers
+from pyshardy.passes.partitioning.causes import MADE, CauseNamer
+from pyshardy.passes.partitioning.kinds import kind_of
 from pyshardy.passes.partitioning.meeting import Use
 from pyshardy.passes.partitioning.op_reshards import complete_partial_results, reduce_operands, reshard_around
 from pyshardy.passes.partitioning.op_rules import rule_with_dynamic_sizes
@@ -27,6 +29,8 @@ from pyshardy.reshard.plan import OpInput, OpPlan, plan_op
 
 _ALWAYS_FULL = "mhlo.ragged_dot"
 _TOUCHED_ALWAYS = PRODUCTS | {"func.call", "stablehlo.concatenate", _ALWAYS_FULL}
+_NOT_BY_KIND = DATA_FLOW_OPS | {"func.call", "func.return"}
+"""Ops for which it takes more than their kind to tell whether they need something."""
 
 
 class InsertExplicitReshards(Pass):
@@ -62,6 +66,9 @@ class _Inserter:
         self.has_unreduced, self.has_single_device = _survey(function, self.meshes)
         self.namer = CauseNamer(walk(function)) if options.name_causes else None
         self.plans: dict[OpInput, OpPlan | None] = {}
+        self.has_barriers = any(op.name == BARRIER for op in walk(function))
+        self.fine: set[Hashable] = set()
+        """Kinds of ops that need nothing."""
 
     @cached_property
     def symbols(self) -> SymbolTable:
@@ -70,12 +77,16 @@ class _Inserter:
     def run(self) -> None:
         if is_declaration(self.function):
             return
+        names_all = False  # until a reshard gets others around it, which are for the ops behind it
         for op in (*self._ops(), return_op(self.function)):
             try:
-                self._visit(op)
+                changes = not self._is_fine(op)
+                if changes:
+                    self._visit(op)
             except (InvalidRuleError, InvalidShardingError) as error:
                 raise PassError(op, str(error)) from error
-            if self.namer is not None and op.block is not None:
+            names_all = names_all or (changes and op.name in MADE)
+            if self.namer is not None and op.block is not None and (changes or names_all):
                 self.namer.name(op)
 
     def _ops(self) -> list[Op]:
@@ -86,6 +97,19 @@ class _Inserter:
             for op in walk_post_order(self.function)
             if (visits_all or op.name in _TOUCHED_ALWAYS) and not op.is_terminator and op is not self.function
         ]
+
+    def _is_fine(self, op: Op) -> bool:
+        """Whether an op is known to need nothing, by its kind."""
+        if self.has_unreduced or self.has_single_device or op.name in _NOT_BY_KIND:
+            return False
+        kind = kind_of(op, shardings_of=_before_barriers if self.has_barriers else get_shardings)
+        if kind is not None and kind in self.fine:
+            return True
+        plan = self._plan(op)
+        if plan is not None and not plan.is_empty:
+            return False
+        self.fine.add(kind)
+        return True
 
     def _visit(self, op: Op) -> None:
         if is_data_flow_op(op):
@@ -132,7 +156,6 @@ class _Inserter:
         return True
 
     def _visit_plain(self, op: Op) -> None:
-        is_full = self.is_full or op.name == _ALWAYS_FULL or _joins_different(op)
         if self.has_unreduced:
             reduce_operands(op, self.meshes)
         if self.has_single_device and op.name != "sdy.propagation_barrier":
@@ -140,12 +163,13 @@ class _Inserter:
             if device is not None:
                 reshard_to_device(op, device, self.meshes)
                 return
-        plan = self._plan(op, is_full)
+        plan = self._plan(op)
         if plan is not None:
             reshard_around(op, plan.targets)
             complete_partial_results(op, plan, self.meshes, self.mark)
 
-    def _plan(self, op: Op, is_full: bool) -> OpPlan | None:
+    def _plan(self, op: Op) -> OpPlan | None:
+        is_full = self.is_full or op.name == _ALWAYS_FULL or _joins_different(op)
         shardings = _shardings(op)
         if not op.operands or not op.results or not any(shardings):
             return None
@@ -188,8 +212,11 @@ def _target_of_sources(op: Op, owner: Value) -> TensorSharding | None:
 
 def _shardings(op: Op) -> tuple[TensorSharding | None, ...]:
     """The shardings of operands and results, looking through barriers."""
-    operands = [sharding_before_barriers(value) for value in op.operands]
-    return (*operands, *[get_sharding(result) for result in op.results])
+    return (*_before_barriers(op.operands), *get_shardings(op.results))
+
+
+def _before_barriers(values: Iterable[Value]) -> list[TensorSharding | None]:
+    return [sharding_before_barriers(value) for value in values]
 
 
 def _is_unreduced(sharding: TensorSharding | None) -> bool:

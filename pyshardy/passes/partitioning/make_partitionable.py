@@ -22,6 +22,7 @@ from pyshardy.passes.partitioning.op_reshards import reshard_around
 from pyshardy.passes.partitioning.op_rules import is_pointwise, rule_with_dynamic_sizes, takes_shards
 from pyshardy.passes.partitioning.shard_pointwise import most_split
 from pyshardy.passes.partitioning.single_device import is_on_single_device
+from pyshardy.passes.partitioning.survey import distinct_shardings
 from pyshardy.report.summary import format_bytes
 
 _INSPECTION = "InspectSharding"
@@ -29,6 +30,8 @@ _INSPECTION = "InspectSharding"
 _STRUCTURE = ("func.", "sdy.", "builtin.")
 _FOR_XLA = frozenset(("CustomSPMDPartitioning",))
 """Custom calls that stand for what XLA's partitioner puts in their place: nobody can run them as they are."""
+_BY_NAME = frozenset(("sdy.propagation_barrier", "sdy.reshard", "stablehlo.custom_call"))
+"""Ops that may need something although they have a rule and all that is sharded is on one mesh."""
 
 
 class MakePartitionable(Pass):
@@ -52,8 +55,10 @@ class MakePartitionable(Pass):
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         namer = CauseNamer(walk(op))
         meshes = context.meshes
+        one_mesh = len({mesh_of(one, meshes).axes for one in distinct_shardings(op) if _is_sharded(one, meshes)}) <= 1
         for inner in list(walk(op)):
-            if inner is op:
+            rule = inner.attrs.get(RULE)
+            if inner is op or (one_mesh and rule is not None and not rule.is_custom and inner.name not in _BY_NAME):
                 continue
             _check_not_for_xla(inner)
             if inner.name == "sdy.propagation_barrier":

@@ -5,14 +5,21 @@ from __future__ import annotations
 from pyshardy.ir.nodes import Op
 from pyshardy.rules.elementwise import pointwise
 from pyshardy.rules.opspec import OpSpec
-from pyshardy.rules.properties import is_elementwise
+from pyshardy.rules.properties import ELEMENTWISE, is_elementwise
 from pyshardy.rules.rule import Rule, Shape
-from pyshardy.rules.table import rule_of
+from pyshardy.rules.table import RULES, rule_of
+from pyshardy.rules.user_rules import USER_RULES
 
 _LARGE = 2**62
 """What a dynamic dimension counts as in a rule."""
 _POINTWISE = frozenset(("chlo.next_after", "chlo.polygamma", "chlo.zeta"))
 """Elementwise ops besides those that the reference knows."""
+_MAY_BE_POINTWISE = ELEMENTWISE | _POINTWISE | {"stablehlo.bitcast_convert"}
+
+
+def lacks_rule(name: str) -> bool:
+    """Whether ops of this name may be elementwise without having a rule; the others have one or are not."""
+    return name in _MAY_BE_POINTWISE and (name not in RULES or name in USER_RULES)
 
 
 def rule_with_dynamic_sizes(spec: OpSpec) -> Rule | None:

@@ -7,7 +7,7 @@ from pyshardy.ir.nodes import Op, walk
 from pyshardy.passes.base import Pass, PassContext
 from pyshardy.passes.partitioning.padding.control import check_agreement, pad_signature
 from pyshardy.passes.partitioning.padding.padder import Padder
-from pyshardy.passes.partitioning.padding.table import handler_of
+from pyshardy.passes.partitioning.padding.table import ALWAYS, handler_of
 
 
 class PadForDivisibility(Pass):
@@ -21,6 +21,8 @@ class PadForDivisibility(Pass):
             pad_signature(function, padder)
         for function in functions(op):
             for inner in walk(function):
-                if inner is not function and not inner.is_terminator:
+                if inner is function or inner.is_terminator:
+                    continue
+                if inner.name in ALWAYS or padder.concerns(inner):
                     handler_of(inner.name)(inner, padder)
         check_agreement(op, padder)

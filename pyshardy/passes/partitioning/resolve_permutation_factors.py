@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.program import RULE
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.passes.base import Pass, PassContext
 from pyshardy.passes.partitioning.causes import CauseNamer
 from pyshardy.passes.partitioning.channels import Channels
+from pyshardy.passes.partitioning.kinds import kind_of
 from pyshardy.passes.partitioning.meeting import make_reshard
 from pyshardy.passes.partitioning.op_reshards import insert_after
 from pyshardy.passes.partitioning.permutation.convolution import whole_factors
@@ -23,6 +27,12 @@ from pyshardy.rules.table import rule_of
 _WINDOWS = frozenset(("stablehlo.pad", "stablehlo.slice"))
 _SEEDS = frozenset(("i32", "i64", "ui32", "ui64"))
 """Element types of a random state from which every device can make its own."""
+_MORE_THAN_RULE = frozenset(
+    f"stablehlo.{name}" for name in ("broadcast_in_dim", "convolution", "reshape", "rng_bit_generator")
+)
+"""Ops that may need something although no factor of their rule is one of permutations."""
+_BY_OPERANDS = frozenset(("stablehlo.dynamic_update_slice",))
+"""Ops of which not only the kind counts, but what their operands hold."""
 
 
 class ResolvePermutationFactors(Pass):
@@ -53,10 +63,14 @@ class ResolvePermutationFactors(Pass):
         ops = [inner for inner in walk(op) if inner.name.startswith("stablehlo.") and not inner.is_terminator]
         joins = {inner: resolver.rule(inner) for inner in ops if inner.name == "stablehlo.concatenate"}
         namer = CauseNamer(walk(op)) if self.name_causes else None
+        names_all = False
         for inner in ops:
-            resolver.resolve(inner, joins.get(inner))
-            if namer is not None and inner.block is not None:
-                namer.name(inner)
+            changed = not resolver.is_fine(inner) and resolver.resolve(inner, joins.get(inner))
+            if namer is not None and (changed or names_all):
+                if inner.block is not None:
+                    namer.name(inner)
+                else:
+                    names_all = True  # what is made in place of an op is named after those that it is made for
 
 
 class _Resolver:
@@ -68,9 +82,36 @@ class _Resolver:
         self.options = options
         self.tools = tools
         self.meshes = context.meshes
+        self.fine: set[Hashable] = set()
+        """Rules, and kinds of ops, that need nothing."""
 
-    def resolve(self, op: Op, known_rule: Rule | None) -> None:
-        """Resolve one op; its rule is given if it must be from before any op was changed."""
+    def is_fine(self, op: Op) -> bool:
+        """Whether an op is known to need nothing, by its rule or by its kind."""
+        rule = op.attrs.get(RULE)
+        if rule is None or op.name in _MORE_THAN_RULE:
+            kind = kind_of(op)
+            return kind is not None and kind in self.fine
+        if rule in self.fine:
+            return True
+        if rule.is_custom or not rule.factors_of(FactorKind.PERMUTATION):
+            self.fine.add(rule)
+        return rule in self.fine
+
+    def resolve(self, op: Op, known_rule: Rule | None) -> bool:
+        """Resolve one op, and say whether that took anything.
+
+        Args:
+            op: The op.
+            known_rule: Its rule if it must be from before any op was changed.
+        """
+        neighbours, kind = (op.prev, op.next), kind_of(op)
+        self._resolve(op, known_rule)
+        changed = op.block is None or neighbours != (op.prev, op.next)
+        if not changed and kind is not None and op.name not in _BY_OPERANDS:
+            self.fine.add(kind)
+        return changed
+
+    def _resolve(self, op: Op, known_rule: Rule | None) -> None:
         if op.name == "stablehlo.rng_bit_generator":
             self._resolve_random(op)
             return
@@ -96,7 +137,7 @@ class _Resolver:
         """The sharding rule of an op."""
         if not all(value.type.is_static or value.type.shape is None for value in (*op.operands, *op.results)):
             return None
-        found: Rule | None = op.attrs.get("sdy.sharding_rule")
+        found: Rule | None = op.attrs.get(RULE)
         return found or rule_of(self.context.specs.spec(op))
 
     def _exchange(self, op: Op) -> bool:

@@ -22,6 +22,7 @@ from pyshardy.passes.partitioning.single_device import (
     is_on_single_device,
     single_device_of,
 )
+from pyshardy.passes.partitioning.survey import distinct_shardings
 
 _RESHARD = "sdy.reshard"
 _NUMBER = "tensor<ui32>"
@@ -46,7 +47,7 @@ class ResolveSingleDeviceSharding(Pass):
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         meshes = context.meshes
         name = global_mesh(meshes)
-        if name is None:
+        if name is None or not any(is_on_single_device(one, meshes) for one in distinct_shardings(op)):
             return
         resolver = _Resolver(self, context.attrs, meshes, name)
         for inner in [inner for inner in walk_post_order(op) if _is_on_one_device(inner, meshes)]:

@@ -12,7 +12,7 @@ from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.ir.symbols import post_order
 from pyshardy.passes.base import Pass, PassContext
-from pyshardy.passes.partitioning.op_rules import is_pointwise, rule_with_dynamic_sizes
+from pyshardy.passes.partitioning.op_rules import is_pointwise, lacks_rule, rule_with_dynamic_sizes
 
 
 class ShardPointwise(Pass):
@@ -43,7 +43,7 @@ class _Sharder:
     def shard(self, function: Op) -> None:
         """Shard what is elementwise in a function, and its results where it is called and returns that."""
         for op in walk(function):
-            if op.operands:
+            if op.operands and (lacks_rule(op.name) or not self.done.isdisjoint(op.operands)):
                 self._shard_op(op)
         for index, value in enumerate(return_op(function).operands if self.calls.of(function) else ()):
             sharding = get_sharding(value)

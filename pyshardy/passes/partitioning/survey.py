@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.nodes import Op, walk
-from pyshardy.ir.shardings import sharding_attributes
+from pyshardy.ir.shardings import HOLD_OTHERWISE, sharding_attributes
 
 
 def distinct_shardings(function: Op) -> list[TensorSharding]:
@@ -15,9 +15,11 @@ def distinct_shardings(function: Op) -> list[TensorSharding]:
         for entry in function.attrs.get(kind) or ():
             values[entry.get(SHARDING)] = None
     for op in walk(function):
-        if op.attrs:
+        if op.name in HOLD_OTHERWISE:
             for name in sharding_attributes(op):
                 values[op.attrs.get(name)] = None
+        else:
+            values[op.attrs.get(SHARDING)] = None
     found: dict[TensorSharding, None] = {}
     for value in values:
         if isinstance(value, TensorSharding):

@@ -10,6 +10,7 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op
+from pyshardy.passes.partitioning.kinds import kind_of
 from pyshardy.passes.partitioning.local.localizer import Localizer
 from pyshardy.passes.partitioning.op_rules import rule_on_shards, takes_shards
 from pyshardy.reshard.conflicts import agreed_axes
@@ -57,6 +58,13 @@ def check_runs_locally(op: Op, local: Localizer) -> None:
     Raises:
         PassError: On shards the op would not give the shards of its results, or it is not known whether it would.
     """
+    kind = kind_of(op, local.global_types)
+    if kind is None or kind not in local.checked:
+        _check(op, local)
+        local.checked.add(kind)
+
+
+def _check(op: Op, local: Localizer) -> None:
     tensors = _tensors(op, local)
     if tensors is None or takes_shards(op):
         return
@@ -67,10 +75,7 @@ def check_runs_locally(op: Op, local: Localizer) -> None:
     if op.name == "stablehlo.reverse":
         _check_reverse(tensors, local)
     elif op.name != "stablehlo.reshape" or not _moves_nothing(tensors):
-        key = op.name, rule, tensors.shardings
-        if key not in local.checked:
-            _check_factors(tensors, rule)
-            local.checked.add(key)
+        _check_factors(tensors, rule)
     if target in _NEEDS_MATRICES and _RULE not in op.attrs:
         _check_matrices(tensors)
 

@@ -6,9 +6,10 @@ from pyshardy.core.axes import Axes, axes_size
 from pyshardy.core.sharding import ReductionKind
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op
+from pyshardy.passes.partitioning.kinds import kind_of
 from pyshardy.passes.partitioning.local.checks import check_runs_locally
 from pyshardy.passes.partitioning.local.localizer import Localizer
-from pyshardy.passes.partitioning.local.pending import completed, merged, stays_partial
+from pyshardy.passes.partitioning.local.pending import completed, is_marked, merged, stays_partial
 
 _CONVOLUTION = (
     "window_strides", "padding", "lhs_dilation", "rhs_dilation", "window_reversal", "dimension_numbers",
@@ -19,6 +20,9 @@ _CONVOLUTION = (
 
 def localize_dot(op: Op, local: Localizer) -> None:
     """The same on shards; contracted dimensions that are sharded leave the result partial."""
+    kind = kind_of(op, local.global_types)
+    if local.keep_like_others(op, kind):
+        return
     check_runs_locally(op, local)
     left = op.operands[0]
     if op.name == "stablehlo.dot":
@@ -26,7 +30,19 @@ def localize_dot(op: Op, local: Localizer) -> None:
     else:
         contracted = local.context.specs.spec(op).attr("dot_dimension_numbers").lhs_contracting
     dims = local.dim_axes(left)
-    _finish(op, sum((dims[dim] for dim in contracted), ()), 0, local)
+    axes = sum((dims[dim] for dim in contracted), ())
+    if not axes or _is_marked_as_sum(op, axes, local):
+        local.keep_for_kind(op, kind)
+    else:
+        _finish(op, axes, 0, local)
+
+
+def _is_marked_as_sum(op: Op, axes: Axes, local: Localizer) -> bool:
+    """Whether the sharding of the result says that it stays partial along the axes of the left side."""
+    left, sharding = local.sharding(op.operands[0]), local.sharding(op.result)
+    assert left is not None
+    is_sum = sharding is not None and sharding.reduction is ReductionKind.SUM
+    return is_sum and is_marked(op.result, axes, local.mesh(left), local)
 
 
 def localize_convolution(op: Op, local: Localizer) -> None:

@@ -44,6 +44,12 @@ class Collectives:
 
     def groups(self, axes: Axes) -> Any:
         """The groups of devices that differ along the axes alone, as an attribute."""
+        key = (axes, self.mesh_ref)
+        if key not in self.local.groups:
+            self.local.groups[key] = self._make_groups(axes)
+        return self.local.groups[key]
+
+    def _make_groups(self, axes: Axes) -> Any:
         attrs = self.local.attrs
         if not self.local.options.mesh_axes_groups:
             return attrs.parse(_dense_text(replica_groups(axes, self.mesh)))

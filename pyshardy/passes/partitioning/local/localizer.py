@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pyshardy.core.axes import Axes
 from pyshardy.core.boxes import local_shape
@@ -61,9 +62,15 @@ class Localizer:
         self.complete: set[Value] = set()
         """Values of the global program that are complete already where an all-reduce is to complete them."""
         self.checked: set[Hashable] = set()
-        """What has been checked to run on shards: ops with these rules and shardings."""
+        """Kinds of ops that have been checked to run on shards."""
+        self.global_types: dict[Value, ValueType] = {}
+        """The types that values had before they became local."""
+        self.merged: dict[tuple[Axes, str | Mesh], Axes] = {}
+        """Axes in the order of a mesh."""
+        self.groups: dict[tuple[Axes, str | Mesh], Any] = {}
+        """Groups of devices along axes, as attributes."""
         self._values: dict[Value, Value] = {}
-        self._global_types: dict[Value, ValueType] = {}
+        self._kept: dict[Hashable, tuple[ValueType, ...]] = {}
         self._local_types: dict[tuple[ValueType, TensorSharding], ValueType | None] = {}
         self._replaced: list[Op] = []
         self._trimmed: list[tuple[Op, Collection[str]]] = []
@@ -72,7 +79,7 @@ class Localizer:
 
     def global_type(self, value: Value) -> ValueType:
         """The type that a value had before anything became local."""
-        return self._global_types.get(value, value.type)
+        return self.global_types.get(value, value.type)
 
     def global_shape(self, value: Value) -> Shape:
         """The shape that a value had before anything became local."""
@@ -133,11 +140,11 @@ class Localizer:
 
     def local_type(self, op: Op, type: ValueType, sharding: TensorSharding | None) -> ValueType:
         """The type of what one device holds of a value of this type and sharding."""
-        if sharding is None or not type.is_ranked_tensor or sharding.is_fully_replicated:
+        if sharding is None or not type.is_ranked_tensor:
             return type
         key = (type, sharding)
         if key not in self._local_types:
-            self._local_types[key] = self._divide(type, sharding)
+            self._local_types[key] = type if sharding.is_fully_replicated else self._divide(type, sharding)
         found = self._local_types[key]
         if found is None:
             raise PassError(
@@ -176,23 +183,47 @@ class Localizer:
 
     def localize(self, op: Op, value: Value) -> None:
         """Give a value that stays the type of what one device holds of it."""
-        type = self.local_type_of(op, value)
+        sharding = get_sharding(value)
+        if sharding is not None:
+            self._set_type(value, self.local_type(op, self.global_type(value), sharding))
+
+    def _set_type(self, value: Value, type: ValueType) -> None:
         if type is not value.type:
-            self._global_types.setdefault(value, value.type)
+            self.global_types.setdefault(value, value.type)
             value.set_type(type)
 
     def keep(self, op: Op) -> None:
         """Let an op stay, with local operands, results, and arguments of its blocks."""
-        for index, value in enumerate(op.operands):
-            new = self._values.get(value, value)
-            if new is not value:
-                op.set_operand(index, new)
+        self._use_local_operands(op)
         for result in op.results:
             self.localize(op, result)
         for region in op.regions:
             for block in region.blocks:
                 for arg in block.args:
                     self.localize(op, arg)
+
+    def _use_local_operands(self, op: Op) -> None:
+        if not self._values.keys().isdisjoint(op.operands):
+            for index, value in enumerate(op.operands):
+                new = self.value(value)
+                if new is not value:
+                    op.set_operand(index, new)
+
+    def keep_for_kind(self, op: Op, kind: Hashable) -> None:
+        """Let an op stay, as all others of its kind."""
+        self.keep(op)
+        if kind is not None:
+            self._kept[kind] = tuple([result.type for result in op.results])
+
+    def keep_like_others(self, op: Op, kind: Hashable) -> bool:
+        """Let an op stay if others of its kind do, and say whether that is so."""
+        types = self._kept.get(kind)
+        if types is None:
+            return False
+        self._use_local_operands(op)
+        for result, type in zip(op.results, types):
+            self._set_type(result, type)
+        return True
 
     def keep_only(self, op: Op, names: Collection[str]) -> None:
         """Let an op stay, in the end with its attributes of these names only: without its sharding."""

@@ -47,9 +47,9 @@ def wanted_kind(op: Op, result: Value, axes: Axes, mesh: MeshRef, local: Localiz
     """
     resolved = local.meshes[mesh] if isinstance(mesh, str) else mesh
     sharding = local.sharding(result)
-    marked = sharding.unreduced if sharding is not None else ()
-    if sharding is not None and not subtract_axes(axes, marked, resolved):
+    if sharding is not None and is_marked(result, axes, resolved, local):
         return sharding.reduction
+    marked = sharding.unreduced if sharding is not None else ()
     users = [user for user in result.users() if user.name == _ALL_REDUCE]
     completed = marked + sum((tuple(user.attrs["reduction_axes"]) for user in users), ())
     if not any(axis.overlaps(other) for axis in axes for other in completed):
@@ -66,6 +66,12 @@ def wanted_kind(op: Op, result: Value, axes: Axes, mesh: MeshRef, local: Localiz
     if len(kinds) > 1:
         raise PassError(op, f"gives results that are partial along {_text(axes)} and completed in several ways")
     return kinds.pop()
+
+
+def is_marked(result: Value, axes: Axes, mesh: Mesh, local: Localizer) -> bool:
+    """Whether the sharding of a result says that it is partial along the axes."""
+    sharding = local.sharding(result)
+    return sharding is not None and not subtract_axes(axes, sharding.unreduced, mesh)
 
 
 def all_reduce_kind(op: Op) -> ReductionKind:
@@ -94,4 +100,7 @@ def completed(builder: Builder, value: Value, axes: Axes, combine: Combine, mesh
 
 def merged(axes: Axes, mesh: MeshRef, local: Localizer) -> Axes:
     """The axes in the order of the mesh, neighbours as one."""
-    return sort_and_merge(axes, local.meshes[mesh] if isinstance(mesh, str) else mesh)
+    key = (axes, mesh)
+    if key not in local.merged:
+        local.merged[key] = sort_and_merge(axes, local.meshes[mesh] if isinstance(mesh, str) else mesh)
+    return local.merged[key]

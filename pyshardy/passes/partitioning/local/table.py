@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pyshardy.ir.nodes import Op
+from pyshardy.passes.partitioning.kinds import kind_of
 from pyshardy.passes.partitioning.local import calls, collectives, constants, contraction, slicing
 from pyshardy.passes.partitioning.local.all_to_all import lower_all_to_all
 from pyshardy.passes.partitioning.local.checks import check_runs_locally
@@ -71,5 +72,7 @@ HANDLERS: dict[str, Handler] = {
 
 def localize_any(op: Op, local: Localizer) -> None:
     """The same op on shards."""
-    check_runs_locally(op, local)
-    local.keep(op)
+    kind = kind_of(op, local.global_types)
+    if not local.keep_like_others(op, kind):
+        check_runs_locally(op, local)
+        local.keep_for_kind(op, kind)

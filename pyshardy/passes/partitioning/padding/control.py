@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pyshardy.core.devices import padded_shape
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import (
     arg_sharding,
@@ -45,9 +44,9 @@ def pad_signature(function: Op, padder: Padder) -> None:
 def is_divisible(value: Value, sharding: TensorSharding | None, padder: Padder) -> bool:
     """Whether a value needs no padding for a sharding."""
     shape = value.type.shape
-    if sharding is None or shape is None or not value.type.is_ranked_tensor or sharding.rank != len(shape):
+    if sharding is None or shape is None or not value.type.is_ranked_tensor:
         return True
-    return padded_shape(sharding, mesh_of(sharding, padder.meshes), shape) == shape
+    return padder.padded_for(shape, sharding) == shape
 
 
 def pad_region_op(op: Op, padder: Padder) -> None:

@@ -7,6 +7,7 @@ from enum import Enum
 
 from pyshardy.core.devices import padded_shape
 from pyshardy.core.sharding import Meshes, TensorSharding, mesh_of
+from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.base import PassContext
@@ -38,6 +39,7 @@ class Padder:
         self.meshes: Meshes = context.meshes
         self.originals: dict[Value, ValueType] = {}
         self.paddings: dict[Value, Padding] = {}
+        self._padded: dict[tuple[Shape, TensorSharding], Shape] = {}
 
     def builder(self, op: Op, sharding: TensorSharding | None = None) -> Builder:
         """Makes ops in front of an op."""
@@ -65,9 +67,32 @@ class Padder:
         """The shape of a value padded for a sharding, or for its own."""
         sharding = get_sharding(value) if sharding is None else sharding
         shape = self.original_shape(value)
-        if sharding is None or sharding.rank != len(shape):
-            return shape
-        return padded_shape(sharding, mesh_of(sharding, self.meshes), shape)
+        return shape if sharding is None else self.padded_for(shape, sharding)
+
+    def padded_for(self, shape: Shape, sharding: TensorSharding) -> Shape:
+        """A shape padded for a sharding."""
+        found = self._padded.get((shape, sharding))
+        if found is None:
+            fits = sharding.rank == len(shape)
+            found = padded_shape(sharding, mesh_of(sharding, self.meshes), shape) if fits else shape
+            self._padded[shape, sharding] = found
+        return found
+
+    def concerns(self, op: Op) -> bool:
+        """Whether an operand of an op is padded, or a result has to be.
+
+        Args:
+            op: An op whose results have their shardings in the attribute that most ops have.
+        """
+        if self.originals and not self.originals.keys().isdisjoint(op.operands):
+            return True
+        shardings = op.attrs.get(SHARDING)
+        if shardings:
+            for value, sharding in zip(op.results, shardings):
+                type = value.type
+                if type.is_ranked_tensor and self.padded_for(type.shape or (), sharding) != type.shape:
+                    return True
+        return False
 
     def set_shape(self, value: Value, shape: Sequence[int], original: ValueType | None = None) -> None:
         """Give a value another shape; its original type is the one it has now unless it is given."""

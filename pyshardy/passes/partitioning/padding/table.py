@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Final, cast
 
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.shardings import HOLD_OTHERWISE
 from pyshardy.passes.partitioning.padding.padder import Padder
 
 Handler = Callable[[Op, Padder], None]
@@ -38,6 +39,8 @@ HANDLERS: Final[dict[str, str]] = {
         "control:pad_region_op",
     ),
 }
+ALWAYS: Final = HOLD_OTHERWISE | {"stablehlo.pad"}
+"""Ops that are looked at even where nothing around them is padded: for how they are sharded, or what they pad with."""
 _ANY: Final = "shape:pad_any"
 
 

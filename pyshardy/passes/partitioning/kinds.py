@@ -1,0 +1,38 @@
+"""Kinds of ops: repeated layers repeat their ops, and what holds for one op of a kind holds for all.
+
+A pass that decides by the kind of an op alone does so once for every kind that a module has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.ir.nodes import Op, Value, ValueType
+from pyshardy.ir.opspec import LOOKS_AROUND
+from pyshardy.ir.shardings import get_shardings
+
+_AS_THEY_ARE: Mapping[Value, ValueType] = {}
+
+
+def kind_of(
+    op: Op,
+    types: Mapping[Value, ValueType] = _AS_THEY_ARE,
+    shardings_of: Callable[[Iterable[Value]], Iterable[TensorSharding | None]] = get_shardings,
+) -> Hashable:
+    """What ops share of the same name, attributes, types and shardings; their regions do not count.
+
+    None for an op of a kind that can only be told by what is around it.
+
+    Args:
+        op: An op whose results have their shardings in its attributes: no data-flow op, no function.
+        types: The types of values that count instead of those they have.
+        shardings_of: Gives the shardings of operands.
+    """
+    name = op.name
+    if name in LOOKS_AROUND:
+        return None
+    attrs, operands = op.attrs, op.operands
+    operand_types = [types.get(value, value.type) for value in operands] if types else [one.type for one in operands]
+    result_types = [value.type for value in op.results]
+    return name, len(result_types), *attrs, *attrs.values(), *operand_types, *shardings_of(operands), *result_types
