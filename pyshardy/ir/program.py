@@ -74,11 +74,16 @@ class ProgramIndex:
 
     def store(self, shardings: Sequence[TensorSharding | None], before: Sequence[TensorSharding | None]) -> None:
         """Write the shardings that differ from those before onto the nodes."""
+        alone: dict[TensorSharding, tuple[TensorSharding, ...]] = {}  # one list for all ops that have the same
         for place, sharding, old in zip(self.values, shardings, before):
             if sharding is old or sharding is None:
                 continue
             if isinstance(place, Value):
-                store_sharding(place, sharding)
+                op = place.owner
+                if isinstance(op, Op) and len(op.results) == 1 and op.name not in _HOLDS_ELSEWHERE:
+                    op.attrs[SHARDING] = alone.setdefault(sharding, (sharding,))
+                else:
+                    store_sharding(place, sharding)
             else:
                 set_result_sharding(place.function, place.index, sharding)
 

@@ -171,6 +171,9 @@ def result_shardings(op: Op) -> tuple[TensorSharding, ...]:
     return found
 
 
+_Lists = dict[tuple[TensorSharding, ...], tuple[TensorSharding, ...]]
+
+
 def transform_shardings(root: Op, change: Callable[[TensorSharding], TensorSharding]) -> None:
     """Replace every sharding of a module, in the canonical order (representation spec, section 6.3).
 
@@ -179,23 +182,30 @@ def transform_shardings(root: Op, change: Callable[[TensorSharding], TensorShard
     Raises:
         PassError: `change` refused a sharding; names the op that carries it.
     """
+    lists: _Lists = {}
     for op in walk(root):
+        if not op.attrs:
+            continue
         try:
             if op.name == "func.func":
                 _transform_function(op, change)
             else:
-                _transform_op(op, change)
+                _transform_op(op, change, lists)
         except InvalidShardingError as error:
             raise PassError(op, str(error)) from error
 
 
-def _transform_op(op: Op, change: Callable[[TensorSharding], TensorSharding]) -> None:
+def _transform_op(op: Op, change: Callable[[TensorSharding], TensorSharding], lists: _Lists) -> None:
+    """The same for one op; `lists` are those changed before, which ops of the same shardings share."""
     for name in sharding_attributes(op):
         value = op.attrs.get(name)
         if isinstance(value, TensorSharding):
             op.attrs[name] = change(value)
         elif value:
-            op.attrs[name] = tuple([change(sharding) for sharding in value])
+            found = lists.get(value)
+            if found is None:
+                found = lists[value] = tuple([change(sharding) for sharding in value])
+            op.attrs[name] = found
 
 
 def _transform_function(function: Op, change: Callable[[TensorSharding], TensorSharding]) -> None:

@@ -50,8 +50,8 @@ def propagate_aggressive(
         state = states[tensor]
         for factor in order:
             found = state.factors.get(factor)
-            if found is None:
-                continue
+            if found is None or not is_strict_prefix(found.axes, candidates[factor]):
+                continue  # whatever conflicts leave of the candidate, it is no more than there is
             size = rule.factor_sizes[factor]
             axes = _cut_for_tensor(candidates[factor], factor, found, size, state, mesh, is_conservative)
             if is_elementwise and tensor < operand_count:
@@ -70,6 +70,8 @@ def _factor_order(
     is_elementwise: bool,
 ) -> list[int]:
     """Factors with the largest source tensor first."""
+    if len(candidates) == 1:
+        return list(candidates)
 
     def key(factor: int) -> tuple[int, int, int, int]:
         source_size, source = _source_of(factor, candidates[factor], states, sizes)

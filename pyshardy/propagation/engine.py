@@ -94,6 +94,7 @@ class Engine:
         self._outcomes: dict[StepInput, dict[_Current, _Outcome]] = {}
         self._plans: dict[tuple[Strategy, int], list[_Plan | None]] = {}
         self._clean: dict[Strategy, list[int]] = {}
+        self._clean_lists: list[list[int]] = []
         self._todo = bytearray(len(self._tensors))
         self._on_stack = [False] * len(self._tensors)
         self._stack: list[int] = []
@@ -162,6 +163,7 @@ class Engine:
         if found is None:
             initial = [_ALL_ROUNDS if kind.rule is None else 0 for kind in self._kinds]
             found = self._clean[strategy] = [initial[kind] for kind in self._kind_of]
+            self._clean_lists.append(found)
             for number, state in enumerate(self._state):
                 if state:
                     found[number] = 0
@@ -254,23 +256,18 @@ class Engine:
             self._record(number, plan.step, current, round_)
         self._visiting = number
         if view is None:
-            self._write(number, updates)
+            for tensor, sharding in updates:
+                value = self._tensors[number][tensor]
+                if value != NO_VALUE:
+                    self._set_and_tell(number, value, sharding, sharding)
             if not self._group_of and len(set(self._tensors[number])) == len(current):
                 clean[number] = plan.same & settled
         else:
             self._write_viewed(number, view, updates)
         self._visiting = -1
 
-    def _write(self, number: int, updates: tuple[Update, ...]) -> None:
-        """Write what a step gives; tell at once whom it concerns."""
-        tensors = self._tensors[number]
-        for tensor, sharding in updates:
-            value = tensors[tensor]
-            if value != NO_VALUE:
-                self._set_and_tell(number, value, sharding, sharding)
-
     def _write_viewed(self, number: int, view: View, updates: tuple[Update, ...]) -> None:
-        """The same for the edge of a manual computation, which is the last tensor."""
+        """Write what a step gives for the edge of a manual computation, which is the last tensor."""
         tensors = self._tensors[number]
         for tensor, sharding in updates:
             is_edge = tensor == len(tensors) - 1
@@ -288,7 +285,7 @@ class Engine:
         elif self._is_plain[value]:
             self.shardings[value] = held
             told = self.program.told(value)
-            for clean in self._clean.values():
+            for clean in self._clean_lists:
                 for reader in told:
                     clean[reader] = 0
             self._push_all(told)
@@ -349,7 +346,7 @@ class Engine:
         todo, owner = self._todo, self.program.owners[value]
         owners = (owner,) if owner >= 0 else ()
         for reader in (*owners, *self.program.users[value], *self._other_readers.get(value, ())):
-            for clean in self._clean.values():
+            for clean in self._clean_lists:
                 clean[reader] = 0
             todo[reader] = 1
 
@@ -392,7 +389,7 @@ class Engine:
             self._is_spread[value] = self._spreads(value)
             users = {user for user in program.users[value] if state[user] != _ERASED}
             for user in users:
-                for clean in self._clean.values():
+                for clean in self._clean_lists:
                     clean[user] &= ~1  # whether it waits in round 0 may have changed
                 self._todo[user] = 1
             owner = program.owners[value]

@@ -20,15 +20,19 @@ def user_priority_rounds(engine: Engine) -> Iterator[int]:
     """
     originals = _mask_all(engine)
     yield 0
+    restored: dict[tuple[TensorSharding, TensorSharding, int], TensorSharding] = {}
     for priority in sorted({dim.priority for sharding in originals.values() for dim in sharding.dims if dim.priority}):
         for value, original in originals.items():
             current = engine.shardings[value]
             if current is None or all(dim.priority != priority for dim in original.dims):
                 continue
-            try:
-                engine.set_sharding(value, _restore(current, original, priority))
-            except InvalidShardingError as error:
-                raise StepError(engine.program.owners[value], error) from error
+            key = current, original, priority
+            if key not in restored:
+                try:
+                    restored[key] = _restore(*key)
+                except InvalidShardingError as error:
+                    raise StepError(engine.program.owners[value], error) from error
+            engine.set_sharding(value, restored[key])
         yield priority
 
 
