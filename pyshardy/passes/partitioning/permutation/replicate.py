@@ -40,12 +40,21 @@ def replicate_factors(op: Op, rule: Rule, cleared: Collection[int], meshes: Mesh
                 reduced[factor] = own[factor].axes + own[factor].overflow
             own[factor].axes = own[factor].overflow = ()
         targets.append(rebuild(state, mapping, rule, mesh, ref, sharding) if changed else None)
+    if any(targets):
+        targets = [target or _moved(sharding, ref) for target, sharding in zip(targets, shardings)]
     if reduced:
         _complete(op, sum(reduced.values(), ()), mesh)
         after = get_sharding(op.results[0])
         if targets[-1] is not None and after is not None:
             targets[-1] = targets[-1].with_unreduced(after.unreduced)
     reshard_around(op, targets)
+
+
+def _moved(sharding: TensorSharding | None, ref: str | Mesh) -> TensorSharding | None:
+    """The sharding on the mesh on which an op runs; None if it is there, or on no device in particular."""
+    if sharding is None or not sharding.rank or sharding.mesh == ref:
+        return None
+    return sharding.with_mesh(ref)
 
 
 def expanded_factors(op: Op, rule: Rule) -> set[int]:
@@ -79,7 +88,7 @@ def _kept_factors(op: Op, rule: Rule, meshes: Meshes) -> set[int]:
         return {rule.operands[0][dim][0] for dim in free_dims(op, counts)}
     if op.name == _UPDATE:
         dims = [dim for dim, count in enumerate(counts) if _is_in_one_shard(op, dim, count)]
-        return {tensor[dim][0] for tensor in (*rule.operands[:2], *rule.results) for dim in dims}
+        return {tensor[dim][0] for tensor in (rule.operands[0], *rule.results) for dim in dims}
     return set()
 
 
