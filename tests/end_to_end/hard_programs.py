@@ -199,6 +199,16 @@ def _nothing() -> str:
     return _program([("0xf32", sharding)] * 2, ("f32", "[]"), body)
 
 
+def _sum_elsewhere() -> str:
+    """A sum of which nothing says that it is on the devices in the order that the summands are on."""
+    body = f"""  %s = stablehlo.constant dense<0.0> : tensor<f32>
+  %n = stablehlo.negate %0 {{sdy.sharding = #sdy.sharding_per_value<[<@o, [{{"b"}}]>]>}} : tensor<8xf32>
+  %r = stablehlo.reduce(%n init: %s) applies stablehlo.add across dimensions = [0] {{{_s("[]")}}}
+    : (tensor<8xf32>, tensor<f32>) -> tensor<f32>"""
+    mesh = f'{_MESH}sdy.mesh @o = <["a"=2, "b"=2], device_ids=[3, 1, 2, 0]>\n'
+    return _program([("8xf32", "[{}]")], ("f32", "[]"), body, mesh)
+
+
 _ALL = '[{"a", "b"}]'
 _SIX = 'sdy.mesh @m = <["a"=6]>\n'
 
@@ -277,6 +287,7 @@ PROGRAMS = {
     "update one element, which is sharded": _update(1, '[{"b"}]'),
     "update elements of one shard, which are sharded": _update(1, '[{"a"}]', "%z"),
     "update elements of several shards, which are sharded": _update(2, '[{"b"}]'),
+    "add up over devices in another order": _sum_elsewhere(),
     "add up nothing": _nothing(),
     "gather from rows, beside a padded dimension": _gather_ones('[{"b"}, {"a"}, {}]', '[{}, {"a"}, {}]'),
 }

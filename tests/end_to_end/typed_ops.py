@@ -207,6 +207,24 @@ def scan(draw: Draw) -> str:
     return function(body, [all_rows, carry])
 
 
+def top_k(draw: Draw) -> str:
+    """The largest elements and where they are."""
+    shape, element = draw.shape(1, 3, low=1), draw.choice(("f32", "bf16", "i32", "ui8"))
+    count = draw.below(shape[-1])
+    kept = tensor((*shape[:-1], count), element), tensor((*shape[:-1], count), "i32")
+    line = f"  %r:2 = chlo.top_k(%a0, k={count}) : {tensor(shape, element)} -> ({kept[0]}, {kept[1]})"
+    return function(line, [tensor(shape, element)])
+
+
+def batch_norm_training(draw: Draw) -> str:
+    """A normalisation over all dimensions but one."""
+    shape, element = draw.shape(1, 4, low=1), draw.choice(("f32", "f64"))
+    feature = draw.randrange(len(shape))
+    type, vector = tensor(shape, element), tensor((shape[feature],), element)
+    attrs = f"epsilon = 0.5 : f32, feature_index = {feature} : i64"
+    return op("stablehlo.batch_norm_training", [type, vector, vector], [type, vector, vector], attrs)
+
+
 def rng_bit_generator(draw: Draw) -> str:
     """Bits of any width."""
     return KINDS["rng_bit_generator"](draw).replace("ui32", draw.choice(("ui8", "ui16", "ui32", "ui64")))
@@ -246,6 +264,7 @@ def cholesky(draw: Draw) -> str:
 
 _OWN: tuple[Callable[[Draw], str], ...] = (
     arithmetic, convert, bitcast_convert, iota, sort, scatter, take, scan, rng_bit_generator, dot_general, cholesky,
+    top_k, batch_norm_training,
 )  # fmt: skip
 _MOVING = (
     "select transpose reverse reshape broadcast_in_dim slice concatenate pad dynamic_slice dynamic_update_slice gather"
