@@ -92,7 +92,9 @@ def sequential(module: Module) -> Module:
 
 
 def make_runnable(root: Op, module: Module, count: int) -> None:
-    """Name the main function and the number of devices as XLA wants it.
+    """Name the main function and the number of devices as XLA wants it, and sorted dimensions from the front.
+
+    XLA looks for a dimension that is counted from the end wherever that leads it, and may not sort at all.
 
     Args:
         root: The module to change.
@@ -105,6 +107,10 @@ def make_runnable(root: Op, module: Module, count: int) -> None:
     with module.context:
         root.attrs["mhlo.num_partitions"] = module.attrs.parse(f"{count} : i32")
         root.attrs["mhlo.num_replicas"] = module.attrs.parse("1 : i32")
+        for op in walk(root):
+            if op.name == "stablehlo.sort":
+                dim = op.attrs["dimension"].value if "dimension" in op.attrs else -1
+                op.attrs["dimension"] = module.attrs.i64(dim % max(1, op.operands[0].type.rank))
 
 
 def keep_ffts_in_order(root: Op, module: Module) -> None:

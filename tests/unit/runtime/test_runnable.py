@@ -10,6 +10,7 @@ from pyshardy.errors import ShardyError
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import walk
 from pyshardy.runtime.runnable import partitionable, sequential
+from pyshardy.runtime.stacked import stacked
 
 MESH = 'sdy.mesh @mesh = <["x"=4, "y"=2]>\n'
 T = "tensor<8x8xf32>"
@@ -154,3 +155,15 @@ def test_the_main_function_and_the_devices_are_named(head: str) -> None:
         assert f"module attributes {{mhlo.num_partitions = {count} : i32, mhlo.num_replicas = 1 : i32}}" in found.text()
         assert "func.func @main(" in found.text()
     assert module.text() == before
+
+
+@pytest.mark.parametrize(("given", "dim"), [("dimension = -2 : i64", 0), ("", 1), ("dimension = 1 : i64", 1)])
+def test_sorted_dimensions_count_from_the_front(given: str, dim: int) -> None:
+    body = f"""%r = "stablehlo.sort"(%a) <{{{given}}}> ({{
+    ^bb0(%b: tensor<f32>, %c: tensor<f32>):
+      %d = stablehlo.compare LT, %b, %c : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      stablehlo.return %d : tensor<i1>
+    }}) : ({T}) -> {T}"""
+    module = Module.parse(f"{MESH}func.func @main({arg()}) -> {T} {{\n{body}\nreturn %r : {T} }}")
+    for made in (sequential(module), partitionable(module, 8), stacked(module, 4)):
+        assert [op.attrs["dimension"].value for op in walk(made.root) if op.name == "stablehlo.sort"] == [dim]
