@@ -27,7 +27,7 @@ from pyshardy.ir.functions import main_function, return_op
 from pyshardy.ir.nodes import Value
 from pyshardy.passes.partitioning.padding.padder import Padder
 
-COUNTS = {"annotated": 40, "chain": 60, "op": 120, "typed": 80}
+COUNTS = {"annotated": 40, "chain": 40, "op": 160, "typed": 60}
 """Programs of every family."""
 CHUNK = 20
 REFUSED = 1
@@ -97,13 +97,13 @@ def _as_it_is(padder: Padder, value: Value, *_: Any) -> Value:
 )
 def test_random_programs_notice(place: str, broken: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(place, broken)
-    verdicts = Counter(outcome("typed", seed).verdict for seed in (20, 22, 40, 41, 70, 72))
+    verdicts = Counter(outcome("typed", seed).verdict for seed in (20, 22, 40))
     assert verdicts[Verdict.DIFFERENT] >= 2, verdicts
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_programs_return_something(family: str) -> None:
-    for seed in range(30):
+    for seed in range(10):
         assert output_ports(pyshardy.load(FAMILIES[family](seed)).root)
 
 

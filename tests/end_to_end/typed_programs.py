@@ -22,6 +22,7 @@ from pyshardy.passes.partitioning.reduction_kinds import combiners as combiners_
 CHAIN_ELEMENTS = ("i8", "i16", "i32", "i64", "ui8", "ui32")
 _NOT_JOINED = frozenset(["arithmetic", "branch", "convert", "dot_general", "iota", "reduce", "sort", "transpose"])
 """Kinds of ops of which XLA does not make one that joins single elements."""
+_FEW = 100
 _OPAQUE = frozenset(["unknown"])
 _INTEGER_OPS = {"tanh": "not", "exponential": "popcnt", "sine": "negate"}
 
@@ -41,14 +42,15 @@ def is_move(seed: int) -> bool:
 
 
 def _start_neutrally(module: Module, root: Op, may_start: bool) -> None:
-    """Let reductions start from what changes nothing: always those of one element, or of several joined ones.
+    """Let reductions start from what changes nothing: always those of one element, of many, or of several joined ones.
 
-    XLA takes what a reduction starts from for something that changes nothing, and leaves it out there.
+    XLA takes what a reduction starts from for something that changes nothing, and leaves it out there, or counts it
+    several times.
     """
     for op in [op for op in walk(root) if op.name == "stablehlo.reduce"]:
         shape, names, count = op.operands[0].type.shape or (), combiners_of(op), len(op.results)
-        is_one = prod(shape[dim] for dim in op.attrs["dimensions"]) == 1
-        if names is None or (may_start and not is_one):
+        size = prod(shape[dim] for dim in op.attrs["dimensions"])
+        if names is None or (may_start and 1 < size <= _FEW):
             continue
         for index, name in enumerate(names):
             type = op.operands[count + index].type
