@@ -1,7 +1,6 @@
 """Random programs compute the same numbers on eight devices as on one.
 
-`python -m tests.end_to_end.numbers_campaign` runs many more. Of the 300 here one is refused, a gather whose partial
-results some of its users complete only in part.
+`python -m tests.end_to_end.numbers_campaign` runs many more. Of the 300 here none is refused.
 """
 
 from __future__ import annotations
@@ -30,9 +29,7 @@ from pyshardy.passes.partitioning.padding.padder import Padder
 COUNTS = {"annotated": 40, "chain": 40, "op": 160, "typed": 60}
 """Programs of every family."""
 CHUNK = 20
-REFUSED = 1
-"""The largest number of programs that may be refused, of a chunk."""
-SHARED = 12
+SHARED = 8
 """The smallest number of programs of which a device has less than everything, or sends something, of a chunk."""
 
 
@@ -42,8 +39,7 @@ SHARED = 12
 def test_random_programs_compute_the_same(family: str, start: int) -> None:
     found = {seed: outcome(family, seed) for seed in range(start, start + CHUNK)}
     assert {seed: one.details for seed, one in found.items() if one.verdict is Verdict.DIFFERENT} == {}
-    verdicts = Counter(one.verdict for one in found.values())
-    assert verdicts[Verdict.EQUAL] >= CHUNK - REFUSED, found
+    assert {one.verdict for one in found.values()} == {Verdict.EQUAL}, found
     assert sum(one.is_shared for one in found.values()) >= SHARED, found
 
 
