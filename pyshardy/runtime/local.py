@@ -73,7 +73,7 @@ class LocalExecutable:
         ins, outs = ([self._stacked(port) for port in ports] for ports in (border.inputs, border.outputs))
         flat = [self._shardings.flat(port) for port in ins], [self._shardings.flat(port) for port in outs]
         donated = [place for place, port in enumerate(border.inputs) if _is_donated(module, port)]
-        self._executable = Executable(stacked(module, count), ins, outs, flat, donated)
+        self._executable = Executable(stacked(module, count, self._shardings.are_cpus), ins, outs, flat, donated)
         self._flat_inputs = ins, flat[0]
 
     def _stacked(self, port: Port) -> Port:
@@ -117,6 +117,7 @@ class _Shardings:
                 needed=f"{count}",
                 hint=f"on a CPU, set XLA_FLAGS=--xla_force_host_platform_device_count={count} before importing jax",
             )
+        self.are_cpus = available[0].platform == "cpu"
         self._mesh = jax.sharding.Mesh(np.array(available[:count], dtype=object), (DEVICES,))
         self._converter = NamedShardings(border.meshes, available)
         self._named: dict[TensorSharding | None, NamedSharding] = {}

@@ -113,7 +113,9 @@ def _inspects(op: Op) -> bool:
 
 
 def make_runnable(root: Op, module: Module, count: int) -> None:
-    """Name the main function and the number of devices as XLA wants it.
+    """Name the main function and the number of devices as XLA wants it, and sorted dimensions from the front.
+
+    XLA looks for a dimension that is counted from the end wherever that leads it, and may not sort at all.
 
     Args:
         root: The module to change.

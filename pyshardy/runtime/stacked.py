@@ -15,7 +15,9 @@ from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.ir.functions import functions, main_function, signature
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType
+from pyshardy.passes.partitioning.builder import Builder, zero_text
 from pyshardy.runtime.callbacks import call_per_device, drop_tokens
+from pyshardy.runtime.nans import keep_nans
 from pyshardy.runtime.runnable import keep_ffts_in_order, make_runnable
 
 DEVICES = "pyshardy_devices"
@@ -32,12 +34,13 @@ def stacked_shape(local: tuple[int, ...], devices: int) -> tuple[int, ...]:
     return (local[0] * devices, *local[1:]) if local else ()
 
 
-def stacked(module: Module, devices: int) -> Module:
+def stacked(module: Module, devices: int, on_cpus: bool = False) -> Module:
     """The global program that runs a per-device program on many devices.
 
     Args:
         module: The per-device program, for devices that are partitions.
         devices: Number of devices.
+        on_cpus: Whether it is for CPUs, whose collectives need some help.
     """
     root = module.copy_root()
     drop_tokens(root)
@@ -49,6 +52,8 @@ def stacked(module: Module, devices: int) -> Module:
     with module.context:
         keep_ffts_in_order(root, module)
         call_per_device(root, module.attrs)
+        if on_cpus:
+            keep_nans(root, module)
         _add_main(_Types(module, devices), root, main, name)
     make_runnable(root, module, devices)
     return module.with_root(root)
@@ -101,17 +106,18 @@ def _add_main(types: _Types, root: Op, program: Op, name: str) -> None:
     main = Op("func.func", (), (), attrs, 1, location)
     block = main.region.add_block()
     args = [block.add_arg(type, location) for type in stacked_ins]
-    extra = () if any(map(_is_split, inputs)) else _device_numbers(types, block, location)
-    shardings = tuple(ins) + tuple(types.sharding(value.type) for value in extra)
+    taken = [index for index, type in enumerate(inputs) if not _is_empty(type)]
+    extra = () if any(inputs[index].rank for index in taken) else _device_numbers(types, block, location)
+    shardings = (*(ins[index] for index in taken), *(types.sharding(value.type) for value in extra))
     manual = Op(
         "sdy.manual_computation",
-        [*args, *extra],
+        [*(args[index] for index in taken), *extra],
         stacked_outs,
         {"in_shardings": shardings, "out_shardings": tuple(outs), "manual_axes": (DEVICES,)},
         1,
         location,
     )
-    _fill(manual.region, inputs, outputs, name, location)
+    _fill(types, manual.region, inputs, outputs, name, location)
     for _ in extra:
         manual.region.block.add_arg(types.attrs.tensor_type((1,), "i32"), location)
     block.append(manual)
@@ -122,9 +128,9 @@ def _add_main(types: _Types, root: Op, program: Op, name: str) -> None:
     body.prepend(Op("sdy.mesh", (), (), mesh, location=location))
 
 
-def _is_split(local: ValueType) -> bool:
-    """Whether devices hold different parts of an input."""
-    return bool(local.shape) and 0 not in (local.shape or ())
+def _is_empty(local: ValueType) -> bool:
+    """Whether an input holds nothing: XLA may drop what a manual computation takes then, and fail."""
+    return 0 in (local.shape or ())
 
 
 def _device_numbers(types: _Types, block: Block, location: object) -> tuple[Value, ...]:
@@ -134,8 +140,14 @@ def _device_numbers(types: _Types, block: Block, location: object) -> tuple[Valu
     return (block.append(Op("stablehlo.iota", (), [type], attrs, location=location)).result,)
 
 
-def _fill(region: Region, inputs: list[ValueType], outputs: list[ValueType], name: str, location: object) -> None:
+def _fill(
+    types: _Types, region: Region, inputs: list[ValueType], outputs: list[ValueType], name: str, location: object
+) -> None:
     block = region.add_block()
-    args: list[Value] = [block.add_arg(type, location) for type in inputs]
+    builder = Builder(types.attrs, block, location)
+    args = [
+        builder.splat(zero_text(type.element), type) if _is_empty(type) else block.add_arg(type, location)
+        for type in inputs
+    ]
     call = block.append(Op("func.call", args, outputs, {"callee": name}, location=location))
     block.append(Op("sdy.return", call.results, location=location))

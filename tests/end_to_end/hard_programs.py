@@ -144,6 +144,72 @@ def _slice_one(sharding: str) -> str:
     return _program([("2x5xf32", sharding)], ("1x5xf32", sharding), body)
 
 
+def _reduce(combiner: str, type: str, sizes: int, sharding: str, start: str = "") -> str:
+    """A vector to a number, from a number that comes in or from one that is given; `_` is a body of two numbers."""
+    scalar = f"tensor<{type}>"
+    body = f"    %c = stablehlo.{combiner} %a, %b : {scalar}\n"
+    if combiner == "_":
+        body = f"""    %x = stablehlo.add %a, %b : {scalar}
+    %y = stablehlo.multiply %a, %b : {scalar}
+    %c = stablehlo.add %x, %y : {scalar}
+"""
+    given = (
+        f"  %s = stablehlo.constant dense<{start}> : {scalar}\n" if start else f"  %s = stablehlo.not %1 : {scalar}\n"
+    )
+    body = f"""  %n = stablehlo.not %0 {{{_s(sharding)}}} : tensor<{sizes}x{type}>
+{given}  %r = "stablehlo.reduce"(%n, %s) <{{dimensions = array<i64: 0>}}> ({{
+  ^bb0(%a: {scalar}, %b: {scalar}):
+{body}    stablehlo.return %c : {scalar}
+  }}) {{{_s("[]")}}} : (tensor<{sizes}x{type}>, {scalar}) -> {scalar}"""
+    return _program([(f"{sizes}x{type}", sharding), (type, "[]")], (type, "[]"), body)
+
+
+def _reduce_two(sizes: int) -> str:
+    """Two vectors at once, from numbers that come in."""
+    type, scalar = f"tensor<{sizes}xi32>", "tensor<i32>"
+    listed = ", ".join(f"%{name}: {scalar}" for name in "abcd")
+    both = _s("[]", "[]")
+    body = f"""  %n = stablehlo.not %0 {{{_s('[{"a", "b"}]')}}} : {type}
+  %m:2 = "stablehlo.reduce"(%n, %n, %1, %1) <{{dimensions = array<i64: 0>}}> ({{
+  ^bb0({listed}):
+    %x = stablehlo.add %a, %c : {scalar}
+    %y = stablehlo.xor %b, %d : {scalar}
+    stablehlo.return %x, %y : {scalar}, {scalar}
+  }}) {{{both}}} : ({type}, {type}, {scalar}, {scalar}) -> ({scalar}, {scalar})
+  %r = stablehlo.subtract %m#0, %m#1 : {scalar}"""
+    return _program([(f"{sizes}xi32", '[{"a", "b"}]'), ("i32", "[]")], ("i32", "[]"), body)
+
+
+def _update(part: int, update: str, place: str = "%2") -> str:
+    """A vector of which a part is updated."""
+    body = f"""  %z = stablehlo.constant dense<1> : tensor<i32>
+  %n = stablehlo.negate %1 {{{_s(update)}}} : tensor<{part}xf32>
+  %r = stablehlo.dynamic_update_slice %0, %n, {place} {{{_s('[{"a"}]')}}}
+    : (tensor<4xf32>, tensor<{part}xf32>, tensor<i32>) -> tensor<4xf32>"""
+    return _program([("4xf32", '[{"a"}]'), (f"{part}xf32", "[{}]"), ("i32", "[]")], ("4xf32", '[{"a"}]'), body)
+
+
+def _nothing() -> str:
+    """Two empty tensors, and the sum of what they hold."""
+    sharding = '[{"a"}]'
+    body = f"""  %n = stablehlo.add %0, %1 {{{_s(sharding)}}} : tensor<0xf32>
+  %s = stablehlo.constant dense<0.0> : tensor<f32>
+  %r = stablehlo.reduce(%n init: %s) applies stablehlo.add across dimensions = [0] {{{_s("[]")}}}
+    : (tensor<0xf32>, tensor<f32>) -> tensor<f32>"""
+    return _program([("0xf32", sharding)] * 2, ("f32", "[]"), body)
+
+
+def _sum_elsewhere() -> str:
+    """A sum of which nothing says that it is on the devices in the order that the summands are on."""
+    body = f"""  %s = stablehlo.constant dense<0.0> : tensor<f32>
+  %n = stablehlo.negate %0 {{sdy.sharding = #sdy.sharding_per_value<[<@o, [{{"b"}}]>]>}} : tensor<8xf32>
+  %r = stablehlo.reduce(%n init: %s) applies stablehlo.add across dimensions = [0] {{{_s("[]")}}}
+    : (tensor<8xf32>, tensor<f32>) -> tensor<f32>"""
+    mesh = f'{_MESH}sdy.mesh @o = <["a"=2, "b"=2], device_ids=[3, 1, 2, 0]>\n'
+    return _program([("8xf32", "[{}]")], ("f32", "[]"), body, mesh)
+
+
+_ALL = '[{"a", "b"}]'
 _SIX = 'sdy.mesh @m = <["a"=6]>\n'
 
 
@@ -207,6 +273,22 @@ PROGRAMS = {
     "move parts of an axis that do not fit, the other way": _move('[{"a":(1)2}, {}]', '[{}, {"a":(3)2}]'),
     "exchange parts of an axis": _move('[{"a":(1)3}, {"a":(3)2}]', '[{"a":(3)2}, {"a":(1)3}]'),
     "gather all of a padded dimension of size 1": _gather_ones('[{"b"}, {}, {"a"}]', '[{}, {}, {"a"}]'),
+    "reduce by and": _reduce("and", "i32", 8, _ALL, "-1"),
+    "reduce by or": _reduce("or", "ui8", 7, _ALL, "0"),
+    "reduce by xor": _reduce("xor", "i64", 8, '[{"b"}]', "0"),
+    "reduce truth values by xor": _reduce("xor", "i1", 5, _ALL, "false"),
+    "reduce by a body of several ops": _reduce("_", "i32", 8, _ALL, "0"),
+    "reduce by xor from any number": _reduce("xor", "i32", 12, _ALL),
+    "add up single elements from any number": _reduce("add", "i32", 4, _ALL),
+    "find the largest of single elements and any number": _reduce("maximum", "i32", 4, _ALL),
+    "multiply padded elements by any number": _reduce("multiply", "i32", 5, _ALL),
+    "reduce padded elements from any numbers, two ways at once": _reduce_two(5),
+    "reduce single elements from any numbers, two ways at once": _reduce_two(4),
+    "update one element, which is sharded": _update(1, '[{"b"}]'),
+    "update elements of one shard, which are sharded": _update(1, '[{"a"}]', "%z"),
+    "update elements of several shards, which are sharded": _update(2, '[{"b"}]'),
+    "add up over devices in another order": _sum_elsewhere(),
+    "add up nothing": _nothing(),
     "gather from rows, beside a padded dimension": _gather_ones('[{"b"}, {"a"}, {}]', '[{}, {"a"}, {}]'),
 }
 """By what they do."""

@@ -9,6 +9,7 @@ from differential.draw import Draw
 from differential.random_programs import Features, random_program
 from differential.reshard_shardings import Sharder, Style
 from differential.rule_instances import KINDS, MESH
+from end_to_end import typed_programs
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.ir.functions import main_function
@@ -166,9 +167,22 @@ def annotated_program(seed: int) -> str:
     raise AssertionError("no small mesh in a thousand programs")
 
 
+def typed_program(seed: int) -> str:
+    """An op or a chain of them in any element types under random shardings; all that is computed is returned."""
+    return sharded(*typed_programs.unsharded(seed))
+
+
 FAMILIES: dict[str, Callable[[int], str]] = {
     "op": lambda seed: op_program(OP_KINDS[seed % len(OP_KINDS)], seed),
     "chain": chain_program,
     "annotated": annotated_program,
+    "typed": typed_program,
 }
 """Per family, how to make a program from a seed."""
+
+
+def is_move(family: str, seed: int) -> bool:
+    """Whether a program computes nothing, so that all numbers must be the same to the last bit."""
+    if family == "typed":
+        return typed_programs.is_move(seed)
+    return family == "op" and OP_KINDS[seed % len(OP_KINDS)] in MOVES_DATA

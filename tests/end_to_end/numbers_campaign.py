@@ -13,15 +13,16 @@ from concurrent.futures.process import BrokenProcessPool
 os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-from end_to_end.number_programs import FAMILIES, MOVES_DATA, OP_KINDS
+from end_to_end.number_programs import FAMILIES, is_move
 from end_to_end.numbers_compare import Outcome, Verdict, compare_numbers
 from rich.progress import track
 
 
 def outcome(family: str, seed: int, engine: str = "local") -> Outcome:
     """How one program fares."""
-    is_exact = family == "op" and OP_KINDS[seed % len(OP_KINDS)] in MOVES_DATA
-    return compare_numbers(FAMILIES[family](seed), seed, engine=engine, is_exact=is_exact)
+    return compare_numbers(
+        FAMILIES[family](seed), seed, engine=engine, is_exact=is_move(family, seed), is_wide=family == "typed"
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for family in options.families:
         verdicts: Counter[str] = Counter()
         reasons: Counter[str] = Counter()
+        shared = 0
         for seed in track(range(options.start, options.start + options.count), description=family):
             try:
                 found = pool.submit(outcome, family, seed, options.engine).result()
@@ -46,12 +48,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             except Exception as error:  # noqa: BLE001 (a campaign goes on)
                 found = Outcome(Verdict.DIFFERENT, f"{type(error).__name__}: {error}"[:300])
             verdicts[found.verdict.value] += 1
+            shared += found.is_shared
             if found.verdict is Verdict.DIFFERENT:
                 wrong += 1
                 print(f"{family} {seed}: {found.details}")
             elif found.verdict is Verdict.REFUSED:
                 reasons[found.details.partition("\n")[0][:150]] += 1
-        print(family, dict(verdicts))
+                print(f"{family} {seed}: refused: {found.details}")
+            elif found.verdict is not Verdict.EQUAL:
+                print(f"{family} {seed}: {found.verdict.value}: {found.details[:200]}")
+        print(f"{family} {dict(verdicts)}, {shared} with collectives or shards")
         for reason, count in reasons.most_common(25):
             print(f"  refused {count}: {reason}")
     return wrong

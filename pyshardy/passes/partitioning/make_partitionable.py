@@ -13,7 +13,7 @@ from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.program import RULE
-from pyshardy.ir.shardings import Meshes, get_sharding
+from pyshardy.ir.shardings import Meshes, get_sharding, set_sharding
 from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.passes.partitioning.batches import batch_rank, split_batch
 from pyshardy.passes.partitioning.causes import CauseNamer
@@ -38,7 +38,8 @@ class MakePartitionable(Pass):
     """Rewrite what is left of propagation, and gather for ops that cannot run on shards, with a warning.
 
     Propagation barriers go; a reshard to a mesh with other axes goes through the whole
-    tensor. An op without a sharding rule gets whole tensors, unless it is elementwise: then all its tensors are
+    tensor; what is partial is so on the mesh of what it is made of, where that has another order of devices. An op
+    without a sharding rule gets whole tensors, unless it is elementwise: then all its tensors are
     sharded alike. An op with a rule that a user has given counts as one without: the rule says how shardings
     propagate, not that the op computes the same on shards; one that says how many of its dimensions are a batch stays
     sharded along these. An op that XLA's partitioner alone can replace is refused.
@@ -55,7 +56,8 @@ class MakePartitionable(Pass):
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         namer = CauseNamer(walk(op))
         meshes = context.meshes
-        one_mesh = len({mesh_of(one, meshes).axes for one in distinct_shardings(op) if _is_sharded(one, meshes)}) <= 1
+        split = [one for one in distinct_shardings(op) if _is_sharded(one, meshes) or one.unreduced]
+        one_mesh = len({mesh_of(one, meshes) for one in split}) <= 1
         for inner in list(walk(op)):
             rule = inner.attrs.get(RULE)
             if inner is op or (one_mesh and rule is not None and not rule.is_custom and inner.name not in _BY_NAME):
@@ -72,9 +74,11 @@ class MakePartitionable(Pass):
                 inner.erase()
             elif takes_shards(inner):
                 inner.attrs.pop(SHARDING, None)  # of no device in particular
-            elif _has_sharded(inner, meshes) and not _runs_on_shards(inner, context):
-                self._help(inner, context)
-                namer.name(inner)
+            elif _has_sharded(inner, meshes):
+                _be_partial_where_operands_are(inner, meshes)
+                if not _runs_on_shards(inner, context):
+                    self._help(inner, context)
+                    namer.name(inner)
 
     def _help(self, op: Op, context: PassContext) -> None:
         """Let an op that cannot run as it is sharded do so."""
@@ -157,6 +161,22 @@ def _keep_whole_at_device(reshard: Op, meshes: Meshes) -> None:
         same = Op("stablehlo.reshape", [reshard.result], [value.type], {}, location=reshard.location)
         same.insert_after(reshard)
         reshard.result.replace_other_uses(same)
+
+
+def _be_partial_where_operands_are(op: Op, meshes: Meshes) -> None:
+    """Let partial results, and what completes them, be on the mesh of the sharded operands, not in another order."""
+    refs = [found.mesh for found in map(get_sharding, op.operands) if found is not None and _is_sharded(found, meshes)]
+    for result in op.results:
+        sharding = get_sharding(result)
+        if not refs or sharding is None or not sharding.unreduced or not sharding.is_fully_replicated:
+            continue
+        here, there = mesh_of(sharding, meshes), mesh_of(sharding.with_mesh(refs[0]), meshes)
+        if here is there or here.axes != there.axes:
+            continue
+        for user in result.users():
+            if user.name == "sdy.all_reduce":
+                set_sharding(result, sharding.with_mesh(refs[0]))
+                user.attrs["out_sharding"] = user.attrs["out_sharding"].with_mesh(refs[0])
 
 
 def _has_sharded(op: Op, meshes: Meshes) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from pyshardy.core.identities import identity_text
 from pyshardy.core.sharding import ReductionKind
+from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.nodes import Op, Value
 
 _KINDS = {
@@ -10,6 +12,10 @@ _KINDS = {
     "stablehlo.maximum": ReductionKind.MAX,
     "stablehlo.minimum": ReductionKind.MIN,
 }
+
+_ONCE = frozenset(("add", "multiply", "xor"))
+"""Ops for which it matters how often the initial value counts."""
+_CONSTANTS = ("stablehlo.constant", "sdy.constant")
 
 
 def body_kind(op: Op) -> ReductionKind | None:
@@ -21,13 +27,21 @@ def body_kind(op: Op) -> ReductionKind | None:
     return kinds.pop() if len(kinds) == 1 else None
 
 
+def plain_kind(op: Op) -> ReductionKind | None:
+    """As `body_kind`, but only if the body of a reduction does nothing else."""
+    return None if combiners(op) is None else body_kind(op)
+
+
 def _kind_of(value: Value) -> ReductionKind | None:
     op = value.defining_op
     return None if op is None else _KINDS.get(op.name)
 
 
 def combiners(op: Op) -> tuple[str, ...] | None:
-    """The ops that combine old and new value for each result of a reduction; None if the body does anything else."""
+    """The ops that combine old and new value for each result of a reduction; None if the body does anything else.
+
+    They are without the dialect.
+    """
     block = op.regions[0].blocks[0]
     returned = block.terminator.operands
     count = len(returned)
@@ -40,5 +54,35 @@ def combiners(op: Op) -> tuple[str, ...] | None:
             return None
         if set(combined.operands) != {block.args[index], block.args[index + count]}:
             return None
-        found.append(combined.name)
+        dialect, _, name = combined.name.partition(".")
+        if dialect != "stablehlo":
+            return None
+        found.append(name)
     return tuple(found)
+
+
+def neutral_text(name: str | None, initial: Value, attrs: AttrTable, only_counted: bool = True) -> str | None:
+    """What to start from instead of an initial value that changes the result.
+
+    Args:
+        name: The op that combines values; None if it is not known.
+        initial: The initial value.
+        attrs: The attributes of the context.
+        only_counted: Whether only initial values are meant for which it matters how often they count.
+
+    Returns:
+        None if the initial value changes nothing, or nothing else is known.
+    """
+    if name is None or (only_counted and name not in _ONCE):
+        return None
+    text = identity_text(name, initial.type.element)
+    return None if text is None or _is_constant(initial, text, attrs) else text
+
+
+def _is_constant(value: Value, text: str, attrs: AttrTable) -> bool:
+    """Whether a value is a constant of which all elements are the given one, or minus zero instead of zero."""
+    op = value.defining_op
+    if op is None or op.name not in _CONSTANTS:
+        return False
+    texts = (text, f"-{text}") if text == "0.0" else (text,)
+    return any(op.attrs["value"] == attrs.parse(f"dense<{one}> : {value.type}") for one in texts)

@@ -5,19 +5,21 @@
 // DIFFERS: the reference counts it once per shard
 sdy.mesh @m = <["x"=2, "y"=2]>
 // CHECK-LABEL: func.func @initial_value(%arg0: tensor<4xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}, %arg1: tensor<f32>) -> tensor<f32>
-// CHECK-NEXT: %0 = stablehlo.partition_id : tensor<ui32>
-// CHECK-NEXT: %c = stablehlo.constant dense<[true, true, false, false]> : tensor<4xi1>
-// CHECK-NEXT: %1 = stablehlo.dynamic_slice %c, %0, sizes = [1] : (tensor<4xi1>, tensor<ui32>) -> tensor<1xi1>
-// CHECK-NEXT: %2 = stablehlo.reshape %1 : (tensor<1xi1>) -> tensor<i1>
 // CHECK-NEXT: %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
-// CHECK-NEXT: %3 = stablehlo.select %2, %arg1, %cst : tensor<i1>, tensor<f32>
-// CHECK-NEXT: %4 = stablehlo.reduce(%arg0 init: %3) applies stablehlo.add across dimensions = [0] {sdy.sharding = #sdy.sharding_per_value<[<@m, []>]>} : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
-// CHECK-NEXT: %5 = "stablehlo.all_reduce"(%4) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<{{\[\[}}0, 2], [1, 3{{\]\]}}> : tensor<2x2xi64>, use_global_device_ids}> ({
+// CHECK-NEXT: %0 = stablehlo.reduce(%arg0 init: %cst) applies stablehlo.add across dimensions = [0] {sdy.sharding = #sdy.sharding_per_value<[<@m, []>]>} : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+// CHECK-NEXT: %1 = stablehlo.partition_id : tensor<ui32>
+// CHECK-NEXT: %c = stablehlo.constant dense<[true, true, false, false]> : tensor<4xi1>
+// CHECK-NEXT: %2 = stablehlo.dynamic_slice %c, %1, sizes = [1] : (tensor<4xi1>, tensor<ui32>) -> tensor<1xi1>
+// CHECK-NEXT: %3 = stablehlo.reshape %2 : (tensor<1xi1>) -> tensor<i1>
+// CHECK-NEXT: %4 = stablehlo.select %3, %arg1, %cst : tensor<i1>, tensor<f32>
+// CHECK-NEXT: %5 = stablehlo.broadcast_in_dim %4, dims = [] : (tensor<f32>) -> tensor<f32>
+// CHECK-NEXT: %6 = stablehlo.add %5, %0 : tensor<f32>
+// CHECK-NEXT: %7 = "stablehlo.all_reduce"(%6) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<{{\[\[}}0, 2], [1, 3{{\]\]}}> : tensor<2x2xi64>, use_global_device_ids}> ({
 // CHECK-NEXT: ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
-// CHECK-NEXT: %6 = stablehlo.add %arg2, %arg3 : tensor<f32>
-// CHECK-NEXT: stablehlo.return %6 : tensor<f32>
+// CHECK-NEXT: %8 = stablehlo.add %arg2, %arg3 : tensor<f32>
+// CHECK-NEXT: stablehlo.return %8 : tensor<f32>
 // CHECK-NEXT: }) : (tensor<f32>) -> tensor<f32>
-// CHECK-NEXT: return %5 : tensor<f32>
+// CHECK-NEXT: return %7 : tensor<f32>
 func.func @initial_value(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}, %arg1: tensor<f32>) -> tensor<f32> {
   %0 = stablehlo.reduce(%arg0 init: %arg1) applies stablehlo.add across dimensions = [0] {sdy.sharding = #sdy.sharding_per_value<[<@m, []>]>} : (tensor<8xf32>, tensor<f32>) -> tensor<f32>
   return %0 : tensor<f32>

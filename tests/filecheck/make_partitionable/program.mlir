@@ -37,6 +37,18 @@ func.func @orders(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"
   return %0 : tensor<8x8xf32>
 }
 
+// What is partial is so on the devices that have the parts.
+// CHECK-LABEL: func.func @parts
+// CHECK: %[[PARTS:.*]] = stablehlo.reduce({{.*}}<@turned, [], unreduced={"x"}>
+// CHECK-NEXT: %[[SUM:.*]] = sdy.all_reduce {"x"} %[[PARTS]] out_sharding=<@turned, []>
+// CHECK-NEXT: return %[[SUM]]
+func.func @parts(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@turned, [{"x"}]>}) -> tensor<f32> {
+  %0 = stablehlo.constant dense<0.0> : tensor<f32>
+  %1 = stablehlo.reduce(%a init: %0) applies stablehlo.add across dimensions = [0] {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [], unreduced={"x"}>]>} : (tensor<8xf32>, tensor<f32>) -> tensor<f32>
+  %2 = sdy.all_reduce {"x"} %1 out_sharding=<@mesh, []> : tensor<f32>
+  return %2 : tensor<f32>
+}
+
 // An op without a rule gets whole tensors.
 // CHECK-LABEL: func.func @without_a_rule
 // CHECK-NEXT: %[[WHOLE:.*]] = sdy.reshard %arg0 <@mesh, [{}, {}]>

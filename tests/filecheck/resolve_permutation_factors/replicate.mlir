@@ -40,3 +40,34 @@ func.func @random(%s: tensor<2xui64>) -> (tensor<2xui64>, tensor<8xui32>) {
   %0, %1 = stablehlo.rng_bit_generator %s, algorithm = THREE_FRY {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}]>, <@mesh, [{"x"}]>]>} : (tensor<2xui64>) -> (tensor<2xui64>, tensor<8xui32>)
   return %0, %1 : tensor<2xui64>, tensor<8xui32>
 }
+
+// -----
+
+// NEWER: the pass did something else
+// One element, wherever it goes, is on one device; every device needs to have it.
+sdy.mesh @mesh = <["x"=2, "y"=2]>
+// CHECK-LABEL: func.func @update(
+// CHECK-NEXT: %0 = sdy.reshard %arg1 <@mesh, [{}]> : tensor<1xf32>
+// CHECK-NEXT: %1 = stablehlo.dynamic_update_slice %arg0, %0, %arg2 {{.*}}<@mesh, [{"x"}]>
+// CHECK-NEXT: return %1
+func.func @update(%a: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}, %u: tensor<1xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}]>}, %i: tensor<i32>) -> tensor<4xf32> {
+  %0 = stablehlo.dynamic_update_slice %a, %u, %i {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>} : (tensor<4xf32>, tensor<1xf32>, tensor<i32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// NEWER: the pass did something else
+// All that an op works on is on one mesh, also what needs nothing else.
+sdy.mesh @mesh = <["x"=2, "y"=2]>
+sdy.mesh @backwards = <["x"=2, "y"=2], device_ids=[3, 2, 1, 0]>
+// CHECK-LABEL: func.func @other_order(
+// CHECK-NEXT: %0 = sdy.reshard %arg0 <@mesh, [{}, {"y"}]>
+// CHECK-NEXT: %1 = sdy.reshard %arg1 <@mesh, [{}, {"y"}]>
+// CHECK-NEXT: %2 = stablehlo.dynamic_update_slice %0, %1, %arg2, %arg2 {{.*}}<@mesh, [{}, {"y"}]>
+// CHECK-NEXT: %3 = sdy.reshard %2 <@backwards, [{"x"}, {"y"}]>
+// CHECK-NEXT: return %3
+func.func @other_order(%a: tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@backwards, [{"x"}, {"y"}]>}, %u: tensor<2x8xf32> {sdy.sharding = #sdy.sharding<@backwards, [{}, {"y"}]>}, %i: tensor<i32> {sdy.sharding = #sdy.sharding<@mesh, []>}) -> tensor<4x8xf32> {
+  %0 = stablehlo.dynamic_update_slice %a, %u, %i, %i {sdy.sharding = #sdy.sharding_per_value<[<@backwards, [{"x"}, {"y"}]>]>} : (tensor<4x8xf32>, tensor<2x8xf32>, tensor<i32>, tensor<i32>) -> tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
+}

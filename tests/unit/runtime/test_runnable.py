@@ -10,6 +10,7 @@ from pyshardy.errors import ShardyError
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import walk
 from pyshardy.runtime.runnable import partitionable, sequential
+from pyshardy.runtime.stacked import stacked
 
 MESH = 'sdy.mesh @mesh = <["x"=4, "y"=2]>\n'
 T = "tensor<8x8xf32>"
@@ -165,6 +166,6 @@ def test_sorted_dimensions_are_counted_from_the_front(given: str, expected: int)
       stablehlo.return %c : tensor<i1> }}) : ({T}) -> {T}
     %s = stablehlo.negate %r"""
     module = main(sort.replace("%r", "%q").replace("%s", "%r"))
-    for made in (sequential(module), partitionable(module, 8)):
+    for made in (sequential(module), partitionable(module, 8), stacked(module, 4)):
         (op,) = [op for op in walk(made.root) if op.name == "stablehlo.sort"]
         assert op.attrs["dimension"].value == expected

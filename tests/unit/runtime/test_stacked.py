@@ -38,6 +38,17 @@ def test_a_manual_computation_calls_the_program() -> None:
     assert "jax.buffer_donor" not in text and "jax.result_info" not in text
 
 
+def test_what_holds_nothing_stays_outside() -> None:
+    empty = PROGRAM.replace("2x3xf32", "0x3xf32")
+    module = stacked(Module.parse(empty), 4)
+    module.verify()
+    text = module.text()
+    taken = re.search(r"sdy.manual_computation\((.*?)\)", text)
+    assert taken is not None
+    assert taken[1] == "%arg1, %0" and "%0 = stablehlo.iota dim = 0 : tensor<4xi32>" in text
+    assert re.search(r"func.call @device_program\(%cst, %arg\d\)", text)
+
+
 def test_one_device_runs_the_program_itself() -> None:
     text = stacked(Module.parse(PROGRAM), 1).text()
     assert "sdy." not in text

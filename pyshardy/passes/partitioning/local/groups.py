@@ -25,6 +25,17 @@ MeshRef = str | Mesh
 Combine = ReductionKind | Region | str
 """How values are combined: in a way that a sharding can name, by a body, or by an op of StableHLO."""
 _GROUPS = "replica_groups"
+_REDUCED_BY_ALL = frozenset(("add", "multiply", "maximum", "minimum"))
+_OF_TRUTH_VALUES = frozenset(("and", "or"))
+
+
+def is_all_reduced(name: str | None, element: str) -> bool:
+    """Whether XLA has an all-reduce by an op of StableHLO; the same ones for CPUs and for GPUs.
+
+    >>> is_all_reduced("add", "i32"), is_all_reduced("and", "i1"), is_all_reduced("and", "i32")
+    (True, True, False)
+    """
+    return name in _REDUCED_BY_ALL or (name in _OF_TRUTH_VALUES and element == "i1")
 
 
 class Collectives:
@@ -80,6 +91,17 @@ class Collectives:
         op = self.builder.op("all_reduce", [value], [value.type], self._grouped(axes), region_count=1)
         self._fill(op.region, value, combine)
         return op.result
+
+    def reduce_all(self, values: Sequence[Value], axes: Axes, initial: Sequence[Value], body: Region) -> list[Value]:
+        """Combine the values of a group by any body: gathered along a new dimension, which is reduced."""
+        builder, gathered = self.builder, []
+        for value in values:
+            shape = value.type.shape or ()
+            gathered.append(self.all_gather(builder.reshape(value, (*shape, 1)), axes, len(shape)))
+        attrs = {"dimensions": builder.array([values[0].type.rank])}
+        op = builder.op("reduce", [*gathered, *initial], [value.type for value in values], attrs, region_count=1)
+        clone_region_into(body, op.region, {})
+        return op.results
 
     def reduce_scatter(self, value: Value, axes: Axes, dim: int, kind: ReductionKind) -> Value:
         """Combine the values of a group and leave each device its part of a dimension; none of nothing."""

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+from typing import NamedTuple
+
 from pyshardy.core.axes import Axes
-from pyshardy.core.identities import identity_text
 from pyshardy.core.sharding import ReductionKind, TensorSharding
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.nodes import Op, Value, clone_region_into
+from pyshardy.ir.nodes import Op, Value
 from pyshardy.passes.partitioning.builder import Builder
 from pyshardy.passes.partitioning.local.checks import check_runs_locally
 from pyshardy.passes.partitioning.local.collectives import leader
-from pyshardy.passes.partitioning.local.groups import Collectives
+from pyshardy.passes.partitioning.local.groups import Collectives, is_all_reduced
 from pyshardy.passes.partitioning.local.identity import identity_text as kind_identity
 from pyshardy.passes.partitioning.local.localizer import Localizer
-from pyshardy.passes.partitioning.local.pending import completed, is_completed_by, merged, wanted_kind
-from pyshardy.passes.partitioning.reduction_kinds import body_kind, combiners
-
-_ONCE = ("stablehlo.add", "stablehlo.multiply", "stablehlo.xor")
-"""Combiners for which it matters how often the initial value counts."""
-_CONSTANTS = ("stablehlo.constant", "sdy.constant")
+from pyshardy.passes.partitioning.local.pending import is_completed_by, merged, wanted_kind
+from pyshardy.passes.partitioning.reduction_kinds import combiners, neutral_text, plain_kind
 
 
 def localize_reduce(op: Op, local: Localizer) -> None:
@@ -32,21 +31,25 @@ def localize_reduce(op: Op, local: Localizer) -> None:
         local.keep(op)
         return
     axes = merged(axes, sharding.mesh, local)
-    neutral = _count_initial_values_once(op, axes, sharding, local)
+    starts = _take_out_initial_values(op, sharding, local)
     wanted = {wanted_kind(op, result, axes, sharding.mesh, local) for result in op.results}
     if len(wanted) > 1:
         raise PassError(op, "has results that are to be completed in different ways")
     (kind,) = wanted
     done = [result for result in op.results if is_completed_by(result, axes, local.mesh(sharding))]
     local.keep(op)
-    if kind is not None and kind is body_kind(op):
-        return
     builder = local.builder_after(op)
-    if len(op.results) == 1:
-        local.stand_in(op.result, completed(builder, op.result, axes, op.region, sharding.mesh, local))
-    else:
-        _reduce_again(op, builder, neutral, Collectives(local, builder, sharding.mesh), axes, local)
-    if kind is not None:
+    parts = _with_initial_values(op, starts, builder, axes, sharding, local)
+    if kind is None or kind is not plain_kind(op):
+        collectives = Collectives(local, builder, sharding.mesh)
+        if len(parts) == 1 and is_all_reduced(_names(op)[0], parts[0].type.element):
+            parts = [collectives.all_reduce(parts[0], axes, op.region)]
+        else:
+            parts = collectives.reduce_all(parts, axes, [start.neutral for start in starts], op.region)
+    for result, part in zip(op.results, parts):
+        if part is not result:
+            local.stand_in(result, part)
+    if kind is not None and kind is not plain_kind(op):
         local.complete.update(done)
         for result in op.results:
             if result not in done:
@@ -62,53 +65,55 @@ def _make_partial(
     local.stand_in(result, builder.select(is_first, value, rest))
 
 
-def _reduce_again(
-    op: Op, builder: Builder, initial: list[Value], collectives: Collectives, axes: Axes, local: Localizer
-) -> None:
-    """Gather the partial results of all devices along a new dimension and reduce that."""
-    gathered = []
-    for result in op.results:
-        shape = result.type.shape or ()
-        gathered.append(collectives.all_gather(builder.reshape(result, (*shape, 1)), axes, len(shape)))
-    attrs = {"dimensions": builder.array([op.results[0].type.rank])}
-    again = builder.op("reduce", gathered + initial, [result.type for result in op.results], attrs, region_count=1)
-    clone_region_into(op.region, again.region, {})
-    for result, new in zip(op.results, again.results):
-        local.stand_in(result, new)
+class _Start(NamedTuple):
+    """Where the reduction of one operand starts from.
+
+    Attributes:
+        neutral: An initial value that may count any number of times.
+        late: The initial value if it is combined with what has been reduced, instead.
+    """
+
+    neutral: Value
+    late: Value | None = None
 
 
-def _count_initial_values_once(op: Op, axes: Axes, sharding: TensorSharding, local: Localizer) -> list[Value]:
-    """Let only the first device of a group start with an initial value that changes the result.
+def _names(op: Op) -> Sequence[str | None]:
+    return combiners(op) or (None,) * len(op.results)
 
-    Returns:
-        Per result, an initial value that may count again.
+
+def _take_out_initial_values(op: Op, sharding: TensorSharding, local: Localizer) -> list[_Start]:
+    """Let a reduction start from what changes nothing where its initial value must count once, or might be lost.
+
+    XLA takes initial values for ones that change nothing, and leaves them out where there is one element to reduce.
     """
     count = len(op.results)
-    names = combiners(op)
-    is_first = None
-    builder, neutral = local.builder(op), []
-    for index in range(count):
+    shape = local.local_type_of(op, op.operands[0]).shape or ()
+    is_single = prod(shape[dim] for dim in op.attrs["dimensions"]) == 1
+    starts = []
+    for index, name in enumerate(_names(op)):
         initial = op.operands[count + index]
-        neutral.append(local.value(initial))
-        name = names[index] if names else None
-        if name not in _ONCE:
-            continue
-        text = identity_text(name.removeprefix("stablehlo."), initial.type.element)
-        if text is None or _is_constant(initial, text, local):
+        text = neutral_text(name, initial, local.attrs, only_counted=not is_single)
+        value = local.value(initial)
+        if text is None:
+            starts.append(_Start(value))
+        else:
+            starts.append(_Start(local.builder(op).splat(text, initial.type), value))
+            op.set_operand(count + index, starts[-1].neutral)
+    return starts
+
+
+def _with_initial_values(
+    op: Op, starts: list[_Start], builder: Builder, axes: Axes, sharding: TensorSharding, local: Localizer
+) -> list[Value]:
+    """What every device has reduced; the first one of a group adds the initial values that were taken out."""
+    is_first = None
+    parts: list[Value] = []
+    for name, start, result in zip(_names(op), starts, op.results):
+        if start.late is None or name is None:
+            parts.append(result)
             continue
         if is_first is None:
             is_first = leader(builder, axes, local.mesh(sharding))
-        rest = builder.splat(text, initial.type)
-        neutral[index] = rest
-        op.set_operand(count + index, builder.select(is_first, local.value(initial), rest))
-    return neutral
-
-
-def _is_constant(value: Value, text: str, local: Localizer) -> bool:
-    """Whether a value is a constant of which all elements are the given one, or minus zero instead of zero."""
-    op = value.defining_op
-    if op is None or op.name not in _CONSTANTS:
-        return False
-    found = op.attrs["value"]
-    texts = (text, f"-{text}") if text == "0.0" else (text,)
-    return any(found == local.attrs.parse(f"dense<{one}> : {local.global_type(value)}") for one in texts)
+        once = builder.select(is_first, start.late, start.neutral)
+        parts.append(builder.combine(name, builder.broadcast(once, result.type.shape or ()), result))
+    return parts

@@ -11,7 +11,7 @@ from pyshardy.passes.partitioning.builder import Builder
 from pyshardy.passes.partitioning.local.bounds import IndexedDim, lower_bound, per_component, wide_enough
 from pyshardy.passes.partitioning.local.checks import check_runs_locally
 from pyshardy.passes.partitioning.local.collectives import leader
-from pyshardy.passes.partitioning.local.groups import Collectives
+from pyshardy.passes.partitioning.local.groups import Collectives, is_all_reduced
 from pyshardy.passes.partitioning.local.indexing import Numbers, index_more, scatter_numbers
 from pyshardy.passes.partitioning.local.localizer import Localizer
 from pyshardy.passes.partitioning.local.pending import merged, stays_partial
@@ -65,7 +65,7 @@ def _combiners(op: Op) -> tuple[str, ...]:
             "has updates that are sharded and combines them with the old values by more than one plain op; "
             "a reshard must replicate the updates before",
         )
-    return tuple(name.removeprefix("stablehlo.") for name in names)
+    return names
 
 
 def _start_from_identity(
@@ -153,6 +153,13 @@ def _complete(op: Op, local: Localizer, axes: Axes, sharding: TensorSharding) ->
     """Combine the parts of every result on all devices."""
     builder = local.builder_after(op)
     collectives = Collectives(local, builder, sharding.mesh)
-    for index, result in enumerate(op.results):
-        combine: Region | str = op.region if len(op.results) == 1 else _combiners(op)[index]
+    names = _combiners(op)
+    elements = [result.type.element for result in op.results]
+    if not all(map(is_all_reduced, names, elements)):
+        identities = [_identity(op, builder, name, builder.type((), element)) for name, element in zip(names, elements)]
+        for result, new in zip(op.results, collectives.reduce_all(op.results, axes, identities, op.region)):
+            local.stand_in(result, new)
+        return
+    for name, result in zip(names, op.results):
+        combine: Region | str = op.region if len(op.results) == 1 else name
         local.stand_in(result, collectives.all_reduce(result, axes, combine))

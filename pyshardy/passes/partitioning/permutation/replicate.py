@@ -40,12 +40,21 @@ def replicate_factors(op: Op, rule: Rule, cleared: Collection[int], meshes: Mesh
                 reduced[factor] = own[factor].axes + own[factor].overflow
             own[factor].axes = own[factor].overflow = ()
         targets.append(rebuild(state, mapping, rule, mesh, ref, sharding) if changed else None)
+    if any(targets):
+        targets = [target or _moved(sharding, ref) for target, sharding in zip(targets, shardings)]
     if reduced:
         _complete(op, sum(reduced.values(), ()), mesh)
         after = get_sharding(op.results[0])
         if targets[-1] is not None and after is not None:
             targets[-1] = targets[-1].with_unreduced(after.unreduced)
     reshard_around(op, targets)
+
+
+def _moved(sharding: TensorSharding | None, ref: str | Mesh) -> TensorSharding | None:
+    """The sharding on the mesh on which an op runs; None if it is there, or on no device in particular."""
+    if sharding is None or not sharding.rank or sharding.mesh == ref:
+        return None
+    return sharding.with_mesh(ref)
 
 
 def expanded_factors(op: Op, rule: Rule) -> set[int]:
