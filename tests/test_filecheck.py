@@ -17,9 +17,6 @@ FOLDER = ROOT / "tests" / "filecheck"
 UNREACHABLE = {
     "what one device holds, to where": "MLIR refuses a manual computation whose operand or result has another type",
     "has no operand that is sharded": "what asks for a mesh has looked for a sharded operand before",
-    "has padded updates and no dimension along which an index could lead them away": (
-        "MLIR refuses a scatter with batching dimensions alone whose updates are padded"
-    ),
     "calls the partitioner of a user, which fails": "no file holds a function: test_user_partitioners.py",
     "calls the partitioner of a user, which answers with another mesh": "likewise",
 }

@@ -61,27 +61,37 @@ class _Splitter:
         self.split_region(function.region, function)
 
     def split_region(self, region: Region, function: Op) -> None:
-        constants: dict[Any, None] = {}
-        expansions: dict[Any, None] = {}
+        constants: dict[Op, None] = {}
+        expansions: dict[Op, None] = {}
+        split: set[Any] = set()  # both
         is_marked = False
         for op in list(_walk_outside_computations(region)):
-            name = op.name
+            name, operands = op.name, op.operands
+            is_touched = False
+            for value in operands:
+                if value.owner in split:
+                    is_touched = True
+                    break
+            if is_marked and operands and not is_touched and name != _BROADCAST:
+                continue  # most ops: nothing here concerns them
             if name == _GROUP:
                 continue
-            operands = op.operands
             preserving = self.is_preserving(op)
-            if name in _SOURCES or (preserving and all(value.owner in constants for value in operands)):
+            if name in _SOURCES or (preserving and all([value.owner in constants for value in operands])):
                 constants[op] = None
+                split.add(op)
                 continue
             if not (preserving or is_marked or op.is_terminator):
                 is_marked = True
                 self.mark_other(op, function)
             if name == _BROADCAST and operands[0].type.shape == ():
                 expansions[op] = None
+                split.add(op)
                 continue
-            for index, value in enumerate(operands):
-                if value.type.shape != () and (value.owner in constants or value.owner in expansions):
-                    op.set_operand(index, self.clone(value, {}))
+            if is_touched:
+                for index, value in enumerate(operands):
+                    if value.type.shape != () and value.owner in split:
+                        op.set_operand(index, self.clone(value, {}))
         for op in (*expansions, *reversed(constants)):
             _erase_if_only_grouped(op)
 

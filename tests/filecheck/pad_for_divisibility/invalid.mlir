@@ -95,3 +95,20 @@ func.func @expands(%arg0: tensor<1xf32>) {
   %1 = stablehlo.broadcast_in_dim %0, dims = [0] {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x"}]>]>} : (tensor<1xf32>) -> tensor<8xf32>
   return
 }
+
+// -----
+
+// NEWER: the pass did something else
+// DIFFERS: the reference adds up what the padding of the updates holds
+sdy.mesh @mesh = <["x"=2]>
+func.func @scatter_into_scalar(%a: tensor<f32>) -> tensor<f32> {
+  %j = stablehlo.iota dim = 0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>} : tensor<5x0xi32>
+  %v = stablehlo.iota dim = 0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>} : tensor<5xf32>
+  // expected-error@+1 {{has padded updates and no dimension along which an index could lead them away}}
+  %0 = "stablehlo.scatter"(%a, %j, %v) <{scatter_dimension_numbers = #stablehlo.scatter<index_vector_dim = 1>}> ({
+  ^bb0(%b: tensor<f32>, %c: tensor<f32>):
+    %d = stablehlo.add %b, %c : tensor<f32>
+    stablehlo.return %d : tensor<f32>
+  }) : (tensor<f32>, tensor<5x0xi32>, tensor<5xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
