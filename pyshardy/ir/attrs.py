@@ -138,7 +138,7 @@ class AttrTable:
         self._with_references: frozenset[str] | None = frozenset(["callee"])
 
     def names_of_references(self) -> frozenset[str] | None:
-        """Names of the attributes that may refer to other symbols than meshes; None if any may."""
+        """Names of the attributes that refer to other symbols than meshes; None if any may."""
         return self._with_references
 
     def type(self, mlir: Any) -> ValueType:
@@ -194,12 +194,14 @@ class AttrTable:
         for name, attr in items:
             codec = codecs.get(name) or _ANY_OP.get(name)
             found[name] = attr if codec is None else self._decode(codec, attr)
-            if self._with_references is not None and _may_refer(op_name, name, attr):
-                self._with_references |= {name}
         if op_name == "func.func":
             for name in ("arg_attrs", "res_attrs"):
                 if name in found:
                     found[name] = [self._decode_dict(entry) for entry in ir.ArrayAttr(found[name])]
+        if self._with_references is not None:
+            self._with_references |= {
+                name for name, attr in items if _may_refer(op_name, name, attr) and _refers(found[name])
+            }
         return found
 
     def encode(self, op_name: str, name: str, value: Any) -> Any:
@@ -298,6 +300,13 @@ def _may_refer(op_name: str, name: str, attr: Any) -> bool:
     if op_name in _WITH_SYMBOLS or not op_name.startswith(_WITHOUT_SYMBOLS):
         return True
     return type(attr) in _MAY_REFER or ("." in name and not name.startswith("sdy."))
+
+
+def _refers(value: Any) -> bool:
+    """Whether the attribute of a node refers to other symbols than the meshes of shardings."""
+    if isinstance(value, list):  # those of the arguments or results of a function
+        return any(_refers(attr) for entry in value for attr in entry.values())
+    return not isinstance(value, TensorSharding) and bool(symbols_in(value))
 
 
 _WITHOUT_SYMBOLS = ("stablehlo.", "sdy.", "func.", "chlo.")

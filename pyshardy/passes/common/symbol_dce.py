@@ -34,9 +34,10 @@ def symbol_dce(root: Op, attrs: AttrTable) -> None:
     with_meshes = any(op.name == "sdy.mesh" for op in private.values())
     live = [op for op in block if op.attrs.get("sym_name") not in private]
     _follow_calls(live, private)
-    # What calls do not reach may be reached otherwise: only then are all attributes looked at.
-    references = _References(None if with_meshes else attrs.names_of_references())
-    pending = list(live)
+    # What calls do not reach may be reached otherwise: only then are attributes looked at.
+    names: frozenset[str] | None = None if with_meshes else attrs.names_of_references()
+    references = _References(names)
+    pending = [] if names == frozenset(["callee"]) else list(live)
     while pending and private:
         for name, *inner in references.of(pending.pop()):
             if name in private and (not inner or private[name].name == "builtin.module"):

@@ -77,7 +77,7 @@ class _Splitter:
             if name == _GROUP:
                 continue
             preserving = self.is_preserving(op)
-            if name in _SOURCES or (preserving and all([value.owner in constants for value in operands])):
+            if name in _SOURCES or (preserving and all(value.owner in constants for value in operands)):
                 constants[op] = None
                 split.add(op)
                 continue
