@@ -53,9 +53,9 @@ def interpret(module: Module, border: Border, arrays: Sequence[Any]) -> list[np.
         ShardyError: An op or an element type that the interpreter does not know.
     """
     count = border.device_count
-    _check_threads(count)
-    if calls_python(module.root):
+    if calls_python(module.root):  # what no version can do comes first
         raise ShardyError(_DOING, got="calls back into Python", needed="an engine that runs in this process")
+    _check_threads(count)
     checked = [np.asarray(array) for array in check_inputs(arrays, border.inputs)]
     pieces = [_split(array, border, port) for array, port in zip(checked, border.inputs)]
     carried = [part for device in range(count) for piece in pieces for part in _carried(piece[device])]
