@@ -209,6 +209,16 @@ def _sum_elsewhere() -> str:
     return _program([("8xf32", "[{}]")], ("f32", "[]"), body, mesh)
 
 
+def _convolve_singles(kernel: str, result: str) -> str:
+    """A batch and an output feature of size 1, which the rule of a convolution ties to nothing."""
+    body = f"""  %k = stablehlo.negate %1 {{{_s(kernel)}}} : tensor<3x1x1xf32>
+  %c = stablehlo.convolution(%0, %k) dim_numbers = [b, 0, f]x[i, 0, o]->[f, b, 0], window = {{}}
+    {{batch_group_count = 1 : i64, feature_group_count = 1 : i64, {_s(result)}}}
+    : (tensor<1x5x3xf32>, tensor<3x1x1xf32>) -> tensor<1x1x5xf32>
+  %r = stablehlo.negate %c {{{_s(result)}}} : tensor<1x1x5xf32>"""
+    return _program([("1x5x3xf32", '[{"b"}, {}, {}]'), ("3x1x1xf32", kernel)], ("1x1x5xf32", "[{}, {}, {}]"), body)
+
+
 _ALL = '[{"a", "b"}]'
 _SIX = 'sdy.mesh @m = <["a"=6]>\n'
 
@@ -259,6 +269,12 @@ PROGRAMS = {
     "convolution that sums up everything": _convolution(
         (5, 5, 1), "", '[{"a"}, {}, {}]', '[{}, {"a"}, {}]', '[{}, {}, {"b"}]'
     ),
+    "convolution with single features that are sharded": _convolve_singles('[{}, {}, {"a"}]', "[{}, {}, {}]"),
+    "convolution into single features that are sharded": _convolve_singles("[{}, {}, {}]", '[{"a"}, {"b"}, {}]'),
+    "convolution with single features that are sharded alike": _convolve_singles(
+        '[{}, {}, {"a"}]', '[{"a"}, {"b"}, {}]'
+    ),
+    "exchange parts of an axis for those of an empty tensor": _negate("0x16xf32", '[{}, {"a"}]', '[{}, {"b"}]'),
     "decompose a batch of matrices": cholesky(4, '[{"a"}, {}, {}]', '[{"a"}, {}, {}]'),
     "decompose a batch of matrices that is not divisible": cholesky(5, '[{"a"}, {"b"}, {}]', '[{"b"}, {}, {"a"}]'),
     "decompose a batch whose matrices are sharded": cholesky(4, '[{}, {"a"}, {"b"}]', '[{}, {}, {"a"}]'),

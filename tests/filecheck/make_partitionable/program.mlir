@@ -94,3 +94,12 @@ func.func @fine(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"},
   %values, %indices = chlo.top_k(%b, k = 2) : tensor<8x8xf32> -> (tensor<8x2xf32>, tensor<8x2xi32>)
   return %0, %indices : tensor<8x8xf32>, tensor<8x2xi32>
 }
+
+// The rule of a convolution ties features of size 1 to nothing: they are whole where operand and result differ.
+// CHECK-LABEL: func.func @single_feature
+// CHECK-NEXT: %[[WHOLE:.*]] = sdy.reshard %arg1 <@mesh, [{}, {}, {}]>
+// CHECK-NEXT: stablehlo.convolution(%arg0, %[[WHOLE]])
+func.func @single_feature(%a: tensor<4x5x3xf32>, %k: tensor<3x1x1xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {"x"}]>}) -> tensor<1x4x5xf32> {
+  %0 = stablehlo.convolution(%a, %k) dim_numbers = [b, 0, f]x[i, 0, o]->[f, b, 0], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<4x5x3xf32>, tensor<3x1x1xf32>) -> tensor<1x4x5xf32>
+  return %0 : tensor<1x4x5xf32>
+}
