@@ -22,7 +22,7 @@ from pyshardy.passes.partitioning.op_reshards import reshard_around
 from pyshardy.passes.partitioning.op_rules import is_pointwise, rule_with_dynamic_sizes, takes_shards
 from pyshardy.passes.partitioning.shard_pointwise import most_split
 from pyshardy.passes.partitioning.single_device import is_on_single_device
-from pyshardy.passes.partitioning.single_dims import share_single_dims
+from pyshardy.passes.partitioning.single_dims import WITH_SINGLE_DIMS, share_single_dims
 from pyshardy.passes.partitioning.survey import distinct_shardings
 from pyshardy.report.summary import format_bytes
 
@@ -31,8 +31,7 @@ _INSPECTION = "InspectSharding"
 _STRUCTURE = ("func.", "sdy.", "builtin.")
 _FOR_XLA = frozenset(("CustomSPMDPartitioning",))
 """Custom calls that stand for what XLA's partitioner puts in their place: nobody can run them as they are."""
-_CONVOLUTION = "stablehlo.convolution"
-_BY_NAME = frozenset(("sdy.propagation_barrier", "sdy.reshard", "stablehlo.custom_call", _CONVOLUTION))
+_BY_NAME = frozenset(("sdy.propagation_barrier", "sdy.reshard", "stablehlo.custom_call")) | WITH_SINGLE_DIMS
 """Ops that may need something although they have a rule and all that is sharded is on one mesh."""
 
 
@@ -78,8 +77,7 @@ class MakePartitionable(Pass):
                 inner.attrs.pop(SHARDING, None)  # of no device in particular
             elif _has_sharded(inner, meshes):
                 _be_partial_where_operands_are(inner, meshes)
-                if inner.name == _CONVOLUTION:
-                    share_single_dims(inner, context)
+                share_single_dims(inner, context)
                 if not _runs_on_shards(inner, context):
                     self._help(inner, context)
                     namer.name(inner)

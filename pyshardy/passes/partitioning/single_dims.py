@@ -1,6 +1,6 @@
-"""Dimensions of size 1 of convolutions: their rules tie these to nothing, so nothing else reshards them.
+"""Dimensions of size 1 of convolutions and reshapes: rules tie these to nothing, so nothing else reshards them.
 
-Of such a dimension that is sharded all shards but one are padding, and a convolution would have it in its result.
+Of such a dimension that is sharded all shards but one are padding, which would get into the result.
 """
 
 from __future__ import annotations
@@ -16,30 +16,47 @@ from pyshardy.passes.base import PassContext
 from pyshardy.passes.partitioning.op_reshards import reshard_around
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers
 
+WITH_SINGLE_DIMS = frozenset(("stablehlo.convolution", "stablehlo.reshape"))
+"""The ops that this is about."""
+
 
 def share_single_dims(op: Op, context: PassContext) -> None:
-    """Keep batch and features of size 1 whole where operand and result are not sharded alike.
+    """Keep dimensions of size 1 whole where operands and results are not sharded alike.
 
     Args:
-        op: A convolution.
+        op: A convolution or a reshape; other ops are left alone.
         context: The pass context.
     """
-    numbers = cast(ConvolutionNumbers, dict(context.specs.spec(op).attributes)["dimension_numbers"])
+    if op.name not in WITH_SINGLE_DIMS:
+        return
     values = [*op.operands, op.result]
+    dims = _of_convolution(op, values, context) if len(values) == 3 else _of_reshape(values)
+    targets = [_without(value, whole) for value, whole in zip(values, dims)]
+    if any(targets):
+        reshard_around(op, targets)
+
+
+def _of_convolution(op: Op, values: Sequence[Value], context: PassContext) -> list[list[int]]:
+    """Per tensor, its batch and features that are to be whole."""
+    numbers = cast(ConvolutionNumbers, dict(context.specs.spec(op).attributes)["dimension_numbers"])
     dims: list[list[int]] = [[], [], []]
     for operand, dim, out_dim in (
         (0, numbers.lhs_batch, numbers.output_batch),
         (1, numbers.kernel_output_feature, numbers.output_feature),
     ):
         places = [(operand, dim), (2, out_dim)]
-        if all((values[place].type.shape or ())[at] == 1 for place, at in places):
-            axes = [_axes_of(values[place], at) for place, at in places]
-            if axes[0] != axes[1]:
-                for place, at in places:
-                    dims[place].append(at)
-    targets = [_without(value, whole) for value, whole in zip(values, dims)]
-    if any(targets):
-        reshard_around(op, targets)
+        axes = {_axes_of(values[place], at) for place, at in places}
+        if len(axes) > 1 and all((values[place].type.shape or ())[at] == 1 for place, at in places):
+            for place, at in places:
+                dims[place].append(at)
+    return dims
+
+
+def _of_reshape(values: Sequence[Value]) -> list[list[int]]:
+    """The same for the dimensions of size 1 of a reshape."""
+    dims = [[dim for dim, size in enumerate(value.type.shape or ()) if size == 1] for value in values]
+    before, after = ([axes for dim in found if (axes := _axes_of(value, dim))] for value, found in zip(values, dims))
+    return [[], []] if before == after else dims
 
 
 def _axes_of(value: Value, dim: int) -> Axes:

@@ -103,3 +103,13 @@ func.func @single_feature(%a: tensor<4x5x3xf32>, %k: tensor<3x1x1xf32> {sdy.shar
   %0 = stablehlo.convolution(%a, %k) dim_numbers = [b, 0, f]x[i, 0, o]->[f, b, 0], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<4x5x3xf32>, tensor<3x1x1xf32>) -> tensor<1x4x5xf32>
   return %0 : tensor<1x4x5xf32>
 }
+
+// Neither does that of a reshape.
+// CHECK-LABEL: func.func @single_dim
+// CHECK-NEXT: %[[RESHAPE:.*]] = stablehlo.reshape %arg0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {}, {}]>]>}
+// CHECK-NEXT: %[[SHARDED:.*]] = sdy.reshard %[[RESHAPE]] <@mesh, [{"x"}, {}, {"y"}]>
+// CHECK-NEXT: return %[[SHARDED]]
+func.func @single_dim(%a: tensor<4x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> (tensor<4x6x1xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}, {"y"}]>}) {
+  %0 = stablehlo.reshape %a {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {}, {"y"}]>]>} : (tensor<4x6xf32>) -> tensor<4x6x1xf32>
+  return %0 : tensor<4x6x1xf32>
+}
