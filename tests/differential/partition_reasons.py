@@ -47,8 +47,7 @@ RESOLVING = (
         r'"stablehlo\.broadcast_in_dim"',
         _ops("broadcast_in_dim"),
         _ops("broadcast_in_dim reshard"),
-        lacks=r'"stablehlo\.broadcast_in_dim"',
-        has=r'"sdy\.reshard"',
+        has=r'"sdy\.reshard".*-> tensor<(?:\d+x)*1x',
     ),
     Reason(
         "concatenated slices",
