@@ -9,8 +9,9 @@ from contextlib import contextmanager
 _MANY = 50_000
 """So many new objects are worth more than leaving them to the collector."""
 _MOST = 2_000_000
-"""So many objects may become old without a look at them; then garbage among them is looked for."""
+"""So many objects may become old without a look at them, or four times what is new; then garbage is looked for."""
 _aged = 0
+_collections = 0
 
 
 @contextmanager
@@ -36,13 +37,15 @@ def pause_gc() -> Iterator[None]:
 
 def _age() -> None:
     """Make new objects old ones at once, unless somebody keeps some frozen, or it is time to look for garbage."""
-    global _aged
+    global _aged, _collections
     count = gc.get_count()[0]
     if count < _MANY or gc.get_freeze_count():
         return
+    collections = gc.get_stats()[2]["collections"]
+    if collections != _collections:  # somebody has looked through everything since
+        _collections, _aged = collections, 0
     _aged += count
-    if _aged > _MOST:
-        _aged = 0
+    if _aged > max(_MOST, 4 * count):
         gc.collect()
     else:
         gc.freeze()
