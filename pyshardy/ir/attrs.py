@@ -199,9 +199,7 @@ class AttrTable:
                 if name in found:
                     found[name] = [self._decode_dict(entry) for entry in ir.ArrayAttr(found[name])]
         if self._with_references is not None:
-            self._with_references |= {
-                name for name, attr in items if _may_refer(op_name, name, attr) and _refers(found[name])
-            }
+            self._with_references |= {name for name, value in found.items() if _refers(value)}
         return found
 
     def encode(self, op_name: str, name: str, value: Any) -> Any:
@@ -295,25 +293,13 @@ def symbols_in(value: Any) -> list[tuple[str, ...]]:
     return []
 
 
-def _may_refer(op_name: str, name: str, attr: Any) -> bool:
-    """Whether the MLIR attribute of an op may refer to other symbols than meshes."""
-    if op_name in _WITH_SYMBOLS or not op_name.startswith(_WITHOUT_SYMBOLS):
-        return True
-    return type(attr) in _MAY_REFER or ("." in name and not name.startswith("sdy."))
-
-
 def _refers(value: Any) -> bool:
     """Whether the attribute of a node refers to other symbols than the meshes of shardings."""
-    if isinstance(value, list):  # those of the arguments or results of a function
-        return any(_refers(attr) for entry in value for attr in entry.values())
+    if isinstance(value, (list, tuple)):
+        return any(map(_refers, value))
+    if isinstance(value, dict):  # of one argument or result of a function
+        return any(map(_refers, value.values()))
     return not isinstance(value, TensorSharding) and bool(symbols_in(value))
-
-
-_WITHOUT_SYMBOLS = ("stablehlo.", "sdy.", "func.", "chlo.")
-"""Dialects whose own attributes refer to no symbols but meshes, other than directly or in a list."""
-_WITH_SYMBOLS = frozenset(("stablehlo.composite", "stablehlo.custom_call"))
-_MAY_REFER = frozenset((ir.FlatSymbolRefAttr, ir.SymbolRefAttr, ir.ArrayAttr, ir.DictAttr))
-"""What may refer to symbols on every op, whoever gave it the attribute."""
 
 
 def _is_of_dialect(value: Any) -> bool:

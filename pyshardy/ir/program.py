@@ -32,7 +32,7 @@ from pyshardy.ir.nodes import TERMINATORS, Op, Value, walk
 from pyshardy.ir.notify import SPECIAL, Notifications
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.purity import is_pure
-from pyshardy.ir.shardings import OWN_ATTRIBUTE, holder_of, module_meshes, store_sharding, stored_sharding
+from pyshardy.ir.shardings import HOLD_OTHERWISE, holder_of, module_meshes, store_sharding, stored_sharding
 from pyshardy.rules.draft import identity_rule
 from pyshardy.rules.properties import Priority, is_elementwise, priority_of
 from pyshardy.rules.rule import Rule, Shape
@@ -41,8 +41,6 @@ from pyshardy.rules.table import is_known, is_known_name, rule_of
 BARRIER = "sdy.propagation_barrier"
 GROUP = "sdy.sharding_group"
 RULE = "sdy.sharding_rule"
-_HOLDS_ELSEWHERE = frozenset(OWN_ATTRIBUTE) | {"sdy.manual_computation", "sdy.named_computation"}
-"""Ops whose results have their shardings in other attributes than most."""
 _EDGES = frozenset((EDGE, FUNCTION_EDGE))
 _UNLIKE_MOST = DATA_FLOW_OPS | SPECIAL | {EDGE}
 """Ops whose values are not told of, or do not hold, shardings like those of most."""
@@ -80,7 +78,7 @@ class ProgramIndex:
                 continue
             if isinstance(place, Value):
                 op = place.owner
-                if isinstance(op, Op) and len(op.results) == 1 and op.name not in _HOLDS_ELSEWHERE:
+                if isinstance(op, Op) and len(op.results) == 1 and op.name not in HOLD_OTHERWISE:
                     op.attrs[SHARDING] = alone.setdefault(sharding, (sharding,))
                 else:
                     store_sharding(place, sharding)
@@ -264,7 +262,7 @@ class _Builder:
         """Per value, the sharding it holds."""
         found: list[TensorSharding | None] = [None] * len(self.values)
         for op in self.ops:
-            if (op.name not in _HOLDS_ELSEWHERE) and SHARDING not in op.attrs and not op.regions:
+            if op.name not in HOLD_OTHERWISE and SHARDING not in op.attrs and not op.regions:
                 continue
             for value in op.results:
                 if self.holders[value.mark] == value.mark:

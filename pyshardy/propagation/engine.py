@@ -94,7 +94,6 @@ class Engine:
         self._outcomes: dict[StepInput, dict[_Current, _Outcome]] = {}
         self._plans: dict[tuple[Strategy, int], list[_Plan | None]] = {}
         self._clean: dict[Strategy, list[int]] = {}
-        self._clean_lists: list[list[int]] = []
         self._todo = bytearray(len(self._tensors))
         self._on_stack = [False] * len(self._tensors)
         self._stack: list[int] = []
@@ -163,7 +162,6 @@ class Engine:
         if found is None:
             initial = [_ALL_ROUNDS if kind.rule is None else 0 for kind in self._kinds]
             found = self._clean[strategy] = [initial[kind] for kind in self._kind_of]
-            self._clean_lists.append(found)
             for number, state in enumerate(self._state):
                 if state:
                     found[number] = 0
@@ -285,7 +283,7 @@ class Engine:
         elif self._is_plain[value]:
             self.shardings[value] = held
             told = self.program.told(value)
-            for clean in self._clean_lists:
+            for clean in self._clean.values():
                 for reader in told:
                     clean[reader] = 0
             self._push_all(told)
@@ -346,7 +344,7 @@ class Engine:
         todo, owner = self._todo, self.program.owners[value]
         owners = (owner,) if owner >= 0 else ()
         for reader in (*owners, *self.program.users[value], *self._other_readers.get(value, ())):
-            for clean in self._clean_lists:
+            for clean in self._clean.values():
                 clean[reader] = 0
             todo[reader] = 1
 
@@ -389,7 +387,7 @@ class Engine:
             self._is_spread[value] = self._spreads(value)
             users = {user for user in program.users[value] if state[user] != _ERASED}
             for user in users:
-                for clean in self._clean_lists:
+                for clean in self._clean.values():
                     clean[user] &= ~1  # whether it waits in round 0 may have changed
                 self._todo[user] = 1
             owner = program.owners[value]

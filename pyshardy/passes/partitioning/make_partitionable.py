@@ -77,9 +77,11 @@ class MakePartitionable(Pass):
                 inner.attrs.pop(SHARDING, None)  # of no device in particular
             elif _has_sharded(inner, meshes):
                 _be_partial_where_operands_are(inner, meshes)
-                share_single_dims(inner, context)
+                is_helped = share_single_dims(inner, context)
                 if not _runs_on_shards(inner, context):
                     self._help(inner, context)
+                    is_helped = True
+                if is_helped:
                     namer.name(inner)
 
     def _help(self, op: Op, context: PassContext) -> None:

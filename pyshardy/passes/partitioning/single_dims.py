@@ -20,20 +20,21 @@ WITH_SINGLE_DIMS = frozenset(("stablehlo.convolution", "stablehlo.reshape"))
 """The ops that this is about."""
 
 
-def share_single_dims(op: Op, context: PassContext) -> None:
-    """Keep dimensions of size 1 whole where operands and results are not sharded alike.
+def share_single_dims(op: Op, context: PassContext) -> bool:
+    """Keep dimensions of size 1 whole where operands and results are not sharded alike, and say whether some were not.
 
     Args:
         op: A convolution or a reshape; other ops are left alone.
         context: The pass context.
     """
     if op.name not in WITH_SINGLE_DIMS:
-        return
+        return False
     values = [*op.operands, op.result]
     dims = _of_convolution(op, values, context) if len(values) == 3 else _of_reshape(values)
     targets = [_without(value, whole) for value, whole in zip(values, dims)]
     if any(targets):
         reshard_around(op, targets)
+    return any(targets)
 
 
 def _of_convolution(op: Op, values: Sequence[Value], context: PassContext) -> list[list[int]]:
