@@ -8,7 +8,7 @@ opaque MLIR attributes (`attrs.py` says which).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -554,3 +554,34 @@ def walk_post_order(op: Op) -> Iterator[Op]:
                     yield inner
                 inner = following
     yield op
+
+
+def ops_in(op: Op) -> list[Op]:
+    """The op and all ops inside it, every op before what it holds: a list, which takes half the time of a walk.
+
+    Ops that are erased afterwards stay in it, and so do the ops inside those; ops made afterwards are not in it.
+    """
+    found = [op]
+    _add_ops_inside(op, found)
+    return found
+
+
+def _add_ops_inside(op: Op, found: list[Op]) -> None:
+    for region in op.regions:
+        for block in region.blocks:
+            inner = block.first
+            while inner is not None:
+                found.append(inner)
+                if inner.regions:
+                    _add_ops_inside(inner, found)
+                inner = inner.next
+
+
+def ops_named(op: Op, names: Container[str]) -> list[Op]:
+    """Of the op and all ops inside it those that have one of some names, as `ops_in` lists them."""
+    return [inner for inner in ops_in(op) if inner.name in names]
+
+
+def ops_with(op: Op, attribute: str) -> list[Op]:
+    """Of the op and all ops inside it those that have an attribute, as `ops_in` lists them."""
+    return [inner for inner in ops_in(op) if attribute in inner.attrs]

@@ -7,7 +7,18 @@ import pytest
 
 import pyshardy
 from pyshardy.ir.module import Module
-from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType, walk, walk_post_order
+from pyshardy.ir.nodes import (
+    Block,
+    Op,
+    Region,
+    Value,
+    ValueType,
+    ops_in,
+    ops_named,
+    ops_with,
+    walk,
+    walk_post_order,
+)
 
 from .reading import find, main, read
 
@@ -274,6 +285,15 @@ def test_walking_through_several_blocks() -> None:
             region.add_block().append(op(name, regions=1)).region.add_block().append(op("in"))
     assert names(walk(root)) == "root x in y in x in y in"
     assert names(walk_post_order(root)) == "in x in y in x in y root"
+
+
+def test_lists_of_ops() -> None:
+    root = nested()
+    assert ops_in(root) == list(walk(root))
+    assert names(ops_named(root, {"t.e", "t.b", "t.root"})) == "root b e"
+    root.region.block.first.attrs["seen"] = True
+    assert names(ops_with(root, "seen")) == "a"
+    assert ops_named(root, {"t.other"}) == ops_with(root, "other") == []
 
 
 def test_ops_may_be_erased_in_a_walk() -> None:
