@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyshardy.ir.functions import functions
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.nodes import Op, ops_named
+
+_CALL = ("func.call",)
 
 
 class Callers:
@@ -19,7 +21,7 @@ class Callers:
         self._functions = {function.attrs["sym_name"]: function for function in functions(root)}
         self._calls: dict[str, list[Op]] = {}
         for op in root.region.block:
-            for call in _calls_in(op):
+            for call in _calls_in(op) if ops_named(op, _CALL) else ():
                 self._calls.setdefault(call.attrs["callee"], []).append(call)
 
     def of(self, function: Op) -> list[Op]:

@@ -392,7 +392,10 @@ class Op:
 
     def has_uses(self) -> bool:
         """Whether any result is used."""
-        return any(result.uses for result in self.results)
+        for result in self.results:  # noqa: SIM110 (faster)
+            if result.uses:
+                return True
+        return False
 
     def is_before(self, other: Op) -> bool:
         """Whether this op stands before `other` in the same block."""

@@ -53,10 +53,13 @@ class OpSpecReader:
         fields = _FIELDS.get(name)
         operands, results = op.operands, op.results
         if fields is None and len(results) == 1:
+            result = results[0]
             if len(operands) == 2:
-                return name, rule, operands[0].type, operands[1].type, results[0].type
+                first, second = operands
+                return name, rule, first.type, second.type, result.type
             if len(operands) == 1:
-                return name, rule, operands[0].type, results[0].type
+                first = operands[0]
+                return name, rule, first.type, result.type
         types = [value.type for value in operands]
         types += [value.type for value in results]
         if fields is None:

@@ -28,7 +28,7 @@ from pyshardy.ir.functions import (
     return_op,
     set_result_sharding,
 )
-from pyshardy.ir.nodes import TERMINATORS, Op, Value, walk
+from pyshardy.ir.nodes import TERMINATORS, Op, Value, ops_in
 from pyshardy.ir.notify import SPECIAL, Notifications
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.purity import is_pure
@@ -109,7 +109,7 @@ class _Builder:
         self.conservative = conservative
         self.callers = Callers(root)
         root.mark = -1
-        self.ops = [op for op in walk(root) if op.name != "sdy.mesh"][1:]
+        self.ops = [op for op in ops_in(root) if op.name != "sdy.mesh"][1:]
         self.values: list[Value] = []
         self.owners: list[int] = []
         self.results: list[tuple[int, ...]] = []
@@ -178,12 +178,12 @@ class _Builder:
                 self.listed += block.args
 
     def build(self) -> tuple[Program, ProgramIndex]:
-        operands = [tuple([value.mark for value in op.operands]) for op in self.ops]
+        operands = self.operand_numbers()
         results = self.results
         tensors, kind_of = self.steps(operands)
-        users = [tuple([user.mark for user, _ in reversed(value.uses)]) for value in self.values]
+        users = self.users()
         notified = self.notified()
-        shapes = [type.shape if type.is_static else None for type in [value.type for value in self.values]]
+        shapes = self.shapes()
         siblings = {value.mark: found for value in self.listed if (found := self.siblings(value))}
         shardings = self.shardings()
         parents = self.parents()
@@ -209,6 +209,33 @@ class _Builder:
         )
         return program, self.index
 
+    def operand_numbers(self) -> list[tuple[int, ...]]:
+        """Per op, the values it uses."""
+        found = []
+        for op in self.ops:
+            found.append(tuple([value.mark for value in op.operands]))
+        return found
+
+    def users(self) -> list[tuple[int, ...]]:
+        """Per value, the op of every use."""
+        found: list[tuple[int, ...]] = []
+        for value in self.values:
+            uses = value.uses
+            if len(uses) == 1:
+                for op, _ in uses:
+                    found.append((op.mark,))
+            else:
+                found.append(tuple([op.mark for op, _ in reversed(uses)]))
+        return found
+
+    def shapes(self) -> list[Shape]:
+        """Per value, its static shape."""
+        found: list[Shape] = []
+        for value in self.values:
+            type = value.type
+            found.append(type.shape if type.is_static else None)
+        return found
+
     def parents(self) -> list[int]:
         """Per op, the number of the op around it."""
         found = []
@@ -223,7 +250,7 @@ class _Builder:
     def steps(self, operands: list[tuple[int, ...]]) -> tuple[list[tuple[int, ...]], list[int]]:
         """The tensors and the kind of every op."""
         holders, known, rules, numbers = self.holders, self.known, self.index.rules, self.numbers
-        shape_key = self.specs.shape_key
+        specs = self.specs
         elsewhere = {number for number, holder in enumerate(holders) if holder != number}
         tensors: list[tuple[int, ...]] = []
         kind_of = []
@@ -233,7 +260,9 @@ class _Builder:
                 kind, found = self.edge(op)
             else:
                 attrs = op.attrs
-                key = shape_key(op, attrs.get(RULE) if attrs else None)
+                key = specs.shape_key(op, attrs.get(RULE) if attrs else None)
+                if op.regions and key is not None:
+                    key = key, is_pure(op)  # all that the kind needs of what is inside
                 given = numbers.get(key)
                 kind = self.kind(op, key) if given is None else given
                 rule = known[kind].rule
@@ -296,9 +325,9 @@ class _Builder:
         return found
 
     def kind(self, op: Op, key: Hashable) -> int:
-        """The number of the kind of an op that is no edge; equal ops that depend on nothing around them share it."""
+        """The number of the kind of an op that is no edge; ops of one key share it."""
         found = self.kind_number(self.new_kind(op))
-        if key is not None and not op.regions and op.name != BARRIER:
+        if key is not None and op.name != BARRIER:
             self.numbers[key] = found
         return found
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import InvalidShardingError
@@ -24,21 +23,16 @@ from pyshardy.rules.properties import Priority
 from pyshardy.rules.rule import Shape
 
 _ALL_ROUNDS = (1 << ROUNDS) - 1
+_IS_TO_VISIT = [bytes([not mask >> round_ & 1 for mask in range(256)]) for round_ in range(ROUNDS)]
+"""Per round, what turns the rounds in which ops are clean into whether they are to be visited."""
 
 _Current = tuple[TensorSharding | None, ...]
 _LIVE, _DEAD, _ERASED = 0, 1, 2
 
 
-class _Outcome(NamedTuple):
-    """What a step gives for some shardings.
-
-    Attributes:
-        updates: The new shardings.
-        clean: The rounds in which another visit is known to change nothing, once the updates are written.
-    """
-
-    updates: tuple[Update, ...]
-    clean: int
+_Outcome = tuple[tuple[Update, ...], int]
+"""What a step gives for some shardings: the new ones, and the rounds in which another visit is known to change nothing
+once they are written."""
 
 
 class _Plan:
@@ -89,13 +83,13 @@ class Engine:
         self._group_of = {value: group for group in program.groups for value in group}
         self._is_plain = self._find_plain_values()
         self._uses_left = [len(users) for users in program.users]
-        self._is_spread = [uses != 1 and shape != () for uses, shape in zip(self._uses_left, program.shapes)]
+        self._is_spread = bytearray([uses != 1 and shape != () for uses, shape in zip(self._uses_left, program.shapes)])
         self._state = self._find_dead()
         self._outcomes: dict[StepInput, dict[_Current, _Outcome]] = {}
         self._plans: dict[tuple[Strategy, int], list[_Plan | None]] = {}
-        self._clean: dict[Strategy, list[int]] = {}
+        self._clean: dict[Strategy, bytearray] = {}
         self._todo = bytearray(len(self._tensors))
-        self._on_stack = [False] * len(self._tensors)
+        self._on_stack = bytearray(len(self._tensors))
         self._stack: list[int] = []
         self._next = 0
         self._visiting = -1
@@ -126,20 +120,20 @@ class Engine:
                         readers.setdefault(value, []).append(number)
         return readers
 
-    def _find_plain_values(self) -> list[bool]:
+    def _find_plain_values(self) -> bytearray:
         """Per value, whether only those read it that are told of a new sharding, and writing it concerns no others."""
         program = self.program
-        found = [True] * len(program.shapes)
+        found = bytearray(b"\1") * len(program.shapes)
         for value, told in program.notified.items():
             found[value] = program.holders[value] == value and len(told) == 1 + len(program.users[value])
         for value in (*program.siblings, *self._other_readers, *self._group_of):
             found[value] = False
         return found
 
-    def _find_dead(self) -> list[int]:
+    def _find_dead(self) -> bytearray:
         """The state of every op at first."""
         program = self.program
-        found = [_LIVE] * len(program.kind_of)
+        found = bytearray([_LIVE]) * len(program.kind_of)
         unused = {program.owners[value] for value, uses in enumerate(self._uses_left) if not uses}
         unused.update([number for number, results in enumerate(program.results) if not results])
         for number in unused:
@@ -156,12 +150,12 @@ class Engine:
         """Per op, whether it was removed as dead code."""
         return [state == _ERASED for state in self._state]
 
-    def _clean_of(self, strategy: Strategy) -> list[int]:
+    def _clean_of(self, strategy: Strategy) -> bytearray:
         """Per op, the rounds in which a visit with this strategy is known to change nothing."""
         found = self._clean.get(strategy)
         if found is None:
             initial = [_ALL_ROUNDS if kind.rule is None else 0 for kind in self._kinds]
-            found = self._clean[strategy] = [initial[kind] for kind in self._kind_of]
+            found = self._clean[strategy] = bytearray([initial[kind] for kind in self._kind_of])
             for number, state in enumerate(self._state):
                 if state:
                     found[number] = 0
@@ -199,24 +193,24 @@ class Engine:
         """One run: the results of the main function, a sweep over all ops, the results again."""
         clean, plans = self._clean_of(strategy), self._plans_of(strategy, round_)
         self._visit_main_results(clean, plans, round_)
-        self._todo = bytearray([not mask >> round_ & 1 for mask in clean])
+        self._todo = clean.translate(_IS_TO_VISIT[round_])
         self._todo[len(self.program.kind_of) :] = bytes(len(self._tensors) - len(self.program.kind_of))
         self._sweep(clean, plans, round_)
         self._visit_main_results(clean, plans, round_)
 
-    def _visit_main_results(self, clean: list[int], plans: list[_Plan | None], round_: int) -> None:
+    def _visit_main_results(self, clean: bytearray, plans: list[_Plan | None], round_: int) -> None:
         for number in range(len(self.program.kind_of), len(self._tensors)):
             if not clean[number] >> round_ & 1:
                 self._visit(number, clean, plans, round_)
 
-    def _sweep(self, clean: list[int], plans: list[_Plan | None], round_: int) -> None:
-        stack, on_stack, todo, state, visit = self._stack, self._on_stack, self._todo, self._state, self._visit
+    def _sweep(self, clean: bytearray, plans: list[_Plan | None], round_: int) -> None:
+        stack, on_stack, todo, state = self._stack, self._on_stack, self._todo, self._state
         end = len(self.program.kind_of)
         self._next = 0
         while True:
             if stack:
                 number = stack.pop()
-                on_stack[number] = False
+                on_stack[number] = 0
             else:
                 number = todo.find(1, self._next, end)
                 if number < 0:
@@ -227,16 +221,16 @@ class Engine:
                 if state[number] == _DEAD:
                     self._erase(number)
             elif not clean[number] >> round_ & 1:
-                visit(number, clean, plans, round_)
+                self._visit(number, clean, plans, round_)
 
-    def _visit(self, number: int, clean: list[int], plans: list[_Plan | None], round_: int) -> None:
+    def _visit(self, number: int, clean: bytearray, plans: list[_Plan | None], round_: int) -> None:
         """Propagate through one op."""
         plan = plans[self._kind_of[number]]
         if plan is None:
             clean[number] = _ALL_ROUNDS
             return
-        shardings = self.shardings
-        current = tuple([shardings[value] for value in self._tensors[number]])
+        shardings, tensors = self.shardings, self._tensors[number]
+        current: _Current = tuple([shardings[value] for value in tensors])
         if plan.waits and self._waits(number):
             clean[number] |= 1
             return
@@ -255,10 +249,10 @@ class Engine:
         self._visiting = number
         if view is None:
             for tensor, sharding in updates:
-                value = self._tensors[number][tensor]
+                value = tensors[tensor]
                 if value != NO_VALUE:
                     self._set_and_tell(number, value, sharding, sharding)
-            if not self._group_of and len(set(self._tensors[number])) == len(current):
+            if not self._group_of and len(set(tensors)) == len(current):
                 clean[number] = plan.same & settled
         else:
             self._write_viewed(number, view, updates)
@@ -296,14 +290,14 @@ class Engine:
     def _new_outcome(self, number: int, plan: _Plan, current: _Current) -> _Outcome:
         """What a step gives that was not taken before."""
         if not any(current):
-            found = _Outcome((), _ALL_ROUNDS)
+            found: _Outcome = (), _ALL_ROUNDS
         else:
             try:
                 updates = propagate_step(plan.step, current, self.program.meshes)
             except InvalidShardingError as error:
                 raise StepError(number, error) from error
             is_settled = updates and self._is_settled(plan.step, current, updates)
-            found = _Outcome(updates, _ALL_ROUNDS if is_settled else 0)
+            found = updates, _ALL_ROUNDS if is_settled else 0
         plan.outcomes[current] = found
         return found
 
@@ -324,7 +318,10 @@ class Engine:
     def _waits(self, number: int) -> bool:
         """Whether an operand of the op has other uses, scalars aside."""
         is_spread = self._is_spread
-        return any(is_spread[value] for value in self.program.operands[number])
+        for value in self.program.operands[number]:  # noqa: SIM110 (faster)
+            if is_spread[value]:
+                return True
+        return False
 
     def set_sharding(self, value: int, sharding: TensorSharding) -> None:
         """Write the sharding of a value; every op that reads it will be looked at again."""
@@ -366,7 +363,7 @@ class Engine:
             if number >= following:
                 todo[number] = 1
             elif not on_stack[number] and number != visiting:
-                on_stack[number] = True
+                on_stack[number] = 1
                 stack.append(number)
 
     def _is_dead(self, number: int) -> bool:

@@ -29,13 +29,13 @@ def example() -> Program:
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, Strategy]]:
     """User priority, op-priority round and strategy of every run."""
     seen: list[tuple[int, int, Strategy]] = []
-    run = Engine.run
 
-    def recording(self: Engine, strategy: Strategy, round_: int) -> None:
-        seen.append((self.user_priority, round_, strategy))
-        run(self, strategy, round_)
+    class Recording(Engine):
+        def run(self, strategy: Strategy, round_: int) -> None:
+            seen.append((self.user_priority, round_, strategy))
+            super().run(strategy, round_)
 
-    monkeypatch.setattr(Engine, "run", recording)
+    monkeypatch.setattr("pyshardy.propagation.run.Engine", Recording)
     return seen
 
 

@@ -1,0 +1,91 @@
+# Types for the optional compiled core: see docs/performance.md.
+cimport cython
+
+
+cdef class ValueType:
+    cdef public object mlir
+    cdef public object shape
+    cdef public str element
+    cdef public bint is_shaped
+    cdef public bint is_ranked_tensor
+    cdef public bint is_static
+
+
+cdef class Value:
+    cdef public ValueType type
+    cdef public object owner
+    cdef public Py_ssize_t index
+    cdef public dict uses
+    cdef public object location
+    cdef public Py_ssize_t mark
+    cdef object __weakref__
+
+    cpdef set_type(self, ValueType type)
+
+
+cdef class Block:
+    cdef public Region region
+    cdef public list args
+    cdef public Op first
+    cdef public Op last
+    cdef public bint _ordered
+
+    cpdef Op append(self, Op op)
+    cpdef Op prepend(self, Op op)
+    cpdef _link(self, Op op, Op before, Op after)
+
+    @cython.locals(op=Op)
+    cpdef _number(self)
+
+
+cdef class Region:
+    cdef public Op op
+    cdef public list blocks
+
+
+cdef class Op:
+    cdef public str name
+    cdef public list operands
+    cdef public list results
+    cdef public dict attrs
+    cdef public tuple regions
+    cdef public tuple successors
+    cdef public object source
+    cdef public Py_ssize_t number
+    cdef public bint has_moved
+    cdef public object _location
+    cdef public Block block
+    cdef public Op prev
+    cdef public Op next
+    cdef public Py_ssize_t order
+    cdef public Py_ssize_t mark
+
+    @cython.locals(result=Value)
+    cpdef bint has_uses(self) except -1
+    cpdef bint is_before(self, Op other) except -1
+    cpdef rename(self, str name)
+
+    @cython.locals(old=Value)
+    cpdef set_operand(self, Py_ssize_t index, Value value)
+    cpdef Op insert_before(self, Op anchor)
+    cpdef Op insert_after(self, Op anchor)
+    cpdef Op detach(self)
+    cpdef erase(self)
+
+    @cython.locals(value=Value, region=Region, block=Block, op=Op, index=Py_ssize_t)
+    cpdef drop_operands(self)
+
+
+cpdef list ops_in(Op op)
+
+
+@cython.locals(region=Region, block=Block, inner=Op)
+cdef _add_ops_inside(Op op, list found)
+
+
+@cython.locals(inner=Op)
+cpdef list ops_named(Op op, names)
+
+
+@cython.locals(inner=Op)
+cpdef list ops_with(Op op, attribute)

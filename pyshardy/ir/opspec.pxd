@@ -1,0 +1,11 @@
+# Types for the optional compiled core: see docs/performance.md.
+cimport cython
+
+from pyshardy.ir.nodes cimport Op, Value
+
+
+cdef class OpSpecReader:
+    cdef public dict _decoded
+
+    @cython.locals(operands=list, results=list, attrs=dict, first=Value, second=Value, result=Value)
+    cpdef shape_key(self, Op op, rule)
