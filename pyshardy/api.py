@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -227,7 +227,7 @@ def propagate(module: Module, options: PropagateOptions = PropagateOptions()) ->
     with _timed(stages, "read"):
         root = module.copy_root()
         if not options.user_priorities:
-            transform_shardings(root, lru_cache(maxsize=None)(TensorSharding.without_priorities))
+            transform_shardings(root, TensorSharding.without_priorities)
     stage_of = _stage_names()
 
     def after_pass(pass_: Pass, _: Any, seconds: float) -> None:

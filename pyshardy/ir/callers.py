@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyshardy.ir.functions import functions
-from pyshardy.ir.nodes import Op, ops_named
-
-_CALL = ("func.call",)
+from pyshardy.ir.functions import CALL, calls, functions
+from pyshardy.ir.nodes import Op
 
 
 class Callers:
@@ -21,7 +19,7 @@ class Callers:
         self._functions = {function.attrs["sym_name"]: function for function in functions(root)}
         self._calls: dict[str, list[Op]] = {}
         for op in root.region.block:
-            for call in _calls_in(op) if ops_named(op, _CALL) else ():
+            for call in _calls_in(op) if calls(op) else ():
                 self._calls.setdefault(call.attrs["callee"], []).append(call)
 
     def of(self, function: Op) -> list[Op]:
@@ -39,6 +37,6 @@ def _calls_in(top: Op) -> Iterator[Op]:
     while regions:
         for block in regions.pop().blocks:
             for op in block:
-                if op.name == "func.call":
+                if op.name == CALL:
                     yield op
                 regions.extend(op.regions)

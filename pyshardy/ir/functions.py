@@ -7,9 +7,10 @@ from typing import Any
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import InvalidModuleError
-from pyshardy.ir.nodes import Op, Value, ValueType, walk
+from pyshardy.ir.nodes import Op, Value, ValueType, ops_named
 
 SHARDING = "sdy.sharding"
+CALL = "func.call"
 
 
 def functions(root: Op) -> Iterator[Op]:
@@ -42,9 +43,9 @@ def main_function(root: Op) -> Op:
     )
 
 
-def calls(op: Op) -> Iterator[Op]:
+def calls(op: Op) -> list[Op]:
     """The `func.call` ops inside an op, in program order."""
-    return (inner for inner in walk(op) if inner.name == "func.call")
+    return ops_named(op, (CALL,))
 
 
 def return_op(function: Op) -> Op:

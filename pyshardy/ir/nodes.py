@@ -559,32 +559,42 @@ def walk_post_order(op: Op) -> Iterator[Op]:
     yield op
 
 
-def ops_in(op: Op) -> list[Op]:
-    """The op and all ops inside it, every op before what it holds: a list, which takes half the time of a walk.
+def ops_in(op: Op, *, post_order: bool = False, closed: Container[str] = ()) -> list[Op]:
+    """The op and all ops inside it: a list, which takes half the time of a walk.
 
     Ops that are erased afterwards stay in it, and so do the ops inside those; ops made afterwards are not in it.
+
+    Args:
+        op: The op.
+        post_order: Whether every op comes after what it holds instead of before.
+        closed: Names of ops inside it of which the content is left out.
     """
-    found = [op]
-    _add_ops_inside(op, found)
+    found: list[Op] = []
+    _add_ops(op, found, post_order, closed)
     return found
 
 
-def _add_ops_inside(op: Op, found: list[Op]) -> None:
+def _add_ops(op: Op, found: list[Op], post_order: bool, closed: Container[str]) -> None:
+    if not post_order:
+        found.append(op)
     for region in op.regions:
         for block in region.blocks:
             inner = block.first
             while inner is not None:
-                found.append(inner)
-                if inner.regions:
-                    _add_ops_inside(inner, found)
+                if inner.regions and inner.name not in closed:
+                    _add_ops(inner, found, post_order, closed)
+                else:
+                    found.append(inner)
                 inner = inner.next
+    if post_order:
+        found.append(op)
 
 
-def ops_named(op: Op, names: Container[str]) -> list[Op]:
+def ops_named(op: Op, names: Container[str], *, post_order: bool = False) -> list[Op]:
     """Of the op and all ops inside it those that have one of some names, as `ops_in` lists them."""
-    return [inner for inner in ops_in(op) if inner.name in names]
+    return [inner for inner in ops_in(op, post_order=post_order) if inner.name in names]
 
 
-def ops_with(op: Op, attribute: str) -> list[Op]:
-    """Of the op and all ops inside it those that have an attribute, as `ops_in` lists them."""
-    return [inner for inner in ops_in(op) if attribute in inner.attrs]
+def ops_with(op: Op, attribute: str, names: Container[str] = ()) -> list[Op]:
+    """Of the op and all ops inside it those that have an attribute, or one of some names, as `ops_in` lists them."""
+    return [inner for inner in ops_in(op) if attribute in inner.attrs or inner.name in names]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, mesh_of
@@ -10,7 +11,7 @@ from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.dataflow import DATA_FLOW_OPS, block_arg_owners, edge_held, is_data_flow_op, owner_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING, arg_sharding, result_sharding, return_op, set_arg_sharding
-from pyshardy.ir.nodes import Op, Value, walk
+from pyshardy.ir.nodes import Op, Value, ops_with
 from pyshardy.propagation.views import join_manual_axes, strip_manual_axes
 
 Meshes = dict[str, Mesh]
@@ -171,48 +172,57 @@ def result_shardings(op: Op) -> tuple[TensorSharding, ...]:
     return found
 
 
-_Lists = dict[tuple[TensorSharding, ...], tuple[TensorSharding, ...]]
+_WITH_OWN_ATTRIBUTES = HOLD_OTHERWISE | {"func.func"}
 
 
 def transform_shardings(root: Op, change: Callable[[TensorSharding], TensorSharding]) -> None:
-    """Replace every sharding of a module, in the canonical order (representation spec, section 6.3).
+    """Replace every sharding of a module; `change` is asked once for each, in the canonical order of the first ones.
 
-    Functions come argument by argument, then result by result; ops before what they hold.
+    Functions come argument by argument, then result by result; ops before what they hold (representation spec,
+    section 6.3).
 
     Raises:
         PassError: `change` refused a sharding; names the op that carries it.
     """
-    lists: _Lists = {}
-    for op in walk(root):
-        if not op.attrs:
-            continue
+    changer = _Changer(change)
+    for op in ops_with(root, SHARDING, _WITH_OWN_ATTRIBUTES):
         try:
             if op.name == "func.func":
-                _transform_function(op, change)
+                for kind in ("arg_attrs", "res_attrs"):
+                    for entry in op.attrs.get(kind) or ():
+                        changer.apply(entry, SHARDING)
             else:
-                _transform_op(op, change, lists)
+                for name in sharding_attributes(op):
+                    changer.apply(op.attrs, name)
         except InvalidShardingError as error:
             raise PassError(op, str(error)) from error
 
 
-def _transform_op(op: Op, change: Callable[[TensorSharding], TensorSharding], lists: _Lists) -> None:
-    """The same for one op; `lists` are those changed before, which ops of the same shardings share."""
-    for name in sharding_attributes(op):
-        value = op.attrs.get(name)
-        if isinstance(value, TensorSharding):
-            op.attrs[name] = change(value)
-        elif value:
-            found = lists.get(value)
-            if found is None:
-                found = lists[value] = tuple([change(sharding) for sharding in value])
-            op.attrs[name] = found
+class _Changer:
+    """Changes shardings, and tuples of them, each once.
 
+    Args:
+        change: Changes one sharding.
+    """
 
-def _transform_function(function: Op, change: Callable[[TensorSharding], TensorSharding]) -> None:
-    for kind in ("arg_attrs", "res_attrs"):
-        for entry in function.attrs.get(kind) or ():
-            if SHARDING in entry:
-                entry[SHARDING] = change(entry[SHARDING])
+    def __init__(self, change: Callable[[TensorSharding], TensorSharding]) -> None:
+        self._change = change
+        self._changed: dict[Any, Any] = {}
+
+    def apply(self, attrs: dict[str, Any], name: str) -> None:
+        """Change what an attribute holds, if it is there."""
+        value = attrs.get(name)
+        if value:
+            attrs[name] = self._of(value)
+
+    def _of(self, value: Any) -> Any:
+        found = self._changed.get(value)
+        if found is None:
+            found = (
+                self._change(value) if isinstance(value, TensorSharding) else tuple([self._of(one) for one in value])
+            )
+            self._changed[value] = found
+        return found
 
 
 def sharding_attributes(op: Op) -> tuple[str, ...]:

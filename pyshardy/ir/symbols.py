@@ -63,15 +63,21 @@ def post_order(root: Op) -> list[Op]:
     Raises:
         PassError: A function calls itself, directly or through others.
     """
+    return list(_calls_by_function(root))
+
+
+def _calls_by_function(root: Op) -> dict[Op, list[Op]]:
+    """The calls of every function with a body, callees first."""
     found: dict[str, Op] = {op.attrs["sym_name"]: op for op in functions(root) if not is_declaration(op)}
+    inside = {name: calls(function) for name, function in found.items()}
     callees = {
-        name: list(dict.fromkeys(call.attrs["callee"] for call in calls(function) if call.attrs["callee"] in found))
-        for name, function in found.items()
+        name: list(dict.fromkeys(call.attrs["callee"] for call in made if call.attrs["callee"] in found))
+        for name, made in inside.items()
     }
     done: dict[str, Op] = {}
     for name in found:
         _visit(name, found, callees, done)
-    return list(done.values())
+    return {function: inside[name] for name, function in done.items()}
 
 
 def _visit(start: str, found: dict[str, Op], callees: dict[str, list[str]], done: dict[str, Op]) -> None:
@@ -97,7 +103,7 @@ def pre_order(root: Op) -> list[Op]:
 
 def calls_in_post_order(root: Op) -> list[Op]:
     """All calls: function by function in post-order, in program order inside each."""
-    return [call for function in post_order(root) for call in calls(function)]
+    return [call for made in _calls_by_function(root).values() for call in made]
 
 
 def clone_function(function: Op, table: SymbolTable) -> Op:

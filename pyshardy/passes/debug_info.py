@@ -22,7 +22,7 @@ from pyshardy.ir.functions import (
     set_arg_attr,
     set_result_attr,
 )
-from pyshardy.ir.nodes import Op, Value, walk, walk_post_order
+from pyshardy.ir.nodes import Op, Value, ops_named, ops_with, walk
 from pyshardy.ir.program import ProgramIndex
 from pyshardy.ir.shardings import get_sharding, holder_of
 from pyshardy.passes.base import PassContext
@@ -78,14 +78,14 @@ class DebugInfo:
     # What is known before
 
     def _name_constraints(self) -> None:
-        constraints = [op for op in walk(self._root) if op.name == CONSTRAINT]
+        constraints = ops_named(self._root, (CONSTRAINT,))
         for number, op in enumerate(constraints):
             name = self._give_name(op, f"constraint_{number}")
             self._add(op.result, op.attrs["sharding"], name)
             self._add(op.operands[0], get_sharding(op.operands[0]), name)
 
     def _name_manual_computations(self) -> None:
-        manual = [op for op in walk_post_order(self._root) if op.name == _MANUAL]
+        manual = ops_named(self._root, (_MANUAL,), post_order=True)
         for number, op in enumerate(manual):
             name = self._give_name(op, f"mc_{number}")
             for index, owner in enumerate(block_arg_owners(op)):
@@ -224,5 +224,5 @@ def _plain(axis: AxisRef) -> str:
 
 def _last_step(root: Op) -> int:
     """The largest step in the edges of the module, or -1."""
-    written = (str(op.attrs[EDGES]) for op in walk(root) if EDGES in op.attrs)
+    written = (str(op.attrs[EDGES]) for op in ops_with(root, EDGES))
     return max((int(number) for text in written for number in _STEP.findall(text)), default=-1)

@@ -7,14 +7,14 @@ that is isolated become one, and stand at its start.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from jaxlib.mlir import ir
 
 from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.nodes import Op, Region, Value, ValueType, walk
+from pyshardy.ir.nodes import Op, Region, Value, ValueType, ops_in
 from pyshardy.ir.purity import is_pure
 
 CONSTANTS = frozenset(("stablehlo.constant", "mhlo.constant", "chlo.constant", "arith.constant"))
@@ -61,7 +61,7 @@ class Rewriter:
             definition = value.defining_op
             if definition is not None and not _has_two_users_besides(value, op):
                 self.touch(definition)
-        for inner in walk(op):
+        for inner in ops_in(op):
             self._drop(inner)
         op.erase()
 
@@ -75,21 +75,6 @@ def _has_two_users_besides(value: Value, op: Op) -> bool:
             return True
         other = user
     return False
-
-
-def _inner_first(op: Op, found: list[Op]) -> list[Op]:
-    """Like `walk_post_order`, as a list."""
-    for region in op.regions:
-        for block in region.blocks:
-            inner = block.first
-            while inner is not None:
-                if inner.regions:
-                    _inner_first(inner, found)
-                else:
-                    found.append(inner)
-                inner = inner.next
-    found.append(op)
-    return found
 
 
 Pattern = Callable[[Op, Rewriter], bool]
@@ -127,24 +112,19 @@ class GreedyDriver:
             self.stack.append(op)
 
     def _iterate(self, root: Op) -> bool:
-        ops = list(walk(root))[1:] if self.top_down else _inner_first(root, [])[:-1]
-        constants = _Constants(self.rewriter)
-        own = [op for op in ops if op.name in CONSTANTS]
-        if not self._has_work(ops):
-            for op in own:
-                constants.keep(op)
-            self.stack.clear()
-            self.pending.clear()
-            return False
-        if constants.are_distinct(own):
-            for op in own:
-                constants.keep(op)
-            self.stack += ops
-            self.pending.update(ops)
-        else:
+        ops = ops_in(root)[1:] if self.top_down else ops_in(root, post_order=True)[:-1]
+        constants = _Constants(self.rewriter, ops)
+        has_work = self._has_work(ops)
+        if has_work and not constants.are_distinct():
             for op in ops:
-                if op.name not in CONSTANTS or constants.keep(op):
+                if constants.keep(op):
                     self._push(op)
+        else:
+            for op in constants.keys:
+                constants.keep(op)
+            self.stack[:] = ops if has_work else ()
+            self.pending.clear()
+            self.pending.update(self.stack)
         if self.top_down:
             self.stack.reverse()
         return self._empty_stack()
@@ -190,24 +170,33 @@ class GreedyDriver:
             raise PassError(op, str(error)) from error
 
 
+_ConstantKey = tuple[Region, str, object, ValueType]
+
+
 class _Constants:
     """The constants of every region that keeps its own, each once, at the start of the region.
 
     One that stands for several, or comes out of an inner region, has no location any more.
+
+    Attributes:
+        keys: What equal constants of a region share, by constant.
     """
 
-    def __init__(self, rewriter: Rewriter) -> None:
+    def __init__(self, rewriter: Rewriter, ops: Iterable[Op]) -> None:
         self.rewriter = rewriter
-        self.first: dict[tuple[Region, str, object, ValueType], Op] = {}
+        self.keys = {op: _constant_key(op) for op in ops if op.name in CONSTANTS}
+        self.first: dict[_ConstantKey, Op] = {}
         self.kept: set[Op] = set()
 
-    def are_distinct(self, ops: Sequence[Op]) -> bool:
-        """Whether no two of some constants are equal in one region."""
-        return len({_constant_key(op) for op in ops}) == len(ops)
+    def are_distinct(self) -> bool:
+        """Whether no two constants are equal in one region."""
+        return len(set(self.keys.values())) == len(self.keys)
 
     def keep(self, op: Op) -> bool:
-        """Replace a constant by an equal one, or move it to the start; whether it stays."""
-        key = _constant_key(op)
+        """Replace a constant by an equal one, or move it to the start; whether the op stays."""
+        key = self.keys.get(op)
+        if key is None:
+            return True
         earlier = self.first.setdefault(key, op)
         if earlier is not op:
             self.rewriter.replace(op, earlier.result)
@@ -222,7 +211,6 @@ class _Constants:
         return True
 
 
-def _constant_key(op: Op) -> tuple[Region, str, object, ValueType]:
-    """What equal constants of a region share."""
+def _constant_key(op: Op) -> _ConstantKey:
     home = next(outer for outer in op.ancestors() if outer.name in _OWN_CONSTANTS)
     return home.regions[0], op.name.partition(".")[0], op.attrs["value"], op.result.type

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyshardy.ir.attrs import AttrTable, symbols_in
 from pyshardy.ir.functions import calls
-from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.nodes import Op, ops_in
 from pyshardy.passes.base import Pass, PassContext
 
 
@@ -70,7 +70,7 @@ class _References:
     def of(self, symbol: Op) -> Iterator[tuple[str, ...]]:
         """The paths of the symbols that an op or anything in it refers to, but those found before."""
         seen, names = self._seen, self._names
-        for op in walk(symbol):
+        for op in ops_in(symbol):
             attrs = op.attrs
             if names is not None and names.isdisjoint(attrs):
                 continue

@@ -14,12 +14,4 @@ class CloseShardings(Pass):
     name = "sdy-close-shardings"
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        closed: dict[TensorSharding, TensorSharding] = {}
-
-        def close(sharding: TensorSharding) -> TensorSharding:
-            found = closed.get(sharding)
-            if found is None:
-                found = closed[sharding] = sharding.closed()
-            return found
-
-        transform_shardings(op, close)
+        transform_shardings(op, TensorSharding.closed)

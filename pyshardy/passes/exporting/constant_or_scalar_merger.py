@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from pyshardy.ir.nodes import Op, walk_post_order
+from pyshardy.ir.nodes import Op, Region, Value, ValueType, ops_named
 from pyshardy.passes.base import Anchor, Pass, PassContext
 
 _CONSTANTS = frozenset(("sdy.constant", "stablehlo.constant", "mhlo.constant", "chlo.constant", "arith.constant"))
@@ -20,37 +20,42 @@ class ConstantOrScalarMerger(Pass):
     anchor = Anchor.FUNCTION
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        first: dict[Hashable, Op] = {}
+        first: dict[_Key, Op] = {}
         numbers = _Numbers()
-        for inner in [inner for inner in walk_post_order(op) if inner.name in _MERGED]:
-            key = _key(inner, numbers)
-            if key is None:
+        for inner in ops_named(op, _MERGED, post_order=True):
+            scalar = inner.operands[0] if inner.name == _BROADCAST else None
+            if inner.block is None or (scalar is not None and scalar.type.shape != ()):
                 continue
+            result = inner.results[0]
+            type = None if scalar is None else result.type
+            key = numbers.of(inner.attrs), inner.block.region, type, scalar
             earlier = first.setdefault(key, inner)
             if earlier is not inner:
-                inner.result.replace_uses(earlier.result)
+                result.replace_uses(earlier.results[0])
                 inner.erase()
 
 
+_Key = tuple[int, Region | None, ValueType | None, Value | None]
+
+
 class _Numbers:
-    """Numbers for attributes, the same for equal ones: the bindings compare and hash them slowly."""
+    """Numbers for sets of attributes, the same for equal ones: the bindings compare and hash attributes slowly."""
 
     def __init__(self) -> None:
-        self._seen: dict[int, tuple[int, Any]] = {}  # by identity, with the attribute, which keeps it alive
-        self._numbers: dict[Any, int] = {}
+        self._seen: dict[tuple[Hashable, ...], tuple[int, list[Any]]] = {}  # by identity, with what that keeps alive
+        self._attrs: dict[Any, int] = {}
+        self._sets: dict[tuple[tuple[str, int], ...], int] = {}
 
-    def of(self, attr: Any) -> int:
-        """The number of an attribute."""
-        found = self._seen.get(id(attr))
+    def of(self, attrs: dict[str, Any]) -> int:
+        """The number of the attributes of an op."""
+        values = list(attrs.values())
+        key = *attrs, *[value if type(value) is tuple else id(value) for value in values]
+        found = self._seen.get(key)
         if found is None:
-            found = self._seen[id(attr)] = self._numbers.setdefault(attr, len(self._numbers)), attr
+            found = self._seen[key] = self._new(attrs), values
         return found[0]
 
-
-def _key(op: Op, numbers: _Numbers) -> Hashable:
-    """What makes two ops the same; None for an op that is never merged."""
-    is_expansion = op.name == _BROADCAST
-    if op.block is None or (is_expansion and op.operands[0].type.shape != ()):
-        return None
-    attrs = tuple(sorted([(name, numbers.of(attr)) for name, attr in op.attrs.items()]))
-    return attrs, op.block.region, (op.result.type, op.operands[0]) if is_expansion else None
+    def _new(self, attrs: dict[str, Any]) -> int:
+        known = self._attrs
+        numbered = sorted([(name, known.setdefault(attr, len(known))) for name, attr in attrs.items()])
+        return self._sets.setdefault(tuple(numbered), len(self._sets))

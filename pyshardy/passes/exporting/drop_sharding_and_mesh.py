@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from pyshardy.ir.attrs import symbols_in
 from pyshardy.ir.functions import SHARDING
-from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.nodes import Op, ops_in, ops_named, ops_with
 from pyshardy.passes.base import Pass, PassContext
 
 _METADATA = ("sdy.output_shardings", "sdy.parameters_shardings")
+_MODULE = ("builtin.module",)
 
 
 class DropShardingAndMesh(Pass):
@@ -31,15 +32,12 @@ class DropShardingAndMesh(Pass):
         if not self.keep_module_sharding_metadata:
             for name in _METADATA:
                 op.attrs.pop(name, None)
-        modules = []
-        for inner in walk(op):
-            inner.attrs.pop(SHARDING, None)
-            if inner.name == "func.func":
-                for entry in (*(inner.attrs.get("arg_attrs") or ()), *(inner.attrs.get("res_attrs") or ())):
-                    entry.pop(SHARDING, None)
-            elif inner.name == "builtin.module":
-                modules.append(inner)
-        for module in modules:
+        for inner in ops_with(op, SHARDING):
+            del inner.attrs[SHARDING]
+        for function in ops_named(op, ("func.func",)):
+            for entry in (*(function.attrs.get("arg_attrs") or ()), *(function.attrs.get("res_attrs") or ())):
+                entry.pop(SHARDING, None)
+        for module in ops_named(op, _MODULE):
             _erase_unused_meshes(module)
 
 
@@ -48,21 +46,11 @@ def _erase_unused_meshes(module: Op) -> None:
     meshes = [op for op in module.region.block if op.name == "sdy.mesh"]
     if not meshes:
         return
-    uses = _symbol_uses(_ops_of(module))
+    uses = _symbol_uses(ops_in(module, closed=_MODULE)[1:])  # inner modules have symbols of their own
     for op in meshes:
         if not uses[op.attrs["sym_name"]]:
             uses.subtract(_symbol_uses([op]))
             op.erase()
-
-
-def _ops_of(op: Op) -> Iterator[Op]:
-    """The ops inside an op, but not those inside inner modules, which have symbols of their own."""
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block:
-                yield inner
-                if inner.regions and inner.name != "builtin.module":
-                    yield from _ops_of(inner)
 
 
 def _symbol_uses(ops: Iterable[Op]) -> Counter[str]:

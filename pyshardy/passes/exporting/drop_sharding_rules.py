@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.nodes import Op, ops_with
 from pyshardy.passes.base import Anchor, Pass, PassContext
 
 RULE = "sdy.sharding_rule"
@@ -20,7 +20,6 @@ class DropShardingRules(Pass):
 
 def drop_sharding_rules(op: Op) -> None:
     """Remove the rules that are not custom from all ops inside `op`."""
-    for inner in walk(op):
-        rule = inner.attrs.get(RULE)
-        if rule is not None and not rule.is_custom:
+    for inner in ops_with(op, RULE):
+        if not inner.attrs[RULE].is_custom:
             del inner.attrs[RULE]

@@ -6,7 +6,7 @@ from typing import Any
 
 from pyshardy.ir.dataflow import EDGE
 from pyshardy.ir.functions import SHARDING
-from pyshardy.ir.nodes import Op, walk_post_order
+from pyshardy.ir.nodes import Op, ops_named
 from pyshardy.ir.symbols import ORIGINAL_NAME, SymbolTable
 from pyshardy.passes.base import Pass, PassContext
 from pyshardy.passes.exporting.sink_data_flow_edges import remove_edge, sink_block_arg_edges, sink_result_edges
@@ -21,9 +21,8 @@ class ExportNamedComputations(Pass):
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         symbols = SymbolTable(op)
-        for inner in list(walk_post_order(op)):
-            if inner.name == "sdy.named_computation":
-                _export(inner, symbols)
+        for computation in ops_named(op, ("sdy.named_computation",), post_order=True):
+            _export(computation, symbols)
 
 
 def _export(op: Op, symbols: SymbolTable) -> None:

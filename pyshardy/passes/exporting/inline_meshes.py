@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import mesh_of
 from pyshardy.core.text import quote, unquote
-from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.nodes import Op, ops_with
 from pyshardy.ir.shardings import transform_shardings
 from pyshardy.passes.base import Pass, PassContext
 
@@ -21,18 +21,10 @@ class InlineMeshes(Pass):
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         meshes = context.meshes
-        inlined: dict[TensorSharding, TensorSharding] = {}
-
-        def inline(sharding: TensorSharding) -> TensorSharding:
-            found = inlined.get(sharding)
-            if found is None:
-                found = inlined[sharding] = sharding.with_mesh(mesh_of(sharding, meshes))
-            return found
-
-        transform_shardings(op, inline)
-        for inner in walk(op):
-            groups = inner.attrs.get("replica_groups")
-            if groups is not None and str(groups).startswith("#stablehlo.replica_group_mesh_axes"):
+        transform_shardings(op, lambda sharding: sharding.with_mesh(mesh_of(sharding, meshes)))
+        for inner in ops_with(op, "replica_groups"):
+            groups = inner.attrs["replica_groups"]
+            if str(groups).startswith("#stablehlo.replica_group_mesh_axes"):
                 text = _SYMBOL.sub(lambda match: f"mesh = {stablehlo_mesh_text(meshes[_name(match)])}", str(groups))
                 inner.attrs["replica_groups"] = context.attrs.parse(text)
         for inner in op.region.block:

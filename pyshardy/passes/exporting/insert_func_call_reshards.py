@@ -21,7 +21,7 @@ class InsertFuncCallReshards(Pass):
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         symbols, meshes = SymbolTable(op), context.meshes
-        for call in list(calls(op)):
+        for call in calls(op):
             callee = symbols.callee(call)
             wanted: tuple[TensorSharding, ...] = call.attrs.get(SHARDING, ())
             found = [result_sharding(callee, result.index) for result in call.results]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.nodes import Op, ops_named
 from pyshardy.passes.base import Pass, PassContext
 
 
@@ -12,6 +12,5 @@ class RemoveShardingGroups(Pass):
     name = "sdy-remove-sharding-groups"
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        for inner in walk(op):
-            if inner.name == "sdy.sharding_group":
-                inner.erase()
+        for group in ops_named(op, ("sdy.sharding_group",)):
+            group.erase()

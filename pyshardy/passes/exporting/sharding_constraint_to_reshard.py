@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.nodes import Op, ops_named
 from pyshardy.passes.base import Anchor, Pass, PassContext
 
 
@@ -13,6 +13,5 @@ class ShardingConstraintToReshard(Pass):
     anchor = Anchor.FUNCTION
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        for inner in walk(op):
-            if inner.name == "sdy.sharding_constraint":
-                inner.rename("sdy.reshard")
+        for constraint in ops_named(op, ("sdy.sharding_constraint",)):
+            constraint.rename("sdy.reshard")

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.attrs import AttrTable
-from pyshardy.ir.dataflow import EDGE, block_arg_owners, edge_of, is_data_flow_op
-from pyshardy.ir.nodes import Op, Value, walk
+from pyshardy.ir.dataflow import DATA_FLOW_OPS, EDGE, block_arg_owners, edge_of
+from pyshardy.ir.nodes import Op, Value, ops_named
 from pyshardy.ir.shardings import results_attribute, set_block_arg_shardings
 from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.passes.debug_info import EDGES, ORIGINS
+
+_WITH_EDGES = DATA_FLOW_OPS | {EDGE}
 
 
 class SinkDataFlowEdges(Pass):
@@ -29,13 +31,13 @@ class SinkDataFlowEdges(Pass):
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         kinds = [ORIGINS] * self.sink_debug_sharding_origins + [EDGES] * self.sink_debug_propagation_edge_sharding
-        for inner in walk(op):
-            if is_data_flow_op(inner):
+        for inner in ops_named(op, _WITH_EDGES):
+            if inner.name == EDGE:
+                remove_edge(inner)
+            else:
                 _sink_debug_info(inner, kinds, context.attrs)
                 sink_block_arg_edges(inner)
                 sink_result_edges(inner)
-            elif inner.name == EDGE:
-                remove_edge(inner)
 
 
 def sink_block_arg_edges(op: Op) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.dataflow import FUNCTION_EDGE
-from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.nodes import Op, ops_named
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.passes.exporting.sink_data_flow_edges import remove_edge
@@ -17,10 +17,9 @@ class SinkFuncDataFlowEdges(Pass):
     anchor = Anchor.FUNCTION
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        for inner in walk(op):
-            if inner.name == FUNCTION_EDGE:
-                _store(inner)
-                remove_edge(inner)
+        for edge in ops_named(op, (FUNCTION_EDGE,)):
+            _store(edge)
+            remove_edge(edge)
 
 
 def _store(edge: Op) -> None:

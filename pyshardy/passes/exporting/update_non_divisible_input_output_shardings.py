@@ -9,6 +9,7 @@ from pyshardy.core.axes import Axes, AxisRef, axes_size
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding, mesh_of
 from pyshardy.ir.functions import (
+    CALL,
     SHARDING,
     arg_sharding,
     functions,
@@ -18,9 +19,11 @@ from pyshardy.ir.functions import (
     set_arg_sharding,
     set_result_sharding,
 )
-from pyshardy.ir.nodes import Op, Value, walk
+from pyshardy.ir.nodes import Op, Value, ops_named
 from pyshardy.ir.shardings import Meshes, block_arg_shardings, set_block_arg_shardings
 from pyshardy.passes.base import Pass, PassContext
+
+_OTHER_BORDERS = (CALL, "sdy.manual_computation")
 
 
 class UpdateNonDivisibleInputOutputShardings(Pass):
@@ -33,10 +36,11 @@ class UpdateNonDivisibleInputOutputShardings(Pass):
         for function in functions(op):
             if not is_declaration(function):
                 _update_function(function, shorter)
-        for inner in walk(op):
-            if inner.name == "func.call" and SHARDING in inner.attrs:
-                inner.attrs[SHARDING] = shorter.all_of(inner.attrs[SHARDING], inner.results)
-            elif inner.name == "sdy.manual_computation":
+        for inner in ops_named(op, _OTHER_BORDERS):
+            if inner.name == CALL:
+                if SHARDING in inner.attrs:
+                    inner.attrs[SHARDING] = shorter.all_of(inner.attrs[SHARDING], inner.results)
+            else:
                 args = inner.region.block.args
                 set_block_arg_shardings(inner, shorter.all_of(block_arg_shardings(inner), args))
                 inner.attrs["out_shardings"] = shorter.all_of(inner.attrs["out_shardings"], inner.results)

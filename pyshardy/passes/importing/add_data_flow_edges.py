@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
-from pyshardy.ir.dataflow import EDGE, block_arg_owners, edge_of, is_data_flow_op
-from pyshardy.ir.nodes import Op, Value, walk_post_order
+from pyshardy.ir.dataflow import DATA_FLOW_OPS, EDGE, block_arg_owners, edge_of
+from pyshardy.ir.nodes import Op, Value, ops_named
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.base import Pass, PassContext
 
@@ -19,14 +20,13 @@ class AddDataFlowEdges(Pass):
         add_data_flow_edges(op)
 
 
-def add_data_flow_edges(root: Op, op_name: str | None = None) -> None:
-    """Add edges to all data-flow ops, or to those of one name, that are inside `root`.
+def add_data_flow_edges(root: Op, names: Container[str] = DATA_FLOW_OPS) -> None:
+    """Add edges to all data-flow ops, or to those of some names, that are inside `root`.
 
     Owners that have an edge keep it (import spec, section 12).
     """
-    for op in list(walk_post_order(root)):
-        if is_data_flow_op(op) and op_name in (None, op.name):
-            _add_edges(op)
+    for op in ops_named(root, names, post_order=True):
+        _add_edges(op)
 
 
 def _add_edges(op: Op) -> None:

@@ -26,7 +26,7 @@ class AddFuncDataFlowEdges(Pass):
         for function in functions(op):
             if function is not main and not is_declaration(function):
                 _add_edges(function.region.blocks[0].args, function.location)
-        for call in list(calls(op)):
+        for call in calls(op):
             _add_edges(call.results, call.location)
 
 

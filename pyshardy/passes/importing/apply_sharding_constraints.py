@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.dataflow import EDGE, FUNCTION_EDGE, edge_held
 from pyshardy.ir.functions import main_function
-from pyshardy.ir.nodes import Op, Value, walk_post_order
+from pyshardy.ir.nodes import Op, Value, ops_named
 from pyshardy.ir.shardings import get_sharding, holder_of, set_sharding
 from pyshardy.ir.symbols import post_order
 from pyshardy.passes.base import Pass, PassContext
@@ -13,6 +13,7 @@ from pyshardy.passes.debug_info import CONSTRAINT, DebugInfo, DebugOptions
 from pyshardy.rules.draft import identity_rule
 
 _MANUAL = "sdy.manual_computation"
+_CONSTRAINING = (CONSTRAINT, _MANUAL)
 
 
 class ApplyShardingConstraints(Pass):
@@ -32,11 +33,13 @@ class ApplyShardingConstraints(Pass):
         main = main_function(op)
         debug = DebugOptions(self.debug_sharding_origins, self.debug_propagation_edge_sharding)
         info = DebugInfo(op, context, debug) if debug else None
-        for inner in [inner for function in post_order(op) for inner in walk_post_order(function)]:
+        for inner in [
+            inner for function in post_order(op) for inner in ops_named(function, _CONSTRAINING, post_order=True)
+        ]:
             if inner.name == CONSTRAINT:
                 _redirect_later_uses(inner, main)
                 _apply(inner, inner.attrs["sharding"], inner.operands[0], info)
-            elif inner.name == _MANUAL:
+            else:
                 for index, sharding in enumerate(inner.attrs["in_shardings"]):
                     _apply(inner, sharding, inner.operands[index], info)
         if info is not None:
@@ -53,8 +56,8 @@ def _redirect_later_uses(first: Op, main: Op) -> None:
         last is first
         or _is_constraint_result(value)
         or not _is_free(value)
-        or any(user is not first and user.name in (CONSTRAINT, _MANUAL) for user in value.users())
-        or any(user.name in (CONSTRAINT, _MANUAL) for user in last.result.users())
+        or any(user is not first and user.name in _CONSTRAINING for user in value.users())
+        or any(user.name in _CONSTRAINING for user in last.result.users())
     ):
         return
 

@@ -5,11 +5,10 @@ Otherwise the uses of one constant would influence each other's shardings.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyshardy.ir.nodes import Op, Region, Value, walk, walk_post_order
+from pyshardy.ir.nodes import Op, Value, ops_in, ops_named
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.symbols import SymbolTable, clone_function, original_name, post_order
 from pyshardy.passes.base import Pass, PassContext
@@ -18,6 +17,7 @@ from pyshardy.rules.properties import may_preserve_constants, preserves_constant
 _GROUP = "sdy.sharding_group"
 _COMPUTATION = "sdy.named_computation"
 _BROADCAST = "stablehlo.broadcast_in_dim"
+_SOURCES = frozenset(("sdy.constant", "stablehlo.iota"))
 
 
 class ConstantOrScalarSplitter(Pass):
@@ -27,14 +27,18 @@ class ConstantOrScalarSplitter(Pass):
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         has_groups = False
-        for inner in walk(op):
-            if inner.name == "stablehlo.constant":
-                inner.rename("sdy.constant")
-            elif inner.name == _GROUP:
+        for inner in ops_named(op, ("stablehlo.constant", _GROUP)):
+            if inner.name == _GROUP:
                 has_groups = True
+            else:
+                inner.rename("sdy.constant")
         splitter = _Splitter(SymbolTable(op), context.specs, has_groups)
         for function in post_order(op):
             splitter.split_function(function)
+
+
+_Split = dict[Any, bool]
+"""The ops whose results are copied for every use: whether they are constant, and not just a broadcast scalar."""
 
 
 @dataclass(slots=True)
@@ -56,44 +60,42 @@ class _Splitter:
     other_computations: set[str] = field(default_factory=set)
 
     def split_function(self, function: Op) -> None:
-        for op in [op for op in walk_post_order(function) if op.name == _COMPUTATION]:
-            self.split_region(op.region, function)
-        self.split_region(function.region, function)
+        for op in ops_named(function, (_COMPUTATION,), post_order=True):
+            self.split_inside(op, function)
+        self.split_inside(function, function)
 
-    def split_region(self, region: Region, function: Op) -> None:
-        constants: dict[Op, None] = {}
-        expansions: dict[Op, None] = {}
-        split: set[Any] = set()  # both
+    def split_inside(self, holder: Op, function: Op) -> None:
+        """Split in a function, or in a named computation of it, but not in the named computations inside."""
+        split: _Split = {}
         is_marked = False
-        for op in list(_walk_outside_computations(region)):
+        for op in ops_in(holder, closed=(_COMPUTATION,))[1:]:
             name, operands = op.name, op.operands
-            is_touched = False
+            if name in _SOURCES:
+                split[op] = True
+                continue
+            is_touched, is_constant = False, True
             for value in operands:
-                if value.owner in split:
-                    is_touched = True
-                    break
+                found = split.get(value.owner)
+                is_touched = is_touched or found is not None
+                is_constant = is_constant and found is True
             if is_marked and operands and not is_touched and name != _BROADCAST:
                 continue  # most ops: nothing here concerns them
             if name == _GROUP:
                 continue
             preserving = self.is_preserving(op)
-            if name in _SOURCES or (preserving and all(value.owner in constants for value in operands)):
-                constants[op] = None
-                split.add(op)
+            if preserving and is_constant:
+                split[op] = True
                 continue
             if not (preserving or is_marked or op.is_terminator):
                 is_marked = True
                 self.mark_other(op, function)
             if name == _BROADCAST and operands[0].type.shape == ():
-                expansions[op] = None
-                split.add(op)
-                continue
-            if is_touched:
+                split[op] = False
+            elif is_touched:
                 for index, value in enumerate(operands):
                     if value.type.shape != () and value.owner in split:
-                        op.set_operand(index, self.clone(value, {}))
-        for op in (*expansions, *reversed(constants)):
-            _erase_if_only_grouped(op)
+                        op.set_operand(index, self.copy(value, {}, not self.has_groups))
+        _erase_unused(split)
 
     def is_preserving(self, op: Op) -> bool:
         """Whether the op computes a constant from constants."""
@@ -112,16 +114,29 @@ class _Splitter:
         if computation is not None:
             self.other_computations.add(computation.attrs["name"])
 
-    def clone(self, value: Value, copies: dict[Value, Value]) -> Value:
-        """A copy of the expression that computes `value`, each op right before its original; scalars are shared."""
+    def copy(self, value: Value, copies: dict[Value, Value], takes_last: bool) -> Value:
+        """A copy of the expression that computes `value`, each op right before its original; scalars are shared.
+
+        Args:
+            value: The value.
+            copies: What has been copied, which grows.
+            takes_last: Whether an original that nothing else uses may stand for its copy, as it would be erased.
+        """
         if value.type.shape == () or value in copies:
             return copies.get(value, value)
         op = value.defining_op
         assert op is not None
+        is_call = op.name == "func.call"
+        takes_last = takes_last and len(value.uses) == len(op.results) == 1 and not (op.regions or is_call)
         for operand in op.operands:
-            self.clone(operand, copies)
+            self.copy(operand, copies, takes_last)
+        if takes_last:
+            for index, operand in enumerate(op.operands):
+                op.set_operand(index, copies.get(operand, operand))  # used anew, as by a copy, even if it is the same
+            copies[value] = value
+            return value
         copy = op.clone(copies).insert_before(op)
-        if op.name == "func.call":
+        if is_call:
             copy.attrs["callee"] = clone_function(self.symbols.callee(op), self.symbols).attrs["sym_name"]
         for user in value.users() if self.has_groups else ():
             if user.name == _GROUP:
@@ -129,29 +144,30 @@ class _Splitter:
         return copies[value]
 
 
-def _walk_outside_computations(region: Region) -> Iterator[Op]:
-    for block in region.blocks:
-        for op in block:
-            yield op
-            if op.regions and op.name != _COMPUTATION:
-                for inner in op.regions:
-                    yield from _walk_outside_computations(inner)
-
-
 def _is_static(op: Op) -> bool:
     """Whether the name of the op says whether it preserves constants: no size is dynamic."""
     if op.name == "stablehlo.bitcast_convert":
         return False
-    return all(value.type.is_static for value in op.operands) and all(value.type.is_static for value in op.results)
+    for value in (*op.operands, *op.results):  # noqa: SIM110 (`all` takes longer for so few)
+        if not value.type.is_static:
+            return False
+    return True
 
 
-_SOURCES = frozenset(("sdy.constant", "stablehlo.iota"))
+def _erase_unused(split: _Split) -> None:
+    """Erase the originals that nothing but sharding groups uses, with those groups, users before what they use."""
+    expansions = [op for op in split if not split[op]]
+    for op in (*expansions, *[op for op in reversed(split) if split[op]]):
+        if not _is_used(op):
+            for group in [user for result in op.results for user in result.users()]:
+                group.erase()
+            op.erase()
 
 
-def _erase_if_only_grouped(op: Op) -> None:
-    """Erase an op whose results only sharding groups use, with those groups."""
-    users = [user for result in op.results for user in result.users()]
-    if all(user.name == _GROUP for user in users):
-        for user in users:
-            user.erase()
-        op.erase()
+def _is_used(op: Op) -> bool:
+    """Whether anything but sharding groups uses a result."""
+    for result in op.results:
+        for user, _ in result.uses:
+            if user.name != _GROUP:
+                return True
+    return False

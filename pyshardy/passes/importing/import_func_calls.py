@@ -30,7 +30,7 @@ class ImportFuncCalls(Pass):
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         import_func_calls(op, context)
         if self.add_data_flow_edges_on_named_computations:
-            add_data_flow_edges(op, _COMPUTATION)
+            add_data_flow_edges(op, (_COMPUTATION,))
 
 
 def import_func_calls(root: Op, context: PassContext) -> None:

@@ -7,7 +7,7 @@ import re
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.text import format_symbol, quote, unquote
-from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.nodes import Op, ops_with
 from pyshardy.ir.shardings import transform_shardings
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.base import Pass, PassContext
@@ -51,8 +51,8 @@ def lift_inlined_meshes(root: Op, context: PassContext, single_device_prefix: st
     """
     lifter = _Lifter(root, context, single_device_prefix)
     transform_shardings(root, lifter.lift)
-    for op in walk(root):
-        if op.name in _WITH_REPLICA_GROUPS and "replica_groups" in op.attrs:
+    for op in ops_with(root, "replica_groups"):
+        if op.name in _WITH_REPLICA_GROUPS:
             op.attrs["replica_groups"] = lifter.lift_replica_groups(op.attrs["replica_groups"])
     for op in root.region.block:
         if op.name == "sdy.mesh" and MESH_ATTRIBUTE not in op.attrs:
@@ -68,7 +68,6 @@ class _Lifter:
         self.names: dict[Mesh, str] = {}
         self.replaced: dict[str, str] = {}
         self.last_mesh: Op | None = None
-        self.lifted: dict[TensorSharding, TensorSharding] = {}
         self.lifted_groups: dict[object, object] = {}
         self.group_meshes: dict[str, str] = {}
         for op in self.block:
@@ -87,12 +86,8 @@ class _Lifter:
 
     def lift(self, sharding: TensorSharding) -> TensorSharding:
         """The sharding with its mesh as a symbol that stays."""
-        found = self.lifted.get(sharding)
-        if found is None:
-            mesh = sharding.mesh
-            name = self.name_of(mesh) if isinstance(mesh, Mesh) else self.replaced.get(mesh, mesh)
-            found = self.lifted[sharding] = sharding.with_mesh(name)
-        return found
+        mesh = sharding.mesh
+        return sharding.with_mesh(self.name_of(mesh) if isinstance(mesh, Mesh) else self.replaced.get(mesh, mesh))
 
     def name_of(self, mesh: Mesh) -> str:
         """The symbol of a mesh, made if there is none yet."""

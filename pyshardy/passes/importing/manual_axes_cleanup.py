@@ -8,7 +8,7 @@ from pyshardy.core.axes import AxisRef, sort_and_merge, subtract_axes
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, common_mesh
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.nodes import Op, Value, walk
+from pyshardy.ir.nodes import Op, Value, ops_named
 from pyshardy.passes.base import Pass, PassContext
 
 
@@ -18,9 +18,8 @@ class ManualAxesCleanup(Pass):
     name = "sdy-manual-axes-cleanup"
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        for computation in walk(op):
-            if computation.name == "sdy.manual_computation":
-                _clean_up(computation, context)
+        for computation in ops_named(op, ("sdy.manual_computation",)):
+            _clean_up(computation, context)
 
 
 def _clean_up(op: Op, context: PassContext) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from pyshardy.core.axes import Axes
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding, mesh_of
@@ -20,8 +18,7 @@ class RemoveSizeOneAxes(Pass):
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         meshes = context.meshes
         if any(size == 1 for mesh in meshes.values() for _, size in mesh.axes):
-            remove = lru_cache(maxsize=None)(lambda sharding: remove_size_one_axes(sharding, mesh_of(sharding, meshes)))
-            transform_shardings(op, remove)
+            transform_shardings(op, lambda sharding: remove_size_one_axes(sharding, mesh_of(sharding, meshes)))
 
 
 def remove_size_one_axes(sharding: TensorSharding, mesh: Mesh) -> TensorSharding:

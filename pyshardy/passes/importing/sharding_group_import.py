@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import calls
-from pyshardy.ir.nodes import Op, Value, walk_post_order
+from pyshardy.ir.nodes import Op, Value, ops_named
 from pyshardy.ir.symbols import pre_order
 from pyshardy.passes.base import Pass, PassContext
 
@@ -18,7 +18,7 @@ class ShardingGroupImport(Pass):
     name = "sdy-sharding-group-import"
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        groups = [inner for inner in walk_post_order(op) if inner.name == GROUP]
+        groups = ops_named(op, (GROUP,), post_order=True)
         if groups:
             _check(groups, op)
             _merge(groups)

@@ -6,10 +6,8 @@ stablehlo.dot_general`. XLA shows it in profiles as the name of the collective.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from pyshardy.ir.causes import with_cause
-from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.nodes import Op, Value, ops_named
 
 MADE = {
     "sdy.reshard": "reshard",
@@ -24,11 +22,11 @@ class CauseNamer:
     """Locates new reshards at the op that needs them; those that are in the function already stay as they are.
 
     Args:
-        ops: The ops of a function before any new reshard is in it.
+        root: A module or function before any new reshard is in it.
     """
 
-    def __init__(self, ops: Iterator[Op]) -> None:
-        self._named = {op for op in ops if op.name in MADE}
+    def __init__(self, root: Op) -> None:
+        self._named = set(ops_named(root, MADE))
 
     def name(self, op: Op) -> None:
         """Name the new reshards in front of an op, behind it, and at the ends of its regions."""

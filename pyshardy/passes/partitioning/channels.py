@@ -8,7 +8,7 @@ from typing import Any
 
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.dialects import stablehlo
-from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.nodes import Op, ops_with
 
 CHANNEL = "channel_handle"
 
@@ -31,11 +31,10 @@ class Channels:
     def next(self) -> Any:
         """A new `#stablehlo.channel_handle<...>`."""
         if self._numbers is None:
-            self._numbers = count(max(map(_number, walk(self._root))) + 1)
+            self._numbers = count(max(map(_number, ops_with(self._root, CHANNEL)), default=0) + 1)
         return self._attrs.parse(f"#stablehlo.channel_handle<handle = {next(self._numbers)}, type = 1>")
 
 
 def _number(op: Op) -> int:
-    """The channel of an op; 0 if it has none."""
-    attr = op.attrs.get(CHANNEL)
-    return 0 if attr is None else int(stablehlo.ChannelHandle(attr).handle)
+    """The channel of an op."""
+    return int(stablehlo.ChannelHandle(op.attrs[CHANNEL]).handle)

@@ -10,7 +10,7 @@ from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.errors import InvalidRuleError, InvalidShardingError
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import arg_sharding, functions, is_declaration, result_sharding, return_op
-from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.nodes import Op, ops_in
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.base import Pass, PassContext
 from pyshardy.passes.partitioning.local.localizer import Localizer, LocalOptions
@@ -58,7 +58,7 @@ def localize(root: Op, local: Localizer) -> None:
     Raises:
         PassError: An op that cannot run on shards.
     """
-    for op in list(walk(root)):
+    for op in ops_in(root):
         if op.name in UNTOUCHED:
             continue
         if op.name in ILLEGAL:

@@ -11,7 +11,7 @@ from pyshardy.errors import InvalidRuleError, InvalidShardingError
 from pyshardy.ir.dataflow import DATA_FLOW_OPS, block_arg_owners, is_data_flow_op, source_uses
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING, is_declaration, result_sharding, return_op
-from pyshardy.ir.nodes import Op, Value, walk, walk_post_order
+from pyshardy.ir.nodes import Op, Value, ops_in, ops_named
 from pyshardy.ir.shardings import all_arg_shardings, get_sharding, get_shardings, stored_sharding
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.base import Anchor, Pass, PassContext
@@ -64,9 +64,9 @@ class _Inserter:
         self.is_full = options.enable_full_version
         self.mark = options.mark_partial_result_with_unreduced_axes
         self.has_unreduced, self.has_single_device = _survey(function, self.meshes)
-        self.namer = CauseNamer(walk(function)) if options.name_causes else None
+        self.namer = CauseNamer(function) if options.name_causes else None
         self.plans: dict[OpInput, OpPlan | None] = {}
-        self.has_barriers = any(op.name == BARRIER for op in walk(function))
+        self.has_barriers = bool(ops_named(function, (BARRIER,)))
         self.fine: set[Hashable] = set()
         """Kinds of ops that need nothing."""
 
@@ -91,12 +91,9 @@ class _Inserter:
 
     def _ops(self) -> list[Op]:
         """The ops to visit, inner ones first: those there are now, not those inserted on the way."""
-        visits_all = self.is_full or self.has_unreduced or self.has_single_device
-        return [
-            op
-            for op in walk_post_order(self.function)
-            if (visits_all or op.name in _TOUCHED_ALWAYS) and not op.is_terminator and op is not self.function
-        ]
+        if self.is_full or self.has_unreduced or self.has_single_device:
+            return [op for op in ops_in(self.function, post_order=True)[:-1] if not op.is_terminator]
+        return ops_named(self.function, _TOUCHED_ALWAYS, post_order=True)
 
     def _is_fine(self, op: Op) -> bool:
         """Whether an op is known to need nothing, by its kind."""

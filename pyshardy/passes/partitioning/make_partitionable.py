@@ -11,7 +11,7 @@ from pyshardy.ir.dataflow import is_data_flow_op
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.functions import SHARDING
-from pyshardy.ir.nodes import Op, Value, walk
+from pyshardy.ir.nodes import Op, Value, ops_in
 from pyshardy.ir.program import RULE
 from pyshardy.ir.shardings import Meshes, get_sharding, set_sharding
 from pyshardy.passes.base import Anchor, Pass, PassContext
@@ -55,11 +55,11 @@ class MakePartitionable(Pass):
     anchor = Anchor.FUNCTION
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        namer = CauseNamer(walk(op))
+        namer = CauseNamer(op)
         meshes = context.meshes
         split = [one for one in distinct_shardings(op) if _is_sharded(one, meshes) or one.unreduced]
         one_mesh = len({mesh_of(one, meshes) for one in split}) <= 1
-        for inner in list(walk(op)):
+        for inner in ops_in(op):
             rule = inner.attrs.get(RULE)
             if inner is op or (one_mesh and rule is not None and not rule.is_custom and inner.name not in _BY_NAME):
                 continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyshardy.ir.nodes import Op, walk_post_order
+from pyshardy.ir.nodes import Op, ops_named
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.passes.base import Anchor, Pass, PassContext
 
@@ -19,7 +19,7 @@ class RemoveAllGatherReduceScatterForCmv1(Pass):
     anchor = Anchor.FUNCTION
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        marked = [found for inner in walk_post_order(op) if inner.name in _PRODUCTS for found in _fused_with(inner)]
+        marked = [found for inner in ops_named(op, _PRODUCTS, post_order=True) for found in _fused_with(inner)]
         for inner in marked:
             inner.result.replace_uses(inner.operands[0])
             inner.erase()

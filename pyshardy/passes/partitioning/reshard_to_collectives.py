@@ -9,7 +9,7 @@ from pyshardy.core.sharding import Meshes, TensorSharding, is_equivalent, mesh_o
 from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.nodes import Op, Value, walk_post_order
+from pyshardy.ir.nodes import Op, Value, ops_named
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.passes.common.all_to_all import make_params
@@ -39,7 +39,7 @@ class ReshardToCollectives(Pass):
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         meshes = context.meshes
-        reshards = [inner for inner in walk_post_order(op) if inner.name == "sdy.reshard"]
+        reshards = ops_named(op, ("sdy.reshard",), post_order=True)
         shardings = [sharding_before_barriers(reshard.operands[0]) for reshard in reshards]
         for reshard, sharding in zip(reshards, shardings):
             if not (self.keep_redundant_reshards and is_equivalent(reshard.attrs["sharding"], sharding)):

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.nodes import Op, ops_in
 from pyshardy.ir.program import RULE
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.passes.base import Pass, PassContext
@@ -60,9 +60,9 @@ class ResolvePermutationFactors(Pass):
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         tools = Tools(context.attrs, Channels(op, context.attrs), self.replica_count > 1, self.trim_halos)
         resolver = _Resolver(op, context, self, tools)
-        ops = [inner for inner in walk(op) if inner.name.startswith("stablehlo.") and not inner.is_terminator]
+        ops = [inner for inner in ops_in(op) if inner.name.startswith("stablehlo.") and not inner.is_terminator]
         joins = {inner: resolver.rule(inner) for inner in ops if inner.name == "stablehlo.concatenate"}
-        namer = CauseNamer(walk(op)) if self.name_causes else None
+        namer = CauseNamer(op) if self.name_causes else None
         names_all = False
         for inner in ops:
             changed = not resolver.is_fine(inner) and resolver.resolve(inner, joins.get(inner))

@@ -8,7 +8,7 @@ from functools import cached_property
 from pyshardy.core.sharding import ReductionKind, TensorSharding
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import arg_sharding, result_sharding
-from pyshardy.ir.nodes import Op, Value, walk_post_order
+from pyshardy.ir.nodes import Op, Value, ops_in, ops_named
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.base import Anchor, Pass, PassContext
@@ -55,9 +55,12 @@ class _Verifier:
 
     def run(self) -> None:
         has_unreduced = any(sharding.unreduced for sharding in distinct_shardings(self.function))
-        for op in walk_post_order(self.function):
-            if has_unreduced or op.name in _ALWAYS_CHECKED:
-                self._verify(op)
+        if has_unreduced:
+            ops = ops_in(self.function, post_order=True)
+        else:
+            ops = ops_named(self.function, _ALWAYS_CHECKED, post_order=True)
+        for op in ops:
+            self._verify(op)
 
     def _verify(self, op: Op) -> None:
         name = op.name

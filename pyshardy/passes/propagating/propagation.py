@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.nodes import Op, Value, walk, walk_post_order
+from pyshardy.ir.nodes import Op, Value, ValueType, ops_in, ops_named
 from pyshardy.ir.program import RULE, ProgramIndex, build_program
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.passes.base import PassContext
@@ -72,20 +72,24 @@ def propagate_module(
 
 
 def _check_types(root: Op) -> None:
-    for op in walk_post_order(root):
+    ops = ops_in(root, post_order=True)
+    refused = set(filter(_is_refused, {result.type for op in ops for result in op.results}))
+    for op in ops if refused else ():
         for result in op.results:
-            if result.type.is_static or not (result.type.is_shaped or result.type.element.startswith("tuple<")):
-                continue
-            kind = "a shape that is not static" if result.type.is_shaped else "a tuple"
-            raise PassError(op, f"has a result of type {result.type}: propagation does not support {kind}")
+            if result.type in refused:
+                kind = "a shape that is not static" if result.type.is_shaped else "a tuple"
+                raise PassError(op, f"has a result of type {result.type}: propagation does not support {kind}")
+
+
+def _is_refused(type: ValueType) -> bool:
+    return not type.is_static and (type.is_shaped or type.element.startswith("tuple<"))
 
 
 def _equalise_groups(root: Op, context: PassContext) -> None:
     """Give all members of a sharding group one sharding, or free them of all (propagation spec, section 8)."""
     members: dict[int, list[Op]] = {}
-    for op in walk(root):
-        if op.name == _GROUP:
-            members.setdefault(op.attrs["group_id"], []).append(op)
+    for op in ops_named(root, (_GROUP,)):
+        members.setdefault(op.attrs["group_id"], []).append(op)
     owner_group: dict[Value, int] = {}
     for group_id in sorted(members):
         for op in members[group_id]:

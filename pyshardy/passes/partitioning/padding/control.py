@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import (
+    CALL,
     arg_sharding,
     functions,
     is_declaration,
@@ -12,9 +13,12 @@ from pyshardy.ir.functions import (
     return_op,
     signature,
 )
-from pyshardy.ir.nodes import Op, Value, walk
+from pyshardy.ir.nodes import Op, Value, ops_named
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.partitioning.padding.padder import Padder
+
+_WITH_ENTRY = frozenset(("stablehlo.while", "sdy.manual_computation", "sdy.named_computation"))
+_WITH_EXITS = frozenset(("stablehlo.while", "stablehlo.if", "stablehlo.case"))
 
 
 def pad_signature(function: Op, padder: Padder) -> None:
@@ -76,12 +80,12 @@ def check_agreement(root: Op, padder: Padder) -> None:
             needed = padder.original_shape(value) if sharding is None else padder.padded_shape(value, sharding)
             _check(return_op(function), index, value, needed)
         function.attrs["function_type"] = tuple(signature(function))
-    for op in walk(root):
-        if op.name == "func.call":
+    for op in ops_named(root, {CALL} | _WITH_ENTRY | _WITH_EXITS):
+        if op.name == CALL:
             _check_call(op, symbols, padder)
-        elif op.name in ("stablehlo.while", "sdy.manual_computation", "sdy.named_computation"):
+        if op.name in _WITH_ENTRY:
             _check_entry(op)
-        if op.name in ("stablehlo.while", "stablehlo.if", "stablehlo.case"):
+        if op.name in _WITH_EXITS:
             _check_exits(op)
 
 
