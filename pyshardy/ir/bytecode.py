@@ -25,23 +25,36 @@ HAS_PROPERTIES = 64
 NUMBER_LENGTH = bytes([(first & -first).bit_length() or 9 for first in range(256)])
 """Per first byte of a number, how many bytes it takes."""
 
-_STRINGS, _DIALECTS, _IR = 0, 1, 4
+MAGIC = b"ML\xefR" + bytes([VERSION << 1 | 1])
+STRINGS, DIALECTS, ATTRS_AND_TYPES, OFFSETS, IR, RESOURCES, RESOURCE_OFFSETS, DIALECT_VERSIONS, PROPERTIES = range(9)
 
 
 class Bytecode(NamedTuple):
-    """The parts of a module in bytecode that `read.py` needs.
+    """The parts of a module in bytecode that `read.py` needs, and `emit.py` to write such a module again.
 
     Attributes:
         data: All bytes.
-        start: Where the block with the module op starts.
+        sections: Per kind of section, where its content starts and ends.
+        dialects: The names of the dialects, by number.
         names: The full names of its ops, by number.
         is_registered: Per name, whether the dialect that has it is loaded.
     """
 
     data: bytes
-    start: int
+    sections: dict[int, tuple[int, int]]
+    dialects: list[str]
     names: list[str]
     is_registered: list[bool]
+
+    @property
+    def start(self) -> int:
+        """Where the block with the module op starts."""
+        return self.sections[IR][0]
+
+    def content(self, section: int) -> bytes:
+        """The content of a section."""
+        start, end = self.sections[section]
+        return self.data[start:end]
 
 
 def bytecode_of(module: Any) -> Bytecode:
@@ -53,15 +66,16 @@ def bytecode_of(module: Any) -> Bytecode:
 
 def parse_bytecode(data: bytes) -> Bytecode:
     """The parts of a module in bytecode."""
-    assert data[:4] == b"ML\xefR" and data[4] == VERSION << 1 | 1, "bytecode of another version"
-    position = data.index(0, 5) + 1  # behind the name of the producer
-    sections: dict[int, int] = {}
+    assert data.startswith(MAGIC), "bytecode of another version"
+    position = data.index(0, len(MAGIC)) + 1  # behind the name of the producer
+    sections: dict[int, tuple[int, int]] = {}
     while position < len(data):
         section, position, end = section_at(data, position)
-        sections[section] = position
+        sections[section] = position, end
         position = end
-    names, is_registered = _op_names(data, sections[_DIALECTS], _strings(data, sections[_STRINGS]))
-    return Bytecode(data, sections[_IR], names, is_registered)
+    strings = _strings(data, sections[STRINGS][0])
+    dialects, position = _dialects(data, sections[DIALECTS][0], strings)
+    return Bytecode(data, sections, dialects, *_op_names(data, position, strings, dialects))
 
 
 def section_at(data: bytes, position: int) -> tuple[int, int, int]:
@@ -92,6 +106,18 @@ def number_at(data: bytes, position: int) -> tuple[int, int]:
     return int.from_bytes(data[position : position + length], "little") >> length, position + length
 
 
+def encode_number(number: int) -> bytes:
+    """The inverse of `number_at`.
+
+    >>> encode_number(3), encode_number(64), encode_number(128)
+    (b'\\x07', b'\\x81', b'\\x02\\x02')
+    """
+    length = max(1, -(-number.bit_length() // 7))
+    if length > 8:
+        return b"\0" + number.to_bytes(8, "little")
+    return (number << length | 1 << length - 1).to_bytes(length, "little")
+
+
 def _strings(data: bytes, position: int) -> list[str]:
     """The strings of a module; their lengths stand before them, last one first."""
     count, position = number_at(data, position)
@@ -106,8 +132,8 @@ def _strings(data: bytes, position: int) -> list[str]:
     return found
 
 
-def _op_names(data: bytes, position: int, strings: list[str]) -> tuple[list[str], list[bool]]:
-    """The names of the ops, which stand dialect by dialect, and whether their dialects are loaded."""
+def _dialects(data: bytes, position: int, strings: list[str]) -> tuple[list[str], int]:
+    """The names of the dialects, and where the names of the ops start."""
     count, position = number_at(data, position)
     dialects = []
     for _ in range(count):
@@ -115,6 +141,11 @@ def _op_names(data: bytes, position: int, strings: list[str]) -> tuple[list[str]
         dialects.append(strings[name >> 1])
         if name & 1:
             _, _, position = section_at(data, position)
+    return dialects, position
+
+
+def _op_names(data: bytes, position: int, strings: list[str], dialects: list[str]) -> tuple[list[str], list[bool]]:
+    """The names of the ops, which stand dialect by dialect, and whether their dialects are loaded."""
     left, position = number_at(data, position)
     names: list[str] = []
     is_registered: list[bool] = []

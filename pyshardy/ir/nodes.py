@@ -8,9 +8,12 @@ opaque MLIR attributes (`attrs.py` says which).
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from pyshardy.ir.mlir_ops import all_ops
 
 Use = tuple["Op", int]
 """A place where a value is used: an op and the number of the operand."""
@@ -229,39 +232,60 @@ class Region:
         other.blocks = []
 
 
+class Kind:
+    """What ops have in common that have one name and the same attributes, in the bytecode they were read from.
+
+    Attributes:
+        name: The name; empty for functions, whose attributes hold lists: no two functions are of one kind.
+        attrs: The attributes.
+        head: The number of the name, encoded.
+        mask: The part of the mask that tells which numbers follow in `tail`.
+        tail: The numbers of the discardable attributes and of the inherent ones (the properties), encoded.
+        properties: The number of the properties, -1 if there are none.
+        attributes: The number of the discardable attributes, -1 if there are none.
+    """
+
+    __slots__ = ("name", "attrs", "head", "mask", "tail", "attributes", "properties")
+
+    def __init__(
+        self, name: str, attrs: dict[str, Any], head: bytes, mask: int, tail: bytes, attributes: int, properties: int
+    ) -> None:
+        self.name = name
+        self.attrs = attrs
+        self.head = head
+        self.mask = mask
+        self.tail = tail
+        self.attributes = attributes
+        self.properties = properties
+
+
 @dataclass(slots=True, eq=False)
 class Source:
-    """The MLIR module that nodes were read from, and what the nodes were then, by the number of the op.
+    """The MLIR module that nodes were read from.
 
     Attributes:
         module: The module; it must not change.
-        ops: Its ops, every op before what it holds.
-        attrs: Their attributes, which ops of equal ones share; not for functions, whose attributes hold lists.
-        regions: Of ops that have regions, what these consist of (`region_parts`).
+        code: Its bytecode.
+        kinds: Per number of an op, its kind.
+        locations: Per number of an op, the number of its location in the bytecode.
+        types: The types of values by their numbers in the bytecode.
+        arg_locations: The locations of arguments of blocks by their numbers in the bytecode, -1 for an unknown one.
+        ops: The ops of the module, every op before what it holds, once someone has asked for one.
     """
 
     module: Any
-    ops: list[Any]
-    attrs: list[dict[str, Any]] = field(default_factory=list)
-    regions: dict[int, list[Any]] = field(default_factory=dict)
+    code: Any
+    kinds: list[Kind] = field(default_factory=list)
+    locations: array[int] = field(default_factory=lambda: array("I"))
+    types: dict[int, ValueType] = field(default_factory=dict)
+    arg_locations: dict[int, Any] = field(default_factory=dict)
+    ops: list[Any] = field(default_factory=list)
 
-    def has_moved(self, op: Op) -> bool:
-        """Whether anything but the attributes of an op that was read from here is not as it was."""
-        return op.has_moved or (
-            op.number in self.regions and list(map(id, region_parts(op))) != list(map(id, self.regions[op.number]))
-        )
-
-
-def region_parts(op: Op) -> list[Any]:
-    """The regions of an op, their blocks, and the types and locations of the arguments of those, in order."""
-    found: list[Any] = []
-    for region in op.regions:
-        found.append(region)
-        for block in region.blocks:
-            found.append(block)
-            for arg in block.args:
-                found += arg.type, arg.location
-    return found
+    def location(self, number: int) -> Any:
+        """The MLIR location of an op."""
+        if not self.ops:
+            self.ops = all_ops(self.module)
+        return self.ops[number].location
 
 
 class Place(NamedTuple):
@@ -340,9 +364,9 @@ class Op:
         """The MLIR location."""
         found = self._location
         if found is None and self.source is not None:
-            found = self.source.ops[self.number].location
+            found = self.source.location(self.number)
         elif type(found) is Place:
-            found = self._location = found.source.ops[found.number].location
+            found = self._location = found.source.location(found.number)
         return found
 
     @location.setter

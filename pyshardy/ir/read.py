@@ -16,15 +16,15 @@ from pyshardy.ir.bytecode import (
     HAS_RESULTS,
     HAS_SUCCESSORS,
     HAS_USE_ORDERS,
-    NUMBER_LENGTH,
     Bytecode,
     bytecode_of,
+    encode_number,
     number_at,
     section_at,
 )
 from pyshardy.ir.diagnostics import Diagnostic, Severity, format_location
-from pyshardy.ir.nodes import Block, Op, Region, Source, Value, ValueType, region_parts
-from pyshardy.ir.patch import all_ops
+from pyshardy.ir.mlir_ops import all_ops
+from pyshardy.ir.nodes import Block, Kind, Op, Region, Source, Value, ValueType
 from pyshardy.ir.pause_gc import pause_gc
 
 
@@ -39,7 +39,8 @@ def read_module(module: ir.Module, table: AttrTable) -> Op:
         InvalidModuleError: An op of an unknown dialect that has properties, which the bindings do not hand out.
     """
     with pause_gc():
-        return _Reader(bytecode_of(module), Source(module, all_ops(module)), table).read()
+        code = bytecode_of(module)
+        return _Reader(code, Source(module, code), all_ops(module), table).read()
 
 
 _UseOrder = tuple[Value, bool, list[int]]
@@ -56,19 +57,20 @@ class _Reader:
         defined: How many of them the regions that are being read have used up.
     """
 
-    def __init__(self, code: Bytecode, source: Source, table: AttrTable) -> None:
+    def __init__(self, code: Bytecode, source: Source, ops: list[Any], table: AttrTable) -> None:
         self.data = code.data
         self.names = code.names
         self.is_registered = code.is_registered
         self.source = source
+        self.ops = ops
         self.table = table
         self.position = code.start
         self.number = 0
         self.scope: list[Value | None] = []
         self.next_value = 0
-        self.attrs: dict[tuple[int, int, int], dict[str, Any]] = {}
-        self.types: dict[int, ValueType] = {}
-        self.locations: dict[int, Any] = {}
+        self.kinds: dict[tuple[int, int, int], Kind] = {}
+        self.types = source.types
+        self.locations = source.arg_locations
         self.use_orders: list[_UseOrder] = []
 
     def read(self) -> Op:
@@ -87,7 +89,8 @@ class _Reader:
     def read_ops(self, block: Block, count: int, blocks: list[Block]) -> None:
         """Read ops into a block; `blocks` are those of its region."""
         data, names, scope, types = self.data, self.names, self.scope, self.types
-        known_attrs, origin, sources = self.attrs, self.source, self.source.ops
+        known, origin, sources = self.kinds, self.source, self.ops
+        kinds, locations = origin.kinds, origin.locations
         position = self.position
         new = Op.__new__
         last: Op | None = None
@@ -100,7 +103,16 @@ class _Reader:
                 name, position = number_at(data, position)
             mask = data[position]
             position += 1
-            position += NUMBER_LENGTH[data[position]]  # the location
+            first = data[position]
+            if first & 1:
+                number = first >> 1
+                position += 1
+            elif first & 2:
+                number = (first | data[position + 1] << 8) >> 2
+                position += 2
+            else:
+                number, position = number_at(data, position)
+            locations.append(number)
             attributes = properties = -1
             if mask & HAS_ATTRS:
                 first = data[position]
@@ -116,9 +128,10 @@ class _Reader:
                     position += 1
                 else:
                     properties, position = number_at(data, position)
-            prototype = known_attrs.get((name, attributes, properties))
-            if prototype is None:
-                prototype = self.new_attrs(name, attributes, properties, sources[self.number])
+            kind = known.get((name, attributes, properties))
+            if kind is None:
+                kind = self.new_kind(name, attributes, properties, sources[self.number])
+            kinds.append(kind)
             # Here an op is made without a call of its constructor, which would copy and count again.
             op = new(Op)
             results: list[Value] = []
@@ -161,7 +174,7 @@ class _Reader:
             op.name = names[name]
             op.operands = operands
             op.results = results
-            op.attrs = prototype.copy()
+            op.attrs = kind.attrs.copy()
             op.regions = op.successors = ()
             op.source = origin
             op.number = self.number
@@ -176,7 +189,6 @@ class _Reader:
                 last.next = op
             block.last = last = op
             self.number += 1
-            origin.attrs.append(prototype)
             if mask & HAS_SUCCESSORS:
                 successors, position = number_at(data, position)
                 found = []
@@ -200,13 +212,22 @@ class _Reader:
                 position = self.position
         self.position = position
 
-    def new_attrs(self, name: int, attributes: int, properties: int, source: Any) -> dict[str, Any]:
-        """The attributes of an op, which all ops share that have the same numbers."""
+    def new_kind(self, name: int, attributes: int, properties: int, source: Any) -> Kind:
+        """What all ops share that have the same numbers for their name and their attributes."""
         if properties >= 0 and not self.is_registered[name]:
             _refuse_properties(source)
-        found = self.table.decode_attrs(self.names[name], source.attributes.items())
-        if self.names[name] != "func.func":  # its attributes hold lists, which no two functions may share
-            self.attrs[name, attributes, properties] = found
+        full_name, mask, tail = self.names[name], 0, b""
+        attrs = self.table.decode_attrs(full_name, source.attributes.items())
+        if full_name == "func.func":  # its attributes hold lists, which no two functions may share
+            return Kind("", attrs, b"", 0, b"", -1, -1)
+        if attributes >= 0:
+            mask |= HAS_ATTRS
+            tail += encode_number(attributes)
+        if properties >= 0:
+            mask |= HAS_PROPERTIES
+            tail += encode_number(properties)
+        found = Kind(full_name, attrs, encode_number(name), mask, tail, attributes, properties)
+        self.kinds[name, attributes, properties] = found
         return found
 
     def define(self, values: list[Value]) -> None:
@@ -239,7 +260,6 @@ class _Reader:
         for index, region in enumerate(op.regions):
             self.read_region(region, number - 1, index)
         self.scope, self.next_value = scope, next_value
-        self.source.regions[number - 1] = region_parts(op)
 
     def read_region(self, region: Region, parent: int, index: int) -> None:
         """Read the blocks of a region; `parent` is the number of its op, `index` its place there."""
@@ -267,7 +287,7 @@ class _Reader:
             location = self.next_number() if type_and_flag & 1 else -1
             type = self.types.get(type_and_flag >> 1)
             if type is None or location not in self.locations:
-                source = source or self.source.ops[parent].regions[region].blocks[place]
+                source = source or self.ops[parent].regions[region].blocks[place]
                 arg = source.arguments[index]
                 type = self.types[type_and_flag >> 1] = self.table.type(arg.type)
                 self.locations[location] = arg.location

@@ -7,8 +7,8 @@ from typing import Any
 from jaxlib.mlir import ir
 
 from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.emit import CannotEmitError, emit_module
 from pyshardy.ir.nodes import Block, Op, Region, Value
-from pyshardy.ir.patch import patch_copy
 from pyshardy.ir.pause_gc import pause_gc
 
 
@@ -23,11 +23,18 @@ def write_module(root: Op, table: AttrTable) -> ir.Module:
         UnsupportedVersionError: A value that the dialect of the installed jaxlib cannot hold.
     """
     with pause_gc():
-        module = ir.Module.create(root.location)
-        for name, attr in table.encode_attrs(root.name, root.attrs).items():
-            module.operation.attributes[name] = attr
-        if not patch_copy(root, table, module.body):
-            _Writer(table).fill_block(root.region.block, module.body)
+        try:
+            return ir.Module.parse(emit_module(root, table))
+        except (CannotEmitError, ir.MLIRError):  # an invalid module is for whoever verifies it
+            return write_op_by_op(root, table)
+
+
+def write_op_by_op(root: Op, table: AttrTable) -> ir.Module:
+    """The same, for any module, valid or not: every op by a call of the bindings."""
+    module = ir.Module.create(root.location)
+    for name, attr in table.encode_attrs(root.name, root.attrs).items():
+        module.operation.attributes[name] = attr
+    _Writer(table).fill_block(root.region.block, module.body)
     return module
 
 

@@ -1,0 +1,273 @@
+"""From nodes to the bytecode of a module: one loop over all ops, which MLIR then parses in one call.
+
+An op that is as it was read keeps the numbers that its name, attributes and location have in the bytecode it was read
+from (`Kind`); what is new is appended to the tables of that bytecode as text.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxlib.mlir import ir
+
+from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.bytecode import (
+    HAS_ATTRS,
+    HAS_OPERANDS,
+    HAS_PROPERTIES,
+    HAS_REGIONS,
+    HAS_RESULTS,
+    HAS_SUCCESSORS,
+    RESOURCE_OFFSETS,
+    encode_number,
+    number_at,
+)
+from pyshardy.ir.nodes import Block, Kind, Op, Place, Region, Source, Value, ValueType
+from pyshardy.ir.tables import Tables
+
+
+class CannotEmitError(Exception):
+    """The nodes hold something that has to be written op by op."""
+
+
+def emit_module(root: Op, table: AttrTable) -> bytes:
+    """The bytecode of the module that an op and all it holds make up.
+
+    Args:
+        root: The module op.
+        table: Converts attributes and types; its context must be entered.
+
+    Raises:
+        CannotEmitError: The module was not read, holds resources, or values that are used before their definition.
+    """
+    source = root.source
+    if source is None or len(source.code.content(RESOURCE_OFFSETS)) > 1:
+        raise CannotEmitError
+    emitter = _Emitter(source, table)
+    emitter.out += encode_number(1 << 1)  # a block of one op
+    top = Block()
+    top.first = root
+    emitter.emit_ops(top, 0)
+    return emitter.tables.module(bytes(emitter.out))
+
+
+class _Emitter:
+    """Writes ops, of which most have the numbers they were read with.
+
+    Attributes:
+        out: What is written.
+        scope: The values by number, as far as they can be seen and are defined.
+        coded: Kinds of ops, by name, names of the attributes, and identities of their values.
+        plain: Kinds of ops without discardable attributes, by the same.
+    """
+
+    def __init__(self, source: Source, table: AttrTable) -> None:
+        self.source = source
+        self.table = table
+        self.tables = Tables(source.code)
+        self.out = bytearray()
+        self.scope: list[Value | None] = []
+        self.types = {type: encode_number(number) for number, type in source.types.items()}
+        self.arg_locations = {id(location): number for number, location in source.arg_locations.items()}
+        self.locations: dict[int, int] = {}
+        self.coded: dict[tuple[Any, ...], Kind] = {}
+        self.plain: dict[tuple[Any, ...], int] = {}
+        for kind in set(source.kinds):
+            self.coded[_content(kind.name, kind.attrs)] = kind
+            if kind.attributes < 0:
+                self.plain[_content(kind.name, kind.attrs)] = kind.properties
+
+    def emit_ops(self, block: Block, defined: int) -> int:
+        """Write the ops of a block; `defined` is the number of the next value, which is returned for what follows."""
+        out, scope, types, source = self.out, self.scope, self.types, self.source
+        kinds, locations, coded = source.kinds, source.locations, self.coded
+        op = block.first
+        while op is not None:
+            name, attrs, results, operands = op.name, op.attrs, op.results, op.operands
+            if op.source is source:
+                number = op.number
+                kind = kinds[number]
+                if kind.name != name or kind.attrs != attrs:
+                    kind = coded.get((name, *attrs, *map(id, attrs.values()))) or self.new_kind(op)
+                number = locations[number] if op._location is None else self.location(op)
+            else:
+                kind = coded.get((name, *attrs, *map(id, attrs.values()))) or self.new_kind(op)
+                number = self.location(op)
+            out += kind.head
+            mask = kind.mask
+            if results:
+                mask |= HAS_RESULTS
+            if operands:
+                mask |= HAS_OPERANDS
+            if op.regions:
+                mask |= HAS_REGIONS
+            if op.successors:
+                mask |= HAS_SUCCESSORS
+            out.append(mask)
+            # Most numbers take one byte or two: only the others are worth a call.
+            if number < 128:
+                out.append(number << 1 | 1)
+            elif number < 16384:
+                out.append(number << 2 & 255 | 2)
+                out.append(number >> 6)
+            else:
+                out += encode_number(number)
+            out += kind.tail
+            if results:
+                number = len(results)
+                if number == 1:
+                    out.append(3)
+                else:
+                    out += encode_number(number)
+                for value in results:
+                    out += types.get(value.type) or self.new_type(value.type)
+            if operands:
+                number = len(operands)
+                if number < 128:
+                    out.append(number << 1 | 1)
+                else:
+                    out += encode_number(number)
+                try:
+                    for value in operands:
+                        number = value.mark
+                        if scope[number] is not value:
+                            raise CannotEmitError
+                        if number < 128:
+                            out.append(number << 1 | 1)
+                        elif number < 16384:
+                            out.append(number << 2 & 255 | 2)
+                            out.append(number >> 6)
+                        else:
+                            out += encode_number(number)
+                except (AttributeError, IndexError):  # never numbered, or by another pass
+                    raise CannotEmitError from None
+            for value in results:
+                value.mark = defined
+                scope[defined] = value
+                defined += 1
+            if op.successors:
+                self.emit_successors(op)
+            if op.regions:
+                self.emit_regions(op)
+            op = op.next
+        return defined
+
+    def emit_successors(self, op: Op) -> None:
+        assert op.block is not None and op.block.region is not None
+        blocks = op.block.region.blocks
+        self.out += encode_number(len(op.successors))
+        for successor in op.successors:
+            if successor not in blocks:
+                raise CannotEmitError
+            self.out += encode_number(blocks.index(successor))
+
+    def emit_regions(self, op: Op) -> None:
+        """Write the regions of an op, all as if they saw the values around them."""
+        self.out += encode_number(len(op.regions) << 1)
+        for region in op.regions:
+            self.emit_region(region)
+
+    def emit_region(self, region: Region) -> None:
+        scope = self.scope
+        self.out += encode_number(len(region.blocks))
+        if not region.blocks:
+            return
+        start = defined = len(scope)
+        values, counts = 0, []
+        for block in region.blocks:
+            values += len(block.args)
+            count = 0
+            op = block.first
+            while op is not None:
+                values += len(op.results)
+                count += 1
+                op = op.next
+            counts.append(count)
+        scope += [None] * values
+        self.out += encode_number(values)
+        for block, count in zip(region.blocks, counts):
+            self.out += encode_number(count << 1 | bool(block.args))
+            if block.args:
+                self.emit_args(block, defined)
+            defined = self.emit_ops(block, defined + len(block.args))
+        del scope[start:]
+
+    def emit_args(self, block: Block, defined: int) -> None:
+        """Write the arguments of a block; the first one gets the number `defined`."""
+        out = self.out
+        out += encode_number(len(block.args))
+        for value in block.args:
+            type = self.types.get(value.type) or self.new_type(value.type)
+            number = self.arg_location(value.location)
+            out += encode_number(number_at(type, 0)[0] << 1 | (number >= 0))
+            if number >= 0:
+                out += encode_number(number)
+            value.mark = defined
+            self.scope[defined] = value
+            defined += 1
+        out.append(0)  # the uses are in the order of the ops
+
+    def arg_location(self, location: Any) -> int:
+        """The number of the location of an argument; -1 for none."""
+        if location is None:
+            return -1
+        found = self.arg_locations.get(id(location))
+        if found is None:
+            found = self.arg_locations[id(location)] = self.tables.attr(str(location))
+        return found
+
+    def location(self, op: Op) -> int:
+        """The number of the location of an op that is not the one it was read with."""
+        found = op._location
+        if type(found) is Place and found.source is self.source:
+            return self.source.locations[found.number]
+        location = op.location
+        number = self.locations.get(id(location))
+        if number is None:
+            number = self.tables.attr("loc(unknown)" if location is None else str(location))
+            if found is location:  # the op keeps it, so that no other object gets its identity
+                self.locations[id(location)] = number
+        return number
+
+    def new_type(self, type: ValueType) -> bytes:
+        found = self.types[type] = encode_number(self.tables.type(str(type.mlir)))
+        return found
+
+    def new_kind(self, op: Op) -> Kind:
+        """The kind of an op with attributes that were not seen so far."""
+        name, attrs = op.name, op.attrs
+        inherent = {attribute: value for attribute, value in attrs.items() if "." not in attribute}
+        properties = self.plain.get(_content(name, inherent))
+        wanted = self.table.encode_attrs(name, attrs)
+        mask, tail, attributes = 0, b"", -1
+        if properties is None:
+            properties = -1
+        else:
+            wanted = {attribute: value for attribute, value in wanted.items() if attribute not in inherent}
+        if wanted:
+            mask |= HAS_ATTRS
+            tail += encode_number(self.tables.attr(_text(wanted)))
+        if properties >= 0:
+            mask |= HAS_PROPERTIES
+            tail += encode_number(properties)
+        found = Kind(name, attrs, encode_number(self.tables.name(name)), mask, tail, attributes, properties)
+        if name != "func.func":
+            self.coded[_content(name, attrs)] = found
+        return found
+
+
+def _text(attrs: dict[str, Any]) -> str:
+    """A dictionary of attributes as text.
+
+    Raises:
+        CannotEmitError: The text does not tell all.
+    """
+    text = str(ir.DictAttr.get(attrs))
+    if "dense_resource" in text or "distinct[" in text:
+        raise CannotEmitError
+    return text
+
+
+def _content(name: str, attrs: dict[str, Any]) -> tuple[Any, ...]:
+    """Name and attributes of an op, the values by their identities."""
+    return (name, *attrs, *map(id, attrs.values()))

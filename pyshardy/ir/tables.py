@@ -1,0 +1,148 @@
+"""The tables of a module in bytecode, which grow at their ends, so that all numbers in them stay valid.
+
+The ops of a module in bytecode refer to strings, names of ops, attributes and types by numbers. A module that is
+written again keeps the tables of the one it was read from; what is new in it is appended: attributes and types as
+text, which MLIR parses.
+"""
+
+from __future__ import annotations
+
+from pyshardy.ir.bytecode import (
+    ATTRS_AND_TYPES,
+    DIALECTS,
+    IR,
+    MAGIC,
+    OFFSETS,
+    STRINGS,
+    Bytecode,
+    encode_number,
+    number_at,
+    section_at,
+)
+
+
+class Tables:
+    """The tables of some bytecode and what is appended to them.
+
+    Args:
+        code: The bytecode.
+    """
+
+    def __init__(self, code: Bytecode) -> None:
+        self.code = code
+        self.attr_count, position = number_at(code.data, code.sections[OFFSETS][0])
+        self.type_count, self.first_offset = number_at(code.data, position)
+        self.string_count, self.first_length = number_at(code.data, code.sections[STRINGS][0])
+        self.dialects = {name: number for number, name in enumerate(code.dialects)}
+        self.names = {name: number for number, name in enumerate(code.names)}
+        self.strings: list[str] = []
+        self.dialect_names: list[int] = []
+        self.op_names: list[tuple[int, int]] = []
+        self.attrs: dict[str, int] = {}
+        self.types: dict[str, int] = {}
+
+    def name(self, name: str) -> int:
+        """The number of the name of an op."""
+        found = self.names.get(name)
+        if found is None:
+            found = self.names[name] = len(self.names)
+            dialect, _, rest = name.partition(".")
+            self.op_names.append((self._dialect(dialect), self._string(rest)))
+        return found
+
+    def attr(self, text: str) -> int:
+        """The number of an attribute, or location, given as text."""
+        return self.attrs.setdefault(text, self.attr_count + len(self.attrs))
+
+    def type(self, text: str) -> int:
+        """The number of a type given as text."""
+        return self.types.setdefault(text, self.type_count + len(self.types))
+
+    def _dialect(self, name: str) -> int:
+        found = self.dialects.get(name)
+        if found is None:
+            found = self.dialects[name] = len(self.dialects)
+            self.dialect_names.append(self._string(name))
+        return found
+
+    def _string(self, text: str) -> int:
+        self.strings.append(text)
+        return self.string_count + len(self.strings) - 1
+
+    def module(self, ops: bytes) -> bytes:
+        """The bytecode of a module with these tables and with other ops."""
+        code = self.code
+        start = code.data.index(0, len(MAGIC)) + 1
+        written = {STRINGS: self._string_section(), DIALECTS: self._dialect_section(), IR: ops}
+        if self.attrs or self.types:
+            written[ATTRS_AND_TYPES], written[OFFSETS] = self._attr_sections()
+        parts = [code.data[:start]]
+        for section in code.sections:
+            content = written[section] if section in written else code.content(section)
+            parts += bytes([section]), encode_number(len(content)), content
+        return b"".join(parts)
+
+    def _string_section(self) -> bytes:
+        """The strings; their lengths stand before them, last one first."""
+        data, (_, end) = self.code.data, self.code.sections[STRINGS]
+        new = [text.encode("utf-8", "surrogateescape") + b"\0" for text in self.strings]
+        lengths = [encode_number(len(text)) for text in reversed(new)]
+        count = encode_number(self.string_count + len(new))
+        return b"".join([count, *lengths, data[self.first_length : end], *new])
+
+    def _dialect_section(self) -> bytes:
+        """The names of the dialects and those of the ops."""
+        data, (start, end) = self.code.data, self.code.sections[DIALECTS]
+        count, first = number_at(data, start)
+        position = first
+        for _ in range(count):
+            name, position = number_at(data, position)
+            if name & 1:
+                _, _, position = section_at(data, position)
+        _, first_name = number_at(data, position)
+        parts = [encode_number(len(self.dialects)), data[first:position]]
+        parts += [encode_number(name << 1) for name in self.dialect_names]
+        parts += [encode_number(len(self.names)), data[first_name:end]]
+        for dialect, name in self.op_names:
+            parts += encode_number(dialect), encode_number(1), encode_number(name << 1 | 1)
+        return b"".join(parts)
+
+    def _attr_sections(self) -> tuple[bytes, bytes]:
+        """The attributes and types, and the lengths of these; all attributes stand before the types."""
+        data, (_, end) = self.code.data, self.code.sections[OFFSETS]
+        position, length = self._end_of_attrs()
+        attrs, types = _as_text(self.attrs), _as_text(self.types)
+        given = self.code.content(ATTRS_AND_TYPES)
+        contents = [given[:length], *attrs, given[length:], *types]
+        counts = [encode_number(self.attr_count + len(attrs)), encode_number(self.type_count + len(types))]
+        lengths = [data[self.first_offset : position], _lengths(attrs), data[position:end], _lengths(types)]
+        return b"".join(contents), b"".join(counts + lengths)
+
+    def _end_of_attrs(self) -> tuple[int, int]:
+        """Where the lengths of the attributes end, and how long all of these are together."""
+        data, position = self.code.data, self.first_offset
+        left, total = self.attr_count, 0
+        while left:
+            _, position = number_at(data, position)  # the dialect
+            count, position = number_at(data, position)
+            left -= count
+            for _ in range(count):
+                first = data[position]
+                if first & 1:
+                    total += first >> 2
+                    position += 1
+                else:
+                    length, position = number_at(data, position)
+                    total += length >> 1
+        return position, total
+
+
+def _as_text(texts: dict[str, int]) -> list[bytes]:
+    return [text.encode("utf-8", "surrogateescape") + b"\0" for text in texts]
+
+
+def _lengths(texts: list[bytes]) -> bytes:
+    """A group of texts in the table of lengths; which dialect it counts for does not matter to text."""
+    if not texts:
+        return b""
+    return b"".join([encode_number(0), encode_number(len(texts)), *[encode_number(len(text) << 1) for text in texts]])
