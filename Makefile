@@ -3,9 +3,11 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PACKAGES_VENV ?= $(VENV)-packages
+COMPILED ?= build/compiled
+COMPILED_BIN := $(COMPILED)/.venv/bin
 PACKAGES_PYTHON ?= $(shell python3.13 -c 'print("python3.13")' 2>/dev/null || echo $(PYTHON))
 
-.PHONY: demo test test-reference test-packages check bench campaign clean
+.PHONY: demo test test-reference test-packages check bench performance-page campaign clean
 
 demo: $(VENV)/.installed  ## propagate, show, run and check the example training step
 	$(BIN)/pyshardy run example
@@ -16,16 +18,20 @@ test: $(VENV)/.tested  ## lint, types, and all tests
 	$(BIN)/mypy
 	$(BIN)/pytest -n auto -q
 
-test-reference: $(VENV)/.tested  ## what compares with the reference, on its newest version
-	$(BIN)/pytest -n auto -q tests/differential tests/test_filecheck.py
+test-reference: $(COMPILED)/.tested  ## what compares with the reference, and the ratios, with the compiled core
+	cd $(COMPILED) && .venv/bin/pytest -n auto -q tests/differential tests/test_filecheck.py tests/test_benchmarks.py
 
 test-packages: $(PACKAGES_VENV)/.installed  ## programs of published packages, against the reference
 	PYTHONHASHSEED=0 $(PACKAGES_VENV)/bin/pytest -n auto -q tests/packages  # numpyro orders operands by hash
 
 check: test
 
-bench: $(VENV)/.tested  ## pyshardy against the reference
-	$(BIN)/python -m benchmarks.compare
+bench: $(COMPILED)/.tested  ## pyshardy, with its compiled core, against the reference
+	cd $(COMPILED) && .venv/bin/python -m benchmarks.compare
+
+performance-page: $(COMPILED)/.tested  ## write docs/performance.md anew
+	cd $(COMPILED) && .venv/bin/python -m benchmarks.page
+	cp $(COMPILED)/docs/performance.md docs/
 
 campaign: $(VENV)/.tested  ## the long campaigns: against the reference, and eight devices against one
 	$(BIN)/python -m tests.differential.campaign
@@ -47,5 +53,14 @@ $(VENV)/.tested: $(VENV)/bin/python pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[test]"
 	touch $@
 
+# A copy of the tree, as an editable install is compiled only on request: what is edited is not what would run.
+$(COMPILED)/.tested: pyproject.toml setup.py $(shell find pyshardy tests benchmarks -name '*.py' -o -name '*.pxd' -o -name '*.mlir')
+	mkdir -p $(COMPILED)
+	find $(COMPILED) -mindepth 1 -maxdepth 1 ! -name .venv -exec rm -rf {} +
+	tar -cf - --exclude='./.*' --exclude=./build --exclude='*.egg-info' . | tar -xf - -C $(COMPILED)
+	test -d $(COMPILED)/.venv || $(PYTHON) -m venv $(COMPILED)/.venv
+	PYSHARDY_COMPILE=1 $(COMPILED_BIN)/pip install --quiet --disable-pip-version-check --editable "$(COMPILED)[test]"
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(PACKAGES_VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build $(VENV) $(PACKAGES_VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

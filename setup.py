@@ -1,4 +1,4 @@
-"""The compiled core, which is optional: the same modules through Cython, with the types of the `.pxd` files beside them.
+"""The compiled core, which is optional: some modules through Cython, with the types of the `.pxd` files beside them.
 
 Where Cython or a C compiler is missing, the package is installed without it and works the same, only slower. An
 editable install is not compiled, as its modules are to be edited. `PYSHARDY_COMPILE=1` asks for the core whatever the

@@ -43,6 +43,16 @@ cdef class Region:
     cdef public list blocks
 
 
+cdef class Kind:
+    cdef public str name
+    cdef public dict attrs
+    cdef public bytes head
+    cdef public int mask
+    cdef public bytes tail
+    cdef public Py_ssize_t attributes
+    cdef public Py_ssize_t properties
+
+
 cdef class Op:
     cdef public str name
     cdef public list operands
@@ -76,16 +86,13 @@ cdef class Op:
     cpdef drop_operands(self)
 
 
-cpdef list ops_in(Op op)
-
-
 @cython.locals(region=Region, block=Block, inner=Op)
-cdef _add_ops_inside(Op op, list found)
+cdef _add_ops(Op op, list found, bint post_order, closed)
 
 
 @cython.locals(inner=Op)
-cpdef list ops_named(Op op, names)
+cpdef list ops_named(Op op, names, post_order=*)
 
 
 @cython.locals(inner=Op)
-cpdef list ops_with(Op op, attribute)
+cpdef list ops_with(Op op, attribute, names=*)

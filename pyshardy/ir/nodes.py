@@ -614,7 +614,7 @@ def _add_ops(op: Op, found: list[Op], post_order: bool, closed: Container[str]) 
         found.append(op)
 
 
-def ops_named(op: Op, names: Container[str], *, post_order: bool = False) -> list[Op]:
+def ops_named(op: Op, names: Container[str], post_order: bool = False) -> list[Op]:
     """Of the op and all ops inside it those that have one of some names, as `ops_in` lists them."""
     return [inner for inner in ops_in(op, post_order=post_order) if inner.name in names]
 

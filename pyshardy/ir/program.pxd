@@ -5,6 +5,10 @@ from pyshardy.ir.nodes cimport Block, Op, Region, Value, ValueType
 from pyshardy.ir.opspec cimport OpSpecReader
 
 
+@cython.locals(value=Value, op=Op, alone=dict)
+cpdef _store(list places, shardings, before)
+
+
 cdef class _Builder:
     cdef public Op root
     cdef public OpSpecReader specs

@@ -72,18 +72,28 @@ class ProgramIndex:
 
     def store(self, shardings: Sequence[TensorSharding | None], before: Sequence[TensorSharding | None]) -> None:
         """Write the shardings that differ from those before onto the nodes."""
-        alone: dict[TensorSharding, tuple[TensorSharding, ...]] = {}  # one list for all ops that have the same
-        for place, sharding, old in zip(self.values, shardings, before):
-            if sharding is old or sharding is None:
+        _store(self.values, shardings, before)
+
+
+def _store(
+    places: list[Value | FunctionResultPlace],
+    shardings: Sequence[TensorSharding | None],
+    before: Sequence[TensorSharding | None],
+) -> None:
+    alone: dict[TensorSharding, tuple[TensorSharding, ...]] = {}  # one list for all ops that have the same
+    for place, sharding, old in zip(places, shardings, before):
+        if sharding is old or sharding is None:
+            continue
+        if not isinstance(place, Value):
+            set_result_sharding(place.function, place.index, sharding)
+            continue
+        value, owner = place, place.owner
+        if isinstance(owner, Op):
+            op = owner
+            if len(op.results) == 1 and op.name not in HOLD_OTHERWISE:
+                op.attrs[SHARDING] = alone.setdefault(sharding, (sharding,))
                 continue
-            if isinstance(place, Value):
-                op = place.owner
-                if isinstance(op, Op) and len(op.results) == 1 and op.name not in HOLD_OTHERWISE:
-                    op.attrs[SHARDING] = alone.setdefault(sharding, (sharding,))
-                else:
-                    store_sharding(place, sharding)
-            else:
-                set_result_sharding(place.function, place.index, sharding)
+        store_sharding(value, sharding)
 
 
 def build_program(root: Op, specs: OpSpecReader, conservative: bool = False) -> tuple[Program, ProgramIndex]:

@@ -92,7 +92,6 @@ class _Reader:
         known, origin, sources = self.kinds, self.source, self.ops
         kinds, locations = origin.kinds, origin.locations
         position = self.position
-        new = Op.__new__
         last: Op | None = None
         for _ in range(count):
             # Most numbers take one byte or two, as the lowest bits say: only the others are worth a call.
@@ -133,7 +132,7 @@ class _Reader:
                 kind = self.new_kind(name, attributes, properties, sources[self.number])
             kinds.append(kind)
             # Here an op is made without a call of its constructor, which would copy and count again.
-            op = new(Op)
+            op = Op.__new__(Op)
             results: list[Value] = []
             if mask & HAS_RESULTS:
                 uses = data[position] >> 1

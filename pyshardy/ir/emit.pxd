@@ -1,0 +1,23 @@
+# Types for the optional compiled core: see docs/performance.md.
+cimport cython
+
+from pyshardy.ir.nodes cimport Block, Kind, Op, Region, Value, ValueType
+
+
+cdef class _Emitter:
+    cdef public object source
+    cdef public object table
+    cdef public object tables
+    cdef public bytearray out
+    cdef public list scope
+    cdef public dict types
+    cdef public dict arg_locations
+    cdef public dict locations
+    cdef public dict coded
+    cdef public dict plain
+
+    @cython.locals(out=bytearray, scope=list, types=dict, kinds=list, coded=dict, op=Op, name=str, attrs=dict, results=list, operands=list, number=Py_ssize_t, kind=Kind, mask=int, value=Value)
+    cpdef Py_ssize_t emit_ops(self, Block block, Py_ssize_t defined) except -1
+
+    cpdef Kind new_kind(self, Op op)
+    cpdef Py_ssize_t location(self, Op op) except -1

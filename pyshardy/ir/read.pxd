@@ -1,0 +1,24 @@
+# Types for the optional compiled core: see docs/performance.md.
+cimport cython
+
+from pyshardy.ir.nodes cimport Block, Kind, Op, Region, Value, ValueType
+
+
+cdef class _Reader:
+    cdef public bytes data
+    cdef public list names
+    cdef public list is_registered
+    cdef public object source
+    cdef public list ops
+    cdef public object table
+    cdef public Py_ssize_t position
+    cdef public Py_ssize_t number
+    cdef public list scope
+    cdef public Py_ssize_t next_value
+    cdef public dict kinds
+    cdef public dict types
+    cdef public dict locations
+    cdef public list use_orders
+
+    @cython.locals(data=bytes, names=list, scope=list, types=dict, known=dict, sources=list, kinds=list, position=Py_ssize_t, last=Op, _=Py_ssize_t, name=Py_ssize_t, mask=int, first=Py_ssize_t, number=Py_ssize_t, attributes=Py_ssize_t, properties=Py_ssize_t, kind=Kind, op=Op, results=list, operands=list, uses=Py_ssize_t, index=Py_ssize_t, type=ValueType, value=Value)
+    cpdef read_ops(self, Block block, Py_ssize_t count, list blocks)
