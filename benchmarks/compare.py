@@ -32,6 +32,7 @@ from benchmarks.measure import (  # noqa: E402
     core_seconds,
     imported,
     in_turn,
+    is_compiled,
     is_in_reference,
     our_seconds,
     seconds,
@@ -138,7 +139,9 @@ def growth(rows: list[Row]) -> float | None:
 
 def environment() -> str:
     """Where the figures come from."""
-    return f"Python {platform.python_version()}, jaxlib {jaxlib_version}, {platform.machine()}, {os.cpu_count()} cores"
+    core = "compiled" if is_compiled() else "interpreted"
+    system = f"{platform.machine()}, {os.cpu_count()} cores"
+    return f"Python {platform.python_version()}, jaxlib {jaxlib_version}, {system}, {core} core"
 
 
 def cells(row: Row) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any
 from jaxlib.mlir import ir, passmanager
 
 from pyshardy.core.intern import clear_caches
+from pyshardy.ir import nodes
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.opspec import OpSpecReader
@@ -40,6 +41,11 @@ CHAIN = (
 
 Seconds = tuple[float, float, float]
 """Of pyshardy, of the reference with MLIR's verifier after every pass, and of the reference without."""
+
+
+def is_compiled() -> bool:
+    """Whether the package runs with its compiled core."""
+    return not str(nodes.__file__).endswith(".py")
 
 
 def seconds(action: Callable[[], Any]) -> float:

@@ -437,7 +437,8 @@ class Op:
         """Use `value` as operand `index`."""
         self.has_moved = True
         use = (self, index)
-        del self.operands[index].uses[use]
+        old = self.operands[index]
+        del old.uses[use]
         self.operands[index] = value
         value.uses[use] = None
 

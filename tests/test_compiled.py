@@ -1,0 +1,128 @@
+"""The types of the compiled core fit the modules they stand beside, and an installation without a compiler works."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+TYPES = sorted((ROOT / "pyshardy").rglob("*.pxd"))
+
+_CLASS = re.compile(r"^cdef class (\w+)")
+_ATTRIBUTE = re.compile(r"^    cdef public \w+ (\w+)$")
+_FUNCTION = re.compile(r"^( *)c(?:p)?def (?:(?:bint|list|dict|tuple|Py_ssize_t|[A-Z]\w*) )?(\w+)\(([^)]*)\)")
+_LOCALS = re.compile(r"^ *@cython\.locals\((.*)\)$")
+
+
+def problems(types: str, code: str) -> list[str]:
+    """What a `.pxd` file tells of a module that is not so: Cython itself ignores types of variables that are not there."""
+    tree = ast.parse(code)
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    found, variables = [], ""
+    holder: ast.ClassDef | ast.Module = tree
+    for line in types.splitlines():
+        if match := _LOCALS.match(line):
+            variables = match[1]
+        elif match := _CLASS.match(line):
+            if match[1] not in classes:
+                found.append(f"no class {match[1]}")
+            holder = classes.get(match[1], tree)
+        elif match := _ATTRIBUTE.match(line):
+            if match[1] not in _attributes(holder):
+                found.append(f"no attribute {match[1]}")
+        elif match := _FUNCTION.match(line):
+            function = _function(holder if match[1] else tree, match[2])
+            if function is None:
+                found.append(f"no function {match[2]}")
+            else:
+                names = {variable.split("=")[0].strip() for variable in variables.split(",") if variable}
+                found += [f"no variable {name} in {match[2]}" for name in sorted(names - _names(function))]
+                given = [argument.split()[-1].removesuffix("=*") for argument in match[3].split(", ") if argument]
+                if given != [argument.arg for argument in function.args.args]:
+                    found.append(f"other arguments of {match[2]}")
+            variables = ""
+    return found
+
+
+def _function(holder: ast.ClassDef | ast.Module, name: str) -> ast.FunctionDef | None:
+    return next((node for node in holder.body if isinstance(node, ast.FunctionDef) and node.name == name), None)
+
+
+def _names(function: ast.FunctionDef) -> set[str]:
+    """The variables that a function sets."""
+    return {
+        node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    } | {argument.arg for argument in function.args.args}
+
+
+def _attributes(holder: ast.AST) -> set[str]:
+    """The attributes that the methods of a class set."""
+    return {
+        node.attr for node in ast.walk(holder) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    } | {
+        node.target.id
+        for node in ast.walk(holder)
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+
+
+@pytest.mark.parametrize("path", TYPES, ids=lambda path: path.stem)
+def test_the_types_fit_the_module(path: Path) -> None:
+    assert problems(path.read_text(), path.with_suffix(".py").read_text()) == []
+
+
+def test_types_that_do_not_fit_are_noticed() -> None:
+    assert len(TYPES) > 4
+    code = "class A:\n    def __init__(self):\n        self.x = 1\n\n    def f(self, a):\n        b = a\n"
+    good = "cdef class A:\n    cdef public list x\n\n    @cython.locals(b=int)\n    cpdef list f(self, int a)\n"
+    assert problems(good, code) == []
+    assert problems(good.replace("x", "y"), code) == ["no attribute y"]
+    assert problems(good.replace("b=", "c="), code) == ["no variable c in f"]
+    assert problems(good.replace("int a", "int d"), code) == ["other arguments of f"]
+    assert problems(good.replace(" f(", " g("), code) == ["no function g"]
+    assert "no class B" in problems(good.replace("A", "B"), code)
+
+
+@pytest.fixture
+def small_package(tmp_path: Path) -> Path:
+    """A package with one module to compile, and our `setup.py`."""
+    (tmp_path / "setup.py").write_text((ROOT / "setup.py").read_text())
+    (tmp_path / "pyshardy").mkdir()
+    (tmp_path / "pyshardy/__init__.py").touch()
+    (tmp_path / "pyshardy/small.py").write_text("def twice(x):\n    return 2 * x\n")
+    (tmp_path / "pyshardy/small.pxd").write_text("cpdef twice(x)\n")
+    return tmp_path
+
+
+def build(folder: Path, choice: str, compiler: str | None = None) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYSHARDY_COMPILE": choice}
+    if compiler is not None:
+        environment |= {"CC": compiler}
+    command = [sys.executable, "setup.py", "build_ext", "--inplace"]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def compiled(folder: Path) -> list[Path]:
+    return [path for path in (folder / "pyshardy").iterdir() if path.suffix in (".so", ".pyd")]
+
+
+def test_the_core_is_left_out_without_a_compiler(small_package: Path) -> None:
+    result = build(small_package, "", "no-such-compiler")
+    assert result.returncode == 0
+    assert "installed without its compiled core" in result.stderr
+    assert not compiled(small_package)
+
+
+def test_a_core_that_was_asked_for_has_to_be_built(small_package: Path) -> None:
+    assert build(small_package, "1", "no-such-compiler").returncode != 0
+
+
+def test_the_core_may_be_left_out(small_package: Path) -> None:
+    assert build(small_package, "0").returncode == 0
+    assert not compiled(small_package)
