@@ -17,7 +17,7 @@ cdef class Value:
     cdef public Py_ssize_t index
     cdef public dict uses
     cdef public object location
-    cdef public Py_ssize_t mark
+    cdef public object mark
     cdef object __weakref__
 
     cpdef set_type(self, ValueType type)
@@ -68,7 +68,7 @@ cdef class Op:
     cdef public Op prev
     cdef public Op next
     cdef public Py_ssize_t order
-    cdef public Py_ssize_t mark
+    cdef public object mark
 
     @cython.locals(result=Value)
     cpdef bint has_uses(self) except -1

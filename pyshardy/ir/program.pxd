@@ -27,15 +27,16 @@ cdef class _Builder:
     cdef public dict numbers
     cdef public dict kinds
     cdef public list known
+    cdef public list kind_of
     cdef public dict views
 
-    @cython.locals(values=list, owners=list, given=list, number=Py_ssize_t, op=Op, results=list, value=Value, found=Py_ssize_t)
+    @cython.locals(values=list, owners=list, given=list, op=Op, results=list, value=Value)
     cpdef _give_numbers(self)
 
     @cython.locals(op=Op, block=Block)
     cpdef list parents(self)
 
-    @cython.locals(holders=list, known=list, rules=dict, numbers=dict, tensors=list, kind_of=list, op=Op, used=tuple, defined=tuple, name=str, attrs=dict, found=tuple, elsewhere=set)
+    @cython.locals(holders=list, known=list, numbers=dict, tensors=list, kind_of=list, op=Op, used=tuple, defined=tuple, name=str, attrs=dict, found=tuple, elsewhere=set)
     cpdef steps(self, list operands)
 
     @cython.locals(op=Op, value=Value, region=Region, block=Block, found=list)

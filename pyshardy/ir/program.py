@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pyshardy.core.sharding import TensorSharding
@@ -42,6 +42,7 @@ BARRIER = "sdy.propagation_barrier"
 GROUP = "sdy.sharding_group"
 RULE = "sdy.sharding_rule"
 _EDGES = frozenset((EDGE, FUNCTION_EDGE))
+_WITHOUT_RULE = _EDGES | {BARRIER}
 _UNLIKE_MOST = DATA_FLOW_OPS | SPECIAL | {EDGE}
 """Ops whose values are not told of, or do not hold, shardings like those of most."""
 
@@ -61,14 +62,24 @@ class ProgramIndex:
     Attributes:
         ops: The op of every number.
         values: The value, or function result, of every number.
-        rules: The rule of every op that has one by its kind; edges and barriers have none here.
+        kinds: The different kinds of ops.
+        kind_of: The kind of every op, by number.
         unknown: The ops that the rule table does not know.
     """
 
     ops: list[Op]
     values: list[Value | FunctionResultPlace]
-    rules: dict[Op, Rule]
+    kinds: list[OpKind]
+    kind_of: list[int]
     unknown: list[Op]
+
+    def rules(self) -> Iterator[tuple[Op, Rule]]:
+        """The ops that have a rule of their own, and that; edges and barriers have none."""
+        rules = [None if kind.name in _WITHOUT_RULE else kind.rule for kind in self.kinds]
+        for op, kind in zip(self.ops, self.kind_of):
+            rule = rules[kind]
+            if rule is not None:
+                yield op, rule
 
     def store(self, shardings: Sequence[TensorSharding | None], before: Sequence[TensorSharding | None]) -> None:
         """Write the shardings that differ from those before onto the nodes."""
@@ -127,16 +138,16 @@ class _Builder:
         self.listed: list[Value] = []
         self.crossing: set[int] = set()
         self._give_numbers()
-        self.holders = list(range(len(self.values)))
+        self.holders = [value.mark for value in self.values]
         for value in self.undecided:
             found = holder_of(value)
             self.holders[value.mark] = NO_VALUE if found is None else found.mark
-        self.index = ProgramIndex(self.ops, [], {}, [])
-        self.index.values.extend(self.values)
         self.notifications = Notifications(self.callers)
         self.numbers: dict[Hashable, int] = {}
         self.kinds: dict[OpKind, int] = {}
         self.known: list[OpKind] = []
+        self.kind_of: list[int] = []
+        self.index = ProgramIndex(self.ops, [*self.values], self.known, self.kind_of, [])
         self.views: dict[int, View] = {}
 
     def _give_numbers(self) -> None:
@@ -190,7 +201,7 @@ class _Builder:
     def build(self) -> tuple[Program, ProgramIndex]:
         operands = self.operand_numbers()
         results = self.results
-        tensors, kind_of = self.steps(operands)
+        tensors = self.steps(operands)
         users = self.users()
         notified = self.notified()
         shapes = self.shapes()
@@ -201,7 +212,7 @@ class _Builder:
         program = Program(
             meshes=module_meshes(self.root),
             kinds=self.known,
-            kind_of=kind_of,
+            kind_of=self.kind_of,
             operands=operands,
             results=results,
             tensors=tensors,
@@ -257,13 +268,12 @@ class _Builder:
             found.append(parent)
         return found
 
-    def steps(self, operands: list[tuple[int, ...]]) -> tuple[list[tuple[int, ...]], list[int]]:
-        """The tensors and the kind of every op."""
-        holders, known, rules, numbers = self.holders, self.known, self.index.rules, self.numbers
+    def steps(self, operands: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """The tensors of every op; notes its kind."""
+        holders, known, kind_of, numbers = self.holders, self.known, self.kind_of, self.numbers
         specs = self.specs
         elsewhere = {number for number, holder in enumerate(holders) if holder != number}
         tensors: list[tuple[int, ...]] = []
-        kind_of = []
         for op, used, defined in zip(self.ops, operands, self.results):
             name = op.name
             if name in _EDGES:
@@ -284,11 +294,9 @@ class _Builder:
                     found = used + defined
                     if elsewhere and not elsewhere.isdisjoint(found):
                         found = tuple([holders[value] for value in found])
-                    if name != BARRIER:
-                        rules[op] = rule
             kind_of.append(kind)
             tensors.append(found)
-        return tensors, kind_of
+        return tensors
 
     def notified(self) -> dict[int, tuple[int, ...]]:
         """The ops that a new sharding concerns, for values for which they are not the owner and the users."""

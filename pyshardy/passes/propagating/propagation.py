@@ -65,7 +65,7 @@ def propagate_module(
         info.follow(propagated, program, index)
         info.write()
     if keep_sharding_rules:
-        for op, rule in index.rules.items():
+        for op, rule in index.rules():
             op.attrs[RULE] = rule
     else:
         drop_sharding_rules(root)

@@ -47,7 +47,7 @@ class RoundDumps:
         self.index.store(now, self.stored)
         self.stored = now
         erase_dead([op for op, is_erased in zip(self.index.ops, engine.erased) if is_erased])
-        for op, rule in self.index.rules.items():
+        for op, rule in self.index.rules():
             op.attrs[RULE] = rule
 
 
