@@ -416,7 +416,7 @@ class Op:
 
     def has_uses(self) -> bool:
         """Whether any result is used."""
-        for result in self.results:  # noqa: SIM110 (faster)
+        for result in self.results:  # noqa: SIM110 (`any` takes longer for so few)
             if result.uses:
                 return True
         return False
@@ -622,4 +622,6 @@ def ops_named(op: Op, names: Container[str], post_order: bool = False) -> list[O
 
 def ops_with(op: Op, attribute: str, names: Container[str] = ()) -> list[Op]:
     """Of the op and all ops inside it those that have an attribute, or one of some names, as `ops_in` lists them."""
+    if not names:
+        return [inner for inner in ops_in(op) if attribute in inner.attrs]
     return [inner for inner in ops_in(op) if attribute in inner.attrs or inner.name in names]

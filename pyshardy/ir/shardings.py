@@ -27,6 +27,11 @@ OWN_ATTRIBUTE = {
     **dict.fromkeys(("sdy.sharding_constraint", "sdy.reshard", "sdy.data_flow_edge"), "sharding"),
     **dict.fromkeys(_COLLECTIVES, "out_sharding"),
 }
+_ATTRIBUTE_OF_MOST = (SHARDING,)
+_ATTRIBUTES = {
+    **{name: (own,) for name, own in OWN_ATTRIBUTE.items()},
+    **dict.fromkeys(("sdy.manual_computation", "sdy.named_computation"), ("in_shardings", "out_shardings")),
+}
 HOLD_OTHERWISE = frozenset((*DATA_FLOW_OPS, *OWN_ATTRIBUTE))
 """Ops whose results do not have their shardings in the attribute that all others have."""
 
@@ -227,10 +232,7 @@ class _Changer:
 
 def sharding_attributes(op: Op) -> tuple[str, ...]:
     """Names of the attributes that hold shardings of an op other than a function, in canonical order."""
-    if op.name == "sdy.manual_computation" or op.name == "sdy.named_computation":
-        return "in_shardings", "out_shardings"
-    own = OWN_ATTRIBUTE.get(op.name)
-    return (own,) if own is not None else (SHARDING,)
+    return _ATTRIBUTES.get(op.name, _ATTRIBUTE_OF_MOST)
 
 
 def fill_shardings(

@@ -99,13 +99,11 @@ class _Splitter:
 
     def is_preserving(self, op: Op) -> bool:
         """Whether the op computes a constant from constants."""
+        if may_preserve_constants(op.name):
+            return _is_static(op) or preserves_constants(self.specs.spec(op))
         if op.name == "func.call":
             return original_name(self.symbols.callee(op)) not in self.other_functions
-        if op.name == _COMPUTATION:
-            return op.attrs["name"] not in self.other_computations
-        if not may_preserve_constants(op.name):
-            return False
-        return _is_static(op) or preserves_constants(self.specs.spec(op))
+        return op.name == _COMPUTATION and op.attrs["name"] not in self.other_computations
 
     def mark_other(self, op: Op, function: Op) -> None:
         """Note that the function and the named computation around `op` are not constant."""

@@ -7,7 +7,7 @@ import re
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.text import format_symbol, quote, unquote
-from pyshardy.ir.nodes import Op, ops_with
+from pyshardy.ir.nodes import Op, ops_named
 from pyshardy.ir.shardings import transform_shardings
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.base import Pass, PassContext
@@ -51,8 +51,8 @@ def lift_inlined_meshes(root: Op, context: PassContext, single_device_prefix: st
     """
     lifter = _Lifter(root, context, single_device_prefix)
     transform_shardings(root, lifter.lift)
-    for op in ops_with(root, "replica_groups"):
-        if op.name in _WITH_REPLICA_GROUPS:
+    for op in ops_named(root, _WITH_REPLICA_GROUPS):
+        if "replica_groups" in op.attrs:
             op.attrs["replica_groups"] = lifter.lift_replica_groups(op.attrs["replica_groups"])
     for op in root.region.block:
         if op.name == "sdy.mesh" and MESH_ATTRIBUTE not in op.attrs:

@@ -31,7 +31,7 @@ class Channels:
     def next(self) -> Any:
         """A new `#stablehlo.channel_handle<...>`."""
         if self._numbers is None:
-            self._numbers = count(max(map(_number, ops_with(self._root, CHANNEL)), default=0) + 1)
+            self._numbers = count(max([0, *map(_number, ops_with(self._root, CHANNEL))]) + 1)
         return self._attrs.parse(f"#stablehlo.channel_handle<handle = {next(self._numbers)}, type = 1>")
 
 

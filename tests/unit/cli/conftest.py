@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from pyshardy.cli.main import main
 
 from .command_line import Cli, Outcome
+from .opt_command_line import Put
 
 
 @pytest.fixture
@@ -20,3 +22,15 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
         return Outcome(status, *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture
+def put(tmp_path: Path) -> Put:
+    """Writes a module to a file and gives its path."""
+
+    def write(content: str | bytes, name: str = "in.mlir") -> str:
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return str(path)
+
+    return write

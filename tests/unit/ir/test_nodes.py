@@ -293,7 +293,21 @@ def test_lists_of_ops() -> None:
     assert names(ops_named(root, {"t.e", "t.b", "t.root"})) == "root b e"
     root.region.block.first.attrs["seen"] = True
     assert names(ops_with(root, "seen")) == "a"
+    assert names(ops_with(root, "seen", {"t.c", "t.a"})) == "a c"
     assert ops_named(root, {"t.other"}) == ops_with(root, "other") == []
+
+
+def test_lists_of_ops_in_post_order() -> None:
+    root = nested()
+    assert ops_in(root, post_order=True) == list(walk_post_order(root))
+    assert names(ops_named(root, {"t.e", "t.b", "t.root"}, post_order=True)) == "b e root"
+
+
+def test_lists_of_ops_without_what_some_hold() -> None:
+    root = nested()
+    assert names(ops_in(root, closed={"t.c"})) == "root a b c e f"
+    assert names(ops_in(root, closed={"t.a"}, post_order=True)) == "a f root"
+    assert names(ops_in(root, closed={"t.root"})) == names(walk(root))
 
 
 def test_ops_may_be_erased_in_a_walk() -> None:
