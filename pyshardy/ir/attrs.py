@@ -126,9 +126,13 @@ class AttrTable:
     """The attributes and types of one context, converted once each, in both directions.
 
     Use it with its context entered.
+
+    Attributes:
+        loses_locations: Whether there are locations that MLIR's bytecode does not keep.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, loses_locations: bool = False) -> None:
+        self.loses_locations = loses_locations
         self._decoded: dict[tuple[Codec, Any], Any] = {}
         self._encoded: dict[tuple[Codec, Any], Any] = {}
         self._types: dict[Any, ValueType] = {}

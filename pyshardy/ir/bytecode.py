@@ -88,7 +88,7 @@ def section_at(data: bytes, position: int) -> tuple[int, int, int]:
     return kind & 127, position, position + length
 
 
-def number_at(data: bytes, position: int) -> tuple[int, int]:
+def number_at(data: bytes | bytearray, position: int) -> tuple[int, int]:
     """The number at a position, and the position behind it.
 
     The zeros at the low end of the first byte tell how many bytes follow it; the bits above the lowest one are those
@@ -106,13 +106,18 @@ def number_at(data: bytes, position: int) -> tuple[int, int]:
     return int.from_bytes(data[position : position + length], "little") >> length, position + length
 
 
+_SMALL = tuple([bytes([number << 1 | 1]) for number in range(128)])
+
+
 def encode_number(number: int) -> bytes:
     """The inverse of `number_at`.
 
     >>> encode_number(3), encode_number(64), encode_number(128)
     (b'\\x07', b'\\x81', b'\\x02\\x02')
     """
-    length = max(1, -(-number.bit_length() // 7))
+    if number < 128:
+        return _SMALL[number]
+    length = -(-number.bit_length() // 7)
     if length > 8:
         return b"\0" + number.to_bytes(8, "little")
     return (number << length | 1 << length - 1).to_bytes(length, "little")
@@ -157,3 +162,14 @@ def _op_names(data: bytes, position: int, strings: list[str], dialects: list[str
             names.append(f"{dialects[dialect]}.{strings[name >> 1]}".removesuffix("."))  # an op without a dialect
             is_registered.append(bool(name & 1))
     return names, is_registered
+
+
+def has_lost_range(text: str | bytes) -> bool:
+    """Whether the text of a module or location has a location that bytecode does not keep.
+
+    Of a range within one line MLIR keeps only the line, if it starts at column 0.
+
+    >>> has_lost_range('"model.py":8:0 to :5'), has_lost_range('"model.py":8:1 to :5')
+    (True, False)
+    """
+    return b":0 to :" in text if isinstance(text, bytes) else ":0 to :" in text

@@ -20,8 +20,10 @@ from pyshardy.ir.bytecode import (
     HAS_SUCCESSORS,
     RESOURCE_OFFSETS,
     encode_number,
+    has_lost_range,
     number_at,
 )
+from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.nodes import Block, Kind, Op, Place, Region, Source, Value, ValueType
 from pyshardy.ir.tables import Tables
 
@@ -41,7 +43,7 @@ def emit_module(root: Op, table: AttrTable) -> bytes:
         CannotEmitError: The module was not read, holds resources, or values that are used before their definition.
     """
     source = root.source
-    if source is None or len(source.code.content(RESOURCE_OFFSETS)) > 1:
+    if source is None or table.loses_locations or len(source.code.content(RESOURCE_OFFSETS)) > 1:
         raise CannotEmitError
     emitter = _Emitter(source, table)
     emitter.out += encode_number(1 << 1)  # a block of one op
@@ -58,7 +60,9 @@ class _Emitter:
         out: What is written.
         scope: The values by number, as far as they can be seen and are defined.
         coded: Kinds of ops, by name, names of the attributes, and identities of their values.
-        plain: Kinds of ops without discardable attributes, by the same.
+        sharded: Kinds of ops that have gained a sharding, by the kind without it and the identity of the sharding.
+        plain: Numbers of the properties of ops without discardable attributes, by the same as `coded`.
+        dictionaries: Numbers of dictionaries of discardable attributes, by names and identities of the values.
     """
 
     def __init__(self, source: Source, table: AttrTable) -> None:
@@ -69,9 +73,12 @@ class _Emitter:
         self.scope: list[Value | None] = []
         self.types = {type: encode_number(number) for number, type in source.types.items()}
         self.arg_locations = {id(location): number for number, location in source.arg_locations.items()}
+        self.args: dict[tuple[ValueType, int], bytes] = {}
         self.locations: dict[int, int] = {}
         self.coded: dict[tuple[Any, ...], Kind] = {}
         self.plain: dict[tuple[Any, ...], int] = {}
+        self.sharded: dict[tuple[Kind, int], Kind] = {}
+        self.dictionaries: dict[tuple[Any, ...], int] = {}
         for kind in set(source.kinds):
             self.coded[_content(kind.name, kind.attrs)] = kind
             if kind.attributes < 0:
@@ -80,18 +87,18 @@ class _Emitter:
     def emit_ops(self, block: Block, defined: int) -> int:
         """Write the ops of a block; `defined` is the number of the next value, which is returned for what follows."""
         out, scope, types, source = self.out, self.scope, self.types, self.source
-        kinds, locations, coded = source.kinds, source.locations, self.coded
+        kinds, locations = source.kinds, source.locations
         op = block.first
         while op is not None:
             name, attrs, results, operands = op.name, op.attrs, op.results, op.operands
             if op.source is source:
                 number = op.number
                 kind = kinds[number]
-                if kind.name != name or kind.attrs != attrs:
-                    kind = coded.get((name, *attrs, *map(id, attrs.values()))) or self.new_kind(op)
+                if kind.attrs != attrs or kind.name != name:
+                    kind = self.changed_kind(op, kind)
                 number = locations[number] if op._location is None else self.location(op)
             else:
-                kind = coded.get((name, *attrs, *map(id, attrs.values()))) or self.new_kind(op)
+                kind = self.kind_of(op)
                 number = self.location(op)
             out += kind.head
             mask = kind.mask
@@ -168,12 +175,13 @@ class _Emitter:
             self.emit_region(region)
 
     def emit_region(self, region: Region) -> None:
-        scope = self.scope
-        self.out += encode_number(len(region.blocks))
+        out, scope = self.out, self.scope
+        out += encode_number(len(region.blocks))
         if not region.blocks:
             return
         start = defined = len(scope)
-        values, counts = 0, []
+        counts = []
+        values = 0
         for block in region.blocks:
             values += len(block.args)
             count = 0
@@ -184,36 +192,36 @@ class _Emitter:
                 op = op.next
             counts.append(count)
         scope += [None] * values
-        self.out += encode_number(values)
+        out += encode_number(values)
         for block, count in zip(region.blocks, counts):
-            self.out += encode_number(count << 1 | bool(block.args))
             if block.args:
+                out += encode_number(count << 1 | 1)
                 self.emit_args(block, defined)
+            else:
+                out += encode_number(count << 1)
             defined = self.emit_ops(block, defined + len(block.args))
         del scope[start:]
 
     def emit_args(self, block: Block, defined: int) -> None:
         """Write the arguments of a block; the first one gets the number `defined`."""
-        out = self.out
+        out, scope, known = self.out, self.scope, self.args
         out += encode_number(len(block.args))
         for value in block.args:
-            type = self.types.get(value.type) or self.new_type(value.type)
-            number = self.arg_location(value.location)
-            out += encode_number(number_at(type, 0)[0] << 1 | (number >= 0))
-            if number >= 0:
-                out += encode_number(number)
+            out += known.get((value.type, id(value.location))) or self.new_arg(value)
             value.mark = defined
-            self.scope[defined] = value
+            scope[defined] = value
             defined += 1
         out.append(0)  # the uses are in the order of the ops
 
-    def arg_location(self, location: Any) -> int:
-        """The number of the location of an argument; -1 for none."""
-        if location is None:
-            return -1
-        found = self.arg_locations.get(id(location))
-        if found is None:
-            found = self.arg_locations[id(location)] = self.tables.attr(str(location))
+    def new_arg(self, value: Value) -> bytes:
+        """Type and location of an argument, which others may have in common with it."""
+        location = value.location
+        type, _ = number_at(self.types.get(value.type) or self.new_type(value.type), 0)
+        number = self.arg_locations.get(id(location))
+        if number is None:
+            number = -1 if location is None else self.new_location(location)
+        found = encode_number(type << 1) if number < 0 else encode_number(type << 1 | 1) + encode_number(number)
+        self.args[value.type, id(location)] = found
         return found
 
     def location(self, op: Op) -> int:
@@ -224,29 +232,54 @@ class _Emitter:
         location = op.location
         number = self.locations.get(id(location))
         if number is None:
-            number = self.tables.attr("loc(unknown)" if location is None else str(location))
+            number = self.new_location(location)
             if found is location:  # the op keeps it, so that no other object gets its identity
                 self.locations[id(location)] = number
         return number
 
+    def new_location(self, location: Any) -> int:
+        text = "loc(unknown)" if location is None else str(location)
+        if has_lost_range(text):
+            raise CannotEmitError
+        return self.tables.attr(text)
+
     def new_type(self, type: ValueType) -> bytes:
         found = self.types[type] = encode_number(self.tables.type(str(type.mlir)))
         return found
+
+    def changed_kind(self, op: Op, kind: Kind) -> Kind:
+        """The kind of an op that has another one than it was read with; most have gained a sharding, and no more."""
+        attrs, given = op.attrs, kind.attrs
+        if len(attrs) != len(given) + 1 or SHARDING not in attrs or kind.name != op.name:
+            return self.kind_of(op)
+        if given and not given.items() <= attrs.items():
+            return self.kind_of(op)
+        key = kind, id(attrs[SHARDING])
+        found = self.sharded.get(key)
+        if found is None:
+            found = self.sharded[key] = self.kind_of(op)
+        return found
+
+    def kind_of(self, op: Op) -> Kind:
+        """The kind of an op by its name and attributes."""
+        found = self.coded.get(_content(op.name, op.attrs))
+        return self.new_kind(op) if found is None else found
 
     def new_kind(self, op: Op) -> Kind:
         """The kind of an op with attributes that were not seen so far."""
         name, attrs = op.name, op.attrs
         inherent = {attribute: value for attribute, value in attrs.items() if "." not in attribute}
         properties = self.plain.get(_content(name, inherent))
-        wanted = self.table.encode_attrs(name, attrs)
         mask, tail, attributes = 0, b"", -1
         if properties is None:
             properties = -1
-        else:
-            wanted = {attribute: value for attribute, value in wanted.items() if attribute not in inherent}
-        if wanted:
+            if attrs:
+                attributes = self.tables.attr(self.text(name, attrs))
+        elif len(attrs) > len(inherent):
+            attributes = self.discardable(name, {other: attrs[other] for other in attrs if other not in inherent})
+        if attributes >= 0:
             mask |= HAS_ATTRS
-            tail += encode_number(self.tables.attr(_text(wanted)))
+            tail += encode_number(attributes)
         if properties >= 0:
             mask |= HAS_PROPERTIES
             tail += encode_number(properties)
@@ -255,17 +288,24 @@ class _Emitter:
             self.coded[_content(name, attrs)] = found
         return found
 
+    def discardable(self, name: str, attrs: dict[str, Any]) -> int:
+        """The number of a dictionary of discardable attributes, which ops of any name share."""
+        key = _content("", attrs)
+        found = self.dictionaries.get(key)
+        if found is None:
+            found = self.dictionaries[key] = self.tables.attr(self.text(name, attrs))
+        return found
 
-def _text(attrs: dict[str, Any]) -> str:
-    """A dictionary of attributes as text.
+    def text(self, name: str, attrs: dict[str, Any]) -> str:
+        """The attributes of an op as text.
 
-    Raises:
-        CannotEmitError: The text does not tell all.
-    """
-    text = str(ir.DictAttr.get(attrs))
-    if "dense_resource" in text or "distinct[" in text:
-        raise CannotEmitError
-    return text
+        Raises:
+            CannotEmitError: The text does not tell all.
+        """
+        found = str(ir.DictAttr.get(self.table.encode_attrs(name, attrs)))
+        if "dense_resource" in found or "distinct[" in found:
+            raise CannotEmitError
+        return found
 
 
 def _content(name: str, attrs: dict[str, Any]) -> tuple[Any, ...]:

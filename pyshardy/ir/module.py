@@ -9,6 +9,7 @@ from jaxlib.mlir import ir
 
 from pyshardy.errors import InvalidModuleError
 from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.bytecode import has_lost_range
 from pyshardy.ir.context import make_context
 from pyshardy.ir.diagnostics import from_mlir, source_position
 from pyshardy.ir.nodes import Op
@@ -64,7 +65,7 @@ class Module:
                 parsed = ir.Module.parse(source)
             except ir.MLIRError as error:
                 raise invalid_module("reading a module", error, name) from error
-        module = cls(context, AttrTable(), mlir=parsed)
+        module = cls(context, AttrTable(has_lost_range(source)), mlir=parsed)
         module.name = name
         return module
 

@@ -103,8 +103,6 @@ class Value:
     def set_type(self, type: ValueType) -> None:
         """Give the value another type."""
         self.type = type
-        if isinstance(self.owner, Op):
-            self.owner.has_moved = True
 
     def replace_uses(self, new: Value, only: Callable[[Op, int], bool] | None = None) -> None:
         """Make every use, or those that `only` accepts, use `new` instead.
@@ -115,7 +113,6 @@ class Value:
         for use in moved:
             op, index = use
             op.operands[index] = new
-            op.has_moved = True
             new.uses[use] = None
         if len(moved) == len(self.uses):
             self.uses = {}
@@ -184,7 +181,6 @@ class Block:
 
     def _link(self, op: Op, before: Op | None, after: Op | None) -> None:
         op.block, op.prev, op.next = self, before, after
-        op.has_moved = True
         if before is None:
             self.first = op
         else:
@@ -310,12 +306,11 @@ class Op:
     Attributes:
         source: Where this op was read from; None for one that was made since, or copied.
         number: Its number there.
-        has_moved: Whether its name, its operands, the types of its results, its location or its place changed since.
         mark: A number for whoever numbers all ops of a module; nobody else looks at it.
     """
 
     __slots__ = (
-        "name", "operands", "results", "attrs", "regions", "successors", "source", "number", "has_moved", "_location",
+        "name", "operands", "results", "attrs", "regions", "successors", "source", "number", "_location",
         "block", "prev", "next", "order", "mark",
     )  # fmt: skip
 
@@ -348,7 +343,6 @@ class Op:
         self._location = location
         self.source = None
         self.number = -1
-        self.has_moved = False
         self.block = self.prev = self.next = None
         self.order = 0
         index = 0
@@ -372,7 +366,6 @@ class Op:
     @location.setter
     def location(self, location: Any) -> None:
         self._location = location
-        self.has_moved = True
 
     @property
     def place(self) -> Any:
@@ -431,11 +424,9 @@ class Op:
     def rename(self, name: str) -> None:
         """Make it an op of another kind, with the same operands, results and attributes."""
         self.name = name
-        self.has_moved = True
 
     def set_operand(self, index: int, value: Value) -> None:
         """Use `value` as operand `index`."""
-        self.has_moved = True
         use = (self, index)
         old = self.operands[index]
         del old.uses[use]

@@ -23,7 +23,7 @@ from pyshardy.ir.bytecode import (
     section_at,
 )
 from pyshardy.ir.diagnostics import Diagnostic, Severity, format_location
-from pyshardy.ir.mlir_ops import all_ops
+from pyshardy.ir.mlir_ops import MlirOps
 from pyshardy.ir.nodes import Block, Kind, Op, Region, Source, Value, ValueType
 from pyshardy.ir.pause_gc import pause_gc
 
@@ -40,7 +40,7 @@ def read_module(module: ir.Module, table: AttrTable) -> Op:
     """
     with pause_gc():
         code = bytecode_of(module)
-        return _Reader(code, Source(module, code), all_ops(module), table).read()
+        return _Reader(code, Source(module, code), table).read()
 
 
 _UseOrder = tuple[Value, bool, list[int]]
@@ -57,12 +57,12 @@ class _Reader:
         defined: How many of them the regions that are being read have used up.
     """
 
-    def __init__(self, code: Bytecode, source: Source, ops: list[Any], table: AttrTable) -> None:
+    def __init__(self, code: Bytecode, source: Source, table: AttrTable) -> None:
         self.data = code.data
         self.names = code.names
         self.is_registered = code.is_registered
         self.source = source
-        self.ops = ops
+        self.mlir = MlirOps(source.module)
         self.table = table
         self.position = code.start
         self.number = 0
@@ -89,11 +89,11 @@ class _Reader:
     def read_ops(self, block: Block, count: int, blocks: list[Block]) -> None:
         """Read ops into a block; `blocks` are those of its region."""
         data, names, scope, types = self.data, self.names, self.scope, self.types
-        known, origin, sources = self.kinds, self.source, self.ops
+        known, origin = self.kinds, self.source
         kinds, locations = origin.kinds, origin.locations
         position = self.position
         last: Op | None = None
-        for _ in range(count):
+        for place in range(count):
             # Most numbers take one byte or two, as the lowest bits say: only the others are worth a call.
             name = data[position] >> 1
             if data[position] & 1:
@@ -129,7 +129,7 @@ class _Reader:
                     properties, position = number_at(data, position)
             kind = known.get((name, attributes, properties))
             if kind is None:
-                kind = self.new_kind(name, attributes, properties, sources[self.number])
+                kind = self.new_kind(name, attributes, properties, self.mlir.op_at(block, place))
             kinds.append(kind)
             # Here an op is made without a call of its constructor, which would copy and count again.
             op = Op.__new__(Op)
@@ -148,7 +148,7 @@ class _Reader:
                         number, position = number_at(data, position)
                     type = types.get(number)
                     if type is None:
-                        type = types[number] = self.table.type(sources[self.number].results[index].type)
+                        type = types[number] = self.table.type(self.mlir.op_at(block, place).results[index].type)
                     results.append(Value(type, op, index))
             operands: list[Value] = []
             if mask & HAS_OPERANDS:
@@ -177,11 +177,10 @@ class _Reader:
             op.regions = op.successors = ()
             op.source = origin
             op.number = self.number
-            op.has_moved = False
             op._location = op.next = None
             op.block = block
             op.prev = last
-            op.order = 0
+            op.order = place
             if last is None:
                 block.first = op
             else:
@@ -209,6 +208,7 @@ class _Reader:
                 self.position = position
                 self.read_regions(op)
                 position = self.position
+        block._ordered = True
         self.position = position
 
     def new_kind(self, name: int, attributes: int, properties: int, source: Any) -> Kind:
@@ -251,17 +251,17 @@ class _Reader:
         """Read the regions of an op; those that see no values from outside have numbers of their own."""
         count = self.next_number()
         is_isolated = count & 1
-        scope, next_value, number = self.scope, self.next_value, self.number
+        scope, next_value = self.scope, self.next_value
         if is_isolated:
             self.scope, self.next_value = [], 0
             _, self.position, _ = section_at(self.data, self.position)
         op.regions = tuple([Region(op) for _ in range(count >> 1)])
-        for index, region in enumerate(op.regions):
-            self.read_region(region, number - 1, index)
+        for region in op.regions:
+            self.read_region(region)
         self.scope, self.next_value = scope, next_value
 
-    def read_region(self, region: Region, parent: int, index: int) -> None:
-        """Read the blocks of a region; `parent` is the number of its op, `index` its place there."""
+    def read_region(self, region: Region) -> None:
+        """Read the blocks of a region."""
         block_count = self.next_number()
         if not block_count:
             return
@@ -270,24 +270,22 @@ class _Reader:
         self.scope += [None] * self.next_number()
         self.next_value = end
         blocks = [region.add_block() for _ in range(block_count)]
-        for place, block in enumerate(blocks):
+        for block in blocks:
             count = self.next_number()
             if count & 1:
-                self.read_args(block, parent, index, place)
+                self.read_args(block)
             self.read_ops(block, count >> 1, blocks)
         del self.scope[end:]
         self.next_value = first
 
-    def read_args(self, block: Block, parent: int, region: int, place: int) -> None:
+    def read_args(self, block: Block) -> None:
         """Read the arguments of a block."""
-        source = None
         for index in range(self.next_number()):
             type_and_flag = self.next_number()
             location = self.next_number() if type_and_flag & 1 else -1
             type = self.types.get(type_and_flag >> 1)
             if type is None or location not in self.locations:
-                source = source or self.ops[parent].regions[region].blocks[place]
-                arg = source.arguments[index]
+                arg = self.mlir.block(block).arguments[index]
                 type = self.types[type_and_flag >> 1] = self.table.type(arg.type)
                 self.locations[location] = arg.location
             block.add_arg(type, self.locations[location])

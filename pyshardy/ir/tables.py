@@ -110,31 +110,42 @@ class Tables:
     def _attr_sections(self) -> tuple[bytes, bytes]:
         """The attributes and types, and the lengths of these; all attributes stand before the types."""
         data, (_, end) = self.code.data, self.code.sections[OFFSETS]
-        position, length = self._end_of_attrs()
+        given, position = self._given_attrs()
         attrs, types = _as_text(self.attrs), _as_text(self.types)
-        given = self.code.content(ATTRS_AND_TYPES)
-        contents = [given[:length], *attrs, given[length:], *types]
+        contents = [given, *attrs, self.code.content(ATTRS_AND_TYPES)[len(given) :], *types]
         counts = [encode_number(self.attr_count + len(attrs)), encode_number(self.type_count + len(types))]
         lengths = [data[self.first_offset : position], _lengths(attrs), data[position:end], _lengths(types)]
         return b"".join(contents), b"".join(counts + lengths)
 
-    def _end_of_attrs(self) -> tuple[int, int]:
-        """Where the lengths of the attributes end, and how long all of these are together."""
+    def _given_attrs(self) -> tuple[bytes, int]:
+        """The attributes there were, and where their lengths end."""
         data, position = self.code.data, self.first_offset
-        left, total = self.attr_count, 0
+        found = bytearray(self.code.content(ATTRS_AND_TYPES))
+        left, end = self.attr_count, 0
         while left:
             _, position = number_at(data, position)  # the dialect
             count, position = number_at(data, position)
             left -= count
             for _ in range(count):
-                first = data[position]
-                if first & 1:
-                    total += first >> 2
-                    position += 1
-                else:
-                    length, position = number_at(data, position)
-                    total += length >> 1
-        return position, total
+                start = end
+                length, position = number_at(data, position)
+                end += length >> 1
+                if found[start] == _RANGE and length & 1:
+                    _to_line(found, start, end)
+        return bytes(found[:end]), position
+
+
+_RANGE, _LINE_AND_COLUMN = 22 << 1 | 1, 11 << 1 | 1
+
+
+def _to_line(data: bytearray, start: int, end: int) -> None:
+    """Make a range of places in a file that is a line alone what MLIR makes of the text of it: line and column 0.
+
+    They are not the same to MLIR, which would print two locations where one is known by its number and by its text.
+    """
+    _, position = number_at(data, start + 1)  # the file
+    if data[position] == 1 << 1 | 1:
+        data[start:end] = bytes([_LINE_AND_COLUMN]) + data[start + 1 : position] + data[position + 1 : end] + b"\1"
 
 
 def _as_text(texts: dict[str, int]) -> list[bytes]:
