@@ -16,7 +16,7 @@ cdef class _Emitter:
     cdef public dict coded
     cdef public dict plain
 
-    @cython.locals(out=bytearray, scope=list, types=dict, kinds=list, coded=dict, op=Op, name=str, attrs=dict, results=list, operands=list, number=Py_ssize_t, kind=Kind, mask=int, value=Value)
+    @cython.locals(out=bytearray, scope=list, types=dict, kinds=list, op=Op, name=str, attrs=dict, results=list, operands=list, number=Py_ssize_t, kind=Kind, mask=int, value=Value)
     cpdef Py_ssize_t emit_ops(self, Block block, Py_ssize_t defined) except -1
 
     cpdef Kind new_kind(self, Op op)

@@ -11,15 +11,20 @@ cdef class ValueType:
     cdef public bint is_static
 
 
+cpdef as_uses(uses)
+
+
 cdef class Value:
     cdef public ValueType type
     cdef public object owner
     cdef public Py_ssize_t index
-    cdef public dict uses
+    cdef public object uses
     cdef public object location
     cdef public object mark
     cdef object __weakref__
 
+    cpdef add_use(self, Op op, Py_ssize_t index)
+    cpdef drop_use(self, Op op, Py_ssize_t index)
     cpdef set_type(self, ValueType type)
 
 
@@ -62,7 +67,6 @@ cdef class Op:
     cdef public tuple successors
     cdef public object source
     cdef public Py_ssize_t number
-    cdef public bint has_moved
     cdef public object _location
     cdef public Block block
     cdef public Op prev

@@ -9,7 +9,7 @@ opaque MLIR attributes (`attrs.py` says which).
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -17,6 +17,15 @@ from pyshardy.ir.mlir_ops import all_ops
 
 Use = tuple["Op", int]
 """A place where a value is used: an op and the number of the operand."""
+Uses = tuple[Use, ...] | dict[Use, None]
+"""All places where a value is used, each once, in order."""
+FEW_USES = 4
+"""So many uses take less memory, and no more time, in a tuple than in a dictionary."""
+
+
+def as_uses(uses: Sequence[Use]) -> Uses:
+    """Uses in the form in which a value holds them."""
+    return tuple(uses) if len(uses) <= FEW_USES else dict.fromkeys(uses)
 
 
 class ValueType:
@@ -56,8 +65,8 @@ class Value:
     """A result of an op, or an argument of a block.
 
     `uses` holds the places that use it in MLIR's order *reversed*: the last entry is the head of the use-list. It
-    is a dictionary without values, so that any use is found and removed in constant time. `mark` is a number for
-    whoever numbers all values of a module; nobody else looks at it.
+    is a tuple while there are few, as nearly always, and else a dictionary without values, so that any use is found
+    and removed in constant time. `mark` is a number for whoever numbers all values of a module; nobody else looks at it.
     """
 
     __slots__ = ("type", "owner", "index", "uses", "location", "mark")
@@ -68,7 +77,7 @@ class Value:
         self.type = type
         self.owner = owner
         self.index = index
-        self.uses: dict[Use, None] = {}
+        self.uses: Uses = ()
         self.location = location
 
     @property
@@ -84,6 +93,22 @@ class Value:
             return owner
         assert owner.block is not None
         return owner.block
+
+    def add_use(self, op: Op, index: int) -> None:
+        """Note that an operand of `op` is this value: the new head of the use-list."""
+        uses = self.uses
+        if type(uses) is dict:
+            uses[op, index] = None
+        else:
+            self.uses = as_uses((*uses, (op, index)))
+
+    def drop_use(self, op: Op, index: int) -> None:
+        """Note that an operand of `op` is this value no longer."""
+        uses = self.uses
+        if type(uses) is dict:
+            del uses[op, index]
+        else:
+            self.uses = tuple([use for use in uses if use[0] is not op or use[1] != index])
 
     def users(self) -> list[Op]:
         """The ops that use this value, in use-list order, one entry per use."""
@@ -113,12 +138,12 @@ class Value:
         for use in moved:
             op, index = use
             op.operands[index] = new
-            new.uses[use] = None
+            new.add_use(op, index)
         if len(moved) == len(self.uses):
-            self.uses = {}
+            self.uses = ()
         else:
-            for use in moved:
-                del self.uses[use]
+            for op, index in moved:
+                self.drop_use(op, index)
 
     def replace_other_uses(self, op: Op) -> None:
         """Make every use, but those by `op`, use the first result of `op` instead."""
@@ -347,7 +372,7 @@ class Op:
         self.order = 0
         index = 0
         for value in self.operands:
-            value.uses[self, index] = None
+            value.add_use(self, index)
             index += 1  # noqa: SIM113 (faster than enumerate where most ops have one or two operands)
 
     def __repr__(self) -> str:
@@ -427,11 +452,10 @@ class Op:
 
     def set_operand(self, index: int, value: Value) -> None:
         """Use `value` as operand `index`."""
-        use = (self, index)
         old = self.operands[index]
-        del old.uses[use]
+        old.drop_use(self, index)
         self.operands[index] = value
-        value.uses[use] = None
+        value.add_use(self, index)
 
     def insert_before(self, anchor: Op) -> Op:
         """Put this detached op before `anchor`."""
@@ -468,7 +492,7 @@ class Op:
     def drop_operands(self) -> None:
         """Forget the operands of this op and of all ops inside it."""
         for index, value in enumerate(self.operands):
-            del value.uses[self, index]
+            value.drop_use(self, index)
         self.operands = []
         for region in self.regions:
             for block in region.blocks:

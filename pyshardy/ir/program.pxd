@@ -45,7 +45,7 @@ cdef class _Builder:
     @cython.locals(op=Op, value=Value, found=list)
     cpdef list operand_numbers(self)
 
-    @cython.locals(op=Op, value=Value, uses=dict, found=list)
+    @cython.locals(op=Op, value=Value, uses=object, found=list)
     cpdef list users(self)
 
     @cython.locals(type=ValueType, value=Value, found=list)

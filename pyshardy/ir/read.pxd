@@ -9,7 +9,7 @@ cdef class _Reader:
     cdef public list names
     cdef public list is_registered
     cdef public object source
-    cdef public list ops
+    cdef public object mlir
     cdef public object table
     cdef public Py_ssize_t position
     cdef public Py_ssize_t number
@@ -20,5 +20,5 @@ cdef class _Reader:
     cdef public dict locations
     cdef public list use_orders
 
-    @cython.locals(data=bytes, names=list, scope=list, types=dict, known=dict, sources=list, kinds=list, position=Py_ssize_t, last=Op, _=Py_ssize_t, name=Py_ssize_t, mask=int, first=Py_ssize_t, number=Py_ssize_t, attributes=Py_ssize_t, properties=Py_ssize_t, kind=Kind, op=Op, results=list, operands=list, uses=Py_ssize_t, index=Py_ssize_t, type=ValueType, value=Value)
+    @cython.locals(data=bytes, names=list, scope=list, types=dict, known=dict, kinds=list, position=Py_ssize_t, last=Op, place=Py_ssize_t, name=Py_ssize_t, mask=int, first=Py_ssize_t, number=Py_ssize_t, attributes=Py_ssize_t, properties=Py_ssize_t, kind=Kind, op=Op, results=list, operands=list, uses=Py_ssize_t, index=Py_ssize_t, type=ValueType, value=Value)
     cpdef read_ops(self, Block block, Py_ssize_t count, list blocks)

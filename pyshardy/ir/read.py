@@ -24,7 +24,7 @@ from pyshardy.ir.bytecode import (
 )
 from pyshardy.ir.diagnostics import Diagnostic, Severity, format_location
 from pyshardy.ir.mlir_ops import MlirOps
-from pyshardy.ir.nodes import Block, Kind, Op, Region, Source, Value, ValueType
+from pyshardy.ir.nodes import Block, Kind, Op, Region, Source, Value, ValueType, as_uses
 from pyshardy.ir.pause_gc import pause_gc
 
 
@@ -169,7 +169,7 @@ class _Reader:
                         number, position = number_at(data, position)
                     value = scope[number] or self.early_value(number)
                     operands.append(value)
-                    value.uses[op, index] = None
+                    value.add_use(op, index)
             op.name = names[name]
             op.operands = operands
             op.results = results
@@ -317,7 +317,7 @@ def _restore_use_order(value: Value, by_pairs: bool, order: list[int]) -> None:
     pairs = zip(order[::2], order[1::2]) if by_pairs else zip(order, range(len(uses)))
     for place, number in pairs:
         at[place] = uses[number]
-    value.uses = dict.fromkeys(reversed(at))
+    value.uses = as_uses(at[::-1])
 
 
 def _refuse_properties(source: Any) -> None:

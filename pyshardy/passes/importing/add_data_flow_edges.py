@@ -47,7 +47,7 @@ def insert_edge(name: str, owner: Value, attrs: dict[str, Any], previous: Op | N
     edge = Op(name, (), [owner.type], attrs, location=location)
     owner.replace_uses(edge.result)
     edge.operands.append(owner)
-    owner.uses[edge, 0] = None
+    owner.add_use(edge, 0)
     if previous is not None:
         return edge.insert_after(previous)
     return owner.block.prepend(edge) if op is None else edge.insert_after(op)

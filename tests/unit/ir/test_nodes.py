@@ -8,6 +8,7 @@ import pytest
 import pyshardy
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import (
+    FEW_USES,
     Block,
     Op,
     Region,
@@ -371,3 +372,18 @@ def test_nodes_are_changed_by_their_methods_which_note_it() -> None:
     found = [(path.name, line) for path in files for line in changed_directly(ast.parse(path.read_text()))]
     assert found == []
     assert changed_directly(ast.parse("op.rename('b')\nop.name = 'b'\nvalue.type = t")) == [2, 3]
+
+
+def test_uses_keep_their_order_however_many_there_are() -> None:
+    value, other = op("a").result, op("b").result
+    users = [op("user", *[value] * 3) for _ in range(FEW_USES)]
+    expected = [(user, index) for user in users for index in range(3)]
+    assert list(value.uses) == expected
+    assert [user for user, _ in reversed(expected)] == value.users()
+    for user, index in expected[::2]:
+        user.set_operand(index, other)
+    assert list(value.uses) == expected[1::2]
+    assert list(other.uses) == expected[::2]
+    value.replace_uses(other)
+    assert not value.uses
+    assert list(other.uses) == expected[::2] + expected[1::2][::-1]
