@@ -26,6 +26,7 @@ def problems(types: str, code: str) -> list[str]:
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     found, variables = [], ""
     holder: ast.ClassDef | ast.Module = tree
+    declared: dict[str, set[str]] = {}
     for line in types.splitlines():
         if match := _LOCALS.match(line):
             variables = match[1]
@@ -33,9 +34,9 @@ def problems(types: str, code: str) -> list[str]:
             if match[1] not in classes:
                 found.append(f"no class {match[1]}")
             holder = classes.get(match[1], tree)
+            attributes = declared[match[1]] = set()
         elif match := _ATTRIBUTE.match(line):
-            if match[1] not in _attributes(holder):
-                found.append(f"no attribute {match[1]}")
+            attributes.add(match[1])
         elif match := _FUNCTION.match(line):
             function = _function(holder if match[1] else tree, match[2])
             if function is None:
@@ -47,6 +48,11 @@ def problems(types: str, code: str) -> list[str]:
                 if given != [argument.arg for argument in function.args.args]:
                     found.append(f"other arguments of {match[2]}")
             variables = ""
+    for name, attributes in declared.items():
+        if name in classes:
+            found += [
+                f"no attribute {other} in one of them" for other in sorted(attributes ^ _attributes(classes[name]))
+            ]
     return found
 
 
@@ -61,15 +67,16 @@ def _names(function: ast.FunctionDef) -> set[str]:
     } | {argument.arg for argument in function.args.args}
 
 
-def _attributes(holder: ast.AST) -> set[str]:
-    """The attributes that the methods of a class set."""
-    return {
-        node.attr for node in ast.walk(holder) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
-    } | {
-        node.target.id
-        for node in ast.walk(holder)
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
-    }
+def _attributes(holder: ast.ClassDef) -> set[str]:
+    """The attributes that a class lists as slots, or that its methods set on themselves."""
+    found = set()
+    for node in ast.walk(holder):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            if isinstance(node.value, ast.Name) and node.value.id == "self":
+                found.add(node.attr)
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__slots__":
+            found |= set(ast.literal_eval(node.value))
+    return found - {node.name for node in holder.body if isinstance(node, ast.FunctionDef)}  # properties
 
 
 @pytest.mark.parametrize("path", TYPES, ids=lambda path: path.stem)
@@ -82,7 +89,7 @@ def test_types_that_do_not_fit_are_noticed() -> None:
     code = "class A:\n    def __init__(self):\n        self.x = 1\n\n    def f(self, a):\n        b = a\n"
     good = "cdef class A:\n    cdef public list x\n\n    @cython.locals(b=int)\n    cpdef list f(self, int a)\n"
     assert problems(good, code) == []
-    assert problems(good.replace("x", "y"), code) == ["no attribute y"]
+    assert problems(good.replace("x", "y"), code) == [f"no attribute {name} in one of them" for name in "xy"]
     assert problems(good.replace("b=", "c="), code) == ["no variable c in f"]
     assert problems(good.replace("int a", "int d"), code) == ["other arguments of f"]
     assert problems(good.replace(" f(", " g("), code) == ["no function g"]

@@ -66,7 +66,7 @@ class Value:
 
     `uses` holds the places that use it in MLIR's order *reversed*: the last entry is the head of the use-list. It
     is a tuple while there are few, as nearly always, and else a dictionary without values, so that any use is found
-    and removed in constant time. `mark` is a number for whoever numbers all values of a module; nobody else looks at it.
+    and removed in constant time. `mark` is a number for whoever numbers all values; nobody else looks at it.
     """
 
     __slots__ = ("type", "owner", "index", "uses", "location", "mark")
