@@ -37,7 +37,7 @@ def _export(op: Op, symbols: SymbolTable) -> None:
     if "out_shardings" in op.attrs:
         attrs[SHARDING] = op.attrs["out_shardings"]
     types = [result.type for result in op.results]
-    call = Op("func.call", op.operands, types, attrs, location=op.location).insert_before(op)
+    call = Op("func.call", op.operands, types, attrs, location=op.place).insert_before(op)
     for old, new in zip(op.results, call.results):
         old.replace_uses(new)
     op.erase()
@@ -57,7 +57,7 @@ def _function(op: Op) -> Op:
         attrs["execution_thread"] = op.attrs["execution_thread"]
     if "in_shardings" in op.attrs:
         attrs["arg_attrs"] = [{SHARDING: sharding} for sharding in op.attrs["in_shardings"]]
-    function = Op("func.func", attrs=attrs, region_count=1, location=op.location)
+    function = Op("func.func", attrs=attrs, region_count=1, location=op.place)
     function.region.take_body(op.region)
     function.region.block.terminator.rename("func.return")
     return function

@@ -45,6 +45,6 @@ def _reshard_results(
             continue
         made.append(source)
         if not is_equivalent(source, target):
-            reshard = Op("sdy.reshard", [result], [result.type], {"sharding": target}, location=call.location)
+            reshard = Op("sdy.reshard", [result], [result.type], {"sharding": target}, location=call.place)
             result.replace_other_uses(reshard.insert_after(call))
     return tuple(made)

@@ -43,7 +43,7 @@ def insert_edge(name: str, owner: Value, attrs: dict[str, Any], previous: Op | N
     """Put an edge op behind a value, or behind the edge before it, and send all uses of the value through it."""
     op = owner.defining_op
     if location is None:
-        location = owner.location if op is None else op.location
+        location = owner.location if op is None else op.place
     edge = Op(name, (), [owner.type], attrs, location=location)
     owner.replace_uses(edge.result)
     edge.operands.append(owner)

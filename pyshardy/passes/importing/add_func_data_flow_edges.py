@@ -25,9 +25,9 @@ class AddFuncDataFlowEdges(Pass):
         main = main_function(op)
         for function in functions(op):
             if function is not main and not is_declaration(function):
-                _add_edges(function.region.blocks[0].args, function.location)
+                _add_edges(function.region.blocks[0].args, function.place)
         for call in calls(op):
-            _add_edges(call.results, call.location)
+            _add_edges(call.results, call.place)
 
 
 def _add_edges(values: Sequence[Value], location: Any) -> None:

@@ -94,7 +94,7 @@ def _constrain_behind(op: Op, sharding: TensorSharding, value: Value) -> None:
     constraint = (
         op.detach()
         if op.name == CONSTRAINT
-        else Op(CONSTRAINT, [value], [value.type], {"sharding": sharding}, location=op.location)
+        else Op(CONSTRAINT, [value], [value.type], {"sharding": sharding}, location=op.place)
     )
     if value.defining_op is None:
         value.block.prepend(constraint)

@@ -90,7 +90,7 @@ class _Kind:
             attrs.setdefault(flag, rewriter.attrs.parse("false"))
         operands = [*op.operands[:place], rest, *op.operands[place + 1 :]]
         types = [result.type for result in op.results]
-        _replace(op, Op(op.name, operands, types, attrs, len(op.regions), op.location), rewriter)
+        _replace(op, Op(op.name, operands, types, attrs, len(op.regions), op.place), rewriter)
         return True
 
 
@@ -172,7 +172,7 @@ def _slices(indices: Value, vector: int, component: int, op: Op, rewriter: Rewri
                 name: rewriter.attrs.parse(f"array<i64: {', '.join(map(str, sizes))}>") for name, sizes in attrs.items()
             }
             type = _resized(indices.type, vector, end - first, rewriter)
-            cut = Op("stablehlo.slice", [indices], [type], parsed, location=op.location)
+            cut = Op("stablehlo.slice", [indices], [type], parsed, location=op.place)
             yield rewriter.insert(cut, op).result
 
 
@@ -183,7 +183,7 @@ def _join(values: list[Value], dim: int, op: Op, rewriter: Rewriter) -> Value:
     size = sum((value.type.shape or ())[dim] for value in values)
     type = _resized(values[0].type, dim, size, rewriter)
     attrs = {"dimension": rewriter.attrs.parse(f"{dim} : i64")}
-    return rewriter.insert(Op(_CONCATENATE, values, [type], attrs, location=op.location), op).result
+    return rewriter.insert(Op(_CONCATENATE, values, [type], attrs, location=op.place), op).result
 
 
 def _resized(type: ValueType, dim: int, size: int, rewriter: Rewriter) -> ValueType:

@@ -61,7 +61,7 @@ def _replace_call(call: Op, function: Op, earlier: Op | None, meshes: Meshes) ->
         [result.type for result in call.results],
         _attributes(call, function, earlier, meshes),
         region_count=1,
-        location=call.location,
+        location=call.place,
     ).insert_before(call)
     if earlier is not None:
         clone_region_into(earlier.region, computation.region, {})
