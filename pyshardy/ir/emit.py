@@ -75,7 +75,7 @@ class _Emitter:
         self.plain: dict[tuple[Any, ...], int] = {}
         self.sharded: dict[tuple[Kind, int], Kind] = {}
         self.dictionaries: dict[tuple[Any, ...], int] = {}
-        for kind in set(source.kinds):
+        for kind in dict.fromkeys(source.kinds):
             self.coded[_content(kind.name, kind.attrs)] = kind
             if kind.attributes < 0:
                 self.plain[_content(kind.name, kind.attrs)] = kind.properties
