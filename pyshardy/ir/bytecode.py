@@ -22,9 +22,6 @@ HAS_REGIONS = 16
 HAS_USE_ORDERS = 32
 HAS_PROPERTIES = 64
 
-NUMBER_LENGTH = bytes([(first & -first).bit_length() or 9 for first in range(256)])
-"""Per first byte of a number, how many bytes it takes."""
-
 MAGIC = b"ML\xefR" + bytes([VERSION << 1 | 1])
 STRINGS, DIALECTS, ATTRS_AND_TYPES, OFFSETS, IR, RESOURCES, RESOURCE_OFFSETS, DIALECT_VERSIONS, PROPERTIES = range(9)
 

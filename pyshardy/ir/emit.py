@@ -25,11 +25,7 @@ from pyshardy.ir.bytecode import (
 )
 from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.nodes import Block, Kind, Op, Place, Region, Source, Value, ValueType
-from pyshardy.ir.tables import Tables
-
-
-class CannotEmitError(Exception):
-    """The nodes hold something that has to be written op by op."""
+from pyshardy.ir.tables import UNKNOWN, CannotEmitError, Tables
 
 
 def emit_module(root: Op, table: AttrTable) -> bytes:
@@ -79,7 +75,7 @@ class _Emitter:
         self.plain: dict[tuple[Any, ...], int] = {}
         self.sharded: dict[tuple[Kind, int], Kind] = {}
         self.dictionaries: dict[tuple[Any, ...], int] = {}
-        for kind in set(source.kinds):
+        for kind in dict.fromkeys(source.kinds):
             self.coded[_content(kind.name, kind.attrs)] = kind
             if kind.attributes < 0:
                 self.plain[_content(kind.name, kind.attrs)] = kind.properties
@@ -238,10 +234,10 @@ class _Emitter:
         return number
 
     def new_location(self, location: Any) -> int:
-        text = "loc(unknown)" if location is None else str(location)
+        text = UNKNOWN if location is None else str(location)
         if has_lost_range(text):
             raise CannotEmitError
-        return self.tables.attr(text)
+        return self.tables.location(text)
 
     def new_type(self, type: ValueType) -> bytes:
         found = self.types[type] = encode_number(self.tables.type(str(type.mlir)))

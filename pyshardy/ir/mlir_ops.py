@@ -57,8 +57,9 @@ class MlirOps:
         found = self._blocks.get(block)
         if found is None:
             region = block.region
-            assert region is not None and region.op.block is not None
-            parent = self.op_at(region.op.block, region.op.order)
+            assert region is not None
+            outer = region.op.block
+            parent = self._module.operation if outer is None else self.op_at(outer, region.op.order)
             mirror = parent.regions[region.op.regions.index(region)]
             found = self._blocks[block] = mirror.blocks[region.blocks.index(block)]
         return found

@@ -91,12 +91,15 @@ cdef class Op:
 
 
 @cython.locals(region=Region, block=Block, inner=Op)
-cdef _add_ops(Op op, list found, bint post_order, closed)
+cdef _add_ops(Op op, list found, bint post_order, closed, names)
 
 
-@cython.locals(inner=Op)
 cpdef list ops_named(Op op, names, post_order=*)
 
 
 @cython.locals(inner=Op)
 cpdef list ops_with(Op op, attribute, names=*)
+
+
+@cython.locals(op=Op, result=Value)
+cpdef set result_types(list ops)

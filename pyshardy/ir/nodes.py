@@ -610,33 +610,44 @@ def ops_in(op: Op, *, post_order: bool = False, closed: Container[str] = ()) -> 
         closed: Names of ops inside it of which the content is left out.
     """
     found: list[Op] = []
-    _add_ops(op, found, post_order, closed)
+    _add_ops(op, found, post_order, closed, None)
     return found
 
 
-def _add_ops(op: Op, found: list[Op], post_order: bool, closed: Container[str]) -> None:
-    if not post_order:
+def _add_ops(op: Op, found: list[Op], post_order: bool, closed: Container[str], names: Container[str] | None) -> None:
+    """List an op and those inside it, or of all these those that have one of some names."""
+    is_listed = names is None or op.name in names
+    if is_listed and not post_order:
         found.append(op)
     for region in op.regions:
         for block in region.blocks:
             inner = block.first
             while inner is not None:
                 if inner.regions and inner.name not in closed:
-                    _add_ops(inner, found, post_order, closed)
-                else:
+                    _add_ops(inner, found, post_order, closed, names)
+                elif names is None or inner.name in names:
                     found.append(inner)
                 inner = inner.next
-    if post_order:
+    if is_listed and post_order:
         found.append(op)
 
 
 def ops_named(op: Op, names: Container[str], post_order: bool = False) -> list[Op]:
     """Of the op and all ops inside it those that have one of some names, as `ops_in` lists them."""
-    return [inner for inner in ops_in(op, post_order=post_order) if inner.name in names]
+    found: list[Op] = []
+    _add_ops(op, found, post_order, (), names)
+    return found
 
 
 def ops_with(op: Op, attribute: str, names: Container[str] = ()) -> list[Op]:
     """Of the op and all ops inside it those that have an attribute, or one of some names, as `ops_in` lists them."""
-    if not names:
-        return [inner for inner in ops_in(op) if attribute in inner.attrs]
     return [inner for inner in ops_in(op) if attribute in inner.attrs or inner.name in names]
+
+
+def result_types(ops: list[Op]) -> set[ValueType]:
+    """The types of the results of some ops."""
+    found = set()
+    for op in ops:
+        for result in op.results:
+            found.add(result.type)
+    return found

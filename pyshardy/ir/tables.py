@@ -20,6 +20,12 @@ from pyshardy.ir.bytecode import (
     section_at,
 )
 
+UNKNOWN = "loc(unknown)"
+
+
+class CannotEmitError(Exception):
+    """There is something that has to be written op by op."""
+
 
 class Tables:
     """The tables of some bytecode and what is appended to them.
@@ -40,6 +46,7 @@ class Tables:
         self.op_names: list[tuple[int, int]] = []
         self.attrs: dict[str, int] = {}
         self.types: dict[str, int] = {}
+        self.has_places = False
 
     def name(self, name: str) -> int:
         """The number of the name of an op."""
@@ -51,8 +58,13 @@ class Tables:
         return found
 
     def attr(self, text: str) -> int:
-        """The number of an attribute, or location, given as text."""
+        """The number of an attribute given as text."""
         return self.attrs.setdefault(text, self.attr_count + len(self.attrs))
+
+    def location(self, text: str) -> int:
+        """The number of a location given as text, `loc(...)`."""
+        self.has_places |= text != UNKNOWN
+        return self.attr(text)
 
     def type(self, text: str) -> int:
         """The number of a type given as text."""
@@ -118,10 +130,16 @@ class Tables:
         return b"".join(contents), b"".join(counts + lengths)
 
     def _given_attrs(self) -> tuple[bytes, int]:
-        """The attributes there were, and where their lengths end."""
+        """The attributes there were, and where their lengths end.
+
+        Raises:
+            CannotEmitError: The text of a new location may stand for two of them.
+        """
         data, position = self.code.data, self.first_offset
         found = bytearray(self.code.content(ATTRS_AND_TYPES))
         left, end = self.attr_count, 0
+        lines: list[tuple[int, int]] = []
+        known = set()
         while left:
             _, position = number_at(data, position)  # the dialect
             count, position = number_at(data, position)
@@ -131,21 +149,30 @@ class Tables:
                 length, position = number_at(data, position)
                 end += length >> 1
                 if found[start] == _RANGE and length & 1:
-                    _to_line(found, start, end)
+                    lines.append((start, end))
+                elif found[start] == _LINE_AND_COLUMN and length & 1:
+                    known.add(bytes(found[start:end]))
+        if self.has_places:
+            for start, stop in lines:
+                found[start:stop] = _as_line_and_column(bytes(found[start:stop]), known)
         return bytes(found[:end]), position
 
 
 _RANGE, _LINE_AND_COLUMN = 22 << 1 | 1, 11 << 1 | 1
 
 
-def _to_line(data: bytearray, start: int, end: int) -> None:
-    """Make a range of places in a file that is a line alone what MLIR makes of the text of it: line and column 0.
+def _as_line_and_column(entry: bytes, known: set[bytes]) -> bytes:
+    """Make a range of places in a file, if it is a line alone, what MLIR makes of its text: line and column 0.
 
     They are not the same to MLIR, which would print two locations where one is known by its number and by its text.
     """
-    _, position = number_at(data, start + 1)  # the file
-    if data[position] == 1 << 1 | 1:
-        data[start:end] = bytes([_LINE_AND_COLUMN]) + data[start + 1 : position] + data[position + 1 : end] + b"\1"
+    _, position = number_at(entry, 1)  # the file
+    if entry[position] != 1 << 1 | 1:
+        return entry
+    found = bytes([_LINE_AND_COLUMN]) + entry[1:position] + entry[position + 1 :] + b"\1"
+    if found in known:
+        raise CannotEmitError
+    return found
 
 
 def _as_text(texts: dict[str, int]) -> list[bytes]:

@@ -7,9 +7,10 @@ from typing import Any
 from jaxlib.mlir import ir
 
 from pyshardy.ir.attrs import AttrTable
-from pyshardy.ir.emit import CannotEmitError, emit_module
+from pyshardy.ir.emit import emit_module
 from pyshardy.ir.nodes import Block, Op, Region, Value
 from pyshardy.ir.pause_gc import pause_gc
+from pyshardy.ir.tables import CannotEmitError
 
 
 def write_module(root: Op, table: AttrTable) -> ir.Module:

@@ -79,6 +79,9 @@ class Engine:
         self._tensors = list(program.tensors)
         self._add_main_results()
         self._views = program.views
+        self._notified = dict(program.notified)
+        self._owners = list(program.owners)
+        self._users = list(program.users)
         self._other_readers = self._find_other_readers()
         self._group_of = {value: group for group in program.groups for value in group}
         self._is_plain = self._find_plain_values()
@@ -276,7 +279,9 @@ class Engine:
                 pass
         elif self._is_plain[value]:
             self.shardings[value] = held
-            told = self.program.told(value)
+            told = self._notified.get(value)
+            if told is None:
+                told = (self._owners[value], *self._users[value])
             for clean in self._clean.values():
                 for reader in told:
                     clean[reader] = 0

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.nodes import Op, Value, ValueType, ops_in, ops_named
+from pyshardy.ir.nodes import Op, Value, ValueType, ops_in, ops_named, result_types
 from pyshardy.ir.program import RULE, ProgramIndex, build_program
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.passes.base import PassContext
@@ -73,7 +73,7 @@ def propagate_module(
 
 def _check_types(root: Op) -> None:
     ops = ops_in(root, post_order=True)
-    refused = set(filter(_is_refused, {result.type for op in ops for result in op.results}))
+    refused = set(filter(_is_refused, result_types(ops)))
     for op in ops if refused else ():
         for result in op.results:
             if result.type in refused:

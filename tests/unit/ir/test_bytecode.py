@@ -4,7 +4,15 @@ from io import BytesIO
 
 import pytest
 
-from pyshardy.ir.bytecode import NUMBER_LENGTH, VERSION, bytecode_of, number_at, parse_bytecode, section_at
+from pyshardy.ir.bytecode import (
+    VERSION,
+    bytecode_of,
+    encode_number,
+    has_lost_range,
+    number_at,
+    parse_bytecode,
+    section_at,
+)
 from pyshardy.ir.module import Module
 
 
@@ -22,7 +30,7 @@ from pyshardy.ir.module import Module
 )
 def test_numbers(data: bytes, expected: int, length: int) -> None:
     assert number_at(b"?" + data + b"rest", 1) == (expected, 1 + length)
-    assert NUMBER_LENGTH[data[0]] == length
+    assert encode_number(expected) == data
 
 
 def test_sections_may_be_aligned() -> None:
@@ -52,3 +60,12 @@ def test_other_versions_are_not_read() -> None:
     Module.parse("func.func @main() { return }").mlir.operation.write_bytecode(stream, VERSION - 1)
     with pytest.raises(AssertionError, match="another version"):
         parse_bytecode(stream.getvalue())
+
+
+@pytest.mark.parametrize("text", ['"a":8:0 to :5', '"a":80:0 to :50'])
+def test_locations_that_get_lost(text: str) -> None:
+    for location in (text, text.replace(":0 ", ":1 "), text.replace(" to :", " to 9:")):
+        module = Module.parse(f"func.func @main() {{ return loc({location}) }}")
+        again = Module.parse(module.bytecode())
+        is_lost = again.text(debug_info=True) != module.text(debug_info=True)
+        assert has_lost_range(location) == has_lost_range(location.encode()) == is_lost == (location == text)

@@ -1,11 +1,7 @@
 from __future__ import annotations
 
-import ast
-from pathlib import Path
-
 import pytest
 
-import pyshardy
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import (
     FEW_USES,
@@ -352,26 +348,6 @@ def test_a_copy_has_the_location_of_what_was_read() -> None:
     assert "here" in str(copy.location)
     copy.location = "elsewhere"
     assert (copy.location, copy.place) == ("elsewhere", "elsewhere")
-
-
-def changed_directly(tree: ast.AST) -> list[int]:
-    """The lines that set the name of an op or the type of a value without saying so to the node."""
-    return [
-        target.lineno
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Attribute) and target.attr in ("name", "type", "_location")
-        if not (isinstance(target.value, ast.Name) and target.value.id in ("self", "module"))
-    ]
-
-
-def test_nodes_are_changed_by_their_methods_which_note_it() -> None:
-    package = Path(pyshardy.__file__).parent
-    files = [path for path in package.rglob("*.py") if path.name not in ("nodes.py", "read.py")]
-    found = [(path.name, line) for path in files for line in changed_directly(ast.parse(path.read_text()))]
-    assert found == []
-    assert changed_directly(ast.parse("op.rename('b')\nop.name = 'b'\nvalue.type = t")) == [2, 3]
 
 
 def test_uses_keep_their_order_however_many_there_are() -> None:

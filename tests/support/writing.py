@@ -1,0 +1,53 @@
+"""Both ways of writing nodes, as bytecode and op by op, compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxlib.mlir import ir
+
+from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.emit import emit_module
+from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.read import read_module
+from pyshardy.ir.write import write_op_by_op
+
+
+def emitted(module: Module, root: Op) -> str:
+    """The text, with locations and in generic form, of what is written as bytecode; it is that of the other way.
+
+    Args:
+        module: The module that the nodes were read from.
+        root: The nodes.
+
+    Raises:
+        CannotEmitError: The nodes cannot be written as bytecode.
+    """
+    with module.context:
+        found = ir.Module.parse(emit_module(root, module.attrs))
+        check_same(found, write_op_by_op(root, module.attrs), module.attrs)
+        return asm(found)
+
+
+def check_same(found: ir.Module, expected: ir.Module, table: AttrTable) -> None:
+    """Two MLIR modules are the same to whoever reads their text, or the order of the uses of their values."""
+    assert asm(found) == asm(expected)
+    assert uses(read_module(found, table)) == uses(read_module(expected, table))
+
+
+def asm(module: ir.Module) -> str:
+    """All that there is to see of a module."""
+    return str(module.operation.get_asm(enable_debug_info=True, print_generic_op_form=True))
+
+
+def uses(root: Op) -> list[list[tuple[int, int]]]:
+    """The uses of all values in order, ops by their numbers."""
+    ops = {op: number for number, op in enumerate(walk(root))}
+    values: list[Any] = []
+    for op in ops:
+        values += op.results
+        for region in op.regions:
+            for block in region.blocks:
+                values += block.args
+    return [[(ops[op], index) for op, index in value.uses] for value in values]
