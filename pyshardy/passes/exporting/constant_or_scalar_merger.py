@@ -20,19 +20,24 @@ class ConstantOrScalarMerger(Pass):
     anchor = Anchor.FUNCTION
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        first: dict[_Key, Op] = {}
-        numbers = _Numbers()
-        for inner in ops_named(op, _MERGED, post_order=True):
-            scalar = inner.operands[0] if inner.name == _BROADCAST else None
-            if inner.block is None or (scalar is not None and scalar.type.shape != ()):
-                continue
-            result = inner.results[0]
-            type = None if scalar is None else result.type
-            key = numbers.of(inner.attrs), inner.block.region, type, scalar
-            earlier = first.setdefault(key, inner)
-            if earlier is not inner:
-                result.replace_uses(earlier.results[0])
-                inner.erase()
+        merge(op)
+
+
+def merge(function: Op) -> None:
+    """Merge what is equal in every region of a function."""
+    first: dict[_Key, Op] = {}
+    numbers = _Numbers()
+    for op in ops_named(function, _MERGED, post_order=True):
+        scalar = op.operands[0] if op.name == _BROADCAST else None
+        if op.block is None or (scalar is not None and scalar.type.shape != ()):
+            continue
+        result = op.results[0]
+        type = None if scalar is None else result.type
+        key = numbers.of(op.attrs), op.block.region, type, scalar
+        earlier = first.setdefault(key, op)
+        if earlier is not op:
+            result.replace_uses(earlier.results[0])
+            op.erase()
 
 
 _Key = tuple[int, Region | None, ValueType | None, Value | None]

@@ -5,7 +5,6 @@ Otherwise the uses of one constant would influence each other's shardings.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from pyshardy.ir.nodes import Op, Value, ops_in, ops_named
@@ -41,23 +40,25 @@ _Split = dict[Any, bool]
 """The ops whose results are copied for every use: whether they are constant, and not just a broadcast scalar."""
 
 
-@dataclass(slots=True)
 class _Splitter:
     """Splits function by function, callees first.
 
-    Attributes:
+    Args:
         symbols: Where copies of functions go.
         specs: Describes ops.
         has_groups: Whether there are sharding groups, which copies join.
+
+    Attributes:
         other_functions: Original names of functions that do more than compute constants from constants.
         other_computations: The same for named computations.
     """
 
-    symbols: SymbolTable
-    specs: OpSpecReader
-    has_groups: bool
-    other_functions: set[str] = field(default_factory=set)
-    other_computations: set[str] = field(default_factory=set)
+    def __init__(self, symbols: SymbolTable, specs: OpSpecReader, has_groups: bool) -> None:
+        self.symbols = symbols
+        self.specs = specs
+        self.has_groups = has_groups
+        self.other_functions: set[str] = set()
+        self.other_computations: set[str] = set()
 
     def split_function(self, function: Op) -> None:
         for op in ops_named(function, (_COMPUTATION,), post_order=True):
@@ -146,9 +147,10 @@ def _is_static(op: Op) -> bool:
     """Whether the name of the op says whether it preserves constants: no size is dynamic."""
     if op.name == "stablehlo.bitcast_convert":
         return False
-    for value in (*op.operands, *op.results):  # noqa: SIM110 (`all` takes longer for so few)
-        if not value.type.is_static:
-            return False
+    for values in (op.operands, op.results):
+        for value in values:
+            if not value.type.is_static:
+                return False
     return True
 
 

@@ -1,0 +1,28 @@
+# Types for the optional compiled core: see docs/performance.md.
+cimport cython
+
+from pyshardy.ir.nodes cimport Op, Value
+
+
+cdef class _Splitter:
+    cdef public object symbols
+    cdef public object specs
+    cdef public bint has_groups
+    cdef public set other_functions
+    cdef public set other_computations
+
+    @cython.locals(split=dict, is_marked=bint, op=Op, name=str, operands=list, is_touched=bint, is_constant=bint, value=Value, preserving=bint, index=Py_ssize_t)
+    cpdef split_inside(self, Op holder, Op function)
+
+    cpdef bint is_preserving(self, Op op) except -1
+
+    @cython.locals(op=Op, operand=Value, copy=Op, user=Op, index=Py_ssize_t)
+    cpdef Value copy(self, Value value, dict copies, bint takes_last)
+
+
+@cython.locals(values=list, value=Value)
+cdef bint _is_static(Op op) except -1
+
+
+@cython.locals(result=Value, user=Op)
+cdef bint _is_used(Op op) except -1
