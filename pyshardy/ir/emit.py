@@ -143,7 +143,7 @@ class _Emitter:
                             out.append(number >> 6)
                         else:
                             out += encode_number(number)
-                except AttributeError:  # never numbered
+                except (AttributeError, TypeError):  # never numbered, which the compiled core knows as None
                     raise CannotEmitError from None
             for value in results:
                 value.mark = defined
