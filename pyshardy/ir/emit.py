@@ -84,6 +84,7 @@ class _Emitter:
         """Write the ops of a block; `defined` is the number of the next value, which is returned for what follows."""
         out, scope, types, source = self.out, self.scope, self.types, self.source
         kinds, locations = source.kinds, source.locations
+        limit = len(scope)  # the compiled core checks no index
         op = block.first
         while op is not None:
             name, attrs, results, operands = op.name, op.attrs, op.results, op.operands
@@ -133,7 +134,7 @@ class _Emitter:
                 try:
                     for value in operands:
                         number = value.mark
-                        if scope[number] is not value:
+                        if number >= limit or scope[number] is not value:
                             raise CannotEmitError
                         if number < 128:
                             out.append(number << 1 | 1)
@@ -142,7 +143,7 @@ class _Emitter:
                             out.append(number >> 6)
                         else:
                             out += encode_number(number)
-                except (AttributeError, IndexError):  # never numbered, or by another pass
+                except (AttributeError, TypeError):  # never numbered, which the compiled core knows as None
                     raise CannotEmitError from None
             for value in results:
                 value.mark = defined
