@@ -30,7 +30,7 @@ def _core() -> list[Any]:
             raise
         return []
     extensions = [Extension(path.removesuffix(".py").replace("/", "."), [path]) for path in _MODULES]
-    directives = {"language_level": 3, "annotation_typing": False, "boundscheck": False}
+    directives = {"language_level": 3, "annotation_typing": False}
     return list(cythonize(extensions, build_dir="build/core", compiler_directives=directives))
 
 

@@ -1,3 +1,4 @@
+# cython: boundscheck=False
 """The one worklist and fixed point of propagation (propagation spec, section 6).
 
 The order of visits is part of the result. It is that of a sweep over all ops in program order, in which an
