@@ -9,8 +9,8 @@ from jaxlib.mlir import ir
 if TYPE_CHECKING:
     from pyshardy.ir.nodes import Block
 
-MANY_STEPS = 100_000
-"""So many steps through a block take longer than to list its ops."""
+MANY_STEPS = 200
+"""So many steps through a block for each of its ops take longer than to list these."""
 
 
 def all_ops(op: Any) -> list[Any]:
@@ -48,7 +48,7 @@ class MlirOps:
             return listed[place]
         operations = self.block(block).operations
         self._steps[block] = self._steps.get(block, 0) + place
-        if self._steps[block] > MANY_STEPS:
+        if self._steps[block] > MANY_STEPS * (place + 1):
             self._listed[block] = [op.operation for op in operations]
         return operations[place].operation
 

@@ -103,3 +103,7 @@ cpdef list ops_with(Op op, attribute, names=*)
 
 @cython.locals(op=Op, result=Value)
 cpdef set result_types(list ops)
+
+
+@cython.locals(inner=Op, found=dict)
+cpdef dict attribute_values(Op op, attribute, without=*)

@@ -644,6 +644,16 @@ def ops_with(op: Op, attribute: str, names: Container[str] = ()) -> list[Op]:
     return [inner for inner in ops_in(op) if attribute in inner.attrs or inner.name in names]
 
 
+def attribute_values(op: Op, attribute: str, without: Container[str] = ()) -> dict[Any, None]:
+    """The values of an attribute of the op and of all ops inside it, each once, but of ops of some names."""
+    found: dict[Any, None] = {}
+    for inner in ops_in(op):
+        value = inner.attrs.get(attribute)
+        if value is not None and inner.name not in without:
+            found[value] = None
+    return found
+
+
 def result_types(ops: list[Op]) -> set[ValueType]:
     """The types of the results of some ops."""
     found = set()

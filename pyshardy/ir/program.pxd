@@ -27,6 +27,7 @@ cdef class _Builder:
     cdef public dict numbers
     cdef public dict kinds
     cdef public list known
+    cdef public list rules
     cdef public list kind_of
     cdef public dict views
 
@@ -36,7 +37,7 @@ cdef class _Builder:
     @cython.locals(op=Op, block=Block)
     cpdef list parents(self)
 
-    @cython.locals(holders=list, known=list, numbers=dict, tensors=list, kind_of=list, op=Op, used=tuple, defined=tuple, name=str, attrs=dict, found=tuple, elsewhere=set)
+    @cython.locals(holders=list, rules=list, numbers=dict, tensors=list, kind_of=list, op=Op, used=tuple, defined=tuple, name=str, attrs=dict, found=tuple, elsewhere=set)
     cpdef steps(self, list operands)
 
     @cython.locals(op=Op, value=Value, region=Region, block=Block, found=list)

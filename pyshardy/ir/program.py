@@ -147,6 +147,7 @@ class _Builder:
         self.numbers: dict[Hashable, int] = {}
         self.kinds: dict[OpKind, int] = {}
         self.known: list[OpKind] = []
+        self.rules: list[Rule | None] = []
         self.kind_of: list[int] = []
         self.index = ProgramIndex(self.ops, [*self.values], self.known, self.kind_of, [])
         self.views: dict[int, View] = {}
@@ -271,9 +272,9 @@ class _Builder:
 
     def steps(self, operands: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
         """The tensors of every op; notes its kind."""
-        holders, known, kind_of, numbers = self.holders, self.known, self.kind_of, self.numbers
+        holders, rules, kind_of, numbers = self.holders, self.rules, self.kind_of, self.numbers
         specs = self.specs
-        elsewhere = {number for number, holder in enumerate(holders) if holder != number}
+        elsewhere = {value.mark for value in self.undecided if holders[value.mark] != value.mark}
         tensors: list[tuple[int, ...]] = []
         for op, used, defined in zip(self.ops, operands, self.results):
             name = op.name
@@ -286,7 +287,7 @@ class _Builder:
                     key = key, is_pure(op)  # all that the kind needs of what is inside
                 given = numbers.get(key)
                 kind = self.kind(op, key) if given is None else given
-                rule = known[kind].rule
+                rule = rules[kind]
                 if rule is None:
                     found = ()
                     if name not in TERMINATORS and not is_known_name(name) and not is_known(self.specs.spec(op)):
@@ -341,6 +342,7 @@ class _Builder:
         if found is None:
             found = self.kinds[kind] = len(self.known)
             self.known.append(kind)
+            self.rules.append(kind.rule)
         return found
 
     def kind(self, op: Op, key: Hashable) -> int:

@@ -192,13 +192,7 @@ def transform_shardings(root: Op, change: Callable[[TensorSharding], TensorShard
     changer = _Changer(change)
     for op in ops_with(root, SHARDING, _WITH_OWN_ATTRIBUTES):
         try:
-            if op.name == "func.func":
-                for kind in ("arg_attrs", "res_attrs"):
-                    for entry in op.attrs.get(kind) or ():
-                        changer.apply(entry, SHARDING)
-            else:
-                for name in sharding_attributes(op):
-                    changer.apply(op.attrs, name)
+            changer.apply_to(op)
         except InvalidShardingError as error:
             raise PassError(op, str(error)) from error
 
@@ -213,6 +207,19 @@ class _Changer:
     def __init__(self, change: Callable[[TensorSharding], TensorSharding]) -> None:
         self._change = change
         self._changed: dict[Any, Any] = {}
+
+    def apply_to(self, op: Op) -> None:
+        """Change what an op holds, and a function for its arguments and results."""
+        attrs = op.attrs
+        if op.name not in _WITH_OWN_ATTRIBUTES:
+            self.apply(attrs, SHARDING)
+        elif op.name == "func.func":
+            for kind in ("arg_attrs", "res_attrs"):
+                for entry in attrs.get(kind) or ():
+                    self.apply(entry, SHARDING)
+        else:
+            for name in sharding_attributes(op):
+                self.apply(attrs, name)
 
     def apply(self, attrs: dict[str, Any], name: str) -> None:
         """Change what an attribute holds, if it is there."""

@@ -20,8 +20,8 @@ cdef class Engine:
     cdef public list _tensors
     cdef public object _views
     cdef public dict _notified
-    cdef public list _owners
-    cdef public list _users
+    cdef public object _owners
+    cdef public object _users
     cdef public dict _other_readers
     cdef public dict _group_of
     cdef public bytearray _is_plain

@@ -81,8 +81,8 @@ class Engine:
         self._add_main_results()
         self._views = program.views
         self._notified = dict(program.notified)
-        self._owners = list(program.owners)
-        self._users = list(program.users)
+        self._owners = program.owners
+        self._users = program.users
         self._other_readers = self._find_other_readers()
         self._group_of = {value: group for group in program.groups for value in group}
         self._is_plain = self._find_plain_values()

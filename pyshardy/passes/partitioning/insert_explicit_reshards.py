@@ -11,7 +11,7 @@ from pyshardy.errors import InvalidRuleError, InvalidShardingError
 from pyshardy.ir.dataflow import DATA_FLOW_OPS, block_arg_owners, is_data_flow_op, source_uses
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING, is_declaration, result_sharding, return_op
-from pyshardy.ir.nodes import Op, Value, ops_in
+from pyshardy.ir.nodes import Op, Value, ops_in, ops_named
 from pyshardy.ir.shardings import all_arg_shardings, get_sharding, get_shardings, stored_sharding
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.base import Anchor, Pass, PassContext
@@ -66,8 +66,7 @@ class _Inserter:
         self.has_unreduced, self.has_single_device = _survey(function, self.meshes)
         self.namer = CauseNamer(function) if options.name_causes else None
         self.plans: dict[OpInput, OpPlan | None] = {}
-        self.ops = ops_in(function, post_order=True)[:-1]
-        self.has_barriers = BARRIER in [op.name for op in self.ops]
+        self.has_barriers = bool(ops_named(function, (BARRIER,)))
         self.fine: set[Hashable] = set()
         """Kinds of ops that need nothing."""
 
@@ -93,8 +92,8 @@ class _Inserter:
     def _ops(self) -> list[Op]:
         """The ops to visit, inner ones first: those there are now, not those inserted on the way."""
         if self.is_full or self.has_unreduced or self.has_single_device:
-            return [op for op in self.ops if not op.is_terminator]
-        return [op for op in self.ops if op.name in _TOUCHED_ALWAYS]
+            return [op for op in ops_in(self.function, post_order=True)[:-1] if not op.is_terminator]
+        return ops_named(self.function, _TOUCHED_ALWAYS, post_order=True)
 
     def _is_fine(self, op: Op) -> bool:
         """Whether an op is known to need nothing, by its kind."""

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.functions import SHARDING
-from pyshardy.ir.nodes import Op, ops_with
+from pyshardy.ir.nodes import Op, attribute_values, ops_named
 from pyshardy.ir.shardings import HOLD_OTHERWISE, sharding_attributes
 
 
 def distinct_shardings(function: Op) -> list[TensorSharding]:
     """Every sharding in a function, each once: of its arguments and results and of all ops inside."""
-    holders = ops_with(function, SHARDING, HOLD_OTHERWISE)
-    values: dict[object, None] = dict.fromkeys([op.attrs[SHARDING] for op in holders if op.name not in HOLD_OTHERWISE])
-    for op in holders:
-        if op.name in HOLD_OTHERWISE:
-            for name in sharding_attributes(op):
-                values[op.attrs.get(name)] = None
+    values = attribute_values(function, SHARDING, HOLD_OTHERWISE)
+    for op in ops_named(function, HOLD_OTHERWISE):
+        for name in sharding_attributes(op):
+            values[op.attrs.get(name)] = None
     for kind in ("arg_attrs", "res_attrs"):
         for entry in function.attrs.get(kind) or ():
             values[entry.get(SHARDING)] = None

@@ -18,7 +18,7 @@ TEXT = """func.func @f(%a: i32, %c: i1) -> i32 {
 module { func.func private @g() func.func @h() { return } }"""
 
 
-@pytest.mark.parametrize("many", [0, 100])
+@pytest.mark.parametrize("many", [0, 1, 100])
 def test_ops_are_found_where_they_were_read(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mlir_ops, "MANY_STEPS", many)
     module = Module.parse(TEXT)
