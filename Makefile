@@ -30,7 +30,7 @@ bench: $(COMPILED)/.tested  ## pyshardy, with its compiled core, against the ref
 	cd $(COMPILED) && .venv/bin/python -m benchmarks.compare
 
 performance-page: $(COMPILED)/.tested  ## write docs/performance.md anew
-	cd $(COMPILED) && .venv/bin/python -m benchmarks.page
+	cd $(COMPILED) && .venv/bin/python -m benchmarks.page --interpreted $(CURDIR)
 	cp $(COMPILED)/docs/performance.md docs/
 
 campaign: $(VENV)/.tested  ## the long campaigns: against the reference, and eight devices against one

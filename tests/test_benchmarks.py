@@ -106,9 +106,10 @@ def test_the_conflicting_model() -> None:
 def test_stages_add_up() -> None:
     found = stages(Module.parse(conflicts(5)), PIPELINE, 1)
     assert {"reading", "writing", "sdy-user-priority-propagate"} <= found.keys()
-    shown = stage_table({"one": 0.75, "two": 0.25}, 1000)
-    assert "| one | 750 ms | 750.0 µs | 75% |" in shown
-    assert "| all | 1000 ms | 1000.0 µs | 100% |" in shown
+    shown = stage_table({"one": 0.75, "two": 0.25, "x": 0.0}, {"one": 1.5, "two": 0.5, "x": 0.1}, 1000)
+    assert "| one | 750 ms | 750.0 µs | 75% | 1500.0 µs |" in shown
+    assert "| 1 other passes | 0 ms | 0.0 µs | 0% | 100.0 µs |" in shown
+    assert "| all | 1000 ms | 1000.0 µs | 100% | 2100.0 µs |" in shown
 
 
 def test_the_page_has_the_words_and_figures() -> None:

@@ -22,10 +22,13 @@ cdef class _Emitter:
     @cython.locals(out=bytearray, scope=list, types=dict, kinds=list, op=Op, name=str, attrs=dict, results=list, operands=list, number=Py_ssize_t, limit=Py_ssize_t, kind=Kind, mask=int, value=Value)
     cpdef Py_ssize_t emit_ops(self, Block block, Py_ssize_t defined) except -1
 
-    @cython.locals(attrs=dict, given=dict, found=Kind)
+    @cython.locals(attrs=dict, given=dict, key=tuple, found=Kind)
     cpdef Kind changed_kind(self, Op op, Kind kind)
 
     @cython.locals(found=Kind)
     cpdef Kind kind_of(self, Op op)
     cpdef Kind new_kind(self, Op op)
     cpdef Py_ssize_t location(self, Op op) except -1
+
+    @cython.locals(block=Block, op=Op, scope=list, values=Py_ssize_t, count=Py_ssize_t, start=Py_ssize_t, defined=Py_ssize_t)
+    cpdef emit_region(self, Region region)

@@ -249,8 +249,9 @@ class _Emitter:
         attrs, given = op.attrs, kind.attrs
         if len(attrs) != len(given) + 1 or SHARDING not in attrs or kind.name != op.name:
             return self.kind_of(op)
-        if given and not given.items() <= attrs.items():
-            return self.kind_of(op)
+        for name, value in given.items():
+            if attrs.get(name) is not value:
+                return self.kind_of(op)
         key = kind, id(attrs[SHARDING])
         found = self.sharded.get(key)
         if found is None:
