@@ -23,15 +23,22 @@ def _core() -> list[Any]:
     """The modules to compile: those with a `.pxd` file."""
     if _CHOICE == "0" or (_CHOICE != "1" and "editable_wheel" in sys.argv):
         return []
-    try:
-        from Cython.Build import cythonize
-    except ImportError:
-        if _CHOICE == "1":
-            raise
-        return []
     extensions = [Extension(path.removesuffix(".py").replace("/", "."), [path]) for path in _MODULES]
     directives = {"language_level": 3, "annotation_typing": False}
-    return list(cythonize(extensions, build_dir="build/core", compiler_directives=directives))
+    try:
+        from Cython.Build import cythonize
+
+        return list(cythonize(extensions, build_dir="build/core", compiler_directives=directives))
+    except Exception as error:  # no Cython, or one that does not take the modules
+        _do_without(error)
+        return []
+
+
+def _do_without(error: Exception) -> None:
+    """Install without the core, unless it was asked for."""
+    if _CHOICE == "1":
+        raise error
+    print(f"pyshardy is installed without its compiled core: {error}", file=sys.stderr)
 
 
 class _BuildCore(build_ext):
@@ -41,9 +48,7 @@ class _BuildCore(build_ext):
         try:
             super().run()
         except Exception as error:
-            if _CHOICE == "1":
-                raise
-            print(f"pyshardy is installed without its compiled core: {error}", file=sys.stderr)
+            _do_without(error)
             for output in self.get_outputs():
                 Path(output).unlink(missing_ok=True)
             self.extensions = []

@@ -126,6 +126,15 @@ def test_the_core_is_left_out_without_a_compiler(small_package: Path) -> None:
     assert not compiled(small_package)
 
 
+def test_the_core_is_left_out_if_cython_does_not_take_it(small_package: Path) -> None:
+    (small_package / "pyshardy/small.pxd").write_text("cpdef thrice(x)\n")
+    result = build(small_package, "")
+    assert result.returncode == 0
+    assert "installed without its compiled core" in result.stderr
+    assert not compiled(small_package)
+    assert build(small_package, "1").returncode != 0
+
+
 def test_a_core_that_was_asked_for_has_to_be_built(small_package: Path) -> None:
     assert build(small_package, "1", "no-such-compiler").returncode != 0
 

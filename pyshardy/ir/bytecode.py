@@ -85,6 +85,10 @@ def section_at(data: bytes, position: int) -> tuple[int, int, int]:
     return kind & 127, position, position + length
 
 
+_LENGTH = bytes([(first & -first).bit_length() or 9 for first in range(256)])
+"""Per first byte of a number, how many bytes it takes."""
+
+
 def number_at(data: bytes | bytearray, position: int) -> tuple[int, int]:
     """The number at a position, and the position behind it.
 
@@ -97,9 +101,11 @@ def number_at(data: bytes | bytearray, position: int) -> tuple[int, int]:
     first = data[position]
     if first & 1:
         return first >> 1, position + 1
-    if not first:
+    length = _LENGTH[first]
+    if length == 3:
+        return (first | data[position + 1] << 8 | data[position + 2] << 16) >> 3, position + 3
+    if length == 9:
         return int.from_bytes(data[position + 1 : position + 9], "little"), position + 9
-    length = (first & -first).bit_length()
     return int.from_bytes(data[position : position + length], "little") >> length, position + length
 
 

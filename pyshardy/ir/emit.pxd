@@ -1,6 +1,7 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
+from pyshardy.ir.bytecode cimport encode_number, number_at
 from pyshardy.ir.nodes cimport Block, Kind, Op, Region, Value, ValueType
 
 

@@ -148,13 +148,14 @@ class Tables:
                 start = end
                 length, position = number_at(data, position)
                 end += length >> 1
-                if found[start] == _RANGE and length & 1:
+                if not self.has_places or not length & 1:
+                    continue
+                if found[start] == _RANGE:
                     lines.append((start, end))
-                elif found[start] == _LINE_AND_COLUMN and length & 1:
+                elif found[start] == _LINE_AND_COLUMN:
                     known.add(bytes(found[start:end]))
-        if self.has_places:
-            for start, stop in lines:
-                found[start:stop] = _as_line_and_column(bytes(found[start:stop]), known)
+        for start, stop in lines:
+            found[start:stop] = _as_line_and_column(bytes(found[start:stop]), known)
         return bytes(found[:end]), position
 
 

@@ -1,0 +1,9 @@
+# Types for the optional compiled core: see docs/performance.md.
+cimport cython
+
+
+@cython.locals(first=Py_ssize_t, length=Py_ssize_t)
+cpdef tuple number_at(data, Py_ssize_t position)
+
+
+cpdef bytes encode_number(number)

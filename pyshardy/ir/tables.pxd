@@ -1,0 +1,24 @@
+# Types for the optional compiled core: see docs/performance.md.
+cimport cython
+
+from pyshardy.ir.bytecode cimport encode_number, number_at
+
+
+cdef class Tables:
+    cdef public object code
+    cdef public Py_ssize_t attr_count
+    cdef public Py_ssize_t type_count
+    cdef public Py_ssize_t first_offset
+    cdef public Py_ssize_t string_count
+    cdef public Py_ssize_t first_length
+    cdef public dict dialects
+    cdef public dict names
+    cdef public list strings
+    cdef public list dialect_names
+    cdef public list op_names
+    cdef public dict attrs
+    cdef public dict types
+    cdef public bint has_places
+
+    @cython.locals(data=bytes, position=Py_ssize_t, found=bytearray, left=Py_ssize_t, end=Py_ssize_t, start=Py_ssize_t, count=Py_ssize_t, length=Py_ssize_t, lines=list, known=set)
+    cpdef tuple _given_attrs(self)
