@@ -43,7 +43,7 @@ from benchmarks.startup import startup_seconds  # noqa: E402
 from benchmarks.targets import GROWTH, TARGETS  # noqa: E402
 from benchmarks.workloads import conflicts, transformer  # noqa: E402
 from pyshardy.ir.module import Module  # noqa: E402
-from pyshardy.ir.nodes import walk  # noqa: E402
+from pyshardy.ir.nodes import walk
 
 LAYERS = (13, 53, 214)
 """Layers of the example training step with about 7,500, 30,000 and 120,000 ops."""

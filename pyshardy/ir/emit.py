@@ -24,7 +24,8 @@ from pyshardy.ir.bytecode import (
     number_at,
 )
 from pyshardy.ir.functions import SHARDING
-from pyshardy.ir.nodes import Block, Kind, Op, Place, Region, Source, Value, ValueType
+from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType
+from pyshardy.ir.source import Kind, Place, Source
 from pyshardy.ir.tables import UNKNOWN, CannotEmitError, Tables
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import InvalidModuleError
-from pyshardy.ir.nodes import Op, Value, ValueType, ops_named
+from pyshardy.ir.listing import ops_named
+from pyshardy.ir.nodes import Op, Value, ValueType
 
 SHARDING = "sdy.sharding"
 CALL = "func.call"

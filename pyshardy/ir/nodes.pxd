@@ -48,16 +48,6 @@ cdef class Region:
     cdef public list blocks
 
 
-cdef class Kind:
-    cdef public str name
-    cdef public dict attrs
-    cdef public bytes head
-    cdef public int mask
-    cdef public bytes tail
-    cdef public Py_ssize_t attributes
-    cdef public Py_ssize_t properties
-
-
 cdef class Op:
     cdef public str name
     cdef public list operands
@@ -88,22 +78,3 @@ cdef class Op:
 
     @cython.locals(value=Value, region=Region, block=Block, op=Op, index=Py_ssize_t)
     cpdef drop_operands(self)
-
-
-@cython.locals(region=Region, block=Block, inner=Op)
-cdef _add_ops(Op op, list found, bint post_order, closed, names)
-
-
-cpdef list ops_named(Op op, names, post_order=*)
-
-
-@cython.locals(inner=Op)
-cpdef list ops_with(Op op, attribute, names=*)
-
-
-@cython.locals(op=Op, result=Value)
-cpdef set result_types(list ops)
-
-
-@cython.locals(inner=Op, found=dict)
-cpdef dict attribute_values(Op op, attribute, without=*)

@@ -8,12 +8,10 @@ opaque MLIR attributes (`attrs.py` says which).
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
-from pyshardy.ir.mlir_ops import all_ops
+from pyshardy.ir.source import Place, Source
 
 Use = tuple["Op", int]
 """A place where a value is used: an op and the number of the operand."""
@@ -251,69 +249,6 @@ class Region:
             block.region = self
         self.blocks.extend(other.blocks)
         other.blocks = []
-
-
-class Kind:
-    """What ops have in common that have one name and the same attributes, in the bytecode they were read from.
-
-    Attributes:
-        name: The name; empty for functions, whose attributes hold lists: no two functions are of one kind.
-        attrs: The attributes.
-        head: The number of the name, encoded.
-        mask: The part of the mask that tells which numbers follow in `tail`.
-        tail: The numbers of the discardable attributes and of the inherent ones (the properties), encoded.
-        properties: The number of the properties, -1 if there are none.
-        attributes: The number of the discardable attributes, -1 if there are none.
-    """
-
-    __slots__ = ("name", "attrs", "head", "mask", "tail", "attributes", "properties")
-
-    def __init__(
-        self, name: str, attrs: dict[str, Any], head: bytes, mask: int, tail: bytes, attributes: int, properties: int
-    ) -> None:
-        self.name = name
-        self.attrs = attrs
-        self.head = head
-        self.mask = mask
-        self.tail = tail
-        self.attributes = attributes
-        self.properties = properties
-
-
-@dataclass(slots=True, eq=False)
-class Source:
-    """The MLIR module that nodes were read from.
-
-    Attributes:
-        module: The module; it must not change.
-        code: Its bytecode.
-        kinds: Per number of an op, its kind.
-        locations: Per number of an op, the number of its location in the bytecode.
-        types: The types of values by their numbers in the bytecode.
-        arg_locations: The locations of arguments of blocks by their numbers in the bytecode, -1 for an unknown one.
-        ops: The ops of the module, every op before what it holds, once someone has asked for one.
-    """
-
-    module: Any
-    code: Any
-    kinds: list[Kind] = field(default_factory=list)
-    locations: array[int] = field(default_factory=lambda: array("I"))
-    types: dict[int, ValueType] = field(default_factory=dict)
-    arg_locations: dict[int, Any] = field(default_factory=dict)
-    ops: list[Any] = field(default_factory=list)
-
-    def location(self, number: int) -> Any:
-        """The MLIR location of an op."""
-        if not self.ops:
-            self.ops = all_ops(self.module)
-        return self.ops[number].location
-
-
-class Place(NamedTuple):
-    """An op of an MLIR module, as the location of a node."""
-
-    source: Source
-    number: int
 
 
 class Op:
@@ -597,67 +532,3 @@ def walk_post_order(op: Op) -> Iterator[Op]:
                     yield inner
                 inner = following
     yield op
-
-
-def ops_in(op: Op, *, post_order: bool = False, closed: Container[str] = ()) -> list[Op]:
-    """The op and all ops inside it: a list, which takes half the time of a walk.
-
-    Ops that are erased afterwards stay in it, and so do the ops inside those; ops made afterwards are not in it.
-
-    Args:
-        op: The op.
-        post_order: Whether every op comes after what it holds instead of before.
-        closed: Names of ops inside it of which the content is left out.
-    """
-    found: list[Op] = []
-    _add_ops(op, found, post_order, closed, None)
-    return found
-
-
-def _add_ops(op: Op, found: list[Op], post_order: bool, closed: Container[str], names: Container[str] | None) -> None:
-    """List an op and those inside it, or of all these those that have one of some names."""
-    is_listed = names is None or op.name in names
-    if is_listed and not post_order:
-        found.append(op)
-    for region in op.regions:
-        for block in region.blocks:
-            inner = block.first
-            while inner is not None:
-                if inner.regions and inner.name not in closed:
-                    _add_ops(inner, found, post_order, closed, names)
-                elif names is None or inner.name in names:
-                    found.append(inner)
-                inner = inner.next
-    if is_listed and post_order:
-        found.append(op)
-
-
-def ops_named(op: Op, names: Container[str], post_order: bool = False) -> list[Op]:
-    """Of the op and all ops inside it those that have one of some names, as `ops_in` lists them."""
-    found: list[Op] = []
-    _add_ops(op, found, post_order, (), names)
-    return found
-
-
-def ops_with(op: Op, attribute: str, names: Container[str] = ()) -> list[Op]:
-    """Of the op and all ops inside it those that have an attribute, or one of some names, as `ops_in` lists them."""
-    return [inner for inner in ops_in(op) if attribute in inner.attrs or inner.name in names]
-
-
-def attribute_values(op: Op, attribute: str, without: Container[str] = ()) -> dict[Any, None]:
-    """The values of an attribute of the op and of all ops inside it, each once, but of ops of some names."""
-    found: dict[Any, None] = {}
-    for inner in ops_in(op):
-        value = inner.attrs.get(attribute)
-        if value is not None and inner.name not in without:
-            found[value] = None
-    return found
-
-
-def result_types(ops: list[Op]) -> set[ValueType]:
-    """The types of the results of some ops."""
-    found = set()
-    for op in ops:
-        for result in op.results:
-            found.add(result.type)
-    return found

@@ -29,7 +29,8 @@ from pyshardy.ir.functions import (
     return_op,
     set_result_sharding,
 )
-from pyshardy.ir.nodes import TERMINATORS, Op, Value, ops_in
+from pyshardy.ir.listing import ops_in
+from pyshardy.ir.nodes import TERMINATORS, Op, Value
 from pyshardy.ir.notify import SPECIAL, Notifications
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.purity import is_pure

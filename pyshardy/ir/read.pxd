@@ -2,7 +2,8 @@
 cimport cython
 
 from pyshardy.ir.bytecode cimport number_at
-from pyshardy.ir.nodes cimport Block, Kind, Op, Region, Value, ValueType
+from pyshardy.ir.nodes cimport Block, Op, Region, Value, ValueType
+from pyshardy.ir.source cimport Kind
 
 
 cdef class _Reader:

@@ -24,8 +24,9 @@ from pyshardy.ir.bytecode import (
 )
 from pyshardy.ir.diagnostics import Diagnostic, Severity, format_location
 from pyshardy.ir.mlir_ops import MlirOps
-from pyshardy.ir.nodes import Block, Kind, Op, Region, Source, Value, ValueType, as_uses
+from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType, as_uses
 from pyshardy.ir.pause_gc import pause_gc
+from pyshardy.ir.source import Kind, Source
 
 
 def read_module(module: ir.Module, table: AttrTable) -> Op:

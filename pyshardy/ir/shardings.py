@@ -11,7 +11,8 @@ from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.dataflow import DATA_FLOW_OPS, block_arg_owners, edge_held, is_data_flow_op, owner_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING, arg_sharding, result_sharding, return_op, set_arg_sharding
-from pyshardy.ir.nodes import Op, Value, ops_with
+from pyshardy.ir.listing import ops_with
+from pyshardy.ir.nodes import Op, Value
 from pyshardy.propagation.views import join_manual_axes, strip_manual_axes
 
 Meshes = dict[str, Mesh]

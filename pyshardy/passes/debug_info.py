@@ -22,7 +22,8 @@ from pyshardy.ir.functions import (
     set_arg_attr,
     set_result_attr,
 )
-from pyshardy.ir.nodes import Op, Value, ops_named, ops_with, walk
+from pyshardy.ir.listing import ops_named, ops_with
+from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.program import ProgramIndex
 from pyshardy.ir.shardings import get_sharding, holder_of
 from pyshardy.passes.base import PassContext

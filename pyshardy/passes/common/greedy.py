@@ -14,7 +14,8 @@ from jaxlib.mlir import ir
 from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.nodes import Op, Region, Value, ValueType, ops_in
+from pyshardy.ir.listing import ops_in
+from pyshardy.ir.nodes import Op, Region, Value, ValueType
 from pyshardy.ir.purity import is_pure
 
 CONSTANTS = frozenset(("stablehlo.constant", "mhlo.constant", "chlo.constant", "arith.constant"))

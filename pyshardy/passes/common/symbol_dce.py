@@ -7,7 +7,8 @@ from typing import Any
 
 from pyshardy.ir.attrs import AttrTable, symbols_in
 from pyshardy.ir.functions import calls
-from pyshardy.ir.nodes import Op, ops_in
+from pyshardy.ir.listing import ops_in
+from pyshardy.ir.nodes import Op
 from pyshardy.passes.base import Pass, PassContext
 
 

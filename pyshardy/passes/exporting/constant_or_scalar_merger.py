@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from pyshardy.ir.nodes import Op, Region, Value, ValueType, ops_named
+from pyshardy.ir.listing import ops_named
+from pyshardy.ir.nodes import Op, Region, Value, ValueType
 from pyshardy.passes.base import Anchor, Pass, PassContext
 
 _CONSTANTS = frozenset(("sdy.constant", "stablehlo.constant", "mhlo.constant", "chlo.constant", "arith.constant"))

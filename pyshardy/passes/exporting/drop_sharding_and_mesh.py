@@ -8,7 +8,8 @@ from typing import Any
 
 from pyshardy.ir.attrs import symbols_in
 from pyshardy.ir.functions import SHARDING
-from pyshardy.ir.nodes import Op, ops_in, ops_named, ops_with
+from pyshardy.ir.listing import ops_in, ops_named, ops_with
+from pyshardy.ir.nodes import Op
 from pyshardy.passes.base import Pass, PassContext
 
 _METADATA = ("sdy.output_shardings", "sdy.parameters_shardings")

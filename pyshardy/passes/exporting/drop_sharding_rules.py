@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pyshardy.ir.nodes import Op, ops_with
+from pyshardy.ir.listing import ops_with
+from pyshardy.ir.nodes import Op
 from pyshardy.passes.base import Anchor, Pass, PassContext
 
 RULE = "sdy.sharding_rule"

@@ -6,7 +6,8 @@ from typing import Any
 
 from pyshardy.ir.dataflow import EDGE
 from pyshardy.ir.functions import SHARDING
-from pyshardy.ir.nodes import Op, ops_named
+from pyshardy.ir.listing import ops_named
+from pyshardy.ir.nodes import Op
 from pyshardy.ir.symbols import ORIGINAL_NAME, SymbolTable
 from pyshardy.passes.base import Pass, PassContext
 from pyshardy.passes.exporting.sink_data_flow_edges import remove_edge, sink_block_arg_edges, sink_result_edges

@@ -7,7 +7,8 @@ import re
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import mesh_of
 from pyshardy.core.text import quote, unquote
-from pyshardy.ir.nodes import Op, ops_with
+from pyshardy.ir.listing import ops_with
+from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import transform_shardings
 from pyshardy.passes.base import Pass, PassContext
 

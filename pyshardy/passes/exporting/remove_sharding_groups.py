@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pyshardy.ir.nodes import Op, ops_named
+from pyshardy.ir.listing import ops_named
+from pyshardy.ir.nodes import Op
 from pyshardy.passes.base import Pass, PassContext
 
 

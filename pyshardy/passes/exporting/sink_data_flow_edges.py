@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.dataflow import DATA_FLOW_OPS, EDGE, block_arg_owners, edge_of
-from pyshardy.ir.nodes import Op, Value, ops_named
+from pyshardy.ir.listing import ops_named
+from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import results_attribute, set_block_arg_shardings
 from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.passes.debug_info import EDGES, ORIGINS

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.dataflow import FUNCTION_EDGE
-from pyshardy.ir.nodes import Op, ops_named
+from pyshardy.ir.listing import ops_named
+from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.passes.exporting.sink_data_flow_edges import remove_edge

@@ -19,7 +19,8 @@ from pyshardy.ir.functions import (
     set_arg_sharding,
     set_result_sharding,
 )
-from pyshardy.ir.nodes import Op, Value, ops_named
+from pyshardy.ir.listing import ops_named
+from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import Meshes, block_arg_shardings, set_block_arg_shardings
 from pyshardy.passes.base import Pass, PassContext
 

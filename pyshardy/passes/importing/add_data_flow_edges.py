@@ -6,7 +6,8 @@ from collections.abc import Container
 from typing import Any
 
 from pyshardy.ir.dataflow import DATA_FLOW_OPS, EDGE, block_arg_owners, edge_of
-from pyshardy.ir.nodes import Op, Value, ops_named
+from pyshardy.ir.listing import ops_named
+from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.base import Pass, PassContext
 

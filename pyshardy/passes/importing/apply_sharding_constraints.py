@@ -5,7 +5,8 @@ from __future__ import annotations
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.dataflow import EDGE, FUNCTION_EDGE, edge_held
 from pyshardy.ir.functions import main_function
-from pyshardy.ir.nodes import Op, Value, ops_named
+from pyshardy.ir.listing import ops_named
+from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding, holder_of, set_sharding
 from pyshardy.ir.symbols import post_order
 from pyshardy.passes.base import Pass, PassContext

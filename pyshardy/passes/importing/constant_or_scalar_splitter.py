@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyshardy.ir.nodes import Op, Value, ops_in, ops_named
+from pyshardy.ir.listing import ops_in, ops_named
+from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.symbols import SymbolTable, clone_function, original_name, post_order
 from pyshardy.passes.base import Pass, PassContext

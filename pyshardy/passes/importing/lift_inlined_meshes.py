@@ -7,7 +7,8 @@ import re
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.text import format_symbol, quote, unquote
-from pyshardy.ir.nodes import Op, ops_named
+from pyshardy.ir.listing import ops_named
+from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import transform_shardings
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.base import Pass, PassContext

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import calls
-from pyshardy.ir.nodes import Op, Value, ops_named
+from pyshardy.ir.listing import ops_named
+from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.symbols import pre_order
 from pyshardy.passes.base import Pass, PassContext
 

@@ -7,7 +7,8 @@ stablehlo.dot_general`. XLA shows it in profiles as the name of the collective.
 from __future__ import annotations
 
 from pyshardy.ir.causes import with_cause
-from pyshardy.ir.nodes import Op, Value, ops_named
+from pyshardy.ir.listing import ops_named
+from pyshardy.ir.nodes import Op, Value
 
 MADE = {
     "sdy.reshard": "reshard",

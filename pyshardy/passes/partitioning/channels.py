@@ -8,7 +8,8 @@ from typing import Any
 
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.dialects import stablehlo
-from pyshardy.ir.nodes import Op, ops_with
+from pyshardy.ir.listing import ops_with
+from pyshardy.ir.nodes import Op
 
 CHANNEL = "channel_handle"
 

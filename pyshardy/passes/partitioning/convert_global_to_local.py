@@ -10,7 +10,8 @@ from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.errors import InvalidRuleError, InvalidShardingError
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import arg_sharding, functions, is_declaration, result_sharding, return_op
-from pyshardy.ir.nodes import Op, ops_in
+from pyshardy.ir.listing import ops_in
+from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.base import Pass, PassContext
 from pyshardy.passes.partitioning.local.localizer import Localizer, LocalOptions

@@ -11,7 +11,8 @@ from pyshardy.errors import InvalidRuleError, InvalidShardingError
 from pyshardy.ir.dataflow import DATA_FLOW_OPS, block_arg_owners, is_data_flow_op, source_uses
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING, is_declaration, result_sharding, return_op
-from pyshardy.ir.nodes import Op, Value, ops_in, ops_named
+from pyshardy.ir.listing import ops_in, ops_named
+from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import all_arg_shardings, get_sharding, get_shardings, stored_sharding
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.base import Anchor, Pass, PassContext

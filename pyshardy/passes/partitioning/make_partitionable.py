@@ -11,7 +11,8 @@ from pyshardy.ir.dataflow import is_data_flow_op
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.functions import SHARDING
-from pyshardy.ir.nodes import Op, Value, ops_in
+from pyshardy.ir.listing import ops_in
+from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.program import RULE
 from pyshardy.ir.shardings import Meshes, get_sharding, set_sharding
 from pyshardy.passes.base import Anchor, Pass, PassContext

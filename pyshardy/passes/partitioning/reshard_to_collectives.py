@@ -9,7 +9,8 @@ from pyshardy.core.sharding import Meshes, TensorSharding, is_equivalent, mesh_o
 from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.nodes import Op, Value, ops_named
+from pyshardy.ir.listing import ops_named
+from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.passes.common.all_to_all import make_params

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.functions import SHARDING
-from pyshardy.ir.nodes import Op, attribute_values, ops_named
+from pyshardy.ir.listing import attribute_values, ops_named
+from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import HOLD_OTHERWISE, sharding_attributes
 
 

@@ -8,7 +8,8 @@ from functools import cached_property
 from pyshardy.core.sharding import ReductionKind, TensorSharding
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import arg_sharding, result_sharding
-from pyshardy.ir.nodes import Op, Value, ops_in, ops_named
+from pyshardy.ir.listing import ops_in, ops_named
+from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.base import Anchor, Pass, PassContext

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.nodes import Op, Value, ValueType, ops_in, ops_named, result_types
+from pyshardy.ir.listing import ops_in, ops_named, result_types
+from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.ir.program import RULE, ProgramIndex, build_program
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.passes.base import PassContext

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from pyshardy.ir.listing import ops_named
 from pyshardy.ir.module import Module
-from pyshardy.ir.nodes import Op, ops_named
+from pyshardy.ir.nodes import Op
 from pyshardy.passes.importing.constant_or_scalar_splitter import ConstantOrScalarSplitter
 from pyshardy.passes.pipeline import run_on_root
 

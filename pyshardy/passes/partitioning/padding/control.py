@@ -13,7 +13,8 @@ from pyshardy.ir.functions import (
     return_op,
     signature,
 )
-from pyshardy.ir.nodes import Op, Value, ops_named
+from pyshardy.ir.listing import ops_named
+from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.partitioning.padding.padder import Padder
 
