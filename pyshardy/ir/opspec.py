@@ -48,25 +48,26 @@ class OpSpecReader:
         None where the description depends on what is around the op, or users may look at all attributes.
         """
         name = op.name
+        operands, results = op.operands, op.results
         if USER_RULES or name in LOOKS_AROUND:
             return None
-        fields = _FIELDS.get(name)
-        operands, results = op.operands, op.results
-        if fields is None and len(results) == 1:
-            result = results[0]
-            if len(operands) == 2:
-                first, second = operands
-                return name, rule, first.type, second.type, result.type
-            if len(operands) == 1:
-                first = operands[0]
-                return name, rule, first.type, result.type
-        types = [value.type for value in operands]
-        types += [value.type for value in results]
-        if fields is None:
-            return name, rule, len(results), *types
-        attrs = op.attrs
         # The attributes themselves are kept by the op: as long as it lives, no other object has the same number.
-        return name, rule, len(results), *types, *[id(attrs.get(field)) for field in fields]
+        fields = _FIELDS.get(name, ())
+        seen: Hashable = None
+        if fields:
+            attrs = op.attrs
+            seen = tuple([id(attrs.get(field)) for field in fields])
+        if len(results) == 1:
+            result = results[0]
+            if not operands:
+                return name, rule, seen, result.type
+            first = operands[0]
+            if len(operands) == 1:
+                return name, rule, seen, first.type, result.type
+            if len(operands) == 2:
+                second = operands[1]
+                return name, rule, seen, first.type, second.type, result.type
+        return name, rule, seen, len(results), *[value.type for value in operands], *[value.type for value in results]
 
     def _all_attributes(self, op: Op) -> dict[str, Hashable]:
         """Every attribute in plain form, for the functions that users register."""
