@@ -248,7 +248,7 @@ class _Emitter:
     def changed_kind(self, op: Op, kind: Kind) -> Kind:
         """The kind of an op that has another one than it was read with; most have gained a sharding, and no more."""
         attrs, given = op.attrs, kind.attrs
-        if len(attrs) != len(given) + 1 or SHARDING not in attrs or kind.name != op.name:
+        if len(attrs) != len(given) + 1 or SHARDING not in attrs or SHARDING in given or kind.name != op.name:
             return self.kind_of(op)
         for name, value in given.items():
             if attrs.get(name) is not value:

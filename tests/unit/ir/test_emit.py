@@ -204,6 +204,16 @@ def test_all_changes_at_once_and_again() -> None:
         assert emitted(again, again.copy_root()) == text
 
 
+def test_ops_that_had_a_sharding_gain_other_attributes() -> None:
+    text = "stablehlo.sine %a {sdy.sharding = #sdy.sharding_per_value<[<@m, [{}]>]>} : tensor<8xf32>"
+    program = f'sdy.mesh @m = <["x"=2]>\nfunc.func @main(%a: tensor<8xf32>) {{\n{text}\n{text}\nreturn\n}}'
+    module = Module.parse(program)
+    root = module.copy_root()
+    for number, end in enumerate(("", ", custom")):
+        find(root, "stablehlo.sine", number).attrs["sdy.sharding_rule"] = parse_rule(f"<([i])->([i]) {{i=8}}{end}>")
+    assert emitted(module, root).count("custom>") == 1
+
+
 def test_what_is_unchanged_keeps_its_numbers() -> None:
     """Only functions, whose attributes hold lists, are written as text."""
     module, root = parsed()
