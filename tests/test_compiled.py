@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,18 @@ def small_package(tmp_path: Path) -> Path:
     (tmp_path / "pyshardy/small.py").write_text("def twice(x):\n    return 2 * x\n")
     (tmp_path / "pyshardy/small.pxd").write_text("cpdef twice(x)\n")
     return tmp_path
+
+
+def test_a_source_distribution_can_be_compiled(small_package: Path) -> None:
+    (small_package / "MANIFEST.in").write_text((ROOT / "MANIFEST.in").read_text())
+    command = [sys.executable, "setup.py", "-q", "sdist", "--formats=tar"]
+    subprocess.run(
+        command, cwd=small_package, env=os.environ | {"PYSHARDY_COMPILE": "0"}, capture_output=True, check=True
+    )
+    (archive,) = (small_package / "dist").iterdir()
+    with tarfile.open(archive) as contents:
+        names = {Path(name).name for name in contents.getnames()}
+    assert {"setup.py", "small.pxd"} <= names
 
 
 def build(folder: Path, choice: str, compiler: str | None = None) -> subprocess.CompletedProcess[str]:
