@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 PACKAGES_VENV ?= $(VENV)-packages
 COMPILED ?= build/compiled
 COMPILED_BIN := $(COMPILED)/.venv/bin
+COPIED = $(shell find pyshardy tests benchmarks examples docs -type f -not -name '*.pyc')
 PACKAGES_PYTHON ?= $(shell python3.13 -c 'print("python3.13")' 2>/dev/null || echo $(PYTHON))
 
 .PHONY: demo test test-reference test-packages check bench performance-page campaign clean
@@ -54,7 +55,7 @@ $(VENV)/.tested: $(VENV)/bin/python pyproject.toml
 	touch $@
 
 # A copy of the tree, as an editable install is compiled only on request: what is edited is not what would run.
-$(COMPILED)/.tested: pyproject.toml setup.py $(shell find pyshardy tests benchmarks -name '*.py' -o -name '*.pxd' -o -name '*.mlir')
+$(COMPILED)/.tested: pyproject.toml setup.py $(COPIED)
 	mkdir -p $(COMPILED)
 	find $(COMPILED) -mindepth 1 -maxdepth 1 ! -name .venv -exec rm -rf {} +
 	tar -cf - --exclude='./.*' --exclude=./build --exclude='*.egg-info' . | tar -xf - -C $(COMPILED)

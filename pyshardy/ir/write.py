@@ -1,4 +1,4 @@
-"""From nodes to MLIR: a copy of what was read, with other attributes, or else a new module op by op."""
+"""From nodes to MLIR: bytecode that MLIR parses, or else a new module op by op."""
 
 from __future__ import annotations
 
