@@ -7,6 +7,7 @@ and some (arguments of a reducer's body) by nothing.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -14,6 +15,7 @@ from typing import NamedTuple
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
+from pyshardy.graph.lists import NUMBER, Lists
 from pyshardy.rules.properties import Priority
 from pyshardy.rules.rule import Rule, Shape
 
@@ -153,16 +155,16 @@ class Program:
 
     meshes: Mapping[str, Mesh]
     kinds: Sequence[OpKind]
-    kind_of: Sequence[int]
-    operands: Sequence[tuple[int, ...]]
-    results: Sequence[tuple[int, ...]]
-    tensors: Sequence[tuple[int, ...]]
+    kind_of: array[int]
+    operands: Lists
+    results: Lists
+    tensors: Lists
     parents: Sequence[int]
     views: Mapping[int, View]
     shapes: Sequence[Shape]
-    holders: Sequence[int]
-    owners: Sequence[int]
-    users: Sequence[tuple[int, ...]]
+    holders: array[int]
+    owners: array[int]
+    users: Lists
     notified: Mapping[int, tuple[int, ...]]
     siblings: Mapping[int, tuple[int, ...]]
     shardings: Sequence[TensorSharding | None]
@@ -183,17 +185,17 @@ class Program:
         kinds: dict[OpKind, int] = {}
         return cls(
             meshes=meshes,
-            kind_of=[kinds.setdefault(op.kind, len(kinds)) for op in ops],
+            kind_of=array(NUMBER, [kinds.setdefault(op.kind, len(kinds)) for op in ops]),
             kinds=list(kinds),
-            operands=[op.operands for op in ops],
-            results=[op.results for op in ops],
-            tensors=[op.tensors for op in ops],
+            operands=Lists.of(op.operands for op in ops),
+            results=Lists.of(op.results for op in ops),
+            tensors=Lists.of(op.tensors for op in ops),
             parents=[op.parent for op in ops],
             views={number: op.view for number, op in enumerate(ops) if op.view is not None},
             shapes=[value.shape for value in values],
-            holders=[value.holder for value in values],
-            owners=[value.owner for value in values],
-            users=[value.users for value in values],
+            holders=array(NUMBER, [value.holder for value in values]),
+            owners=array(NUMBER, [value.owner for value in values]),
+            users=Lists.of(value.users for value in values),
             notified={
                 number: value.notified
                 for number, value in enumerate(values)

@@ -13,15 +13,15 @@ cdef class _Emitter:
     cdef public bytearray out
     cdef public list scope
     cdef public dict types
-    cdef public dict arg_locations
     cdef public dict locations
     cdef public dict coded
-    cdef public dict sharded
+    cdef public dict gained
+    cdef public object unknown
     cdef public dict dictionaries
     cdef public dict args
     cdef public dict plain
 
-    @cython.locals(out=bytearray, scope=list, types=dict, kinds=list, op=Op, name=str, attrs=dict, results=list, operands=list, number=Py_ssize_t, limit=Py_ssize_t, kind=Kind, mask=int, value=Value)
+    @cython.locals(out=bytearray, scope=list, types=dict, kinds=list, op=Op, name=str, attrs=dict, results=tuple, operands=tuple, number=Py_ssize_t, limit=Py_ssize_t, kind=Kind, mask=int, value=Value)
     cpdef Py_ssize_t emit_ops(self, Block block, Py_ssize_t defined) except -1
 
     @cython.locals(attrs=dict, given=dict, key=tuple, found=Kind)

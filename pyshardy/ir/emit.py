@@ -23,7 +23,7 @@ from pyshardy.ir.bytecode import (
     has_lost_range,
     number_at,
 )
-from pyshardy.ir.functions import SHARDING
+from pyshardy.ir.functions import RULE, SHARDING
 from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType
 from pyshardy.ir.source import Kind, Place, Source
 from pyshardy.ir.tables import UNKNOWN, CannotEmitError, Tables
@@ -57,7 +57,7 @@ class _Emitter:
         out: What is written.
         scope: The values by number, as far as they can be seen and are defined.
         coded: Kinds of ops, by name, names of the attributes, and identities of their values.
-        sharded: Kinds of ops that have gained a sharding, by the kind without it and the identity of the sharding.
+        gained: Kinds of ops that have gained a sharding or a rule, by the kind without and the identities of both.
         plain: Numbers of the properties of ops without discardable attributes, by the same as `coded`.
         dictionaries: Numbers of dictionaries of discardable attributes, by names and identities of the values.
     """
@@ -69,12 +69,12 @@ class _Emitter:
         self.out = bytearray()
         self.scope: list[Value | None] = []
         self.types = {type: encode_number(number) for number, type in source.types.items()}
-        self.arg_locations = {id(location): number for number, location in source.arg_locations.items()}
         self.args: dict[tuple[ValueType, int], bytes] = {}
-        self.locations: dict[int, int] = {}
+        self.unknown = source.arg_places.get(-1)
+        self.locations = {id(place): number for number, place in source.arg_places.items() if number >= 0}
         self.coded: dict[tuple[Any, ...], Kind] = {}
         self.plain: dict[tuple[Any, ...], int] = {}
-        self.sharded: dict[tuple[Kind, int], Kind] = {}
+        self.gained: dict[tuple[Kind, int, int], Kind] = {}
         self.dictionaries: dict[tuple[Any, ...], int] = {}
         for kind in dict.fromkeys(source.kinds):
             self.coded[_content(kind.name, kind.attrs)] = kind
@@ -205,7 +205,7 @@ class _Emitter:
         out, scope, known = self.out, self.scope, self.args
         out += encode_number(len(block.args))
         for value in block.args:
-            out += known.get((value.type, id(value.location))) or self.new_arg(value)
+            out += known.get((value.type, id(value._location))) or self.new_arg(value)
             value.mark = defined
             scope[defined] = value
             defined += 1
@@ -213,13 +213,13 @@ class _Emitter:
 
     def new_arg(self, value: Value) -> bytes:
         """Type and location of an argument, which others may have in common with it."""
-        location = value.location
+        place = value.place
         type, _ = number_at(self.types.get(value.type) or self.new_type(value.type), 0)
-        number = self.arg_locations.get(id(location))
+        number = self.locations.get(id(place))
         if number is None:
-            number = -1 if location is None else self.new_location(location)
+            number = -1 if place is None or place is self.unknown else self.new_location(value.location)
         found = encode_number(type << 1) if number < 0 else encode_number(type << 1 | 1) + encode_number(number)
-        self.args[value.type, id(location)] = found
+        self.args[value.type, id(value.place)] = found
         return found
 
     def location(self, op: Op) -> int:
@@ -227,9 +227,9 @@ class _Emitter:
         found = op._location
         if type(found) is Place and found.source is self.source:
             return self.source.locations[found.number]
-        location = op.location
-        number = self.locations.get(id(location))
+        number = None if found is None else self.locations.get(id(found))
         if number is None:
+            location = op.location
             number = self.new_location(location)
             if found is location:  # the op keeps it, so that no other object gets its identity
                 self.locations[id(location)] = number
@@ -246,17 +246,19 @@ class _Emitter:
         return found
 
     def changed_kind(self, op: Op, kind: Kind) -> Kind:
-        """The kind of an op that has another one than it was read with; most have gained a sharding, and no more."""
+        """The kind of an op that has another one than it was read with; most have gained a sharding or a rule alone."""
         attrs, given = op.attrs, kind.attrs
-        if len(attrs) != len(given) + 1 or SHARDING not in attrs or SHARDING in given or kind.name != op.name:
+        sharding, rule = attrs.get(SHARDING), attrs.get(RULE)
+        gained = (sharding is not None) + (rule is not None)
+        if len(attrs) != len(given) + gained or SHARDING in given or RULE in given or kind.name != op.name:
             return self.kind_of(op)
         for name, value in given.items():
             if attrs.get(name) is not value:
                 return self.kind_of(op)
-        key = kind, id(attrs[SHARDING])
-        found = self.sharded.get(key)
+        key = kind, id(sharding), id(rule)
+        found = self.gained.get(key)
         if found is None:
-            found = self.sharded[key] = self.kind_of(op)
+            found = self.gained[key] = self.kind_of(op)
         return found
 
     def kind_of(self, op: Op) -> Kind:

@@ -11,6 +11,7 @@ from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op, Value, ValueType
 
 SHARDING = "sdy.sharding"
+RULE = "sdy.sharding_rule"
 CALL = "func.call"
 
 

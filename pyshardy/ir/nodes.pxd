@@ -19,8 +19,8 @@ cdef class Value:
     cdef public object owner
     cdef public Py_ssize_t index
     cdef public object uses
-    cdef public object location
-    cdef public object mark
+    cdef public object _location
+    cdef public Py_ssize_t mark
     cdef object __weakref__
 
     cpdef add_use(self, Op op, Py_ssize_t index)
@@ -50,8 +50,8 @@ cdef class Region:
 
 cdef class Op:
     cdef public str name
-    cdef public list operands
-    cdef public list results
+    cdef public tuple operands
+    cdef public tuple results
     cdef public dict attrs
     cdef public tuple regions
     cdef public tuple successors
@@ -62,7 +62,7 @@ cdef class Op:
     cdef public Op prev
     cdef public Op next
     cdef public Py_ssize_t order
-    cdef public object mark
+    cdef public Py_ssize_t mark
 
     @cython.locals(result=Value)
     cpdef bint has_uses(self) except -1
@@ -71,6 +71,10 @@ cdef class Op:
 
     @cython.locals(old=Value)
     cpdef set_operand(self, Py_ssize_t index, Value value)
+    cpdef add_operand(self, Value value)
+
+    @cython.locals(operands=tuple)
+    cpdef _put_operand(self, Py_ssize_t index, Value value)
     cpdef Op insert_before(self, Op anchor)
     cpdef Op insert_after(self, Op anchor)
     cpdef Op detach(self)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from pyshardy.ir.source import Place, Source
+from pyshardy.ir.source import Place, Source, location_at
 
 Use = tuple["Op", int]
 """A place where a value is used: an op and the number of the operand."""
@@ -67,7 +67,7 @@ class Value:
     and removed in constant time. `mark` is a number for whoever numbers all values; nobody else looks at it.
     """
 
-    __slots__ = ("type", "owner", "index", "uses", "location", "mark")
+    __slots__ = ("type", "owner", "index", "uses", "_location", "mark")
 
     mark: int
 
@@ -76,7 +76,18 @@ class Value:
         self.owner = owner
         self.index = index
         self.uses: Uses = ()
-        self.location = location
+        self._location = location
+
+    @property
+    def location(self) -> Any:
+        """The MLIR location of an argument of a block; None if there is none, as for results."""
+        found = self._location = location_at(self._location)
+        return found
+
+    @property
+    def place(self) -> Any:
+        """The location, or where to ask for it."""
+        return self._location
 
     @property
     def defining_op(self) -> Op | None:
@@ -95,7 +106,9 @@ class Value:
     def add_use(self, op: Op, index: int) -> None:
         """Note that an operand of `op` is this value: the new head of the use-list."""
         uses = self.uses
-        if type(uses) is dict:
+        if not uses:
+            self.uses = ((op, index),)
+        elif type(uses) is dict:
             uses[op, index] = None
         else:
             self.uses = as_uses((*uses, (op, index)))
@@ -135,7 +148,7 @@ class Value:
         moved = [use for use in reversed(self.uses) if only is None or only(*use)]
         for use in moved:
             op, index = use
-            op.operands[index] = new
+            op._put_operand(index, new)
             new.add_use(op, index)
         if len(moved) == len(self.uses):
             self.uses = ()
@@ -292,11 +305,11 @@ class Op:
         successors: tuple[Block, ...] = (),
     ) -> None:
         self.name = name
-        self.operands = list(operands)
+        self.operands = tuple(operands)
         results: list[Value] = []
         for type in result_types:
             results.append(Value(type, self, len(results)))
-        self.results = results
+        self.results = tuple(results)
         self.attrs: dict[str, Any] = {} if attrs is None else attrs
         self.regions: tuple[Region, ...] = tuple([Region(self) for _ in range(region_count)]) if region_count else ()
         self.successors = successors
@@ -318,9 +331,8 @@ class Op:
         """The MLIR location."""
         found = self._location
         if found is None and self.source is not None:
-            found = self.source.location(self.number)
-        elif type(found) is Place:
-            found = self._location = found.source.location(found.number)
+            return self.source.op(self.number).location
+        found = self._location = location_at(found)
         return found
 
     @location.setter
@@ -389,8 +401,17 @@ class Op:
         """Use `value` as operand `index`."""
         old = self.operands[index]
         old.drop_use(self, index)
-        self.operands[index] = value
+        self._put_operand(index, value)
         value.add_use(self, index)
+
+    def add_operand(self, value: Value) -> None:
+        """Use `value` as one more operand, the last."""
+        value.add_use(self, len(self.operands))
+        self.operands = (*self.operands, value)
+
+    def _put_operand(self, index: int, value: Value) -> None:
+        operands = self.operands
+        self.operands = (value,) if len(operands) == 1 else (*operands[:index], value, *operands[index + 1 :])
 
     def insert_before(self, anchor: Op) -> Op:
         """Put this detached op before `anchor`."""
@@ -428,7 +449,7 @@ class Op:
         """Forget the operands of this op and of all ops inside it."""
         for index, value in enumerate(self.operands):
             value.drop_use(self, index)
-        self.operands = []
+        self.operands = ()
         for region in self.regions:
             for block in region.blocks:
                 for op in block:
@@ -465,7 +486,7 @@ def clone_region_into(source: Region, target: Region, mapping: dict[Value, Value
     blocks = {block: target.add_block() for block in source.blocks}
     for block, copy in blocks.items():
         for arg in block.args:
-            mapping[arg] = copy.add_arg(arg.type, arg.location)
+            mapping[arg] = copy.add_arg(arg.type, arg.place)
     for block, copy in blocks.items():
         for op in block:
             cloned = copy.append(op.clone(mapping))

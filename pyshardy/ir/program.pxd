@@ -16,38 +16,38 @@ cdef class _Builder:
     cdef public object callers
     cdef public list ops
     cdef public list values
-    cdef public list owners
-    cdef public list results
+    cdef public list holding
+    cdef public list grouped
+    cdef public list edges
+    cdef public list args
     cdef public list undecided
     cdef public list listed
     cdef public set crossing
-    cdef public list holders
-    cdef public object index
+    cdef public Py_ssize_t uses
+    cdef public object holders
+    cdef public list elsewhere
     cdef public object notifications
     cdef public dict numbers
     cdef public dict kinds
     cdef public list known
     cdef public list rules
-    cdef public list kind_of
+    cdef public object kind_of
+    cdef public object parents
+    cdef public object owners
+    cdef public object index
     cdef public dict views
 
-    @cython.locals(values=list, owners=list, given=list, op=Op, results=list, value=Value)
-    cpdef _give_numbers(self)
+    @cython.locals(values=list, op=Op, results=tuple, value=Value, number=Py_ssize_t, uses=Py_ssize_t)
+    cpdef Py_ssize_t _give_numbers(self) except -1
 
-    @cython.locals(op=Op, block=Block)
-    cpdef list parents(self)
-
-    @cython.locals(holders=list, rules=list, numbers=dict, tensors=list, kind_of=list, op=Op, used=tuple, defined=tuple, name=str, attrs=dict, found=tuple, elsewhere=set)
-    cpdef steps(self, list operands)
-
-    @cython.locals(op=Op, value=Value, region=Region, block=Block, found=list)
-    cpdef list shardings(self)
-
-    @cython.locals(op=Op, value=Value, found=list)
-    cpdef list operand_numbers(self)
-
-    @cython.locals(op=Op, value=Value, uses=object, found=list)
-    cpdef list users(self)
+    @cython.locals(users=int[::1], starts=int[::1], value=Value, uses=object, few=tuple, op=Op, number=Py_ssize_t, limit=Py_ssize_t, place=Py_ssize_t, index=Py_ssize_t)
+    cpdef users_of_values(self)
 
     @cython.locals(type=ValueType, value=Value, found=list)
     cpdef list shapes(self)
+
+    @cython.locals(rules=list, numbers=dict, kind_of=int[::1], parents=int[::1], owners=int[::1], holders=int[::1], holding=list, edges=dict, operands=int[::1], results=int[::1], tensors=int[::1], operand_starts=int[::1], result_starts=int[::1], tensor_starts=int[::1], used=Py_ssize_t, defined=Py_ssize_t, joined=Py_ssize_t, parent=Py_ssize_t, number=Py_ssize_t, mark=Py_ssize_t, place=Py_ssize_t, kind=Py_ssize_t, op=Op, value=Value, block=Block, name=str, attrs=dict, has_tensors=bint, is_edge=bint)
+    cpdef tuple steps(self)
+
+    @cython.locals(op=Op, value=Value, region=Region, block=Block, found=list, holders=int[::1])
+    cpdef list shardings(self)

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import InvalidRuleError
+from pyshardy.graph.lists import NUMBER, Lists, zeros
 from pyshardy.graph.program import (
     NO_VALUE,
     Direction,
@@ -20,6 +22,7 @@ from pyshardy.ir.callers import Callers
 from pyshardy.ir.dataflow import DATA_FLOW_OPS, EDGE, FUNCTION_EDGE, op_of_owner, owns_edge, source_uses
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import (
+    RULE,
     SHARDING,
     function_of_argument,
     functions,
@@ -42,11 +45,10 @@ from pyshardy.rules.table import is_known, is_known_name, rule_of
 
 BARRIER = "sdy.propagation_barrier"
 GROUP = "sdy.sharding_group"
-RULE = "sdy.sharding_rule"
 _EDGES = frozenset((EDGE, FUNCTION_EDGE))
 _WITHOUT_RULE = _EDGES | {BARRIER}
-_UNLIKE_MOST = DATA_FLOW_OPS | SPECIAL | {EDGE}
-"""Ops whose values are not told of, or do not hold, shardings like those of most."""
+_UNLIKE_MOST = HOLD_OTHERWISE | SPECIAL | _EDGES | {GROUP}
+"""Ops whose values are not told of, or do not hold, shardings like those of most; and sharding groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ class ProgramIndex:
     ops: list[Op]
     values: list[Value | FunctionResultPlace]
     kinds: list[OpKind]
-    kind_of: list[int]
+    kind_of: Sequence[int]
     unknown: list[Op]
 
     def rules(self) -> Iterator[tuple[Op, Rule]]:
@@ -134,52 +136,59 @@ class _Builder:
         root.mark = -1
         self.ops = [op for op in ops_in(root) if op.name != "sdy.mesh"][1:]
         self.values: list[Value] = []
-        self.owners: list[int] = []
-        self.results: list[tuple[int, ...]] = []
+        self.holding: list[Op] = []
+        self.grouped: list[Op] = []
+        self.edges: list[Op] = []
+        self.args: list[Value] = []
         self.undecided: list[Value] = []
         self.listed: list[Value] = []
         self.crossing: set[int] = set()
-        self._give_numbers()
-        self.holders = [value.mark for value in self.values]
+        self.uses = self._give_numbers()
+        self.holders = array(NUMBER, range(len(self.values)))
+        self.elsewhere: list[int] = []
         for value in self.undecided:
             found = holder_of(value)
-            self.holders[value.mark] = NO_VALUE if found is None else found.mark
+            if found is not value:
+                self.holders[value.mark] = NO_VALUE if found is None else found.mark
+                self.elsewhere.append(value.mark)
         self.notifications = Notifications(self.callers)
         self.numbers: dict[Hashable, int] = {}
         self.kinds: dict[OpKind, int] = {}
         self.known: list[OpKind] = []
         self.rules: list[Rule | None] = []
-        self.kind_of: list[int] = []
+        self.kind_of = zeros(len(self.ops))
+        self.parents = zeros(len(self.ops))
+        self.owners = zeros(len(self.values))
         self.index = ProgramIndex(self.ops, [*self.values], self.known, self.kind_of, [])
         self.views: dict[int, View] = {}
 
-    def _give_numbers(self) -> None:
-        """Mark every op and every value with its number; note which of them are not like most.
+    def _give_numbers(self) -> int:
+        """Mark every op and every value with its number; note those that are not like most. Returns how many uses.
 
         `undecided` are the values that may not hold their own sharding; `listed` those whose shardings are in a list;
-        `crossing` those whose uses, or themselves, stand for others.
+        `crossing` those whose uses, or themselves, stand for others; `holding` the ops with shardings elsewhere than
+        in the attribute that most have.
         """
-        values, owners, given = self.values, self.owners, self.results
+        values = self.values
+        uses = 0
         for number, op in enumerate(self.ops):
             op.mark = number
+            uses += len(op.operands)
             results = op.results
             if len(results) == 1:
                 value = results[0]
-                value.mark = found = len(values)
+                value.mark = len(values)
                 values.append(value)
-                owners.append(number)
-                given.append((found,))
             else:
                 for value in results:
                     value.mark = len(values)
                     values.append(value)
-                    owners.append(number)
-                given.append(tuple([value.mark for value in results]))
                 self.listed += results
             if op.regions:
                 self._number_arguments(op)
             if op.name in _UNLIKE_MOST:
                 self._note(op)
+        return uses
 
     def _note(self, op: Op) -> None:
         name = op.name
@@ -189,28 +198,34 @@ class _Builder:
             self.crossing.update([value.mark for value in op.operands])
         elif name == EDGE:
             self.crossing.add(op.results[0].mark)
+        if name in _EDGES:
+            self.edges.append(op)
+        elif name == GROUP:
+            self.grouped.append(op)
+        if name in HOLD_OTHERWISE and not op.regions:
+            self.holding.append(op)
 
     def _number_arguments(self, op: Op) -> None:
+        self.holding.append(op)
         for region in op.regions:
             for block in region.blocks:
                 for value in block.args:
                     value.mark = len(self.values)
                     self.crossing.add(value.mark)
                     self.values.append(value)
-                    self.owners.append(op.mark)
+                self.args += block.args
                 self.undecided += block.args
                 self.listed += block.args
 
     def build(self) -> tuple[Program, ProgramIndex]:
-        operands = self.operand_numbers()
-        results = self.results
-        tensors = self.steps(operands)
-        users = self.users()
+        operands, results, tensors = self.steps()
+        results.cut()
+        tensors.cut()
+        users = self.users_of_values()
         notified = self.notified()
         shapes = self.shapes()
         siblings = {value.mark: found for value in self.listed if (found := self.siblings(value))}
         shardings = self.shardings()
-        parents = self.parents()
         main_results = self.add_function_results(shapes, users, notified, shardings)
         program = Program(
             meshes=module_meshes(self.root),
@@ -219,7 +234,7 @@ class _Builder:
             operands=operands,
             results=results,
             tensors=tensors,
-            parents=parents,
+            parents=self.parents,
             views=self.views,
             shapes=shapes,
             holders=self.holders,
@@ -233,23 +248,25 @@ class _Builder:
         )
         return program, self.index
 
-    def operand_numbers(self) -> list[tuple[int, ...]]:
-        """Per op, the values it uses."""
-        found = []
-        for op in self.ops:
-            found.append(tuple([value.mark for value in op.operands]))
-        return found
-
-    def users(self) -> list[tuple[int, ...]]:
+    def users_of_values(self) -> Lists:
         """Per value, the op of every use."""
-        found: list[tuple[int, ...]] = []
-        for value in self.values:
+        found = Lists.empty(len(self.values), self.uses)
+        users, starts = found.numbers, found.starts
+        limit, place = self.uses, 0
+        for number, value in enumerate(self.values):
             uses = value.uses
-            if len(uses) == 1:
-                for op, _ in uses:
-                    found.append((op.mark,))
+            assert place + len(uses) <= limit, "uses that are not operands"
+            if type(uses) is tuple:
+                few = uses
+                for index in range(len(few) - 1, -1, -1):
+                    op = few[index][0]
+                    users[place] = op.mark
+                    place += 1
             else:
-                found.append(tuple([op.mark for op, _ in reversed(uses)]))
+                for op, _ in reversed(uses):
+                    users[place] = op.mark
+                    place += 1
+            starts[number + 1] = place
         return found
 
     def shapes(self) -> list[Shape]:
@@ -260,67 +277,88 @@ class _Builder:
             found.append(type.shape if type.is_static else None)
         return found
 
-    def parents(self) -> list[int]:
-        """Per op, the number of the op around it."""
-        found = []
-        block, parent = None, -1
-        for op in self.ops:
-            if op.block is not block:
-                block = op.block
+    def steps(self) -> tuple[Lists, Lists, Lists]:
+        """The operands, the results and the tensors of every op; notes its kind, what is around it and its sharding."""
+        rules, numbers, kind_of, parents, owners = self.rules, self.numbers, self.kind_of, self.parents, self.owners
+        specs, unknown, holding = self.specs, self.index.unknown, self.holding
+        edges = {op.mark: self.edge(op) for op in self.edges}
+        count, values = len(self.ops), len(self.values)
+        lists = Lists.empty(count, self.uses), Lists.empty(count, values), Lists.empty(count, self.uses + values)
+        lists[2].numbers.extend(zeros(sum([len(found) for _, found in edges.values()])))
+        operands, results, tensors = lists[0].numbers, lists[1].numbers, lists[2].numbers
+        operand_starts, result_starts, tensor_starts = lists[0].starts, lists[1].starts, lists[2].starts
+        used = defined = joined = 0
+        around, parent = None, -1
+        for number, op in enumerate(self.ops):
+            block = op.block
+            if block is not around:
+                around = block
                 parent = -1 if block is None else block.parent_op.mark
-            found.append(parent)
-        return found
-
-    def steps(self, operands: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-        """The tensors of every op; notes its kind."""
-        holders, rules, kind_of, numbers = self.holders, self.rules, self.kind_of, self.numbers
-        specs = self.specs
-        elsewhere = {value.mark for value in self.undecided if holders[value.mark] != value.mark}
-        tensors: list[tuple[int, ...]] = []
-        for op, used, defined in zip(self.ops, operands, self.results):
-            name = op.name
-            if name in _EDGES:
-                kind, found = self.edge(op)
+            parents[number] = parent
+            name, attrs, rule = op.name, op.attrs, None
+            if attrs:
+                rule = attrs.get(RULE)
+                if SHARDING in attrs and not op.regions:
+                    holding.append(op)
+            is_edge = name in _EDGES
+            if is_edge:
+                kind, found = edges[number]
+                for mark in found:
+                    tensors[joined] = mark
+                    joined += 1
             else:
-                attrs = op.attrs
-                key = specs.shape_key(op, attrs.get(RULE) if attrs else None)
+                key = specs.shape_key(op, rule)
                 if op.regions and key is not None:
                     key = key, is_pure(op)  # all that the kind needs of what is inside
                 given = numbers.get(key)
                 kind = self.kind(op, key) if given is None else given
-                rule = rules[kind]
-                if rule is None:
-                    found = ()
-                    if name not in TERMINATORS and not is_known_name(name) and not is_known(self.specs.spec(op)):
-                        self.index.unknown.append(op)
-                else:
-                    found = used + defined
-                    if elsewhere and not elsewhere.isdisjoint(found):
-                        found = tuple([holders[value] for value in found])
-            kind_of.append(kind)
-            tensors.append(found)
-        return tensors
+            kind_of[number] = kind
+            has_tensors = not is_edge and rules[kind] is not None
+            if not has_tensors and not is_edge and name not in TERMINATORS:
+                if not is_known_name(name) and not is_known(specs.spec(op)):
+                    unknown.append(op)
+            for value in op.operands:
+                mark = value.mark
+                operands[used] = mark
+                used += 1
+                if has_tensors:
+                    tensors[joined] = mark
+                    joined += 1
+            for value in op.results:
+                mark = value.mark
+                owners[mark] = number
+                results[defined] = mark
+                defined += 1
+                if has_tensors:
+                    tensors[joined] = mark
+                    joined += 1
+            operand_starts[number + 1], result_starts[number + 1], tensor_starts[number + 1] = used, defined, joined
+        for value in self.args:
+            owners[value.mark] = value.block.parent_op.mark
+        holders = self.holders
+        for place in range(joined if self.elsewhere else 0):
+            if tensors[place] >= 0:
+                tensors[place] = holders[tensors[place]]
+        return lists
 
     def notified(self) -> dict[int, tuple[int, ...]]:
         """The ops that a new sharding concerns, for values for which they are not the owner and the users."""
         holders, values = self.holders, self.values
         found = {number: self.notifications.of(values[number]) for number in self.crossing if holders[number] == number}
-        found |= {value.mark: () for value in self.undecided if holders[value.mark] != value.mark}
+        found |= dict.fromkeys(self.elsewhere, ())
         return found
 
     def shardings(self) -> list[TensorSharding | None]:
         """Per value, the sharding it holds."""
-        found: list[TensorSharding | None] = [None] * len(self.values)
-        for op in self.ops:
-            if op.name not in HOLD_OTHERWISE and SHARDING not in op.attrs and not op.regions:
-                continue
+        holders, found = self.holders, [None] * len(self.values)
+        for op in self.holding:
             for value in op.results:
-                if self.holders[value.mark] == value.mark:
+                if holders[value.mark] == value.mark:
                     found[value.mark] = stored_sharding(value)
             for region in op.regions:
                 for block in region.blocks:
                     for value in block.args:
-                        if self.holders[value.mark] == value.mark:
+                        if holders[value.mark] == value.mark:
                             found[value.mark] = stored_sharding(value)
         return found
 
@@ -401,7 +439,7 @@ class _Builder:
     def add_function_results(
         self,
         shapes: list[Shape],
-        users: list[tuple[int, ...]],
+        users: Lists,
         notified: dict[int, tuple[int, ...]],
         shardings: list[TensorSharding | None],
     ) -> tuple[FunctionResult, ...]:
@@ -417,7 +455,7 @@ class _Builder:
                 self.holders.append(len(shapes))
                 self.owners.append(function.mark)
                 shapes.append(value.type.shape if value.type.is_static else None)
-                users.append(())
+                users.extend([()])
                 notified[len(shapes) - 1] = ()
                 shardings.append(result_sharding(function, index))
                 self.index.values.append(FunctionResultPlace(function, index))
@@ -425,9 +463,8 @@ class _Builder:
 
     def groups(self) -> tuple[tuple[int, ...], ...]:
         members: dict[int, list[int]] = {}
-        for op in self.ops:
-            if op.name == GROUP:
-                members.setdefault(op.attrs["group_id"], []).append(self.holders[op.operands[0].mark])
+        for op in self.grouped:
+            members.setdefault(op.attrs["group_id"], []).append(self.holders[op.operands[0].mark])
         return tuple(tuple(members[group_id]) for group_id in sorted(members))
 
 

@@ -1,7 +1,9 @@
+# cython: boundscheck=False, wraparound=False
 """From MLIR to nodes: one walk over the bytecode of a module; every attribute and type is asked for once."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from jaxlib.mlir import ir
@@ -16,6 +18,7 @@ from pyshardy.ir.bytecode import (
     HAS_RESULTS,
     HAS_SUCCESSORS,
     HAS_USE_ORDERS,
+    IR,
     Bytecode,
     bytecode_of,
     encode_number,
@@ -26,7 +29,13 @@ from pyshardy.ir.diagnostics import Diagnostic, Severity, format_location
 from pyshardy.ir.mlir_ops import MlirOps
 from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType, as_uses
 from pyshardy.ir.pause_gc import pause_gc
-from pyshardy.ir.source import Kind, Source
+from pyshardy.ir.source import ArgPlace, Kind, Source
+
+
+SHORTEST_OP = 3
+"""No op takes fewer bytes: its name, its mask and its location."""
+FEW = 4
+"""So many values take less time to join one by one to a tuple than by way of a list."""
 
 
 def read_module(module: ir.Module, table: AttrTable) -> Op:
@@ -71,7 +80,9 @@ class _Reader:
         self.next_value = 0
         self.kinds: dict[tuple[int, int, int], Kind] = {}
         self.types = source.types
-        self.locations = source.arg_locations
+        self.locations = source.locations
+        self.locations.extend(bytes(len(code.content(IR)) // SHORTEST_OP + 1))  # the compiled core appends slowly
+        self.arg_places = source.arg_places
         self.use_orders: list[_UseOrder] = []
 
     def read(self) -> Op:
@@ -80,6 +91,7 @@ class _Reader:
         self.read_ops(top, self.next_number() >> 1, [])
         for value, by_pairs, order in self.use_orders:
             _restore_use_order(value, by_pairs, order)
+        del self.locations[self.number :]
         assert top.first is not None
         return top.first.detach()
 
@@ -90,10 +102,11 @@ class _Reader:
     def read_ops(self, block: Block, count: int, blocks: list[Block]) -> None:
         """Read ops into a block; `blocks` are those of its region."""
         data, names, scope, types = self.data, self.names, self.scope, self.types
-        known, origin = self.kinds, self.source
-        kinds, locations = origin.kinds, origin.locations
+        known, origin, locations = self.kinds, self.source, self.locations
+        kinds = origin.kinds
         position = self.position
         last: Op | None = None
+        many: list[Value] = []
         for place in range(count):
             # Most numbers take one byte or two, as the lowest bits say: only the others are worth a call.
             name = data[position] >> 1
@@ -112,7 +125,7 @@ class _Reader:
                 position += 2
             else:
                 number, position = number_at(data, position)
-            locations.append(number)
+            locations[self.number] = number
             attributes = properties = -1
             if mask & HAS_ATTRS:
                 first = data[position]
@@ -132,9 +145,9 @@ class _Reader:
             if kind is None:
                 kind = self.new_kind(name, attributes, properties, self.mlir.op_at(block, place))
             kinds.append(kind)
-            # Here an op is made without a call of its constructor, which would copy and count again.
+            # Here ops and values are made without a call of their constructor, which would copy and count again.
             op = Op.__new__(Op)
-            results: list[Value] = []
+            results: tuple[Value, ...] = ()
             if mask & HAS_RESULTS:
                 uses = data[position] >> 1
                 if data[position] & 1:
@@ -150,8 +163,20 @@ class _Reader:
                     type = types.get(number)
                     if type is None:
                         type = types[number] = self.table.type(self.mlir.op_at(block, place).results[index].type)
-                    results.append(Value(type, op, index))
-            operands: list[Value] = []
+                    value = Value.__new__(Value)
+                    value.type = type
+                    value.owner = op
+                    value.index = index
+                    value.uses = ()
+                    value._location = None
+                    if uses <= FEW:
+                        results = results + (value,)  # noqa: RUF005 (faster)
+                    else:
+                        many.append(value)
+                if many:
+                    results = tuple(many)
+                    many = []
+            operands: tuple[Value, ...] = ()
             if mask & HAS_OPERANDS:
                 uses = data[position] >> 1
                 if data[position] & 1:
@@ -169,8 +194,17 @@ class _Reader:
                     else:
                         number, position = number_at(data, position)
                     value = scope[number] or self.early_value(number)
-                    operands.append(value)
-                    value.add_use(op, index)
+                    if value.uses:
+                        value.add_use(op, index)
+                    else:
+                        value.uses = ((op, index),)
+                    if uses <= FEW:
+                        operands = operands + (value,)  # noqa: RUF005 (faster)
+                    else:
+                        many.append(value)
+                if many:
+                    operands = tuple(many)
+                    many = []
             op.name = names[name]
             op.operands = operands
             op.results = results
@@ -230,7 +264,7 @@ class _Reader:
         self.kinds[name, attributes, properties] = found
         return found
 
-    def define(self, values: list[Value]) -> None:
+    def define(self, values: Sequence[Value]) -> None:
         """Give values the next numbers."""
         scope, number = self.scope, self.next_value
         for value in values:
@@ -238,7 +272,7 @@ class _Reader:
             if early is not None:
                 value.uses = early.uses
                 for op, index in value.uses:
-                    op.operands[index] = value
+                    op._put_operand(index, value)
             scope[number] = value
             number += 1
         self.next_value = number
@@ -281,22 +315,27 @@ class _Reader:
 
     def read_args(self, block: Block) -> None:
         """Read the arguments of a block."""
+        region = block.region
+        assert region is not None
+        op = region.op
         for index in range(self.next_number()):
             type_and_flag = self.next_number()
             location = self.next_number() if type_and_flag & 1 else -1
             type = self.types.get(type_and_flag >> 1)
-            if type is None or location not in self.locations:
-                arg = self.mlir.block(block).arguments[index]
-                type = self.types[type_and_flag >> 1] = self.table.type(arg.type)
-                self.locations[location] = arg.location
-            block.add_arg(type, self.locations[location])
+            if type is None:
+                type = self.types[type_and_flag >> 1] = self.table.type(self.mlir.block(block).arguments[index].type)
+            place = self.arg_places.get(location)
+            if place is None:
+                at = op.regions.index(region), region.blocks.index(block)
+                place = self.arg_places[location] = ArgPlace(self.source, op.number, *at, index)
+            block.add_arg(type, place)
         self.define(block.args)
         has_use_orders = self.data[self.position]
         self.position += 1
         if has_use_orders:
             self.read_use_orders(block.args)
 
-    def read_use_orders(self, values: list[Value]) -> None:
+    def read_use_orders(self, values: Sequence[Value]) -> None:
         """Note how the uses of some values are ordered where it is not as they are read."""
         for _ in range(self.next_number() if len(values) > 1 else 1):
             value = values[self.next_number() if len(values) > 1 else 0]

@@ -49,7 +49,8 @@ class Source:
         kinds: Per number of an op, its kind.
         locations: Per number of an op, the number of its location in the bytecode.
         types: The types of values by their numbers in the bytecode.
-        arg_locations: The locations of arguments of blocks by their numbers in the bytecode, -1 for an unknown one.
+        arg_places: An argument of a block with each location that any has, by the number of the location in the
+            bytecode, -1 for an unknown one.
         ops: The ops of the module, every op before what it holds, once someone has asked for one.
     """
 
@@ -58,14 +59,14 @@ class Source:
     kinds: list[Kind] = field(default_factory=list)
     locations: array[int] = field(default_factory=lambda: array("I"))
     types: dict[int, ValueType] = field(default_factory=dict)
-    arg_locations: dict[int, Any] = field(default_factory=dict)
+    arg_places: dict[int, ArgPlace] = field(default_factory=dict)
     ops: list[Any] = field(default_factory=list)
 
-    def location(self, number: int) -> Any:
-        """The MLIR location of an op."""
+    def op(self, number: int) -> Any:
+        """An op of the MLIR module."""
         if not self.ops:
             self.ops = all_ops(self.module)
-        return self.ops[number].location
+        return self.ops[number]
 
 
 class Place(NamedTuple):
@@ -73,3 +74,26 @@ class Place(NamedTuple):
 
     source: Source
     number: int
+
+    def location(self) -> Any:
+        """The MLIR location."""
+        return self.source.op(self.number).location
+
+
+class ArgPlace(NamedTuple):
+    """An argument of a block of an MLIR module, as the location of a value: by the op, and from there by position."""
+
+    source: Source
+    op: int
+    region: int
+    block: int
+    index: int
+
+    def location(self) -> Any:
+        """The MLIR location."""
+        return self.source.op(self.op).regions[self.region].blocks[self.block].arguments[self.index].location
+
+
+def location_at(place: Any) -> Any:
+    """The MLIR location that something is, or stands for."""
+    return place.location() if type(place) is Place or type(place) is ArgPlace else place

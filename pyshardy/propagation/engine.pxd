@@ -16,12 +16,17 @@ cdef class Engine:
     cdef public object _is_conservative
     cdef public list _trace
     cdef public list _kinds
-    cdef public list _kind_of
-    cdef public list _tensors
+    cdef public Py_ssize_t _count
+    cdef public int[::1] _kind_of
+    cdef public int[::1] _tensors
+    cdef public int[::1] _tensor_starts
+    cdef public int[::1] _operands
+    cdef public int[::1] _operand_starts
+    cdef public int[::1] _owners
+    cdef public int[::1] _users
+    cdef public int[::1] _user_starts
     cdef public object _views
     cdef public dict _notified
-    cdef public object _owners
-    cdef public object _users
     cdef public dict _other_readers
     cdef public dict _group_of
     cdef public bytearray _is_plain
@@ -31,26 +36,48 @@ cdef class Engine:
     cdef public dict _outcomes
     cdef public dict _plans
     cdef public dict _clean
+    cdef public list _cleans
     cdef public bytearray _todo
     cdef public bytearray _on_stack
     cdef public list _stack
     cdef public Py_ssize_t _next
     cdef public Py_ssize_t _visiting
 
-    @cython.locals(operands=list, results=list, readers=dict, number=Py_ssize_t, tensors=tuple, near=tuple)
+    @cython.locals(tensors=int[::1], starts=int[::1], operands=int[::1], operand_starts=int[::1], results=int[::1], result_starts=int[::1], number=Py_ssize_t, place=Py_ssize_t, end=Py_ssize_t, other=Py_ssize_t)
     cpdef dict _find_other_readers(self)
+
+    @cython.locals(tensors=int[::1], place=Py_ssize_t)
+    cpdef tuple _tensors_of(self, Py_ssize_t number)
+
+    @cython.locals(starts=int[::1], value=Py_ssize_t)
+    cpdef list _count_uses(self)
+
+    @cython.locals(starts=int[::1], value=Py_ssize_t, found=bytearray)
+    cpdef bytearray _find_spread_values(self)
+
+    @cython.locals(starts=int[::1], owners=int[::1], results=int[::1], value=Py_ssize_t, number=Py_ssize_t, found=bytearray)
+    cpdef bytearray _find_dead(self)
+
+    @cython.locals(kind_of=int[::1], state=bytearray, found=bytearray, initial=bytes, number=Py_ssize_t)
+    cpdef bytearray _initially_clean(self)
 
     @cython.locals(stack=list, on_stack=bytearray, todo=bytearray, state=bytearray, end=Py_ssize_t, number=Py_ssize_t)
     cpdef _sweep(self, bytearray clean, list plans, int round_)
 
-    @cython.locals(plan=_Plan, shardings=list, current=tuple, outcome=tuple, updates=tuple, settled=int, tensors=tuple, value=Py_ssize_t, tensor=Py_ssize_t)
+    @cython.locals(plan=_Plan, shardings=list, current=tuple, outcome=tuple, updates=tuple, settled=int, tensors=int[::1], start=Py_ssize_t, end=Py_ssize_t, place=Py_ssize_t, value=Py_ssize_t, tensor=Py_ssize_t)
     cpdef _visit(self, Py_ssize_t number, bytearray clean, list plans, int round_)
 
-    @cython.locals(told=tuple, clean=bytearray, reader=Py_ssize_t)
+    @cython.locals(tensors=int[::1], place=Py_ssize_t, earlier=Py_ssize_t)
+    cpdef bint _is_distinct(self, Py_ssize_t start, Py_ssize_t end) except -1
+
+    @cython.locals(clean=bytearray)
+    cpdef _tell(self, Py_ssize_t number, Py_ssize_t visiting)
+
+    @cython.locals(told=tuple, users=int[::1], reader=Py_ssize_t, place=Py_ssize_t)
     cpdef _set_and_tell(self, Py_ssize_t number, Py_ssize_t value, held, given)
 
     @cython.locals(on_stack=bytearray, todo=bytearray, stack=list, following=Py_ssize_t, visiting=Py_ssize_t, number=Py_ssize_t)
     cpdef _push_all(self, tuple numbers)
 
-    @cython.locals(is_spread=bytearray, value=Py_ssize_t)
+    @cython.locals(is_spread=bytearray, operands=int[::1], place=Py_ssize_t)
     cpdef bint _waits(self, Py_ssize_t number) except -1

@@ -9,11 +9,13 @@ until one of its shardings, or its directions, change; that is exact and makes m
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import InvalidShardingError
+from pyshardy.graph.lists import Lists
 from pyshardy.graph.program import NO_VALUE, OpKind, Program, View
 from pyshardy.propagation.schedule import ROUNDS, directions, same_rounds
 from pyshardy.propagation.step import StepError, StepInput, Strategy, Update, explain_step, propagate_step
@@ -29,6 +31,7 @@ _IS_TO_VISIT = [bytes([not mask >> round_ & 1 for mask in range(256)]) for round
 
 _Current = tuple[TensorSharding | None, ...]
 _LIVE, _DEAD, _ERASED = 0, 1, 2
+_FEW = 4
 
 
 _Outcome = tuple[tuple[Update, ...], int]
@@ -76,32 +79,39 @@ class Engine:
         self._is_conservative = is_conservative
         self._trace = trace
         self._kinds = list(program.kinds)
-        self._kind_of = list(program.kind_of)
-        self._tensors = list(program.tensors)
-        self._add_main_results()
+        self._count = len(program.kind_of)
+        kind_of, tensors = self._with_main_results()
+        self._kind_of = kind_of
+        self._tensors = tensors.numbers
+        self._tensor_starts = tensors.starts
+        self._operands = program.operands.numbers
+        self._operand_starts = program.operands.starts
         self._views = program.views
         self._notified = dict(program.notified)
         self._owners = program.owners
-        self._users = program.users
+        self._users = program.users.numbers
+        self._user_starts = program.users.starts
         self._other_readers = self._find_other_readers()
         self._group_of = {value: group for group in program.groups for value in group}
         self._is_plain = self._find_plain_values()
-        self._uses_left = [len(users) for users in program.users]
-        self._is_spread = bytearray([uses != 1 and shape != () for uses, shape in zip(self._uses_left, program.shapes)])
+        self._uses_left = self._count_uses()
+        self._is_spread = self._find_spread_values()
         self._state = self._find_dead()
         self._outcomes: dict[StepInput, dict[_Current, _Outcome]] = {}
         self._plans: dict[tuple[Strategy, int], list[_Plan | None]] = {}
         self._clean: dict[Strategy, bytearray] = {}
-        self._todo = bytearray(len(self._tensors))
-        self._on_stack = bytearray(len(self._tensors))
+        self._cleans: list[bytearray] = []
+        self._todo = bytearray(len(self._kind_of))
+        self._on_stack = bytearray(len(self._kind_of))
         self._stack: list[int] = []
         self._next = 0
         self._visiting = -1
 
-    def _add_main_results(self) -> None:
-        """Append the identity of what the main function returns and of its results, as if they were ops."""
+    def _with_main_results(self) -> tuple[array[int], Lists]:
+        """Kind and tensors of every op, and of the identities of what the main function returns and of its results."""
         program = self.program
         numbers: dict[Shape, int] = {}
+        kind_of, tensors = program.kind_of[:], program.tensors.copy()
         for returned, result in program.main_results:
             shape = program.shapes[returned]
             assert shape is not None
@@ -109,27 +119,65 @@ class Engine:
                 numbers[shape] = len(self._kinds)
                 rule = identity_rule(shape)
                 self._kinds.append(OpKind("func.return", rule, Priority.FIXED, ignores_conservative=True))
-            self._kind_of.append(numbers[shape])
-            self._tensors.append((program.holders[returned], result))
+            kind_of.append(numbers[shape])
+            tensors.extend([(program.holders[returned], result)])
+        return kind_of, tensors
 
     def _find_other_readers(self) -> dict[int, list[int]]:
         """Per value, the ops whose step looks at its sharding without computing or using it."""
-        operands, results = self.program.operands, self.program.results
+        tensors, starts = self._tensors, self._tensor_starts
+        operands, operand_starts = self._operands, self._operand_starts
+        results, result_starts = self.program.results.numbers, self.program.results.starts
         readers: dict[int, list[int]] = {}
-        for number, tensors in enumerate(self._tensors):
-            near = operands[number] + results[number] if number < len(operands) else ()
-            if tensors and tensors != near:
-                for value in tensors:
-                    if value not in near:
-                        readers.setdefault(value, []).append(number)
+        for number in range(len(starts) - 1):
+            place, end = starts[number], starts[number + 1]
+            if number < self._count and place < end:
+                # nearly always they are its operands and its results
+                for other in range(operand_starts[number], operand_starts[number + 1]):
+                    if place == end or tensors[place] != operands[other]:
+                        break
+                    place += 1
+                else:
+                    for other in range(result_starts[number], result_starts[number + 1]):
+                        if place == end or tensors[place] != results[other]:
+                            break
+                        place += 1
+            if place < end:
+                self._note_other_readers(number, readers)
         return readers
+
+    def _note_other_readers(self, number: int, readers: dict[int, list[int]]) -> None:
+        program = self.program
+        near = program.operands[number] + program.results[number] if number < self._count else ()
+        for value in self._tensors_of(number):
+            if value not in near:
+                readers.setdefault(value, []).append(number)
+
+    def _tensors_of(self, number: int) -> tuple[int, ...]:
+        tensors = self._tensors
+        return tuple([tensors[place] for place in range(self._tensor_starts[number], self._tensor_starts[number + 1])])
+
+    def _count_uses(self) -> list[int]:
+        """Per value, the number of its uses."""
+        starts = self._user_starts
+        return [starts[value + 1] - starts[value] for value in range(len(starts) - 1)]
+
+    def _find_spread_values(self) -> bytearray:
+        """Per value, whether it has other uses than one, and is no scalar."""
+        starts, shapes = self._user_starts, self.program.shapes
+        found = bytearray(len(shapes))
+        for value, shape in enumerate(shapes):
+            if starts[value + 1] - starts[value] != 1 and shape != ():
+                found[value] = 1
+        return found
 
     def _find_plain_values(self) -> bytearray:
         """Per value, whether only those read it that are told of a new sharding, and writing it concerns no others."""
         program = self.program
         found = bytearray(b"\1") * len(program.shapes)
         for value, told in program.notified.items():
-            found[value] = program.holders[value] == value and len(told) == 1 + len(program.users[value])
+            users = program.users.starts[value + 1] - program.users.starts[value]
+            found[value] = program.holders[value] == value and len(told) == 1 + users
         for value in (*program.siblings, *self._other_readers, *self._group_of):
             found[value] = False
         return found
@@ -138,8 +186,9 @@ class Engine:
         """The state of every op at first."""
         program = self.program
         found = bytearray([_LIVE]) * len(program.kind_of)
-        unused = {program.owners[value] for value, uses in enumerate(self._uses_left) if not uses}
-        unused.update([number for number, results in enumerate(program.results) if not results])
+        starts, owners, results = self._user_starts, self._owners, program.results.starts
+        unused = {owners[value] for value in range(len(starts) - 1) if starts[value] == starts[value + 1]}
+        unused.update([number for number in range(self._count) if results[number] == results[number + 1]])
         for number in unused:
             if number >= 0 and self._is_dead(number):
                 found[number] = _DEAD
@@ -158,11 +207,17 @@ class Engine:
         """Per op, the rounds in which a visit with this strategy is known to change nothing."""
         found = self._clean.get(strategy)
         if found is None:
-            initial = [_ALL_ROUNDS if kind.rule is None else 0 for kind in self._kinds]
-            found = self._clean[strategy] = bytearray([initial[kind] for kind in self._kind_of])
-            for number, state in enumerate(self._state):
-                if state:
-                    found[number] = 0
+            found = self._clean[strategy] = self._initially_clean()
+            self._cleans.append(found)
+        return found
+
+    def _initially_clean(self) -> bytearray:
+        initial = bytes([_ALL_ROUNDS if kind.rule is None else 0 for kind in self._kinds])
+        kind_of, state = self._kind_of, self._state
+        found = bytearray(len(kind_of))
+        for number in range(len(kind_of)):
+            if number >= self._count or not state[number]:
+                found[number] = initial[kind_of[number]]
         return found
 
     def _plans_of(self, strategy: Strategy, round_: int) -> list[_Plan | None]:
@@ -198,18 +253,18 @@ class Engine:
         clean, plans = self._clean_of(strategy), self._plans_of(strategy, round_)
         self._visit_main_results(clean, plans, round_)
         self._todo = clean.translate(_IS_TO_VISIT[round_])
-        self._todo[len(self.program.kind_of) :] = bytes(len(self._tensors) - len(self.program.kind_of))
+        self._todo[self._count :] = bytes(len(self._kind_of) - self._count)
         self._sweep(clean, plans, round_)
         self._visit_main_results(clean, plans, round_)
 
     def _visit_main_results(self, clean: bytearray, plans: list[_Plan | None], round_: int) -> None:
-        for number in range(len(self.program.kind_of), len(self._tensors)):
+        for number in range(self._count, len(self._kind_of)):
             if not clean[number] >> round_ & 1:
                 self._visit(number, clean, plans, round_)
 
     def _sweep(self, clean: bytearray, plans: list[_Plan | None], round_: int) -> None:
         stack, on_stack, todo, state = self._stack, self._on_stack, self._todo, self._state
-        end = len(self.program.kind_of)
+        end = self._count
         self._next = 0
         while True:
             if stack:
@@ -233,8 +288,15 @@ class Engine:
         if plan is None:
             clean[number] = _ALL_ROUNDS
             return
-        shardings, tensors = self.shardings, self._tensors[number]
-        current: _Current = tuple([shardings[value] for value in tensors])
+        shardings, tensors = self.shardings, self._tensors
+        start, end = self._tensor_starts[number], self._tensor_starts[number + 1]
+        current: _Current
+        if end - start == 2:
+            current = shardings[tensors[start]], shardings[tensors[start + 1]]
+        elif end - start == 3:
+            current = shardings[tensors[start]], shardings[tensors[start + 1]], shardings[tensors[start + 2]]
+        else:
+            current = tuple([shardings[tensors[place]] for place in range(start, end)])
         if plan.waits and self._waits(number):
             clean[number] |= 1
             return
@@ -253,18 +315,29 @@ class Engine:
         self._visiting = number
         if view is None:
             for tensor, sharding in updates:
-                value = tensors[tensor]
+                value = tensors[start + tensor]
                 if value != NO_VALUE:
                     self._set_and_tell(number, value, sharding, sharding)
-            if not self._group_of and len(set(tensors)) == len(current):
+            if not self._group_of and self._is_distinct(start, end):
                 clean[number] = plan.same & settled
         else:
             self._write_viewed(number, view, updates)
         self._visiting = -1
 
+    def _is_distinct(self, start: int, end: int) -> bool:
+        """Whether no tensor of an op comes twice."""
+        tensors = self._tensors
+        if end - start > _FEW:
+            return len({tensors[place] for place in range(start, end)}) == end - start
+        for place in range(start + 1, end):
+            for earlier in range(start, place):
+                if tensors[earlier] == tensors[place]:
+                    return False
+        return True
+
     def _write_viewed(self, number: int, view: View, updates: tuple[Update, ...]) -> None:
         """Write what a step gives for the edge of a manual computation, which is the last tensor."""
-        tensors = self._tensors[number]
+        tensors = self._tensors_of(number)
         for tensor, sharding in updates:
             is_edge = tensor == len(tensors) - 1
             held = _from_other_side(view, sharding) if is_edge else sharding
@@ -273,7 +346,7 @@ class Engine:
 
     def _set_and_tell(self, number: int, value: int, held: TensorSharding, given: TensorSharding) -> None:
         """Write the sharding of a value; visit those again whom it, or what the step gave, concerns."""
-        if number >= len(self.program.kind_of):
+        if number >= self._count:
             # Nobody is told: a sweep over everything follows, or the run is over.
             self.set_sharding(value, held)
             for _ in self._copy_to_group(value, given):
@@ -282,16 +355,28 @@ class Engine:
             self.shardings[value] = held
             told = self._notified.get(value)
             if told is None:
-                told = (self._owners[value], *self._users[value])
-            for clean in self._clean.values():
+                self._tell(self._owners[value], number)
+                users = self._users
+                for place in range(self._user_starts[value], self._user_starts[value + 1]):
+                    self._tell(users[place], number)
+            else:
                 for reader in told:
-                    clean[reader] = 0
-            self._push_all(told)
+                    self._tell(reader, number)
         else:
             self.set_sharding(value, held)
             self._push_all(self.program.told(value))
             for member in self._copy_to_group(value, given):
                 self._push_all(self.program.told(member))
+
+    def _tell(self, number: int, visiting: int) -> None:
+        """Have an op visited, as `_push_all` does, that a visit changed."""
+        for clean in self._cleans:
+            clean[number] = 0
+        if number >= self._next:
+            self._todo[number] = 1
+        elif not self._on_stack[number] and number != visiting:
+            self._on_stack[number] = 1
+            self._stack.append(number)
 
     def _new_outcome(self, number: int, plan: _Plan, current: _Current) -> _Outcome:
         """What a step gives that was not taken before."""
@@ -323,9 +408,9 @@ class Engine:
 
     def _waits(self, number: int) -> bool:
         """Whether an operand of the op has other uses, scalars aside."""
-        is_spread = self._is_spread
-        for value in self.program.operands[number]:  # noqa: SIM110 (faster)
-            if is_spread[value]:
+        is_spread, operands = self._is_spread, self._operands
+        for place in range(self._operand_starts[number], self._operand_starts[number + 1]):  # noqa: SIM110 (faster)
+            if is_spread[operands[place]]:
                 return True
         return False
 
@@ -347,7 +432,7 @@ class Engine:
         todo, owner = self._todo, self.program.owners[value]
         owners = (owner,) if owner >= 0 else ()
         for reader in (*owners, *self.program.users[value], *self._other_readers.get(value, ())):
-            for clean in self._clean.values():
+            for clean in self._cleans:
                 clean[reader] = 0
             todo[reader] = 1
 
@@ -380,7 +465,7 @@ class Engine:
     def _erase(self, number: int) -> None:
         """Remove a dead op, those inside it first, and look again at what computed its operands."""
         state = self._state
-        for inner in range(len(self.program.kind_of) - 1, number, -1) if self._holds_ops(number) else ():
+        for inner in range(self._count - 1, number, -1) if self._holds_ops(number) else ():
             if self.program.parents[inner] == number and state[inner] != _ERASED:
                 self._erase(inner)
         state[number] = _ERASED
@@ -390,7 +475,7 @@ class Engine:
             self._is_spread[value] = self._spreads(value)
             users = {user for user in program.users[value] if state[user] != _ERASED}
             for user in users:
-                for clean in self._clean.values():
+                for clean in self._cleans:
                     clean[user] &= ~1  # whether it waits in round 0 may have changed
                 self._todo[user] = 1
             owner = program.owners[value]
@@ -402,14 +487,14 @@ class Engine:
 
     def _holds_ops(self, number: int) -> bool:
         following = number + 1
-        return following < len(self.program.kind_of) and self.program.parents[following] == number
+        return following < self._count and self.program.parents[following] == number
 
     def _record(self, number: int, step: StepInput, current: _Current, round_: int) -> None:
         """Write down what a step moves, even what writing the shardings drops."""
         assert self._trace is not None
         visit = self._trace[-1].number + 1 if self._trace else 0
-        tensors = self._tensors[number]
-        op = number if number < len(self.program.kind_of) else MAIN_RESULT
+        tensors = self._tensors_of(number)
+        op = number if number < self._count else MAIN_RESULT
         for move in explain_step(step, current, self.program.meshes):
             self._trace.append(
                 Step(

@@ -44,11 +44,10 @@ def insert_edge(name: str, owner: Value, attrs: dict[str, Any], previous: Op | N
     """Put an edge op behind a value, or behind the edge before it, and send all uses of the value through it."""
     op = owner.defining_op
     if location is None:
-        location = owner.location if op is None else op.place
+        location = owner.place if op is None else op.place
     edge = Op(name, (), [owner.type], attrs, location=location)
     owner.replace_uses(edge.result)
-    edge.operands.append(owner)
-    owner.add_use(edge, 0)
+    edge.add_operand(owner)
     if previous is not None:
         return edge.insert_after(previous)
     return owner.block.prepend(edge) if op is None else edge.insert_after(op)

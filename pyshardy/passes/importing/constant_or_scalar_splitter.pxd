@@ -11,7 +11,7 @@ cdef class _Splitter:
     cdef public set other_functions
     cdef public set other_computations
 
-    @cython.locals(split=dict, is_marked=bint, op=Op, name=str, operands=list, is_touched=bint, is_constant=bint, value=Value, preserving=bint, index=Py_ssize_t)
+    @cython.locals(split=dict, is_marked=bint, op=Op, name=str, operands=tuple, is_touched=bint, is_constant=bint, value=Value, preserving=bint, index=Py_ssize_t)
     cpdef split_inside(self, Op holder, Op function)
 
     cpdef bint is_preserving(self, Op op) except -1
@@ -20,7 +20,7 @@ cdef class _Splitter:
     cpdef Value copy(self, Value value, dict copies, bint takes_last)
 
 
-@cython.locals(values=list, value=Value)
+@cython.locals(values=tuple, value=Value)
 cdef bint _is_static(Op op) except -1
 
 

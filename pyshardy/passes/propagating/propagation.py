@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.functions import RULE
 from pyshardy.ir.listing import ops_in, ops_named, result_types
 from pyshardy.ir.nodes import Op, Value, ValueType
-from pyshardy.ir.program import RULE, ProgramIndex, build_program
+from pyshardy.ir.program import ProgramIndex, build_program
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.passes.base import PassContext
 from pyshardy.passes.debug_info import DebugInfo, DebugOptions
@@ -126,7 +127,7 @@ def _constrain_openly(value: Value, like: TensorSharding) -> None:
     """Send all uses of a value through an open constraint on the mesh of `like`."""
     op = value.defining_op
     sharding = TensorSharding.replicated_like(like.mesh, value.type.rank, is_open=True)
-    location = value.location if op is None else op.location
+    location = value.place if op is None else op.place
     constraint = Op("sdy.sharding_constraint", [value], [value.type], {"sharding": sharding}, location=location)
     if op is None:
         value.block.prepend(constraint)

@@ -113,7 +113,7 @@ def test_the_return_is_the_last_of_several() -> None:
     ^bb3:
       cf.br ^bb1
     }""")
-    assert return_op(root).operands == [args(root)[1]]
+    assert return_op(root).operands == (args(root)[1],)
 
 
 def test_a_function_that_never_returns() -> None:

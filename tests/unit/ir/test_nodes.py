@@ -171,7 +171,7 @@ def test_setting_an_operand() -> None:
     a, b = op("a", v.result, v.result), op("b", w.result)
     a.set_operand(0, w.result)
     assert (uses(v.result), uses(w.result)) == ("a1", "a0 b0")
-    assert a.operands == [w.result, v.result]
+    assert a.operands == (w.result, v.result)
     assert v.result.has_one_use()
     b.set_operand(0, w.result)
     assert uses(w.result) == "b0 a0"
@@ -190,8 +190,8 @@ def test_some_uses_are_replaced() -> None:
     a, b, c = op("a", v.result), op("b", v.result, v.result), op("c", v.result)
     v.result.replace_uses(w.result, lambda user, index: user is not a and index == 0)
     assert (uses(v.result), uses(w.result)) == ("b1 a0", "b0 c0")
-    assert b.operands == [w.result, v.result]
-    assert c.operands == [w.result]
+    assert b.operands == (w.result, v.result)
+    assert c.operands == (w.result,)
 
 
 def test_erasing() -> None:
@@ -225,8 +225,8 @@ def test_cloning() -> None:
     copied_arg = copy.region.block.args[0]
     assert (copied_arg.type, copied_arg.location) == (F32, "there")
     copied_first, copied_second = copy.region.block
-    assert copied_first.operands == [copied_arg, replaced.result]
-    assert copied_second.operands == [copied_first.result]
+    assert copied_first.operands == (copied_arg, replaced.result)
+    assert copied_second.operands == (copied_first.result,)
     assert uses(outside.result) == "first1 holder0"
     assert mapping[first.result] is copied_first.result
     assert mapping[second.result] is copied_second.result

@@ -34,8 +34,8 @@ def test_structure() -> None:
     ]  # fmt: skip
     case = find(root, "stablehlo.case")
     arg, selector = find(root, "func.func").region.block.args
-    assert case.operands == [selector]
-    assert find(root, "stablehlo.sine").operands == [arg]
+    assert case.operands == (selector,)
+    assert find(root, "stablehlo.sine").operands == (arg,)
     assert find(root, "func.return").operands == case.results
     assert [region.block.terminator.operands for region in case.regions] == [
         [arg],
@@ -138,7 +138,7 @@ def test_blocks_may_come_before_those_of_their_operands() -> None:
     assert first.terminator.successors == (third,)
     assert third.terminator.successors == (second,)
     user, defining = find(root, "arith.addi"), find(root, "arith.muli")
-    assert user.operands == [defining.result] * 2
+    assert user.operands == (defining.result,) * 2
     assert list(defining.result.uses) == [(user, 1), (user, 0)]  # the head comes last; MLIR walks operand 0 first
 
 

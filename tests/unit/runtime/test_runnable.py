@@ -109,7 +109,7 @@ def test_a_loop_has_constraints_instead_of_a_list_of_shardings() -> None:
     (loop,) = [op for op in walk(found.root) if op.name == "stablehlo.while"]
     assert "sdy.sharding" not in loop.attrs
     (constraint,) = [op for op in walk(found.root) if op.name == "sdy.sharding_constraint"]
-    assert constraint.operands == [loop.results[1]]  # the only result that is used
+    assert constraint.operands == (loop.results[1],)  # the only result that is used
     assert str(constraint.attrs["sharding"]) == '<@mesh, [{"x"}, {}]>'
 
 

@@ -1,0 +1,72 @@
+"""Many short lists of numbers in one array: what a program needs of all its ops or values, without an object for each."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from typing import overload
+
+NUMBER = "i"
+"""What `array` calls the numbers: four bytes with a sign."""
+
+
+def zeros(count: int) -> array[int]:
+    """An array of so many zeros."""
+    return array(NUMBER, bytes(array(NUMBER).itemsize * count))
+
+
+class Lists(Sequence[tuple[int, ...]]):
+    """Lists of numbers, one behind the other.
+
+    Args:
+        numbers: The numbers of all lists.
+        starts: Where each list starts, and where the last one ends.
+
+    >>> Lists.of([(3, 4), (), (5,)])[0]
+    (3, 4)
+    """
+
+    __slots__ = ("numbers", "starts")
+
+    def __init__(self, numbers: array[int], starts: array[int]) -> None:
+        self.numbers = numbers
+        self.starts = starts
+
+    @classmethod
+    def of(cls, lists: Iterable[Iterable[int]]) -> Lists:
+        """These lists."""
+        found = cls(array(NUMBER), zeros(1))
+        found.extend(lists)
+        return found
+
+    @classmethod
+    def empty(cls, count: int, capacity: int) -> Lists:
+        """So many lists, to be filled by whoever writes the arrays."""
+        return cls(zeros(capacity), zeros(count + 1))
+
+    def cut(self) -> None:
+        """Give up the part of the array behind the last list."""
+        del self.numbers[self.starts[-1] :]
+
+    def extend(self, lists: Iterable[Iterable[int]]) -> None:
+        """Add lists."""
+        for one in lists:
+            self.numbers.extend(one)
+            self.starts.append(len(self.numbers))
+
+    def copy(self) -> Lists:
+        """The same lists, to be changed."""
+        return Lists(self.numbers[:], self.starts[:])
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[int, ...]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[tuple[int, ...]]: ...
+    def __getitem__(self, index: int | slice) -> tuple[int, ...] | Sequence[tuple[int, ...]]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        index = range(len(self))[index]
+        return tuple(self.numbers[self.starts[index] : self.starts[index + 1]])
