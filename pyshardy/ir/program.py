@@ -369,11 +369,17 @@ class _Builder:
             self.views[op.mark] = view
         sources = self.sources(op)
         shape = op.result.type.shape
-        common = Priority.PASS_THROUGH, Direction.BOTH, False, True, is_pure(op)
-        if not sources or shape is None or not op.result.type.is_static:
-            return self.kind_number(OpKind(op.name, None, *common)), ()
-        tensors = (*(self.holders[value.mark] for value in sources), op.result.mark)
-        return self.kind_number(OpKind(op.name, identity_rule(shape, len(sources)), *common)), tensors
+        if not sources or not op.result.type.is_static:
+            shape, tensors = None, ()
+        else:
+            tensors = (*[self.holders[value.mark] for value in sources], op.result.mark)
+        key = op.name, shape, len(tensors)
+        kind = self.numbers.get(key)
+        if kind is None:
+            rule = None if shape is None else identity_rule(shape, len(sources))
+            new = OpKind(op.name, rule, Priority.PASS_THROUGH, Direction.BOTH, False, True, is_pure(op))
+            kind = self.numbers[key] = self.kind_number(new)
+        return kind, tensors
 
     def kind_number(self, kind: OpKind) -> int:
         """The number of a kind."""

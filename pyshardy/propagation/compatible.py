@@ -31,7 +31,7 @@ def compatible_axes(factor: int, states: Sequence[TensorState], operand_count: i
     for group in groups:
         for state in group:
             found = state.factors.get(factor)
-            if found is not None:
+            if found is not None and found.axes:
                 frozen = _follow(axes, found.axes, frozen) or frozen
         frozen = frozen or direction is not Direction.BOTH
     return tuple(axes)

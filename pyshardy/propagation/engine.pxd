@@ -22,6 +22,8 @@ cdef class Engine:
     cdef public int[::1] _tensor_starts
     cdef public int[::1] _operands
     cdef public int[::1] _operand_starts
+    cdef public int[::1] _results
+    cdef public int[::1] _result_starts
     cdef public int[::1] _owners
     cdef public int[::1] _users
     cdef public int[::1] _user_starts
@@ -78,6 +80,9 @@ cdef class Engine:
 
     @cython.locals(on_stack=bytearray, todo=bytearray, stack=list, following=Py_ssize_t, visiting=Py_ssize_t, number=Py_ssize_t)
     cpdef _push_all(self, tuple numbers)
+
+    @cython.locals(results=int[::1], starts=int[::1], uses_left=list, place=Py_ssize_t)
+    cpdef bint _is_dead(self, Py_ssize_t number) except -1
 
     @cython.locals(is_spread=bytearray, operands=int[::1], place=Py_ssize_t)
     cpdef bint _waits(self, Py_ssize_t number) except -1

@@ -1,0 +1,21 @@
+# Types for the optional compiled core: see docs/performance.md.
+cimport cython
+
+from pyshardy.propagation.projection cimport FactorState, TensorState
+
+
+@cython.locals(axes=list, frozen=bint, state=TensorState, found=FactorState)
+cpdef tuple compatible_axes(factor, list states, Py_ssize_t operand_count, direction)
+
+
+@cython.locals(position=Py_ssize_t)
+cdef bint _follow(list axes, tuple new, bint frozen) except -1
+
+
+cdef class Cutter:
+    cdef public object mesh
+    cdef public bint is_conservative
+    cdef public list kept
+    cdef public object product
+
+    cpdef bint take(self, axis, rest) except -1

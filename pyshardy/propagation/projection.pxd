@@ -1,0 +1,27 @@
+# Types for the optional compiled core: see docs/performance.md.
+cimport cython
+
+
+cdef class FactorState:
+    cdef public tuple axes
+    cdef public bint is_closed
+    cdef public bint is_minor_most
+    cdef public tuple overflow
+
+
+cdef class TensorState:
+    cdef public dict factors
+    cdef public tuple blocked
+
+
+@cython.locals(factors=dict, dim=tuple)
+cpdef TensorState project(sharding, tuple mapping, tuple sizes, mesh)
+
+
+@cython.locals(is_closed=bint, overflows=bint, todo=tuple, taken=tuple, position=Py_ssize_t)
+cdef _project_dim(sharding, tuple dim, tuple sizes, mesh, dict factors)
+cpdef take_axes(tuple axes, size, mesh)
+
+
+@cython.locals(only=FactorState, state=FactorState, axes=list, is_closed=bint, part=tuple)
+cdef _unproject_dim(dict factors, tuple dim, tuple sizes, mesh)
