@@ -389,12 +389,12 @@ class Engine:
                 updates = propagate_step(plan.step, current, self.program.meshes)
             except InvalidShardingError as error:
                 raise StepError(number, error) from error
-            is_settled = updates and self._is_settled(plan.step, current, updates)
+            is_settled = updates and self._is_settled(plan, current, updates)
             found = updates, _ALL_ROUNDS if is_settled else 0
         plan.outcomes[current] = found
         return found
 
-    def _is_settled(self, step: StepInput, current: _Current, updates: tuple[Update, ...]) -> bool:
+    def _is_settled(self, plan: _Plan, current: _Current, updates: tuple[Update, ...]) -> bool:
         """Whether the step would change nothing if it were repeated at once.
 
         It rarely would: where writing drops an axis that would need a strided layout, or where a sub-axis that
@@ -403,10 +403,17 @@ class Engine:
         after = list(current)
         for tensor, sharding in updates:
             after[tensor] = sharding
+        key = tuple(after)
+        known = plan.outcomes.get(key)
+        if known is not None:
+            return not known[0]
         try:
-            return not propagate_step(step, after, self.program.meshes)
+            is_settled = not propagate_step(plan.step, key, self.program.meshes)
         except InvalidShardingError:
             return False
+        if is_settled:
+            plan.outcomes[key] = (), 0
+        return is_settled
 
     def _waits(self, number: int) -> bool:
         """Whether an operand of the op has other uses, scalars aside."""

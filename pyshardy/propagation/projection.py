@@ -118,7 +118,7 @@ def unproject(
 def _unproject_dim(factors: dict[int, FactorState], dim: DimMapping, sizes: tuple[int, ...], mesh: Mesh) -> DimSharding:
     if len(dim) == 1:
         only = factors[dim[0]]
-        return DimSharding(only.axes, not only.is_closed)
+        return DimSharding._make((only.axes, not only.is_closed, None))
     axes: list[AxisRef] = []
     is_closed = False
     for factor in dim:

@@ -108,7 +108,7 @@ def propagate_step(
         old = shardings[tensor]
         dims = unproject(states[tensor], step.rule.tensors[tensor], step.rule.factor_sizes, mesh)
         if old is not None:
-            new = TensorSharding(mesh_ref, dims, old.replicated, old.unreduced, old.reduction)
+            new = TensorSharding._make((mesh_ref, dims, old.replicated, old.unreduced, old.reduction))
         elif any(dim.axes for dim in dims):
             new = TensorSharding(mesh_ref, dims)
         else:
