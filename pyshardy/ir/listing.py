@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Iterable
 from typing import Any
 
 from pyshardy.ir.nodes import Op, ValueType
 
 
-def ops_in(op: Op, *, post_order: bool = False, closed: Container[str] = ()) -> list[Op]:
+def ops_in(op: Op, *, post_order: bool = False, closed: Iterable[str] = ()) -> list[Op]:
     """The op and all ops inside it: a list, which takes half the time of a walk.
 
     Ops that are erased afterwards stay in it, and so do the ops inside those; ops made afterwards are not in it.
@@ -19,48 +19,99 @@ def ops_in(op: Op, *, post_order: bool = False, closed: Container[str] = ()) -> 
         closed: Names of ops inside it of which the content is left out.
     """
     found: list[Op] = []
-    _add_ops(op, found, post_order, closed, None)
+    _add_ops(op, found, post_order, frozenset(closed))
     return found
 
 
-def _add_ops(op: Op, found: list[Op], post_order: bool, closed: Container[str], names: Container[str] | None) -> None:
-    """List an op and those inside it, or of all these those that have one of some names."""
-    is_listed = names is None or op.name in names
-    if is_listed and not post_order:
+def _add_ops(op: Op, found: list[Op], post_order: bool, closed: frozenset[str]) -> None:
+    if not post_order:
         found.append(op)
     for region in op.regions:
         for block in region.blocks:
             inner = block.first
             while inner is not None:
                 if inner.regions and inner.name not in closed:
-                    _add_ops(inner, found, post_order, closed, names)
-                elif names is None or inner.name in names:
+                    _add_ops(inner, found, post_order, closed)
+                else:
+                    found.append(inner)
+                inner = inner.next
+    if post_order:
+        found.append(op)
+
+
+def ops_named(op: Op, names: Iterable[str], post_order: bool = False) -> list[Op]:
+    """Of the op and all ops inside it those that have one of some names, as `ops_in` lists them."""
+    found: list[Op] = []
+    _add_named(op, found, post_order, frozenset(names))
+    return found
+
+
+def _add_named(op: Op, found: list[Op], post_order: bool, names: frozenset[str]) -> None:
+    is_listed = op.name in names
+    if is_listed and not post_order:
+        found.append(op)
+    for region in op.regions:
+        for block in region.blocks:
+            inner = block.first
+            while inner is not None:
+                if inner.regions:
+                    _add_named(inner, found, post_order, names)
+                elif inner.name in names:
                     found.append(inner)
                 inner = inner.next
     if is_listed and post_order:
         found.append(op)
 
 
-def ops_named(op: Op, names: Container[str], post_order: bool = False) -> list[Op]:
-    """Of the op and all ops inside it those that have one of some names, as `ops_in` lists them."""
-    found: list[Op] = []
-    _add_ops(op, found, post_order, (), names)
-    return found
-
-
-def ops_with(op: Op, attribute: str, names: Container[str] = ()) -> list[Op]:
+def ops_with(op: Op, attribute: str, names: Iterable[str] = ()) -> list[Op]:
     """Of the op and all ops inside it those that have an attribute, or one of some names, as `ops_in` lists them."""
-    return [inner for inner in ops_in(op) if attribute in inner.attrs or inner.name in names]
-
-
-def attribute_values(op: Op, attribute: str, without: Container[str] = ()) -> dict[Any, None]:
-    """The values of an attribute of the op and of all ops inside it, each once, but of ops of some names."""
-    found: dict[Any, None] = {}
-    for inner in ops_in(op):
-        value = inner.attrs.get(attribute)
-        if value is not None and inner.name not in without:
-            found[value] = None
+    found: list[Op] = []
+    _add_with(op, found, attribute, frozenset(names))
     return found
+
+
+def _add_with(op: Op, found: list[Op], attribute: str, names: frozenset[str]) -> None:
+    if attribute in op.attrs or op.name in names:
+        found.append(op)
+    for region in op.regions:
+        for block in region.blocks:
+            inner = block.first
+            while inner is not None:
+                if inner.regions:
+                    _add_with(inner, found, attribute, names)
+                elif attribute in inner.attrs or inner.name in names:
+                    found.append(inner)
+                inner = inner.next
+
+
+def attribute_values(op: Op, attribute: str, others: Iterable[str]) -> tuple[dict[Any, None], list[Op]]:
+    """The values of an attribute of the op and of all ops inside it, each once; and the ops of some other names."""
+    values: dict[Any, None] = {}
+    listed: list[Op] = []
+    _add_values(op, values, attribute, listed, frozenset(others))
+    return values, listed
+
+
+def _add_values(op: Op, values: dict[Any, None], attribute: str, listed: list[Op], others: frozenset[str]) -> None:
+    _add_value(op, values, attribute, listed, others)
+    for region in op.regions:
+        for block in region.blocks:
+            inner = block.first
+            while inner is not None:
+                if inner.regions:
+                    _add_values(inner, values, attribute, listed, others)
+                else:
+                    _add_value(inner, values, attribute, listed, others)
+                inner = inner.next
+
+
+def _add_value(op: Op, values: dict[Any, None], attribute: str, listed: list[Op], others: frozenset[str]) -> None:
+    if op.name in others:
+        listed.append(op)
+    else:
+        value = op.attrs.get(attribute)
+        if value is not None:
+            values[value] = None
 
 
 def result_types(ops: list[Op]) -> set[ValueType]:

@@ -1,13 +1,25 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
-from pyshardy.ir.nodes cimport Op
+from pyshardy.ir.nodes cimport Op, Value
+
+
+@cython.locals(op=Op)
+cpdef get_sharding(Value value)
+
+
+@cython.locals(found=list, value=Value, op=Op)
+cpdef list get_shardings(values)
 
 
 cdef class _Changer:
     cdef public object _change
     cdef public dict _changed
 
+    @cython.locals(op=Op)
+    cpdef apply_to_all(self, list ops)
+
     @cython.locals(attrs=dict, entry=dict)
     cpdef apply_to(self, Op op)
-    cpdef apply(self, dict attrs, name)
+    cpdef apply(self, dict attrs, str name)
+    cpdef _of(self, value)

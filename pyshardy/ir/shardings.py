@@ -63,11 +63,12 @@ def get_sharding(value: Value) -> TensorSharding | None:
     """The sharding of a value; None if it has none, or can have none."""
     owner = value.owner
     if isinstance(owner, Op):
-        if owner.name not in HOLD_OTHERWISE:
-            shardings = owner.attrs.get(SHARDING)
+        op = owner
+        if op.name not in HOLD_OTHERWISE:
+            shardings = op.attrs.get(SHARDING)
             return shardings[value.index] if shardings else None
-        if owner.name in OWN_ATTRIBUTE:
-            own: TensorSharding | None = owner.attrs.get(OWN_ATTRIBUTE[owner.name])
+        if op.name in OWN_ATTRIBUTE:
+            own: TensorSharding | None = op.attrs.get(OWN_ATTRIBUTE[op.name])
             return own
     elif owner.parent_op.name == "func.func":
         return arg_sharding(owner.parent_op, value.index)
@@ -80,11 +81,13 @@ def get_shardings(values: Iterable[Value]) -> list[TensorSharding | None]:
     found: list[TensorSharding | None] = []
     for value in values:
         owner = value.owner
-        if type(owner) is Op and owner.name not in HOLD_OTHERWISE:
-            shardings = owner.attrs.get(SHARDING)
-            found.append(shardings[value.index] if shardings else None)
-        else:
-            found.append(get_sharding(value))
+        if isinstance(owner, Op):
+            op = owner
+            if op.name not in HOLD_OTHERWISE:
+                shardings = op.attrs.get(SHARDING)
+                found.append(shardings[value.index] if shardings else None)
+                continue
+        found.append(get_sharding(value))
     return found
 
 
@@ -190,12 +193,7 @@ def transform_shardings(root: Op, change: Callable[[TensorSharding], TensorShard
     Raises:
         PassError: `change` refused a sharding; names the op that carries it.
     """
-    changer = _Changer(change)
-    for op in ops_with(root, SHARDING, _WITH_OWN_ATTRIBUTES):
-        try:
-            changer.apply_to(op)
-        except InvalidShardingError as error:
-            raise PassError(op, str(error)) from error
+    _Changer(change).apply_to_all(ops_with(root, SHARDING, _WITH_OWN_ATTRIBUTES))
 
 
 class _Changer:
@@ -208,6 +206,14 @@ class _Changer:
     def __init__(self, change: Callable[[TensorSharding], TensorSharding]) -> None:
         self._change = change
         self._changed: dict[Any, Any] = {}
+
+    def apply_to_all(self, ops: list[Op]) -> None:
+        """Change what some ops hold."""
+        for op in ops:
+            try:
+                self.apply_to(op)
+            except InvalidShardingError as error:
+                raise PassError(op, str(error)) from error
 
     def apply_to(self, op: Op) -> None:
         """Change what an op holds, and a function for its arguments and results."""
@@ -226,7 +232,9 @@ class _Changer:
         """Change what an attribute holds, if it is there."""
         value = attrs.get(name)
         if value:
-            attrs[name] = self._of(value)
+            new = self._of(value)
+            if new is not value:
+                attrs[name] = new
 
     def _of(self, value: Any) -> Any:
         found = self._changed.get(value)

@@ -7,14 +7,14 @@ that is isolated become one, and stand at its start.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from jaxlib.mlir import ir
 
 from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.listing import ops_in
+from pyshardy.ir.listing import ops_in, ops_named
 from pyshardy.ir.nodes import Op, Region, Value, ValueType
 from pyshardy.ir.purity import is_pure
 
@@ -91,7 +91,7 @@ class GreedyDriver:
         top_down: Whether the first op is tried first instead of the last.
     """
 
-    def __init__(self, patterns: Mapping[str, Sequence[Pattern]], attrs: AttrTable, top_down: bool) -> None:
+    def __init__(self, patterns: dict[str, Sequence[Pattern]], attrs: AttrTable, top_down: bool) -> None:
         self.patterns = patterns
         self.top_down = top_down
         self.stack: list[Op] = []
@@ -114,7 +114,7 @@ class GreedyDriver:
 
     def _iterate(self, root: Op) -> bool:
         ops = ops_in(root)[1:] if self.top_down else ops_in(root, post_order=True)[:-1]
-        constants = _Constants(self.rewriter, ops)
+        constants = _Constants(self.rewriter, ops_named(root, CONSTANTS, post_order=not self.top_down))
         has_work = self._has_work(ops)
         if has_work and not constants.are_distinct():
             for op in ops:
@@ -130,7 +130,7 @@ class GreedyDriver:
             self.stack.reverse()
         return self._empty_stack()
 
-    def _has_work(self, ops: Sequence[Op]) -> bool:
+    def _has_work(self, ops: list[Op]) -> bool:
         """Whether there is a pattern for any op, or an op is dead."""
         patterns = self.patterns
         for op in ops:
@@ -185,7 +185,7 @@ class _Constants:
 
     def __init__(self, rewriter: Rewriter, ops: Iterable[Op]) -> None:
         self.rewriter = rewriter
-        self.keys = {op: _constant_key(op) for op in ops if op.name in CONSTANTS}
+        self.keys = {op: _constant_key(op) for op in ops}
         self.first: dict[_ConstantKey, Op] = {}
         self.kept: set[Op] = set()
 

@@ -1,17 +1,18 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
-from pyshardy.ir.nodes cimport Block, Op, Value, ValueType
+from pyshardy.ir.nodes cimport Op, Value, ValueType
 
 
-@cython.locals(first=dict, numbers=_Numbers, op=Op, scalar=Value, type=ValueType, result=Value, key=tuple, earlier=Op)
+@cython.locals(originals=_Originals, op=Op, scalar=Value, result=Value, earlier=Op)
 cpdef merge(Op function)
 
 
-cdef class _Numbers:
+cdef class _Originals:
     cdef public dict _seen
-    cdef public dict _attrs
-    cdef public dict _sets
+    cdef public list _kept
+    cdef public dict _numbers
+    cdef public dict _first
 
-    @cython.locals(values=list, key=tuple, found=tuple)
-    cpdef of(self, dict attrs)
+    @cython.locals(key=list, by_identity=tuple, found=Op, numbers=dict)
+    cpdef Op of(self, Op op, region, ValueType result_type, Value scalar)

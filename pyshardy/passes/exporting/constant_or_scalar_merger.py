@@ -26,42 +26,38 @@ class ConstantOrScalarMerger(Pass):
 
 def merge(function: Op) -> None:
     """Merge what is equal in every region of a function."""
-    first: dict[_Key, Op] = {}
-    numbers = _Numbers()
+    originals = _Originals()
     for op in ops_named(function, _MERGED, post_order=True):
         scalar = op.operands[0] if op.name == _BROADCAST else None
         if op.block is None or (scalar is not None and scalar.type.shape != ()):
             continue
         result = op.results[0]
-        type = None if scalar is None else result.type
-        key = numbers.of(op.attrs), op.block.region, type, scalar
-        earlier = first.setdefault(key, op)
+        earlier = originals.of(op, op.block.region, None if scalar is None else result.type, scalar)
         if earlier is not op:
             result.replace_uses(earlier.results[0])
             op.erase()
 
 
-_Key = tuple[int, Region | None, ValueType | None, Value | None]
-
-
-class _Numbers:
-    """Numbers for sets of attributes, the same for equal ones: the bindings compare and hash attributes slowly."""
+class _Originals:
+    """Finds the first of equal ops: the bindings compare and hash attributes slowly, so by identity if possible."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[Hashable, ...], tuple[int, list[Any]]] = {}  # by identity, with what that keeps alive
-        self._attrs: dict[Any, int] = {}
-        self._sets: dict[tuple[tuple[str, int], ...], int] = {}
+        self._seen: dict[tuple[Hashable, ...], Op] = {}  # by the identity of attributes
+        self._kept: list[Any] = []  # these attributes: while they live, no other has the same identity
+        self._numbers: dict[Any, int] = {}
+        self._first: dict[tuple[Hashable, ...], Op] = {}
 
-    def of(self, attrs: dict[str, Any]) -> int:
-        """The number of the attributes of an op."""
-        values = list(attrs.values())
-        key = *attrs, *[value if type(value) is tuple else id(value) for value in values]
-        found = self._seen.get(key)
+    def of(self, op: Op, region: Region | None, result_type: ValueType | None, scalar: Value | None) -> Op:
+        """The first op in a region with the same attributes, result type and scalar."""
+        key: list[Hashable] = [region, result_type, scalar]
+        for name, attr in op.attrs.items():
+            key.append(name)
+            key.append(attr if type(attr) is tuple else id(attr))
+        by_identity = tuple(key)
+        found = self._seen.get(by_identity)
         if found is None:
-            found = self._seen[key] = self._new(attrs), values
-        return found[0]
-
-    def _new(self, attrs: dict[str, Any]) -> int:
-        known = self._attrs
-        numbered = sorted([(name, known.setdefault(attr, len(known))) for name, attr in attrs.items()])
-        return self._sets.setdefault(tuple(numbered), len(self._sets))
+            self._kept.extend(op.attrs.values())
+            numbers = self._numbers
+            attrs = sorted([(name, numbers.setdefault(attr, len(numbers))) for name, attr in op.attrs.items()])
+            found = self._seen[by_identity] = self._first.setdefault((region, result_type, scalar, *attrs), op)
+        return found

@@ -22,5 +22,6 @@ class DropShardingRules(Pass):
 def drop_sharding_rules(op: Op) -> None:
     """Remove the rules that are not custom from all ops inside `op`."""
     for inner in ops_with(op, RULE):
-        if not inner.attrs[RULE].is_custom:
-            del inner.attrs[RULE]
+        attrs = inner.attrs
+        if not attrs[RULE].is_custom:
+            del attrs[RULE]

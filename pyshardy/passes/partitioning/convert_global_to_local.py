@@ -7,7 +7,6 @@ from functools import cache
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import format_sharding_list
 from pyshardy.core.sharding import TensorSharding, mesh_of
-from pyshardy.errors import InvalidRuleError, InvalidShardingError
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import arg_sharding, functions, is_declaration, result_sharding, return_op
 from pyshardy.ir.listing import ops_in
@@ -15,7 +14,7 @@ from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.base import Pass, PassContext
 from pyshardy.passes.partitioning.local.localizer import Localizer, LocalOptions
-from pyshardy.passes.partitioning.local.table import HANDLERS, ILLEGAL, UNTOUCHED, localize_any
+from pyshardy.passes.partitioning.local.table import localize_all
 
 
 class ConvertGlobalToLocal(Pass):
@@ -59,15 +58,7 @@ def localize(root: Op, local: Localizer) -> None:
     Raises:
         PassError: An op that cannot run on shards.
     """
-    for op in ops_in(root):
-        if op.name in UNTOUCHED:
-            continue
-        if op.name in ILLEGAL:
-            raise PassError(op, "has no meaning on one device; earlier passes remove such ops")
-        try:
-            HANDLERS.get(op.name, localize_any)(op, local)
-        except (InvalidRuleError, InvalidShardingError) as error:
-            raise PassError(op, str(error)) from error
+    localize_all(ops_in(root), local)
     local.finish()
 
 

@@ -6,6 +6,7 @@ A pass that decides by the kind of an op alone does so once for every kind that 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.nodes import Op, Value, ValueType
@@ -29,10 +30,16 @@ def kind_of(
         types: The types of values that count instead of those they have.
         shardings_of: Gives the shardings of operands.
     """
-    name = op.name
+    name, operands = op.name, op.operands
     if name in LOOKS_AROUND:
         return None
-    attrs, operands = op.attrs, op.operands
-    operand_types = [types.get(value, value.type) for value in operands] if types else [one.type for one in operands]
-    result_types = [value.type for value in op.results]
-    return name, len(result_types), *attrs, *attrs.values(), *operand_types, *shardings_of(operands), *result_types
+    attrs, results = op.attrs, op.results
+    kind: list[Any] = [name, len(results)]
+    kind.extend(attrs)
+    kind.extend(attrs.values())
+    for value in operands:
+        kind.append(types.get(value, value.type) if types else value.type)
+    kind.extend(shardings_of(operands))
+    for value in results:
+        kind.append(value.type)
+    return tuple(kind)

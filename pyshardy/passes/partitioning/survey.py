@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.functions import SHARDING
-from pyshardy.ir.listing import attribute_values, ops_named
+from pyshardy.ir.listing import attribute_values
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import HOLD_OTHERWISE, sharding_attributes
 
 
 def distinct_shardings(function: Op) -> list[TensorSharding]:
     """Every sharding in a function, each once: of its arguments and results and of all ops inside."""
-    values = attribute_values(function, SHARDING, HOLD_OTHERWISE)
-    for op in ops_named(function, HOLD_OTHERWISE):
+    values, others = attribute_values(function, SHARDING, HOLD_OTHERWISE)
+    for op in others:
         for name in sharding_attributes(op):
             values[op.attrs.get(name)] = None
     for kind in ("arg_attrs", "res_attrs"):

@@ -203,11 +203,11 @@ class Localizer:
                     self.localize(op, arg)
 
     def _use_local_operands(self, op: Op) -> None:
-        if not self._values.keys().isdisjoint(op.operands):
-            for index, value in enumerate(op.operands):
-                new = self.value(value)
-                if new is not value:
-                    op.set_operand(index, new)
+        known = self._values
+        for index, value in enumerate(op.operands):
+            new = known.get(value)
+            if new is not None and new is not value:
+                op.set_operand(index, new)
 
     def keep_for_kind(self, op: Op, kind: Hashable) -> None:
         """Let an op stay, as all others of its kind."""
@@ -221,8 +221,8 @@ class Localizer:
         if types is None:
             return False
         self._use_local_operands(op)
-        for result, type in zip(op.results, types):
-            self._set_type(result, type)
+        for index, result in enumerate(op.results):
+            self._set_type(result, types[index])
         return True
 
     def keep_only(self, op: Op, names: Collection[str]) -> None:

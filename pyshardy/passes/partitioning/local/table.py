@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from pyshardy.errors import InvalidRuleError, InvalidShardingError
+from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.partitioning.kinds import kind_of
 from pyshardy.passes.partitioning.local import calls, collectives, constants, contraction, slicing
@@ -68,6 +70,27 @@ HANDLERS: dict[str, Handler] = {
     "stablehlo.rng": localize_rng,
     "stablehlo.rng_bit_generator": localize_rng_bit_generator,
 }
+
+
+def localize_all(ops: list[Op], local: Localizer) -> None:
+    """Make ops local, one after the other.
+
+    Raises:
+        PassError: An op that cannot run on shards.
+    """
+    for op in ops:
+        name = op.name
+        handle = HANDLERS.get(name)
+        if handle is None:
+            if name in UNTOUCHED:
+                continue
+            if name in ILLEGAL:
+                raise PassError(op, "has no meaning on one device; earlier passes remove such ops")
+            handle = localize_any
+        try:
+            handle(op, local)
+        except (InvalidRuleError, InvalidShardingError) as error:
+            raise PassError(op, str(error)) from error
 
 
 def localize_any(op: Op, local: Localizer) -> None:

@@ -1,0 +1,8 @@
+# Types for the optional compiled core: see docs/performance.md.
+cimport cython
+
+from pyshardy.ir.nodes cimport Op, Value
+
+
+@cython.locals(name=str, attrs=dict, kind=list, value=Value)
+cpdef kind_of(Op op, types=*, shardings_of=*)

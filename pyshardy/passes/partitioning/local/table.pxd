@@ -1,0 +1,12 @@
+# Types for the optional compiled core: see docs/performance.md.
+cimport cython
+
+from pyshardy.ir.nodes cimport Op
+from pyshardy.passes.partitioning.kinds cimport kind_of
+from pyshardy.passes.partitioning.local.localizer cimport Localizer
+
+
+@cython.locals(op=Op, name=str)
+cpdef localize_all(list ops, Localizer local)
+
+cpdef localize_any(Op op, Localizer local)
