@@ -121,3 +121,17 @@ def result_types(ops: list[Op]) -> set[ValueType]:
         for result in op.results:
             found.add(result.type)
     return found
+
+
+def count_attributes(ops: list[Op], others: Iterable[str]) -> tuple[dict[Any, int], list[Op]]:
+    """How often some ops have which attribute, under whatever name; and those of some other names, left out."""
+    counts: dict[Any, int] = {}
+    listed: list[Op] = []
+    left_out = frozenset(others)
+    for op in ops:
+        if op.name in left_out:
+            listed.append(op)
+        else:
+            for value in op.attrs.values():
+                counts[value] = counts.get(value, 0) + 1
+    return counts, listed

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any
 
 from pyshardy.ir.attrs import symbols_in
 from pyshardy.ir.functions import SHARDING
-from pyshardy.ir.listing import ops_in, ops_named, ops_with
+from pyshardy.ir.listing import count_attributes, ops_in, ops_named, ops_with
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.base import Pass, PassContext
 
@@ -54,16 +52,10 @@ def _erase_unused_meshes(module: Op) -> None:
             op.erase()
 
 
-def _symbol_uses(ops: Iterable[Op]) -> Counter[str]:
+def _symbol_uses(ops: list[Op]) -> Counter[str]:
     """How often some ops refer to which symbol; an attribute that many of them have is looked at once."""
-    counts: dict[Any, int] = {}
-    uses: Counter[str] = Counter()
-    for op in ops:
-        if op.name == "func.func":  # its attributes hold lists
-            uses.update(path[0] for attr in op.attrs.values() for path in symbols_in(attr))
-        else:
-            for attr in op.attrs.values():
-                counts[attr] = counts.get(attr, 0) + 1
+    counts, functions = count_attributes(ops, ("func.func",))  # the attributes of functions hold lists
+    uses = Counter(path[0] for op in functions for attr in op.attrs.values() for path in symbols_in(attr))
     for attr, count in counts.items():
         for path in symbols_in(attr):
             uses[path[0]] += count

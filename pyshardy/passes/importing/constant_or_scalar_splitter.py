@@ -97,7 +97,7 @@ class _Splitter:
                 for index, value in enumerate(operands):
                     if value.type.shape != () and value.owner in split:
                         op.set_operand(index, self.copy(value, {}, not self.has_groups))
-        _erase_unused(split)
+        _erase_unused(split, self.has_groups)
 
     def is_preserving(self, op: Op) -> bool:
         """Whether the op computes a constant from constants."""
@@ -155,11 +155,14 @@ def _is_static(op: Op) -> bool:
     return True
 
 
-def _erase_unused(split: _Split) -> None:
+def _erase_unused(split: _Split, has_groups: bool) -> None:
     """Erase the originals that nothing but sharding groups uses, with those groups, users before what they use."""
     expansions = [op for op in split if not split[op]]
     for op in (*expansions, *[op for op in reversed(split) if split[op]]):
-        if not _is_used(op):
+        if not has_groups:
+            if not op.has_uses():
+                op.erase()
+        elif not _is_used(op):
             for group in [user for result in op.results for user in result.users()]:
                 group.erase()
             op.erase()

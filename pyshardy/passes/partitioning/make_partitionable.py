@@ -14,7 +14,7 @@ from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.listing import ops_in
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.program import RULE
-from pyshardy.ir.shardings import Meshes, get_sharding, set_sharding
+from pyshardy.ir.shardings import Meshes, get_sharding, get_shardings, set_sharding
 from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.passes.partitioning.batches import batch_rank, split_batch
 from pyshardy.passes.partitioning.causes import CauseNamer
@@ -185,7 +185,7 @@ def _be_partial_where_operands_are(op: Op, meshes: Meshes) -> None:
 
 
 def _has_sharded(op: Op, meshes: Meshes) -> bool:
-    return any(_is_sharded(get_sharding(value), meshes) for value in (*op.operands, *op.results))
+    return any(_is_sharded(found, meshes) for found in get_shardings((*op.operands, *op.results)))
 
 
 def _is_sharded(sharding: TensorSharding | None, meshes: Meshes) -> bool:
@@ -203,7 +203,7 @@ def _runs_on_shards(op: Op, context: PassContext) -> bool:
 
 def _is_on_one_mesh(op: Op, meshes: Meshes) -> bool:
     """Whether all that is sharded around an op is so along the axes of one mesh."""
-    found = [get_sharding(value) for value in (*op.operands, *op.results)]
+    found = get_shardings((*op.operands, *op.results))
     return len({mesh_of(one, meshes).axes for one in found if one is not None and _is_sharded(one, meshes)}) <= 1
 
 

@@ -22,6 +22,11 @@ def lacks_rule(name: str) -> bool:
     return name in _MAY_BE_POINTWISE and (name not in RULES or name in USER_RULES)
 
 
+def names_without_rule() -> frozenset[str]:
+    """The names of all ops that `lacks_rule`."""
+    return frozenset(filter(lacks_rule, _MAY_BE_POINTWISE))
+
+
 def rule_with_dynamic_sizes(spec: OpSpec) -> Rule | None:
     """The rule of an op. Dynamic dimensions count as very large; a reshape that has some has no rule."""
     if spec.is_static:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import prod
 
 from pyshardy.core.axes import is_prefix
 from pyshardy.core.sharding import Meshes, TensorSharding, mesh_of, shard_counts
 from pyshardy.ir.callers import Callers
 from pyshardy.ir.functions import is_declaration, result_sharding, return_op, set_result_sharding
+from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.ir.symbols import post_order
 from pyshardy.passes.base import Pass, PassContext
-from pyshardy.passes.partitioning.op_rules import is_pointwise, lacks_rule, rule_with_dynamic_sizes
+from pyshardy.passes.partitioning.op_rules import is_pointwise, names_without_rule, rule_with_dynamic_sizes
 
 
 class ShardPointwise(Pass):
@@ -37,13 +39,20 @@ class _Sharder:
     def __init__(self, root: Op, context: PassContext) -> None:
         self.context = context
         self.meshes = context.meshes
-        self.calls = Callers(root)
+        self.root = root
+        self.without_rule = names_without_rule()
         self.done: set[Value] = set()
+
+    @cached_property
+    def calls(self) -> Callers:
+        return Callers(self.root)
 
     def shard(self, function: Op) -> None:
         """Shard what is elementwise in a function, and its results where it is called and returns that."""
+        if not self.done and not ops_named(function, self.without_rule):
+            return
         for op in walk(function):
-            if op.operands and (lacks_rule(op.name) or not self.done.isdisjoint(op.operands)):
+            if op.operands and (op.name in self.without_rule or not self.done.isdisjoint(op.operands)):
                 self._shard_op(op)
         for index, value in enumerate(return_op(function).operands if self.calls.of(function) else ()):
             sharding = get_sharding(value)

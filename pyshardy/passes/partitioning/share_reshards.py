@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Block, Op
 from pyshardy.passes.base import Anchor, Pass, PassContext
 
@@ -14,6 +16,7 @@ _SHARED = frozenset(
         "sharded_to_unreduced", "replicated_to_unreduced",
     )
 )  # fmt: skip
+_OWN_WORLD = "sdy.manual_computation"
 _Key = tuple[Any, ...]
 
 
@@ -27,25 +30,26 @@ class ShareReshards(Pass):
     anchor = Anchor.FUNCTION
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        for region in op.regions:
-            for block in region.blocks:
-                _share(block, {})
-
-
-def _share(block: Block, known: dict[_Key, Op]) -> None:
-    for op in block:
-        if op.name in _SHARED:
-            key = _key(op)
-            first = known.get(key)
+        known: dict[Block, dict[_Key, Op]] = {}
+        for shared in ops_named(op, _SHARED):
+            key = _key(shared)
+            first = next((known[block][key] for block in _visible(shared) if key in known.get(block, ())), None)
             if first is None:
-                known[key] = op
+                assert shared.block is not None
+                known.setdefault(shared.block, {})[key] = shared
             else:
-                op.result.replace_uses(first.result)
-                op.erase()
-            continue
-        for region in op.regions:
-            for inner in region.blocks:
-                _share(inner, {} if op.name == "sdy.manual_computation" else dict(known))
+                shared.result.replace_uses(first.result)
+                shared.erase()
+
+
+def _visible(op: Op) -> Iterator[Block]:
+    """The blocks whose ops before an op are done before it."""
+    while op.block is not None:
+        yield op.block
+        outer = op.parent_op
+        if outer is None or outer.name == _OWN_WORLD:
+            return
+        op = outer
 
 
 def _key(op: Op) -> _Key:

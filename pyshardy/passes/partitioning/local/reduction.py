@@ -11,6 +11,7 @@ from pyshardy.core.sharding import ReductionKind, TensorSharding
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.passes.partitioning.builder import Builder
+from pyshardy.passes.partitioning.kinds import kind_of
 from pyshardy.passes.partitioning.local.checks import check_runs_locally
 from pyshardy.passes.partitioning.local.collectives import leader
 from pyshardy.passes.partitioning.local.groups import Collectives, is_all_reduced
@@ -22,13 +23,16 @@ from pyshardy.passes.partitioning.reduction_kinds import combiners, neutral_text
 
 def localize_reduce(op: Op, local: Localizer) -> None:
     """Every device reduces its shard; what is partial then is combined by the same body."""
+    op_kind = kind_of(op, local.global_types)
+    if local.keep_like_others(op, op_kind):
+        return
     check_runs_locally(op, local)
     sharding = local.sharding(op.operands[0])
     axes: Axes = ()
     if sharding is not None and sharding.dims:
         axes = sum((sharding.dim_axes[dim] for dim in sorted(op.attrs["dimensions"])), ())
     if not axes or sharding is None:
-        local.keep(op)
+        local.keep_for_kind(op, op_kind)
         return
     axes = merged(axes, sharding.mesh, local)
     starts = _take_out_initial_values(op, sharding, local)
