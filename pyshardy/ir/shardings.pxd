@@ -1,11 +1,17 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
+from pyshardy.ir.dataflow cimport edge_held
+from pyshardy.ir.functions cimport arg_sharding
 from pyshardy.ir.nodes cimport Op, Value
 
 
 @cython.locals(op=Op)
 cpdef get_sharding(Value value)
+
+
+@cython.locals(edge=Op, parent=Op)
+cpdef holder_of(Value value)
 
 
 @cython.locals(found=list, value=Value, op=Op)

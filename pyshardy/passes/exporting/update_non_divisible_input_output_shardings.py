@@ -50,12 +50,12 @@ class UpdateNonDivisibleInputOutputShardings(Pass):
 def _update_function(function: Op, shorter: _Shorter) -> None:
     for arg in function.region.blocks[0].args:
         sharding = arg_sharding(function, arg.index)
-        if sharding is not None:
-            set_arg_sharding(function, arg.index, shorter.of(sharding, arg))
+        if sharding is not None and (new := shorter.of(sharding, arg)) is not sharding:
+            set_arg_sharding(function, arg.index, new)
     for index, value in enumerate(return_op(function).operands):
         sharding = result_sharding(function, index)
-        if sharding is not None:
-            set_result_sharding(function, index, shorter.of(sharding, value))
+        if sharding is not None and (new := shorter.of(sharding, value)) is not sharding:
+            set_result_sharding(function, index, new)
 
 
 class _Shorter:

@@ -26,15 +26,17 @@ class ConstantOrScalarSplitter(Pass):
     name = "sdy-constant-or-scalar-splitter"
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        has_groups = False
-        for inner in ops_named(op, ("stablehlo.constant", _GROUP)):
-            if inner.name == _GROUP:
-                has_groups = True
-            else:
+        others = set()
+        for inner in ops_named(op, ("stablehlo.constant", _GROUP, _COMPUTATION)):
+            if inner.name == "stablehlo.constant":
                 inner.rename("sdy.constant")
-        splitter = _Splitter(SymbolTable(op), context.specs, has_groups)
+            else:
+                others.add(inner.name)
+        splitter = _Splitter(SymbolTable(op), context.specs, _GROUP in others)
         for function in post_order(op):
-            splitter.split_function(function)
+            if _COMPUTATION in others:
+                splitter.split_computations(function)
+            splitter.split_inside(function, function)
 
 
 _Split = dict[Any, bool]
@@ -61,10 +63,10 @@ class _Splitter:
         self.other_functions: set[str] = set()
         self.other_computations: set[str] = set()
 
-    def split_function(self, function: Op) -> None:
+    def split_computations(self, function: Op) -> None:
+        """Split in the named computations of a function, inner ones first."""
         for op in ops_named(function, (_COMPUTATION,), post_order=True):
             self.split_inside(op, function)
-        self.split_inside(function, function)
 
     def split_inside(self, holder: Op, function: Op) -> None:
         """Split in a function, or in a named computation of it, but not in the named computations inside."""

@@ -67,7 +67,8 @@ class _Inserter:
         self.has_unreduced, self.has_single_device = _survey(function, self.meshes)
         self.namer = CauseNamer(function) if options.name_causes else None
         self.plans: dict[OpInput, OpPlan | None] = {}
-        self.has_barriers = bool(ops_named(function, (BARRIER,)))
+        self.named = ops_named(function, _TOUCHED_ALWAYS | {BARRIER}, post_order=True)
+        self.has_barriers = any(op.name == BARRIER for op in self.named)
         self.fine: set[Hashable] = set()
         """Kinds of ops that need nothing."""
 
@@ -94,7 +95,7 @@ class _Inserter:
         """The ops to visit, inner ones first: those there are now, not those inserted on the way."""
         if self.is_full or self.has_unreduced or self.has_single_device:
             return [op for op in ops_in(self.function, post_order=True)[:-1] if not op.is_terminator]
-        return ops_named(self.function, _TOUCHED_ALWAYS, post_order=True)
+        return [op for op in self.named if op.name != BARRIER]
 
     def _is_fine(self, op: Op) -> bool:
         """Whether an op is known to need nothing, by its kind."""

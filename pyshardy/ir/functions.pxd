@@ -1,0 +1,11 @@
+# Types for the optional compiled core: see docs/performance.md.
+cimport cython
+
+from pyshardy.ir.nodes cimport Op
+
+
+cpdef dict arg_attrs(Op function, Py_ssize_t index)
+cpdef dict result_attrs(Op function, Py_ssize_t index)
+cpdef dict _entry(Op function, str kind, Py_ssize_t index)
+cpdef arg_sharding(Op function, Py_ssize_t index)
+cpdef result_sharding(Op function, Py_ssize_t index)
