@@ -7,7 +7,7 @@ that is isolated become one, and stand at its start.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from jaxlib.mlir import ir
 
@@ -91,8 +91,8 @@ class GreedyDriver:
         top_down: Whether the first op is tried first instead of the last.
     """
 
-    def __init__(self, patterns: dict[str, Sequence[Pattern]], attrs: AttrTable, top_down: bool) -> None:
-        self.patterns = patterns
+    def __init__(self, patterns: Mapping[str, Sequence[Pattern]], attrs: AttrTable, top_down: bool) -> None:
+        self.patterns = dict(patterns)
         self.top_down = top_down
         self.stack: list[Op] = []
         self.pending: set[Op] = set()

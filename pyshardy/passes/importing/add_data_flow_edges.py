@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Iterable
 from typing import Any
 
 from pyshardy.ir.dataflow import DATA_FLOW_OPS, EDGE, block_arg_owners, edge_of
@@ -21,7 +21,7 @@ class AddDataFlowEdges(Pass):
         add_data_flow_edges(op)
 
 
-def add_data_flow_edges(root: Op, names: Container[str] = DATA_FLOW_OPS) -> None:
+def add_data_flow_edges(root: Op, names: Iterable[str] = DATA_FLOW_OPS) -> None:
     """Add edges to all data-flow ops, or to those of some names, that are inside `root`.
 
     Owners that have an edge keep it (import spec, section 12).

@@ -20,6 +20,9 @@ cdef class _Splitter:
     cpdef Value copy(self, Value value, dict copies, bint takes_last)
 
 
+cdef _use_anew(Op op, Py_ssize_t index, Value value)
+
+
 @cython.locals(values=tuple, value=Value)
 cdef bint _is_static(Op op) except -1
 

@@ -98,7 +98,7 @@ class _Splitter:
             elif is_touched:
                 for index, value in enumerate(operands):
                     if value.type.shape != () and value.owner in split:
-                        op.set_operand(index, self.copy(value, {}, not self.has_groups))
+                        _use_anew(op, index, self.copy(value, {}, not self.has_groups))
         _erase_unused(split, self.has_groups)
 
     def is_preserving(self, op: Op) -> bool:
@@ -134,7 +134,7 @@ class _Splitter:
             self.copy(operand, copies, takes_last)
         if takes_last:
             for index, operand in enumerate(op.operands):
-                op.set_operand(index, copies.get(operand, operand))  # used anew, as by a copy, even if it is the same
+                _use_anew(op, index, copies.get(operand, operand))
             copies[value] = value
             return value
         copy = op.clone(copies).insert_before(op)
@@ -144,6 +144,12 @@ class _Splitter:
             if user.name == _GROUP:
                 user.clone({value: copies[value]}).insert_before(op)
         return copies[value]
+
+
+def _use_anew(op: Op, index: int, value: Value) -> None:
+    """Use a value as an operand, and as its last user, as a copy of the op would, even if it is the operand already."""
+    if value is not op.operands[index] or len(value.uses) > 1:
+        op.set_operand(index, value)
 
 
 def _is_static(op: Op) -> bool:

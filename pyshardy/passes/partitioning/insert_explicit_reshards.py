@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from functools import cached_property
 from typing import TypeGuard
 
 from pyshardy.core.sharding import Meshes, TensorSharding, mesh_of
@@ -18,7 +17,7 @@ from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.passes.partitioning.barriers import BARRIER, sharding_before_barriers
 from pyshardy.passes.partitioning.causes import MADE, CauseNamer
-from pyshardy.passes.partitioning.kinds import kind_of
+from pyshardy.passes.partitioning.kinds import AS_THEY_ARE, kind_of
 from pyshardy.passes.partitioning.meeting import Use
 from pyshardy.passes.partitioning.op_reshards import complete_partial_results, reduce_operands, reshard_around
 from pyshardy.passes.partitioning.op_rules import rule_with_dynamic_sizes
@@ -71,10 +70,7 @@ class _Inserter:
         self.has_barriers = any(op.name == BARRIER for op in self.named)
         self.fine: set[Hashable] = set()
         """Kinds of ops that need nothing."""
-
-    @cached_property
-    def symbols(self) -> SymbolTable:
-        return SymbolTable(self.context.root)
+        self.symbols: SymbolTable | None = None
 
     def run(self) -> None:
         if is_declaration(self.function):
@@ -101,7 +97,7 @@ class _Inserter:
         """Whether an op is known to need nothing, by its kind."""
         if self.has_unreduced or self.has_single_device or op.name in _NOT_BY_KIND:
             return False
-        kind = kind_of(op, shardings_of=_before_barriers if self.has_barriers else get_shardings)
+        kind = kind_of(op, AS_THEY_ARE, _before_barriers if self.has_barriers else get_shardings)
         if kind is not None and kind in self.fine:
             return True
         plan = self._plan(op)
@@ -131,6 +127,8 @@ class _Inserter:
                 Use(user, index, self.meshes, at_definition=True).meet(target, self.is_full)
 
     def _visit_call(self, op: Op) -> None:
+        if self.symbols is None:
+            self.symbols = SymbolTable(self.context.root)
         callee = self.symbols.callee(op)
         targets = None if is_declaration(callee) else all_arg_shardings(callee, self.meshes)
         if targets is None:

@@ -5,7 +5,7 @@ A pass that decides by the kind of an op alone does so once for every kind that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from pyshardy.core.sharding import TensorSharding
@@ -13,12 +13,13 @@ from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.ir.opspec import LOOKS_AROUND
 from pyshardy.ir.shardings import get_shardings
 
-_AS_THEY_ARE: Mapping[Value, ValueType] = {}
+AS_THEY_ARE: dict[Value, ValueType] = {}
+"""No types that count instead of those that values have."""
 
 
 def kind_of(
     op: Op,
-    types: Mapping[Value, ValueType] = _AS_THEY_ARE,
+    types: dict[Value, ValueType] = AS_THEY_ARE,
     shardings_of: Callable[[Iterable[Value]], Iterable[TensorSharding | None]] = get_shardings,
 ) -> Hashable:
     """What ops share of the same name, attributes, types and shardings; their regions do not count.
