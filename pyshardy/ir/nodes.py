@@ -84,6 +84,10 @@ class Value:
         found = self._location = location_at(self._location)
         return found
 
+    @location.setter
+    def location(self, location: Any) -> None:
+        self._location = location
+
     @property
     def place(self) -> Any:
         """The location, or where to ask for it."""

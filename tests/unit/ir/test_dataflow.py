@@ -144,7 +144,7 @@ def test_the_edge_op_of_an_owner_holds_all_its_targets(name: str) -> None:
     for owner in owners(op):
         edge = edge_of(owner)
         assert edge is not None
-        assert (edge.name, edge.operands) == (EDGE, [owner])
+        assert (edge.name, edge.operands) == (EDGE, (owner,))
         for value in (owner, *targets_besides_owner(owner)):
             assert edge_held(value) is edge
 
@@ -185,5 +185,5 @@ def test_values_that_no_edge_is_about() -> None:
 def test_the_return_of_a_function_is_no_source() -> None:
     function = program(programs.IF, edges=True)
     returned = find(function, "func.return")
-    returned.operands.append(args(function)[0])
+    returned.add_operand(args(function)[0])
     assert edge_of_source(returned, 0) is None

@@ -182,7 +182,7 @@ def test_replaced_uses_come_first_in_reverse() -> None:
     a, b, c, d = op("a", v.result), op("b", v.result), op("c", v.result), op("d", w.result)
     v.result.replace_uses(w.result)
     assert (uses(v.result), uses(w.result)) == ("", "a0 b0 c0 d0")
-    assert [x.operands for x in (a, b, c, d)] == [[w.result]] * 4
+    assert [x.operands for x in (a, b, c, d)] == [(w.result,)] * 4
 
 
 def test_some_uses_are_replaced() -> None:
@@ -205,7 +205,7 @@ def test_erasing() -> None:
     user.drop_operands()
     assert holder.has_uses() is False
     holder.erase()
-    assert (uses(v.result), uses(w.result), list(block), inner.operands) == ("", "", [], [])
+    assert (uses(v.result), uses(w.result), list(block), inner.operands) == ("", "", [], ())
 
 
 def test_cloning() -> None:
@@ -218,7 +218,7 @@ def test_cloning() -> None:
     replaced = op("replaced")
     mapping = {outside.result: replaced.result}
     copy = holder.clone(mapping)
-    assert (copy.name, copy.operands, copy.location, copy.block) == ("t.holder", [replaced.result], "here", None)
+    assert (copy.name, copy.operands, copy.location, copy.block) == ("t.holder", (replaced.result,), "here", None)
     assert copy.attrs == holder.attrs
     copy.attrs["list"][0]["a"] = 2
     assert holder.attrs["list"] == [{"a": 1}]

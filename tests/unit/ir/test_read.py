@@ -38,7 +38,7 @@ def test_structure() -> None:
     assert find(root, "stablehlo.sine").operands == (arg,)
     assert find(root, "func.return").operands == case.results
     assert [region.block.terminator.operands for region in case.regions] == [
-        [arg],
+        (arg,),
         find(root, "stablehlo.sine").results,
     ]
     assert arg.type is case.result.type
@@ -145,7 +145,7 @@ def test_blocks_may_come_before_those_of_their_operands() -> None:
 def test_a_graph_may_have_cycles() -> None:
     root = read('%0 = "t.a"(%1) : (i32) -> i32\n%1 = "t.b"(%0) : (i32) -> i32', allow_unregistered=True)
     a, b = find(root, "t.a"), find(root, "t.b")
-    assert (a.operands, b.operands) == ([b.result], [a.result])
+    assert (a.operands, b.operands) == ((b.result,), (a.result,))
     assert list(b.result.uses) == [(a, 0)]
 
 

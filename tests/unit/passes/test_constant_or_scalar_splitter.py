@@ -59,7 +59,7 @@ def test_what_an_expression_uses_alone_stays_with_it() -> None:
     )
     iota, one, other = found.ops("stablehlo.iota", "sdy.constant")
     added, negated = found.ops("stablehlo.add", "stablehlo.negate")
-    assert (added.operands, negated.operands) == ([iota.results[0], one.results[0]], [other.results[0]])
+    assert (added.operands, negated.operands) == ((iota.results[0], one.results[0]), (other.results[0],))
 
 
 def test_a_dead_original_is_erased_with_what_it_uses() -> None:
