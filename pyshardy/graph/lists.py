@@ -1,4 +1,4 @@
-"""Many short lists of numbers in one array: what a program needs of all its ops or values, without an object for each."""
+"""Many short lists of numbers in one array: what a program has of all its ops or values, without an object each."""
 
 from __future__ import annotations
 

@@ -15,19 +15,16 @@ cdef class _Emitter:
     cdef public dict types
     cdef public dict locations
     cdef public dict coded
-    cdef public dict gained
+    cdef public dict shared
     cdef public object unknown
     cdef public dict dictionaries
     cdef public dict args
     cdef public dict plain
 
-    @cython.locals(out=bytearray, scope=list, types=dict, kinds=list, op=Op, name=str, attrs=dict, results=tuple, operands=tuple, number=Py_ssize_t, limit=Py_ssize_t, kind=Kind, mask=int, value=Value)
+    @cython.locals(out=bytearray, scope=list, types=dict, kinds=list, op=Op, results=tuple, operands=tuple, number=Py_ssize_t, limit=Py_ssize_t, kind=Kind, mask=int, value=Value)
     cpdef Py_ssize_t emit_ops(self, Block block, Py_ssize_t defined) except -1
 
-    @cython.locals(attrs=dict, given=dict, key=tuple, found=Kind)
-    cpdef Kind changed_kind(self, Op op, Kind kind)
-
-    @cython.locals(found=Kind)
+    @cython.locals(name=str, attrs=dict, found=Kind)
     cpdef Kind kind_of(self, Op op)
     cpdef Kind new_kind(self, Op op)
     cpdef Py_ssize_t location(self, Op op) except -1

@@ -23,7 +23,6 @@ from pyshardy.ir.bytecode import (
     has_lost_range,
     number_at,
 )
-from pyshardy.ir.functions import RULE, SHARDING
 from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType
 from pyshardy.ir.source import Kind, Place, Source
 from pyshardy.ir.tables import UNKNOWN, CannotEmitError, Tables
@@ -57,7 +56,7 @@ class _Emitter:
         out: What is written.
         scope: The values by number, as far as they can be seen and are defined.
         coded: Kinds of ops, by name, names of the attributes, and identities of their values.
-        gained: Kinds of ops that have gained a sharding or a rule, by the kind without and the identities of both.
+        shared: Kinds of ops that share their attributes, by name and the identity of the attributes.
         plain: Numbers of the properties of ops without discardable attributes, by the same as `coded`.
         dictionaries: Numbers of dictionaries of discardable attributes, by names and identities of the values.
     """
@@ -74,7 +73,7 @@ class _Emitter:
         self.locations = {id(place): number for number, place in source.arg_places.items() if number >= 0}
         self.coded: dict[tuple[Any, ...], Kind] = {}
         self.plain: dict[tuple[Any, ...], int] = {}
-        self.gained: dict[tuple[Kind, int, int], Kind] = {}
+        self.shared: dict[tuple[str, int], Kind] = {}
         self.dictionaries: dict[tuple[Any, ...], int] = {}
         for kind in dict.fromkeys(source.kinds):
             self.coded[_content(kind.name, kind.attrs)] = kind
@@ -88,12 +87,12 @@ class _Emitter:
         limit = len(scope)  # the compiled core checks no index
         op = block.first
         while op is not None:
-            name, attrs, results, operands = op.name, op.attrs, op.results, op.operands
+            results, operands = op.results, op.operands
             if op.source is source:
                 number = op.number
                 kind = kinds[number]
-                if kind.attrs != attrs or kind.name != name:
-                    kind = self.changed_kind(op, kind)
+                if kind.attrs is not op.shared_attrs or kind.name != op.name:
+                    kind = self.kind_of(op)
                 number = locations[number] if op._location is None else self.location(op)
             else:
                 kind = self.kind_of(op)
@@ -245,30 +244,23 @@ class _Emitter:
         found = self.types[type] = encode_number(self.tables.type(str(type.mlir)))
         return found
 
-    def changed_kind(self, op: Op, kind: Kind) -> Kind:
-        """The kind of an op that has another one than it was read with; most have gained a sharding or a rule alone."""
-        attrs, given = op.attrs, kind.attrs
-        sharding, rule = attrs.get(SHARDING), attrs.get(RULE)
-        gained = (sharding is not None) + (rule is not None)
-        if len(attrs) != len(given) + gained or SHARDING in given or RULE in given or kind.name != op.name:
-            return self.kind_of(op)
-        for name, value in given.items():
-            if attrs.get(name) is not value:
-                return self.kind_of(op)
-        key = kind, id(sharding), id(rule)
-        found = self.gained.get(key)
-        if found is None:
-            found = self.gained[key] = self.kind_of(op)
-        return found
-
     def kind_of(self, op: Op) -> Kind:
         """The kind of an op by its name and attributes."""
-        found = self.coded.get(_content(op.name, op.attrs))
-        return self.new_kind(op) if found is None else found
+        name, attrs = op.name, op.shared_attrs
+        if not op.owns_attrs:
+            found = self.shared.get((name, id(attrs)))
+            if found is not None:
+                return found
+        found = self.coded.get(_content(name, attrs))
+        if found is None:
+            found = self.new_kind(op)
+        if not op.owns_attrs:
+            self.shared[name, id(attrs)] = found
+        return found
 
     def new_kind(self, op: Op) -> Kind:
         """The kind of an op with attributes that were not seen so far."""
-        name, attrs = op.name, op.attrs
+        name, attrs = op.name, op.shared_attrs
         inherent = {attribute: value for attribute, value in attrs.items() if "." not in attribute}
         properties = self.plain.get(_content(name, inherent))
         mask, tail, attributes = 0, b"", -1

@@ -71,7 +71,7 @@ def ops_with(op: Op, attribute: str, names: Iterable[str] = ()) -> list[Op]:
 
 
 def _add_with(op: Op, found: list[Op], attribute: str, names: frozenset[str]) -> None:
-    if attribute in op.attrs or op.name in names:
+    if attribute in op.shared_attrs or op.name in names:
         found.append(op)
     for region in op.regions:
         for block in region.blocks:
@@ -79,7 +79,7 @@ def _add_with(op: Op, found: list[Op], attribute: str, names: frozenset[str]) ->
             while inner is not None:
                 if inner.regions:
                     _add_with(inner, found, attribute, names)
-                elif attribute in inner.attrs or inner.name in names:
+                elif attribute in inner.shared_attrs or inner.name in names:
                     found.append(inner)
                 inner = inner.next
 
@@ -109,7 +109,7 @@ def _add_value(op: Op, values: dict[Any, None], attribute: str, listed: list[Op]
     if op.name in others:
         listed.append(op)
     else:
-        value = op.attrs.get(attribute)
+        value = op.shared_attrs.get(attribute)
         if value is not None:
             values[value] = None
 
@@ -132,6 +132,6 @@ def count_attributes(ops: list[Op], others: Iterable[str]) -> tuple[dict[Any, in
         if op.name in left_out:
             listed.append(op)
         else:
-            for value in op.attrs.values():
+            for value in op.shared_attrs.values():
                 counts[value] = counts.get(value, 0) + 1
     return counts, listed

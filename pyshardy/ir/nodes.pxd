@@ -52,7 +52,8 @@ cdef class Op:
     cdef public str name
     cdef public tuple operands
     cdef public tuple results
-    cdef public dict attrs
+    cdef public dict shared_attrs
+    cdef public bint owns_attrs
     cdef public tuple regions
     cdef public tuple successors
     cdef public object source
@@ -67,6 +68,7 @@ cdef class Op:
     @cython.locals(result=Value)
     cpdef bint has_uses(self) except -1
     cpdef bint is_before(self, Op other) except -1
+    cpdef share_attrs(self, dict attrs)
     cpdef rename(self, str name)
 
     @cython.locals(old=Value)

@@ -281,14 +281,16 @@ class Op:
         successors: Blocks a terminator may branch to.
 
     Attributes:
+        shared_attrs: The attributes, for reading alone: other ops may have the same dictionary.
+        owns_attrs: Whether no other op has it.
         source: Where this op was read from; None for one that was made since, or copied.
         number: Its number there.
         mark: A number for whoever numbers all ops of a module; nobody else looks at it.
     """
 
     __slots__ = (
-        "name", "operands", "results", "attrs", "regions", "successors", "source", "number", "_location",
-        "block", "prev", "next", "order", "mark",
+        "name", "operands", "results", "shared_attrs", "owns_attrs", "regions", "successors", "source", "number",
+        "_location", "block", "prev", "next", "order", "mark",
     )  # fmt: skip
 
     source: Source | None
@@ -314,7 +316,8 @@ class Op:
         for type in result_types:
             results.append(Value(type, self, len(results)))
         self.results = tuple(results)
-        self.attrs: dict[str, Any] = {} if attrs is None else attrs
+        self.shared_attrs: dict[str, Any] = {} if attrs is None else attrs
+        self.owns_attrs = True
         self.regions: tuple[Region, ...] = tuple([Region(self) for _ in range(region_count)]) if region_count else ()
         self.successors = successors
         self._location = location
@@ -329,6 +332,24 @@ class Op:
 
     def __repr__(self) -> str:
         return f"<Op {self.name}>"
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The attributes, which may be changed: a dictionary of its own from now on."""
+        if not self.owns_attrs:
+            self.shared_attrs = self.shared_attrs.copy()
+            self.owns_attrs = True
+        return self.shared_attrs
+
+    @attrs.setter
+    def attrs(self, attrs: dict[str, Any]) -> None:
+        self.shared_attrs = attrs
+        self.owns_attrs = True
+
+    def share_attrs(self, attrs: dict[str, Any]) -> None:
+        """Give it attributes that other ops have or will have too; they must hold no lists."""
+        self.shared_attrs = attrs
+        self.owns_attrs = False
 
     @property
     def location(self) -> Any:
@@ -465,15 +486,17 @@ class Op:
         `mapping` gains the results and block arguments of all that was copied.
         """
         mapping = {} if mapping is None else mapping
+        attrs = self.shared_attrs
         copy = Op(
             self.name,
             [mapping.get(value, value) for value in self.operands],
             [result.type for result in self.results],
-            {name: _copied(attr) for name, attr in self.attrs.items()},
+            {name: _copied(attr) for name, attr in attrs.items()} if self.owns_attrs else attrs,
             len(self.regions),
             self.place,
             self.successors,
         )
+        copy.owns_attrs = self.owns_attrs
         mapping.update(zip(self.results, copy.results))
         for region, target in zip(self.regions, copy.regions):
             clone_region_into(region, target, mapping)

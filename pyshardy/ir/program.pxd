@@ -3,9 +3,14 @@ cimport cython
 
 from pyshardy.ir.nodes cimport Block, Op, Region, Value, ValueType
 from pyshardy.ir.opspec cimport OpSpecReader
+from pyshardy.ir.sharing cimport SharedChanges
 
 
-@cython.locals(value=Value, op=Op, alone=dict)
+@cython.locals(changes=SharedChanges, number=Py_ssize_t, op=Op)
+cpdef _store_rules(list ops, int[::1] kind_of, list rules)
+
+
+@cython.locals(value=Value, op=Op, alone=dict, changes=SharedChanges)
 cpdef _store(list places, shardings, before)
 
 

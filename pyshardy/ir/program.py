@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from pyshardy.core.sharding import TensorSharding
@@ -38,6 +38,7 @@ from pyshardy.ir.notify import SPECIAL, Notifications
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.purity import is_pure
 from pyshardy.ir.shardings import HOLD_OTHERWISE, holder_of, module_meshes, store_sharding, stored_sharding
+from pyshardy.ir.sharing import SharedChanges
 from pyshardy.rules.draft import identity_rule
 from pyshardy.rules.properties import Priority, is_elementwise, priority_of
 from pyshardy.rules.rule import Rule, Shape
@@ -77,17 +78,21 @@ class ProgramIndex:
     kind_of: Sequence[int]
     unknown: list[Op]
 
-    def rules(self) -> Iterator[tuple[Op, Rule]]:
-        """The ops that have a rule of their own, and that; edges and barriers have none."""
-        rules = [None if kind.name in _WITHOUT_RULE else kind.rule for kind in self.kinds]
-        for op, kind in zip(self.ops, self.kind_of):
-            rule = rules[kind]
-            if rule is not None:
-                yield op, rule
+    def store_rules(self) -> None:
+        """Write the rules onto the ops that have one of their own; edges and barriers have none."""
+        _store_rules(self.ops, self.kind_of, [None if kind.name in _WITHOUT_RULE else kind.rule for kind in self.kinds])
 
     def store(self, shardings: Sequence[TensorSharding | None], before: Sequence[TensorSharding | None]) -> None:
         """Write the shardings that differ from those before onto the nodes."""
         _store(self.values, shardings, before)
+
+
+def _store_rules(ops: list[Op], kind_of: Sequence[int], rules: list[Rule | None]) -> None:
+    changes = SharedChanges()
+    for number, op in enumerate(ops):
+        rule = rules[kind_of[number]]
+        if rule is not None:
+            changes.set(op, RULE, rule)
 
 
 def _store(
@@ -95,6 +100,7 @@ def _store(
     shardings: Sequence[TensorSharding | None],
     before: Sequence[TensorSharding | None],
 ) -> None:
+    changes = SharedChanges()
     alone: dict[TensorSharding, tuple[TensorSharding, ...]] = {}  # one list for all ops that have the same
     for place, sharding, old in zip(places, shardings, before):
         if sharding is old or sharding is None:
@@ -106,7 +112,7 @@ def _store(
         if isinstance(owner, Op):
             op = owner
             if len(op.results) == 1 and op.name not in HOLD_OTHERWISE:
-                op.attrs[SHARDING] = alone.setdefault(sharding, (sharding,))
+                changes.set(op, SHARDING, alone.setdefault(sharding, (sharding,)))
                 continue
         store_sharding(value, sharding)
 
@@ -295,7 +301,7 @@ class _Builder:
                 around = block
                 parent = -1 if block is None else block.parent_op.mark
             parents[number] = parent
-            name, attrs, rule = op.name, op.attrs, None
+            name, attrs, rule = op.name, op.shared_attrs, None
             if attrs:
                 rule = attrs.get(RULE)
                 if SHARDING in attrs and not op.regions:
@@ -314,9 +320,8 @@ class _Builder:
                 kind = self.kind(op, key) if given is None else given
             kind_of[number] = kind
             has_tensors = not is_edge and rules[kind] is not None
-            if not has_tensors and not is_edge and name not in TERMINATORS:
-                if not is_known_name(name) and not is_known(specs.spec(op)):
-                    unknown.append(op)
+            if not (has_tensors or is_edge or name in TERMINATORS or is_known_name(name) or is_known(specs.spec(op))):
+                unknown.append(op)
             for value in op.operands:
                 mark = value.mark
                 operands[used] = mark
@@ -350,7 +355,8 @@ class _Builder:
 
     def shardings(self) -> list[TensorSharding | None]:
         """Per value, the sharding it holds."""
-        holders, found = self.holders, [None] * len(self.values)
+        holders = self.holders
+        found: list[TensorSharding | None] = [None] * len(self.values)
         for op in self.holding:
             for value in op.results:
                 if holders[value.mark] == value.mark:
@@ -369,8 +375,9 @@ class _Builder:
             self.views[op.mark] = view
         sources = self.sources(op)
         shape = op.result.type.shape
+        tensors: tuple[int, ...] = ()
         if not sources or not op.result.type.is_static:
-            shape, tensors = None, ()
+            shape = None
         else:
             tensors = (*[self.holders[value.mark] for value in sources], op.result.mark)
         key = op.name, shape, len(tensors)
@@ -405,7 +412,7 @@ class _Builder:
             direction = Direction(op.attrs["allowed_direction"])
             return OpKind(op.name, identity_rule(shape), Priority.FIXED, direction, True, True, is_pure(op))
         spec = self.specs.spec(op)
-        rule: Rule | None = op.attrs.get(RULE)
+        rule: Rule | None = op.shared_attrs.get(RULE)
         if rule is None:
             try:
                 rule = rule_of(spec, self.conservative)
@@ -433,7 +440,7 @@ class _Builder:
         """The other values whose shardings are stored in one list with that of `value`."""
         op = value.defining_op
         if op is not None:
-            group = op.results
+            group: Sequence[Value] = op.results
             if len(group) < 2 or self.holders[value.mark] != value.mark:
                 return ()
         elif self.holders[value.mark] != value.mark or value.block.parent_op.name == "func.func":

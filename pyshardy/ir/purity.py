@@ -47,7 +47,7 @@ def _held(op: Op) -> Iterator[Op]:
 def _is_pure_alone(op: Op) -> bool:
     name = op.name
     if name == "stablehlo.custom_call":
-        effect = op.attrs.get("has_side_effect")
+        effect = op.shared_attrs.get("has_side_effect")
         return effect is None or not effect.value
     if name in _PURE_OF_OTHERS:
         return True

@@ -31,7 +31,6 @@ from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType, as_uses
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.source import ArgPlace, Kind, Source
 
-
 SHORTEST_OP = 3
 """No op takes fewer bytes: its name, its mask and its location."""
 FEW = 4
@@ -208,7 +207,8 @@ class _Reader:
             op.name = names[name]
             op.operands = operands
             op.results = results
-            op.attrs = kind.attrs.copy()
+            op.shared_attrs = kind.attrs
+            op.owns_attrs = kind.name == ""
             op.regions = op.successors = ()
             op.source = origin
             op.number = self.number

@@ -4,6 +4,7 @@ cimport cython
 from pyshardy.ir.dataflow cimport edge_held
 from pyshardy.ir.functions cimport arg_sharding
 from pyshardy.ir.nodes cimport Op, Value
+from pyshardy.ir.sharing cimport SharedChanges
 
 
 @cython.locals(op=Op)
@@ -21,11 +22,12 @@ cpdef list get_shardings(values)
 cdef class _Changer:
     cdef public object _change
     cdef public dict _changed
+    cdef public SharedChanges _changes
 
     @cython.locals(op=Op)
     cpdef apply_to_all(self, list ops)
 
-    @cython.locals(attrs=dict, entry=dict)
+    @cython.locals(entry=dict)
     cpdef apply_to(self, Op op)
-    cpdef apply(self, dict attrs, str name)
+    cpdef apply(self, Op op, str name)
     cpdef _of(self, value)

@@ -13,6 +13,7 @@ from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING, arg_sharding, result_sharding, return_op, set_arg_sharding
 from pyshardy.ir.listing import ops_with
 from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.sharing import SharedChanges
 from pyshardy.propagation.views import join_manual_axes, strip_manual_axes
 
 Meshes = dict[str, Mesh]
@@ -39,7 +40,7 @@ HOLD_OTHERWISE = frozenset((*DATA_FLOW_OPS, *OWN_ATTRIBUTE))
 
 def module_meshes(root: Op) -> Meshes:
     """The meshes of a module by name, in order."""
-    return {op.attrs["sym_name"]: op.attrs["mesh"] for op in root.region.block if op.name == "sdy.mesh"}
+    return {op.shared_attrs["sym_name"]: op.shared_attrs["mesh"] for op in root.region.block if op.name == "sdy.mesh"}
 
 
 def holder_of(value: Value) -> Value | None:
@@ -65,10 +66,10 @@ def get_sharding(value: Value) -> TensorSharding | None:
     if isinstance(owner, Op):
         op = owner
         if op.name not in HOLD_OTHERWISE:
-            shardings = op.attrs.get(SHARDING)
+            shardings = op.shared_attrs.get(SHARDING)
             return shardings[value.index] if shardings else None
         if op.name in OWN_ATTRIBUTE:
-            own: TensorSharding | None = op.attrs.get(OWN_ATTRIBUTE[op.name])
+            own: TensorSharding | None = op.shared_attrs.get(OWN_ATTRIBUTE[op.name])
             return own
     elif owner.parent_op.name == "func.func":
         return arg_sharding(owner.parent_op, value.index)
@@ -84,7 +85,7 @@ def get_shardings(values: Iterable[Value]) -> list[TensorSharding | None]:
         if isinstance(owner, Op):
             op = owner
             if op.name not in HOLD_OTHERWISE:
-                shardings = op.attrs.get(SHARDING)
+                shardings = op.shared_attrs.get(SHARDING)
                 found.append(shardings[value.index] if shardings else None)
                 continue
         found.append(get_sharding(value))
@@ -108,8 +109,8 @@ def stored_sharding(holder: Value) -> TensorSharding | None:
         return _block_arg_sharding(parent, holder.index)
     name = OWN_ATTRIBUTE.get(op.name)
     if name is not None:
-        return op.attrs.get(name)
-    shardings = op.attrs.get(results_attribute(op))
+        return op.shared_attrs.get(name)
+    shardings = op.shared_attrs.get(results_attribute(op))
     return shardings[holder.index] if shardings else None
 
 
@@ -140,18 +141,18 @@ def _store_in_list(op: Op, name: str, values: Sequence[Value], index: int, shard
     if len(values) == 1:
         op.attrs[name] = (sharding,)
         return
-    old = op.attrs.get(name) or tuple(
+    old = op.shared_attrs.get(name) or tuple(
         TensorSharding.replicated_like(sharding.mesh, value.type.rank, is_open=True) for value in values
     )
     op.attrs[name] = (*old[:index], sharding, *old[index + 1 :])
 
 
 def _block_arg_sharding(op: Op, index: int) -> TensorSharding | None:
-    shardings = op.attrs.get("in_shardings")
+    shardings = op.shared_attrs.get("in_shardings")
     if not shardings:
         return None
     if op.name == "sdy.manual_computation":
-        return strip_manual_axes(shardings[index], op.attrs["manual_axes"])
+        return strip_manual_axes(shardings[index], op.shared_attrs["manual_axes"])
     found: TensorSharding = shardings[index]
     return found
 
@@ -160,12 +161,12 @@ def _outer(op: Op, index: int, sharding: TensorSharding) -> TensorSharding:
     """A block argument's sharding as it is stored on the op."""
     if op.name != "sdy.manual_computation":
         return sharding
-    return join_manual_axes(op.attrs["in_shardings"][index], sharding, op.attrs["manual_axes"])
+    return join_manual_axes(op.shared_attrs["in_shardings"][index], sharding, op.shared_attrs["manual_axes"])
 
 
 def block_arg_shardings(op: Op) -> list[TensorSharding]:
     """The stored shardings of the block arguments of a data-flow op, inner view; empty if there are none."""
-    if not op.attrs.get("in_shardings"):
+    if not op.shared_attrs.get("in_shardings"):
         return []
     return [_block_arg_sharding(op, arg.index) for arg in block_arg_owners(op)]  # type: ignore[misc]
 
@@ -177,7 +178,7 @@ def set_block_arg_shardings(op: Op, shardings: Iterable[TensorSharding]) -> None
 
 def result_shardings(op: Op) -> tuple[TensorSharding, ...]:
     """The shardings of all results in their stored form; empty if there are none."""
-    found: tuple[TensorSharding, ...] = op.attrs.get(results_attribute(op)) or ()
+    found: tuple[TensorSharding, ...] = op.shared_attrs.get(results_attribute(op)) or ()
     return found
 
 
@@ -206,6 +207,7 @@ class _Changer:
     def __init__(self, change: Callable[[TensorSharding], TensorSharding]) -> None:
         self._change = change
         self._changed: dict[Any, Any] = {}
+        self._changes = SharedChanges()
 
     def apply_to_all(self, ops: list[Op]) -> None:
         """Change what some ops hold."""
@@ -217,24 +219,25 @@ class _Changer:
 
     def apply_to(self, op: Op) -> None:
         """Change what an op holds, and a function for its arguments and results."""
-        attrs = op.attrs
         if op.name not in _WITH_OWN_ATTRIBUTES:
-            self.apply(attrs, SHARDING)
+            self.apply(op, SHARDING)
         elif op.name == "func.func":
             for kind in ("arg_attrs", "res_attrs"):
-                for entry in attrs.get(kind) or ():
-                    self.apply(entry, SHARDING)
+                for entry in op.shared_attrs.get(kind) or ():
+                    value = entry.get(SHARDING)
+                    if value:
+                        entry[SHARDING] = self._of(value)
         else:
             for name in sharding_attributes(op):
-                self.apply(attrs, name)
+                self.apply(op, name)
 
-    def apply(self, attrs: dict[str, Any], name: str) -> None:
+    def apply(self, op: Op, name: str) -> None:
         """Change what an attribute holds, if it is there."""
-        value = attrs.get(name)
+        value = op.shared_attrs.get(name)
         if value:
             new = self._of(value)
             if new is not value:
-                attrs[name] = new
+                self._changes.set(op, name, new)
 
     def _of(self, value: Any) -> Any:
         found = self._changed.get(value)

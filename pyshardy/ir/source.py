@@ -87,11 +87,11 @@ class ArgPlace(NamedTuple):
     op: int
     region: int
     block: int
-    index: int
+    arg: int
 
     def location(self) -> Any:
         """The MLIR location."""
-        return self.source.op(self.op).regions[self.region].blocks[self.block].arguments[self.index].location
+        return self.source.op(self.op).regions[self.region].blocks[self.block].arguments[self.arg].location
 
 
 def location_at(place: Any) -> Any:

@@ -72,7 +72,7 @@ class _References:
         """The paths of the symbols that an op or anything in it refers to, but those found before."""
         seen, names = self._seen, self._names
         for op in ops_in(symbol):
-            attrs = op.attrs
+            attrs = op.shared_attrs
             if names is not None and names.isdisjoint(attrs):
                 continue
             for name, attr in attrs.items():

@@ -8,6 +8,7 @@ from pyshardy.ir.attrs import symbols_in
 from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.listing import count_attributes, ops_in, ops_named, ops_with
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.sharing import SharedChanges
 from pyshardy.passes.base import Pass, PassContext
 
 _METADATA = ("sdy.output_shardings", "sdy.parameters_shardings")
@@ -31,8 +32,9 @@ class DropShardingAndMesh(Pass):
         if not self.keep_module_sharding_metadata:
             for name in _METADATA:
                 op.attrs.pop(name, None)
+        changes = SharedChanges()
         for inner in ops_with(op, SHARDING):
-            del inner.attrs[SHARDING]
+            changes.remove(inner, SHARDING)
         for function in ops_named(op, ("func.func",)):
             for entry in (*(function.attrs.get("arg_attrs") or ()), *(function.attrs.get("res_attrs") or ())):
                 entry.pop(SHARDING, None)

@@ -2,7 +2,8 @@
 cimport cython
 
 from pyshardy.ir.nodes cimport Op
+from pyshardy.ir.sharing cimport SharedChanges
 
 
-@cython.locals(inner=Op, attrs=dict)
+@cython.locals(inner=Op, changes=SharedChanges)
 cpdef drop_sharding_rules(Op op)

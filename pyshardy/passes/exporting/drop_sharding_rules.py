@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyshardy.ir.listing import ops_with
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.sharing import SharedChanges
 from pyshardy.passes.base import Anchor, Pass, PassContext
 
 RULE = "sdy.sharding_rule"
@@ -21,7 +22,7 @@ class DropShardingRules(Pass):
 
 def drop_sharding_rules(op: Op) -> None:
     """Remove the rules that are not custom from all ops inside `op`."""
+    changes = SharedChanges()
     for inner in ops_with(op, RULE):
-        attrs = inner.attrs
-        if not attrs[RULE].is_custom:
-            del attrs[RULE]
+        if not inner.shared_attrs[RULE].is_custom:
+            changes.remove(inner, RULE)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from jaxlib.mlir import ir
 
 from pyshardy.core.sharding import DimSharding, TensorSharding, is_equivalent
+from pyshardy.ir.functions import RULE
 from pyshardy.ir.nodes import Op
-from pyshardy.ir.program import RULE
 from pyshardy.ir.shardings import Meshes, get_sharding
 from pyshardy.passes.partitioning.op_reshards import reshard_around
 from pyshardy.passes.partitioning.shard_pointwise import most_split

@@ -172,7 +172,7 @@ class _Inserter:
             return None
         if not is_full and op.name not in PRODUCTS and not _is_unreduced(shardings[len(op.operands)]):
             return None
-        rule = op.attrs.get("sdy.sharding_rule") or rule_with_dynamic_sizes(self.context.specs.spec(op))
+        rule = op.shared_attrs.get("sdy.sharding_rule") or rule_with_dynamic_sizes(self.context.specs.spec(op))
         if rule is None or rule.is_custom:
             return None
         shapes = tuple([value.type.shape for value in (*op.operands, *op.results)])

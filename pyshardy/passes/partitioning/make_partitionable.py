@@ -10,10 +10,9 @@ from pyshardy.core.sharding import TensorSharding, is_equivalent, is_plain, mesh
 from pyshardy.ir.dataflow import is_data_flow_op
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.dtypes import tensor_bytes
-from pyshardy.ir.functions import SHARDING
+from pyshardy.ir.functions import RULE, SHARDING
 from pyshardy.ir.listing import ops_in
 from pyshardy.ir.nodes import Op, Value
-from pyshardy.ir.program import RULE
 from pyshardy.ir.shardings import Meshes, get_sharding, get_shardings, set_sharding
 from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.passes.partitioning.batches import batch_rank, split_batch

@@ -6,9 +6,9 @@ from collections.abc import Hashable
 
 from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.functions import RULE
 from pyshardy.ir.listing import ops_in
 from pyshardy.ir.nodes import Op
-from pyshardy.ir.program import RULE
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.passes.base import Pass, PassContext
 from pyshardy.passes.partitioning.causes import CauseNamer

@@ -71,7 +71,7 @@ class SingleOp:
         self.outputs = [self._border(value) for value in self.results]
 
     @property
-    def results(self) -> list[Value]:
+    def results(self) -> Sequence[Value]:
         """The values that the rest of the module uses."""
         return self.ops[-1].results
 
@@ -180,7 +180,7 @@ class SingleOp:
             for index, dim in enumerate(sharding.dims)
         )
 
-    def _clone_ops(self, builder: Builder, operands: Sequence[Value], captured: Sequence[Value]) -> list[Value]:
+    def _clone_ops(self, builder: Builder, operands: Sequence[Value], captured: Sequence[Value]) -> Sequence[Value]:
         """Put copies of the ops on these values; the results of the last one."""
         copy = self.op.clone(dict(zip(self.captured, captured)))
         for index, value in enumerate(operands):

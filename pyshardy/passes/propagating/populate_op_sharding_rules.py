@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pyshardy.errors import InvalidRuleError
 from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.functions import RULE
 from pyshardy.ir.nodes import Op, walk
-from pyshardy.ir.program import RULE
+from pyshardy.ir.sharing import SharedChanges
 from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.rules.table import rule_of
 
@@ -23,12 +24,13 @@ class PopulateOpShardingRules(Pass):
     conservative_propagation: bool = False
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        changes = SharedChanges()
         for inner in walk(op):
-            if RULE in inner.attrs:
+            if RULE in inner.shared_attrs:
                 continue
             try:
                 rule = rule_of(context.specs.spec(inner), self.conservative_propagation)
             except InvalidRuleError as error:
                 raise PassError(inner, f"has no valid sharding rule: {error}") from error
             if rule is not None:
-                inner.attrs[RULE] = rule
+                changes.set(inner, RULE, rule)

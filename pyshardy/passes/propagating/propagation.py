@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.functions import RULE
 from pyshardy.ir.listing import ops_in, ops_named, result_types
 from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.ir.program import ProgramIndex, build_program
@@ -67,8 +66,7 @@ def propagate_module(
         info.follow(propagated, program, index)
         info.write()
     if keep_sharding_rules:
-        for op, rule in index.rules():
-            op.attrs[RULE] = rule
+        index.store_rules()
     else:
         drop_sharding_rules(root)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.nodes import Op
-from pyshardy.ir.program import RULE, ProgramIndex
+from pyshardy.ir.program import ProgramIndex
 from pyshardy.passes.base import PassContext
 from pyshardy.passes.common.save_module import module_text, save_text
 from pyshardy.propagation.engine import Engine
@@ -47,8 +47,7 @@ class RoundDumps:
         self.index.store(now, self.stored)
         self.stored = now
         erase_dead([op for op, is_erased in zip(self.index.ops, engine.erased) if is_erased])
-        for op, rule in self.index.rules():
-            op.attrs[RULE] = rule
+        self.index.store_rules()
 
 
 def erase_dead(ops: Sequence[Op]) -> None:

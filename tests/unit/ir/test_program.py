@@ -6,13 +6,14 @@ from pyshardy.core.notation import parse_sharding
 from pyshardy.errors import InvalidModuleError
 from pyshardy.graph.program import NO_VALUE, Direction, FunctionResult, OpKind, OpNode, Program, ValueInfo, View
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.functions import arg_sharding, result_sharding
+from pyshardy.ir.functions import RULE, arg_sharding, result_sharding
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.program import FunctionResultPlace, ProgramIndex, build_program
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.rules.notation import parse_rule
 from pyshardy.rules.properties import Priority
+from pyshardy.rules.rule import Rule
 
 from . import data_flow_programs as programs
 from .data_flow_programs import T, label
@@ -32,6 +33,11 @@ class Built:
 
     def info(self, name: str) -> ValueInfo:
         return self.program.values[self.number(name)]
+
+    def rules(self) -> dict[Op, Rule]:
+        """The rules that are written onto the ops."""
+        self.index.store_rules()
+        return {op: op.attrs[RULE] for op in self.index.ops if RULE in op.attrs}
 
     def number(self, name: str) -> int:
         return self.labels().index(name)
@@ -82,7 +88,7 @@ def test_nodes() -> None:
         ),
         OpNode(OpKind("func.return"), (2, 0), (), parent=0),
     )  # fmt: skip
-    assert dict(found.index.rules()) == {find(found.root, "stablehlo.add"): rule}
+    assert found.rules() == {find(found.root, "stablehlo.add"): rule}
     assert found.index.unknown == []
 
 
@@ -183,14 +189,14 @@ def test_barriers(direction: str, expected: Direction) -> None:
     assert found.node("sdy.propagation_barrier") == OpNode(
         OpKind("sdy.propagation_barrier", rule, Priority.FIXED, expected, True, True, True), (0,), (4,), (0, 4), 0
     )
-    assert not list(found.index.rules())
+    assert found.rules() == {}
 
 
 def test_a_rule_on_an_op_comes_before_that_of_the_table() -> None:
     rule = "<([i], [j])->([i]) {i=8, j=8}>"
     found = built(f"%0 = stablehlo.add %a, %b {{sdy.sharding_rule = #sdy.op_sharding_rule{rule}}} : {T}")
     assert found.node("stablehlo.add").rule == parse_rule(rule)
-    assert [given for _, given in found.index.rules()] == [parse_rule(rule)]
+    assert list(found.rules().values()) == [parse_rule(rule)]
 
 
 def test_ops_without_a_rule() -> None:
@@ -199,7 +205,7 @@ def test_ops_without_a_rule() -> None:
     assert found.index.unknown == [odd]
     node = found.node("stablehlo.custom_call")
     assert (node.rule, node.tensors) == (None, ())
-    assert odd not in dict(found.index.rules())
+    assert odd not in found.rules()
 
 
 def test_conservative_rules() -> None:

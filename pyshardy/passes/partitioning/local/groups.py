@@ -101,7 +101,7 @@ class Collectives:
         attrs = {"dimensions": builder.array([values[0].type.rank])}
         op = builder.op("reduce", [*gathered, *initial], [value.type for value in values], attrs, region_count=1)
         clone_region_into(body, op.region, {})
-        return op.results
+        return list(op.results)
 
     def reduce_scatter(self, value: Value, axes: Axes, dim: int, kind: ReductionKind) -> Value:
         """Combine the values of a group and leave each device its part of a dimension; none of nothing."""

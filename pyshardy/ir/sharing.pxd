@@ -1,0 +1,14 @@
+# Types for the optional compiled core: see docs/performance.md.
+cimport cython
+
+from pyshardy.ir.nodes cimport Op
+
+
+cdef class SharedChanges:
+    cdef public dict _made
+
+    @cython.locals(old=dict, key=tuple, found=tuple)
+    cpdef set(self, Op op, str name, value)
+
+    @cython.locals(old=dict, key=tuple, found=tuple)
+    cpdef remove(self, Op op, str name)
