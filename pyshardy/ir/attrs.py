@@ -203,7 +203,8 @@ class AttrTable:
                 if name in found:
                     found[name] = [self._decode_dict(entry) for entry in ir.ArrayAttr(found[name])]
         if self._with_references is not None:
-            self._with_references |= {name for name, value in found.items() if _refers(value)}
+            known = self._with_references
+            self._with_references |= {name for name, value in found.items() if name not in known and _refers(value)}
         return found
 
     def encode(self, op_name: str, name: str, value: Any) -> Any:
@@ -281,6 +282,9 @@ _SYMBOL = rf"@([\w$.]+|{_QUOTED})"
 _PATH_IN_TEXT = re.compile(rf"({_SYMBOL}(?:::{_SYMBOL})*)|{_QUOTED}")  # the group is empty for other quoted text
 
 
+_WITHOUT_SYMBOLS = frozenset((TensorSharding, ir.StringAttr, ir.BoolAttr, ir.IntegerAttr, ir.UnitAttr))
+
+
 def symbols_in(value: Any) -> list[tuple[str, ...]]:
     """The symbols that an attribute of a node refers to, at any depth, as paths: `@a::@b` is ("a", "b")."""
     if isinstance(value, TensorSharding):
@@ -299,11 +303,13 @@ def symbols_in(value: Any) -> list[tuple[str, ...]]:
 
 def _refers(value: Any) -> bool:
     """Whether the attribute of a node refers to other symbols than the meshes of shardings."""
+    if type(value) in _WITHOUT_SYMBOLS:
+        return False
     if isinstance(value, (list, tuple)):
         return any(map(_refers, value))
     if isinstance(value, dict):  # of one argument or result of a function
         return any(map(_refers, value.values()))
-    return not isinstance(value, TensorSharding) and bool(symbols_in(value))
+    return bool(symbols_in(value))
 
 
 def _is_of_dialect(value: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import lru_cache
 
 from pyshardy.ir.nodes import TERMINATORS, Op
 
@@ -37,11 +37,14 @@ def is_pure(op: Op) -> bool:
 def _has_no_effect(op: Op) -> bool:
     if op.name not in _ENDS and not _is_pure_alone(op):
         return False
-    return all(map(_has_no_effect, _held(op)))
-
-
-def _held(op: Op) -> Iterator[Op]:
-    return (inner for region in op.regions for block in region.blocks for inner in block)
+    for region in op.regions:
+        for block in region.blocks:
+            inner = block.first
+            while inner is not None:
+                if not _has_no_effect(inner):
+                    return False
+                inner = inner.next
+    return True
 
 
 def _is_pure_alone(op: Op) -> bool:
@@ -49,6 +52,9 @@ def _is_pure_alone(op: Op) -> bool:
     if name == "stablehlo.custom_call":
         effect = op.shared_attrs.get("has_side_effect")
         return effect is None or not effect.value
-    if name in _PURE_OF_OTHERS:
-        return True
-    return name not in _IMPURE_OPS and name.partition(".")[0] in _PURE_DIALECTS
+    return _is_pure_name(name)
+
+
+@lru_cache(maxsize=1024)
+def _is_pure_name(name: str) -> bool:
+    return name in _PURE_OF_OTHERS or (name not in _IMPURE_OPS and name.partition(".")[0] in _PURE_DIALECTS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import Field, fields
 from enum import Enum
+from functools import lru_cache
 from typing import Any, ClassVar, Protocol, TypeVar, get_type_hints
 
 from pyshardy.errors import UsageError
@@ -43,7 +44,7 @@ def read_options(cls: type[D], options: dict[str, str]) -> D:
     """
     if not options:
         return cls()
-    hints = get_type_hints(cls)
+    hints = _type_hints(cls)
     known = {field.name.replace("_", "-"): field.name for field in fields(cls)}
     values: dict[str, Any] = {}
     for option, text in options.items():
@@ -52,6 +53,11 @@ def read_options(cls: type[D], options: dict[str, str]) -> D:
             raise UsageError(f"reading the options of {cls.name}", got=f"'{option}'", needed=needed)
         values[known[option]] = _parse_value(cls, option, text, hints[known[option]])
     return cls(**values)
+
+
+@lru_cache(maxsize=256)
+def _type_hints(cls: type[Any]) -> dict[str, Any]:
+    return get_type_hints(cls)
 
 
 def _parse_value(cls: type[HasOptions], option: str, text: str, kind: Any) -> Any:

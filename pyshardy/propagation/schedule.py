@@ -25,7 +25,6 @@ _DIRECTIONS: dict[Priority, tuple[tuple[Direction, Direction], ...]] = {
 }
 
 
-@lru_cache(maxsize=4096)
 def directions(rule: Rule, priority: Priority, fixed: Direction, round_: int) -> tuple[Direction, ...]:
     """Direction per factor of an op in a round; blocked factors never move.
 
@@ -36,21 +35,36 @@ def directions(rule: Rule, priority: Priority, fixed: Direction, round_: int) ->
     >>> directions(identity_rule((8,)), Priority.OTHER, Direction.BOTH, 1)
     (<Direction.NONE: 0>,)
     """
-    passing, other = (fixed, fixed) if priority is Priority.FIXED else _DIRECTIONS[priority][round_]
-    return tuple(
-        _NONE if factor in rule.blocked else passing if kind is FactorKind.PASS_THROUGH else other
-        for factor, kind in enumerate(rule.kinds)
-    )
-
-
-register_cache(directions.cache_clear)
+    return _directions(rule.kinds, rule.blocked, priority, fixed, round_)
 
 
 @lru_cache(maxsize=4096)
+def _directions(
+    kinds: tuple[FactorKind, ...], blocked: tuple[int, ...], priority: Priority, fixed: Direction, round_: int
+) -> tuple[Direction, ...]:
+    passing, other = (fixed, fixed) if priority is Priority.FIXED else _DIRECTIONS[priority][round_]
+    return tuple(
+        [
+            _NONE if factor in blocked else passing if kind is FactorKind.PASS_THROUGH else other
+            for factor, kind in enumerate(kinds)
+        ]
+    )
+
+
+register_cache(_directions.cache_clear)
+
+
 def same_rounds(rule: Rule, priority: Priority, fixed: Direction, round_: int) -> int:
     """Bit set of the rounds in which an op uses the same directions as in this one."""
-    wanted = directions(rule, priority, fixed, round_)
-    return sum(1 << other for other in range(ROUNDS) if directions(rule, priority, fixed, other) == wanted)
+    return _same_rounds(rule.kinds, rule.blocked, priority, fixed, round_)
 
 
-register_cache(same_rounds.cache_clear)
+@lru_cache(maxsize=4096)
+def _same_rounds(
+    kinds: tuple[FactorKind, ...], blocked: tuple[int, ...], priority: Priority, fixed: Direction, round_: int
+) -> int:
+    given = [_directions(kinds, blocked, priority, fixed, other) for other in range(ROUNDS)]
+    return sum([1 << other for other in range(ROUNDS) if given[other] == given[round_]])
+
+
+register_cache(_same_rounds.cache_clear)

@@ -22,6 +22,8 @@ Shape = tuple[int, ...] | None
 class FactorKind(Enum):
     """What sharding a factor costs."""
 
+    __hash__ = object.__hash__  # rules are looked up by it, and that of `Enum` is a function of Python
+
     PASS_THROUGH = "pass_through"
     """Nothing, if all tensors that have the factor are sharded alike on it."""
     REDUCTION = "reduction"

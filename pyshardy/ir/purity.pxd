@@ -1,0 +1,15 @@
+# Types for the optional compiled core: see docs/performance.md.
+cimport cython
+
+from pyshardy.ir.nodes cimport Block, Op, Region
+
+
+cpdef bint is_pure(Op op) except -1
+
+
+@cython.locals(region=Region, block=Block, inner=Op)
+cdef bint _has_no_effect(Op op) except -1
+
+
+@cython.locals(name=str)
+cdef bint _is_pure_alone(Op op) except -1
