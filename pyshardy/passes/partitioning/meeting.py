@@ -23,9 +23,15 @@ def location_of(value: Value) -> Any:
     return value.location if op is None else op.location
 
 
+def _place_of(value: Value) -> Any:
+    """The same, or where to ask for it."""
+    op = value.defining_op
+    return value.place if op is None else op.place
+
+
 def make_reshard(value: Value, sharding: TensorSharding) -> Op:
     """A detached reshard of a value."""
-    return Op("sdy.reshard", [value], [value.type], {"sharding": sharding}, location=location_of(value))
+    return Op("sdy.reshard", [value], [value.type], {"sharding": sharding}, location=_place_of(value))
 
 
 def make_all_reduce(value: Value, axes: Axes, kind: ReductionKind, sharding: TensorSharding) -> Op:
@@ -33,7 +39,7 @@ def make_all_reduce(value: Value, axes: Axes, kind: ReductionKind, sharding: Ten
     attrs: dict[str, Any] = {"reduction_axes": axes, "out_sharding": sharding}
     if _WRITES_SUM or kind is not ReductionKind.SUM:
         attrs["reduction_op"] = REDUCTION_CODES[kind]
-    return Op("sdy.all_reduce", [value], [value.type], attrs, location=location_of(value))
+    return Op("sdy.all_reduce", [value], [value.type], attrs, location=_place_of(value))
 
 
 class Use:
@@ -134,7 +140,7 @@ class Use:
     def _make_unreducing(self, name: str, axes: Any, sharding: TensorSharding) -> Op:
         value = self.value
         attrs = {"axes": axes, "out_sharding": sharding}
-        return Op(name, [value], [value.type], attrs, location=location_of(value))
+        return Op(name, [value], [value.type], attrs, location=_place_of(value))
 
     def _check_same_mesh(self, sharding: TensorSharding, target: TensorSharding) -> Mesh:
         mesh = mesh_of(sharding, self.meshes)
