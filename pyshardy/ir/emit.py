@@ -108,12 +108,16 @@ class _Emitter:
             if op.successors:
                 mask |= HAS_SUCCESSORS
             out.append(mask)
-            # Most numbers take one byte or two: only the others are worth a call.
+            # Most numbers take one byte, two or three: only the others are worth a call.
             if number < 128:
                 out.append(number << 1 | 1)
             elif number < 16384:
                 out.append(number << 2 & 255 | 2)
                 out.append(number >> 6)
+            elif number < 2097152:
+                out.append(number << 3 & 255 | 4)
+                out.append(number >> 5 & 255)
+                out.append(number >> 13)
             else:
                 out += encode_number(number)
             out += kind.tail
@@ -141,6 +145,10 @@ class _Emitter:
                         elif number < 16384:
                             out.append(number << 2 & 255 | 2)
                             out.append(number >> 6)
+                        elif number < 2097152:
+                            out.append(number << 3 & 255 | 4)
+                            out.append(number >> 5 & 255)
+                            out.append(number >> 13)
                         else:
                             out += encode_number(number)
                 except (AttributeError, TypeError):  # never numbered, which the compiled core knows as None

@@ -78,6 +78,7 @@ class _Reader:
         self.scope: list[Value | None] = []
         self.next_value = 0
         self.kinds: dict[tuple[int, int, int], Kind] = {}
+        self.latest: list[Kind | None] = [None] * len(code.names)
         self.types = source.types
         self.locations = source.locations
         self.locations.extend(bytes(len(code.content(IR)) // SHORTEST_OP + 1))  # the compiled core appends slowly
@@ -101,13 +102,13 @@ class _Reader:
     def read_ops(self, block: Block, count: int, blocks: list[Block]) -> None:
         """Read ops into a block; `blocks` are those of its region."""
         data, names, scope, types = self.data, self.names, self.scope, self.types
-        known, origin, locations = self.kinds, self.source, self.locations
+        known, latest, origin, locations = self.kinds, self.latest, self.source, self.locations
         kinds = origin.kinds
         position = self.position
         last: Op | None = None
         many: list[Value] = []
         for place in range(count):
-            # Most numbers take one byte or two, as the lowest bits say: only the others are worth a call.
+            # Most numbers take one byte, two or three, as the lowest bits say: only the others are worth a call.
             name = data[position] >> 1
             if data[position] & 1:
                 position += 1
@@ -122,6 +123,9 @@ class _Reader:
             elif first & 2:
                 number = (first | data[position + 1] << 8) >> 2
                 position += 2
+            elif first & 4:
+                number = (first | data[position + 1] << 8 | data[position + 2] << 16) >> 3
+                position += 3
             else:
                 number, position = number_at(data, position)
             locations[self.number] = number
@@ -140,9 +144,12 @@ class _Reader:
                     position += 1
                 else:
                     properties, position = number_at(data, position)
-            kind = known.get((name, attributes, properties))
-            if kind is None:
-                kind = self.new_kind(name, attributes, properties, self.mlir.op_at(block, place))
+            kind = latest[name]
+            if kind is None or kind.attributes != attributes or kind.properties != properties:
+                kind = known.get((name, attributes, properties))
+                if kind is None:
+                    kind = self.new_kind(name, attributes, properties, self.mlir.op_at(block, place))
+                latest[name] = kind if kind.name else None
             kinds.append(kind)
             # Here ops and values are made without a call of their constructor, which would copy and count again.
             op = Op.__new__(Op)
@@ -190,6 +197,9 @@ class _Reader:
                     elif first & 2:
                         number = (first | data[position + 1] << 8) >> 2
                         position += 2
+                    elif first & 4:
+                        number = (first | data[position + 1] << 8 | data[position + 2] << 16) >> 3
+                        position += 3
                     else:
                         number, position = number_at(data, position)
                     value = scope[number] or self.early_value(number)
@@ -208,7 +218,7 @@ class _Reader:
             op.operands = operands
             op.results = results
             op.shared_attrs = kind.attrs
-            op.owns_attrs = kind.name == ""
+            op.owns_attrs = not kind.name
             op.regions = op.successors = ()
             op.source = origin
             op.number = self.number
