@@ -309,7 +309,7 @@ def _lost(side: str, rows: Iterable[TensorRow]) -> Iterator[str]:
 
 def _title(propagation: Propagation) -> str:
     root = propagation.module.root
-    name = root.attrs.get("sym_name")
+    name = root.shared_attrs.get("sym_name")
     return f"module @{name}" if name else f"function @{main_function(root).attrs['sym_name']}"
 
 

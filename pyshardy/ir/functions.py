@@ -73,7 +73,7 @@ def result_attrs(function: Op, index: int) -> dict[str, Any]:
 
 
 def _entry(function: Op, kind: str, index: int) -> dict[str, Any]:
-    entries = function.attrs.get(kind)
+    entries = function.shared_attrs.get(kind)
     return entries[index] if entries else {}
 
 
@@ -109,12 +109,12 @@ def set_result_attr(function: Op, index: int, name: str, value: Any) -> None:
 
 def result_count(function: Op) -> int:
     """Number of results."""
-    entries = function.attrs.get("res_attrs")
+    entries = function.shared_attrs.get("res_attrs")
     return len(entries) if entries else len(return_op(function).operands)
 
 
 def _set(function: Op, kind: str, count: int, index: int, name: str, value: Any) -> None:
-    entries = function.attrs.get(kind)
+    entries = function.shared_attrs.get(kind)
     if not entries:
         if value is None:
             return

@@ -123,15 +123,16 @@ def result_types(ops: list[Op]) -> set[ValueType]:
     return found
 
 
-def count_attributes(ops: list[Op], others: Iterable[str]) -> tuple[dict[Any, int], list[Op]]:
-    """How often some ops have which attribute, under whatever name; and those of some other names, left out."""
+def count_attributes(ops: list[Op], others: Iterable[str], left_out: str) -> tuple[dict[Any, int], list[Op]]:
+    """How often some ops have which attribute, under any name but one; and those of some other names."""
     counts: dict[Any, int] = {}
     listed: list[Op] = []
-    left_out = frozenset(others)
+    names = frozenset(others)
     for op in ops:
-        if op.name in left_out:
+        if op.name in names:
             listed.append(op)
         else:
-            for value in op.shared_attrs.values():
-                counts[value] = counts.get(value, 0) + 1
+            for name, value in op.shared_attrs.items():
+                if name != left_out:
+                    counts[value] = counts.get(value, 0) + 1
     return counts, listed

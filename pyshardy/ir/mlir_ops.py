@@ -2,46 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from jaxlib.mlir import ir
-
-if TYPE_CHECKING:
-    from pyshardy.ir.nodes import Block
+from typing import Any, NamedTuple
 
 MANY_STEPS = 200
 """So many steps through a block for each of its ops take longer than to list these."""
 
 
-def all_ops(op: Any) -> list[Any]:
-    """An MLIR op and those inside it, every op before what it holds."""
-    found: list[Any] = []
-    append, advance = found.append, ir.WalkResult.ADVANCE
+class _Home(NamedTuple):
+    """Where a block is: the block around it and the place there of the op that holds it, the region, and the number."""
 
-    def visit(op: Any) -> Any:
-        append(op)
-        return advance
-
-    op.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return found
+    around: int
+    place: int
+    region: int
+    block: int
 
 
 class MlirOps:
-    """Finds the MLIR ops and blocks of nodes that stand where they were read, or are about to be.
+    """Finds the ops and blocks of an MLIR module by where they are.
 
     Args:
-        module: The MLIR module.
+        module: The MLIR module; it must not change.
     """
 
     def __init__(self, module: Any) -> None:
         self._module = module
-        self._blocks: dict[Block, Any] = {}
-        self._steps: dict[Block, int] = {}
-        self._listed: dict[Block, list[Any]] = {}
+        self._homes: list[_Home] = []
+        self._blocks: dict[int, Any] = {}
+        self._steps: dict[int, int] = {}
+        self._listed: dict[int, list[Any]] = {}
 
-    def op_at(self, block: Block, place: int) -> Any:
+    def add_block(self, around: int, place: int, region: int, block: int) -> int:
+        """Number a block.
+
+        Args:
+            around: The number of the block around it; -1 stands for one that holds the module op alone.
+            place: The place there of the op that holds it.
+            region: The number of its region in that op.
+            block: Its number in that region.
+        """
+        self._homes.append(_Home(around, place, region, block))
+        return len(self._homes) - 1
+
+    def op_at(self, block: int, place: int) -> Any:
         """The op at a place in a block; the bindings go there step by step."""
-        if block.region is None:
+        if block < 0:
             return self._module.operation
         listed = self._listed.get(block)
         if listed is not None:
@@ -52,14 +56,11 @@ class MlirOps:
             self._listed[block] = [op.operation for op in operations]
         return operations[place].operation
 
-    def block(self, block: Block) -> Any:
-        """The MLIR block of a block."""
-        found = self._blocks.get(block)
+    def block(self, number: int) -> Any:
+        """The block of a number."""
+        found = self._blocks.get(number)
         if found is None:
-            region = block.region
-            assert region is not None
-            outer = region.op.block
-            parent = self._module.operation if outer is None else self.op_at(outer, region.op.order)
-            mirror = parent.regions[region.op.regions.index(region)]
-            found = self._blocks[block] = mirror.blocks[region.blocks.index(block)]
+            home = self._homes[number]
+            parent = self.op_at(home.around, home.place)
+            found = self._blocks[number] = parent.regions[home.region].blocks[home.block]
         return found

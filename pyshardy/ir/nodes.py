@@ -356,7 +356,7 @@ class Op:
         """The MLIR location."""
         found = self._location
         if found is None and self.source is not None:
-            return self.source.op(self.number).location
+            return self.source.location(self.number)
         found = self._location = location_at(found)
         return found
 

@@ -26,7 +26,6 @@ from pyshardy.ir.bytecode import (
     section_at,
 )
 from pyshardy.ir.diagnostics import Diagnostic, Severity, format_location
-from pyshardy.ir.mlir_ops import MlirOps
 from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType, as_uses
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.source import ArgPlace, Kind, Source
@@ -71,7 +70,7 @@ class _Reader:
         self.names = code.names
         self.is_registered = code.is_registered
         self.source = source
-        self.mlir = MlirOps(source.module)
+        self.mlir = source.mlir
         self.table = table
         self.position = code.start
         self.number = 0
@@ -80,18 +79,20 @@ class _Reader:
         self.kinds: dict[tuple[int, int, int], Kind] = {}
         self.latest: list[Kind | None] = [None] * len(code.names)
         self.types = source.types
-        self.locations = source.locations
-        self.locations.extend(bytes(len(code.content(IR)) // SHORTEST_OP + 1))  # the compiled core appends slowly
+        self.locations, self.blocks, self.places = source.locations, source.blocks, source.places
+        for numbers in (self.locations, self.blocks, self.places):  # to which the compiled core appends slowly
+            numbers.extend(bytes(len(code.content(IR)) // SHORTEST_OP + 1))
         self.arg_places = source.arg_places
         self.use_orders: list[_UseOrder] = []
 
     def read(self) -> Op:
         """The module op."""
         top = Block()
-        self.read_ops(top, self.next_number() >> 1, [])
+        self.read_ops(top, -1, self.next_number() >> 1, [])
         for value, by_pairs, order in self.use_orders:
             _restore_use_order(value, by_pairs, order)
-        del self.locations[self.number :]
+        for numbers in (self.locations, self.blocks, self.places):
+            del numbers[self.number :]
         assert top.first is not None
         return top.first.detach()
 
@@ -99,11 +100,11 @@ class _Reader:
         found, self.position = number_at(self.data, self.position)
         return found
 
-    def read_ops(self, block: Block, count: int, blocks: list[Block]) -> None:
-        """Read ops into a block; `blocks` are those of its region."""
+    def read_ops(self, block: Block, home: int, count: int, blocks: list[Block]) -> None:
+        """Read ops into a block with the number `home`; `blocks` are those of its region."""
         data, names, scope, types = self.data, self.names, self.scope, self.types
-        known, latest, origin, locations = self.kinds, self.latest, self.source, self.locations
-        kinds = origin.kinds
+        known, latest, origin = self.kinds, self.latest, self.source
+        kinds, locations, homes, places = origin.kinds, self.locations, self.blocks, self.places
         position = self.position
         last: Op | None = None
         many: list[Value] = []
@@ -129,6 +130,8 @@ class _Reader:
             else:
                 number, position = number_at(data, position)
             locations[self.number] = number
+            homes[self.number] = home
+            places[self.number] = place
             attributes = properties = -1
             if mask & HAS_ATTRS:
                 first = data[position]
@@ -148,7 +151,7 @@ class _Reader:
             if kind is None or kind.attributes != attributes or kind.properties != properties:
                 kind = known.get((name, attributes, properties))
                 if kind is None:
-                    kind = self.new_kind(name, attributes, properties, self.mlir.op_at(block, place))
+                    kind = self.new_kind(name, attributes, properties, self.mlir.op_at(home, place))
                 latest[name] = kind if kind.name else None
             kinds.append(kind)
             # Here ops and values are made without a call of their constructor, which would copy and count again.
@@ -168,7 +171,7 @@ class _Reader:
                         number, position = number_at(data, position)
                     type = types.get(number)
                     if type is None:
-                        type = types[number] = self.table.type(self.mlir.op_at(block, place).results[index].type)
+                        type = types[number] = self.table.type(self.mlir.op_at(home, place).results[index].type)
                     value = Value.__new__(Value)
                     value.type = type
                     value.owner = op
@@ -251,7 +254,7 @@ class _Reader:
                 position = self.position
             if mask & HAS_REGIONS:
                 self.position = position
-                self.read_regions(op)
+                self.read_regions(op, home)
                 position = self.position
         block._ordered = True
         self.position = position
@@ -292,8 +295,8 @@ class _Reader:
         found = self.scope[number] = Value(_UNKNOWN, Block(), 0)
         return found
 
-    def read_regions(self, op: Op) -> None:
-        """Read the regions of an op; those that see no values from outside have numbers of their own."""
+    def read_regions(self, op: Op, home: int) -> None:
+        """Read the regions of an op in block `home`; those that see no values from outside have numbers of their own."""
         count = self.next_number()
         is_isolated = count & 1
         scope, next_value = self.scope, self.next_value
@@ -301,12 +304,12 @@ class _Reader:
             self.scope, self.next_value = [], 0
             _, self.position, _ = section_at(self.data, self.position)
         op.regions = tuple([Region(op) for _ in range(count >> 1)])
-        for region in op.regions:
-            self.read_region(region)
+        for number, region in enumerate(op.regions):
+            self.read_region(region, home, number)
         self.scope, self.next_value = scope, next_value
 
-    def read_region(self, region: Region) -> None:
-        """Read the blocks of a region."""
+    def read_region(self, region: Region, home: int, number: int) -> None:
+        """Read the blocks of a region, the one with this number in its op."""
         block_count = self.next_number()
         if not block_count:
             return
@@ -315,29 +318,26 @@ class _Reader:
         self.scope += [None] * self.next_number()
         self.next_value = end
         blocks = [region.add_block() for _ in range(block_count)]
-        for block in blocks:
+        for index, block in enumerate(blocks):
+            inside = self.mlir.add_block(home, region.op.order, number, index)
             count = self.next_number()
             if count & 1:
-                self.read_args(block)
-            self.read_ops(block, count >> 1, blocks)
+                self.read_args(block, inside)
+            self.read_ops(block, inside, count >> 1, blocks)
         del self.scope[end:]
         self.next_value = first
 
-    def read_args(self, block: Block) -> None:
-        """Read the arguments of a block."""
-        region = block.region
-        assert region is not None
-        op = region.op
+    def read_args(self, block: Block, home: int) -> None:
+        """Read the arguments of a block with the number `home`."""
         for index in range(self.next_number()):
             type_and_flag = self.next_number()
             location = self.next_number() if type_and_flag & 1 else -1
             type = self.types.get(type_and_flag >> 1)
             if type is None:
-                type = self.types[type_and_flag >> 1] = self.table.type(self.mlir.block(block).arguments[index].type)
+                type = self.types[type_and_flag >> 1] = self.table.type(self.mlir.block(home).arguments[index].type)
             place = self.arg_places.get(location)
             if place is None:
-                at = op.regions.index(region), region.blocks.index(block)
-                place = self.arg_places[location] = ArgPlace(self.source, op.number, *at, index)
+                place = self.arg_places[location] = ArgPlace(self.source, home, index)
             block.add_arg(type, place)
         self.define(block.args)
         has_use_orders = self.data[self.position]

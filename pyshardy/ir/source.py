@@ -6,7 +6,7 @@ from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyshardy.ir.mlir_ops import all_ops
+from pyshardy.ir.mlir_ops import MlirOps
 
 if TYPE_CHECKING:
     from pyshardy.ir.nodes import ValueType
@@ -48,25 +48,35 @@ class Source:
         code: Its bytecode.
         kinds: Per number of an op, its kind.
         locations: Per number of an op, the number of its location in the bytecode.
+        blocks: Per number of an op, the number of the block it is in.
+        places: Per number of an op, its place there.
+        mlir: Finds what is asked for in the module.
         types: The types of values by their numbers in the bytecode.
         arg_places: An argument of a block with each location that any has, by the number of the location in the
             bytecode, -1 for an unknown one.
-        ops: The ops of the module, every op before what it holds, once someone has asked for one.
     """
 
     module: Any
     code: Any
     kinds: list[Kind] = field(default_factory=list)
     locations: array[int] = field(default_factory=lambda: array("I"))
+    blocks: array[int] = field(default_factory=lambda: array("i"))
+    places: array[int] = field(default_factory=lambda: array("i"))
+    mlir: MlirOps = field(init=False)
     types: dict[int, ValueType] = field(default_factory=dict)
     arg_places: dict[int, ArgPlace] = field(default_factory=dict)
-    ops: list[Any] = field(default_factory=list)
+    _found: dict[int, Any] = field(default_factory=dict)
 
-    def op(self, number: int) -> Any:
-        """An op of the MLIR module."""
-        if not self.ops:
-            self.ops = all_ops(self.module)
-        return self.ops[number]
+    def __post_init__(self) -> None:
+        self.mlir = MlirOps(self.module)
+
+    def location(self, number: int) -> Any:
+        """The MLIR location of an op; many ops have the same."""
+        known, key = self._found, self.locations[number]
+        found = known.get(key)
+        if found is None:
+            found = known[key] = self.mlir.op_at(self.blocks[number], self.places[number]).location
+        return found
 
 
 class Place(NamedTuple):
@@ -77,21 +87,19 @@ class Place(NamedTuple):
 
     def location(self) -> Any:
         """The MLIR location."""
-        return self.source.op(self.number).location
+        return self.source.location(self.number)
 
 
 class ArgPlace(NamedTuple):
-    """An argument of a block of an MLIR module, as the location of a value: by the op, and from there by position."""
+    """An argument of a block of an MLIR module, as the location of a value: by the numbers of the block and of it."""
 
     source: Source
-    op: int
-    region: int
     block: int
     arg: int
 
     def location(self) -> Any:
         """The MLIR location."""
-        return self.source.op(self.op).regions[self.region].blocks[self.block].arguments[self.arg].location
+        return self.source.mlir.block(self.block).arguments[self.arg].location
 
 
 def location_at(place: Any) -> Any:

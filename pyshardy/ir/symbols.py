@@ -22,7 +22,7 @@ class SymbolTable:
     def __init__(self, root: Op, besides: Op | None = None) -> None:
         self.block = root.region.block
         self.ops: dict[str, Op] = {
-            op.attrs["sym_name"]: op for op in self.block if "sym_name" in op.attrs and op is not besides
+            op.attrs["sym_name"]: op for op in self.block if "sym_name" in op.shared_attrs and op is not besides
         }
         self._counter = 0
 
@@ -53,7 +53,7 @@ class SymbolTable:
 
 def original_name(function: Op) -> str:
     """The name of the function that this one was copied from, or its own."""
-    found: str = function.attrs.get(ORIGINAL_NAME, function.attrs["sym_name"])
+    found: str = function.shared_attrs.get(ORIGINAL_NAME, function.attrs["sym_name"])
     return found
 
 

@@ -92,7 +92,7 @@ def _bytes(value: Value) -> int:
 
 def _groups(op: Op, mesh: Mesh) -> tuple[Axes | None, int]:
     """The axes along which devices work together, and how many do."""
-    pairs = op.attrs.get("source_target_pairs")
+    pairs = op.shared_attrs.get("source_target_pairs")
     if pairs is not None:
         return axes_moved([(source, target) for source, target in _rows(pairs)], mesh), 2
     groups = op.attrs["replica_groups"]

@@ -36,9 +36,9 @@ def drop_tokens(root: Op) -> None:
     if all(args) and all(results):
         return
     for kind, kept in zip(_BORDER, (args, results)):
-        if entries := main.attrs.get(kind):
+        if entries := main.shared_attrs.get(kind):
             main.attrs[kind] = [entry for entry, keep in zip(entries, kept) if keep]
-    for entry in main.attrs.get("arg_attrs") or ():
+    for entry in main.shared_attrs.get("arg_attrs") or ():
         entry.pop(_ALIAS, None)  # it counts results
     for value in [value for value, keep in zip(block.args, args) if not keep]:
         value.replace_uses(block.prepend(Op("stablehlo.create_token", (), [value.type], location=main.location)).result)
@@ -121,7 +121,7 @@ def _calls(root: Op) -> Iterator[Op]:
 
 def _number(op: Op, count: int) -> int:
     """The number of the function that an op calls, of so many."""
-    config = op.attrs.get("mhlo.backend_config")
+    config = op.shared_attrs.get("mhlo.backend_config")
     number = int(config["index"].value) if config is not None and "index" in config else None
     if number is None or number >= count:
         raise ShardyError(

@@ -48,10 +48,10 @@ def make_interpretable(root: Op, module: Module) -> None:
             for op in walk(function):
                 if op.name == "stablehlo.dot":
                     _make_general(op)
-                elif CHANNEL in op.attrs:
+                elif CHANNEL in op.shared_attrs:
                     _check_runs_once(op, function in repeated)
                     op.attrs[CHANNEL] = channels.next()
-                if _GROUPS in op.attrs and not isinstance(op.attrs[_GROUPS], ir.DenseElementsAttr):
+                if _GROUPS in op.shared_attrs and not isinstance(op.attrs[_GROUPS], ir.DenseElementsAttr):
                     op.attrs[_GROUPS] = _numbers(op.attrs[_GROUPS], meshes, module)
 
 

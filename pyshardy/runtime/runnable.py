@@ -90,7 +90,7 @@ def sequential(module: Module) -> Module:
         op.attrs.pop("sdy.sharding_rule", None)
     for function in functions(root):
         for kind in ("arg_attrs", "res_attrs"):
-            for entry in function.attrs.get(kind) or ():
+            for entry in function.shared_attrs.get(kind) or ():
                 entry.pop(SHARDING, None)
     for op in list(walk(root)):
         if op.name in _RESHARDS or op.name in _MARKS or _inspects(op):
@@ -135,7 +135,7 @@ def _count_sorted_dimensions_from_the_front(root: Op, module: Module) -> None:
     """XLA takes a dimension that is counted from the end as it is, unless it is the last, and may sort anything."""
     for op in walk(root):
         if op.name == "stablehlo.sort" and op.operands[0].type.rank:
-            dimension = op.attrs.get("dimension")
+            dimension = op.shared_attrs.get("dimension")
             number = -1 if dimension is None else dimension.value
             if number < 0:
                 op.attrs["dimension"] = module.attrs.i64(number + op.operands[0].type.rank)

@@ -132,7 +132,7 @@ class _Expansion:
         for function in functions(part):
             transform_shardings(function, lambda sharding: sharding.with_mesh(names[sharding.mesh]))
         for op in walk(part):
-            text = str(op.attrs.get(_GROUPS, ""))
+            text = str(op.shared_attrs.get(_GROUPS, ""))
             for old, new in names.items():
                 if f"mesh = @{old}," in text:
                     op.attrs[_GROUPS] = self.module.attrs.parse(text.replace(f"mesh = @{old},", f"mesh = @{new},"))
@@ -148,7 +148,7 @@ class _Expansion:
         """Put the body of the main function in the place of the op, and the others behind ours."""
         channels = Channels(self.root, self.module.attrs)
         for op in walk(part):
-            if CHANNEL in op.attrs:
+            if CHANNEL in op.shared_attrs:
                 op.attrs[CHANNEL] = channels.next()
         main = main_function(part)
         self._rename([function for function in functions(part) if function is not main], part)

@@ -36,8 +36,9 @@ class DropShardingAndMesh(Pass):
         for inner in ops_with(op, SHARDING):
             changes.remove(inner, SHARDING)
         for function in ops_named(op, ("func.func",)):
-            for entry in (*(function.attrs.get("arg_attrs") or ()), *(function.attrs.get("res_attrs") or ())):
-                entry.pop(SHARDING, None)
+            for kind in ("arg_attrs", "res_attrs"):
+                for entry in function.shared_attrs.get(kind) or ():
+                    entry.pop(SHARDING, None)
         for module in ops_named(op, _MODULE):
             _erase_unused_meshes(module)
 
@@ -56,7 +57,8 @@ def _erase_unused_meshes(module: Op) -> None:
 
 def _symbol_uses(ops: list[Op]) -> Counter[str]:
     """How often some ops refer to which symbol; an attribute that many of them have is looked at once."""
-    counts, functions = count_attributes(ops, ("func.func",))  # the attributes of functions hold lists
+    # The attributes of functions hold lists; channels, of which there are many, have no symbols.
+    counts, functions = count_attributes(ops, ("func.func",), "channel_handle")
     uses = Counter(path[0] for op in functions for attr in op.attrs.values() for path in symbols_in(attr))
     for attr, count in counts.items():
         for path in symbols_in(attr):

@@ -23,7 +23,7 @@ class InsertFuncCallReshards(Pass):
         symbols, meshes = SymbolTable(op), context.meshes
         for call in calls(op):
             callee = symbols.callee(call)
-            wanted: tuple[TensorSharding, ...] = call.attrs.get(SHARDING, ())
+            wanted: tuple[TensorSharding, ...] = call.shared_attrs.get(SHARDING, ())
             found = [result_sharding(callee, result.index) for result in call.results]
             given = fill_shardings(found, call.results, meshes)
             if given is None:

@@ -20,7 +20,8 @@ class RemovePropagationDebugInfo(Pass):
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         for inner in walk(op):
             if inner.name == "func.func":
-                dictionaries = [*(inner.attrs.get("arg_attrs") or ()), *(inner.attrs.get("res_attrs") or ())]
+                attrs = inner.shared_attrs
+                dictionaries = [*(attrs.get("arg_attrs") or ()), *(attrs.get("res_attrs") or ())]
             else:
                 dictionaries = [inner.attrs]
             for attrs in dictionaries:

@@ -17,7 +17,7 @@ class RemoveSubAxesInInputOutputShardings(Pass):
         main = main_function(op)
         cut: dict[TensorSharding, TensorSharding] = {}
         for kind in ("arg_attrs", "res_attrs"):
-            for entry in main.attrs.get(kind) or ():
+            for entry in main.shared_attrs.get(kind) or ():
                 sharding = entry.get(SHARDING)
                 if sharding is None:
                     continue

@@ -67,14 +67,14 @@ def _sink_debug_info(op: Op, kinds: Sequence[str], attrs: AttrTable) -> None:
     for name in kinds:
         for prefix, edges in by_prefix.items():
             known = [edge for edge in edges if name != EDGES or name in edge.attrs]
-            entries = ", ".join(str(edge.attrs.get(name, "{}")) for edge in known)
+            entries = ", ".join(str(edge.shared_attrs.get(name, "{}")) for edge in known)
             op.attrs[name.replace("sdy.", f"sdy.{prefix}_")] = attrs.parse(f"[{entries}]")
 
 
 def _edge_shardings(owners: Sequence[Value]) -> tuple[TensorSharding, ...] | None:
     """One sharding per owner, open where there is none; None if no edge has a sharding."""
     edges = [edge_of(owner) for owner in owners]
-    found: list[TensorSharding | None] = [None if edge is None else edge.attrs.get("sharding") for edge in edges]
+    found: list[TensorSharding | None] = [None if edge is None else edge.shared_attrs.get("sharding") for edge in edges]
     first = next((sharding for sharding in found if sharding is not None), None)
     if first is None:
         return None

@@ -46,7 +46,7 @@ class UnflattenCallGraph(Pass):
 
 
 def _short_key(function: Op) -> Hashable:
-    return original_name(function), function.attrs.get(_MANUAL_AXES)
+    return original_name(function), function.shared_attrs.get(_MANUAL_AXES)
 
 
 def _full_key(function: Op, meshes: Meshes) -> Hashable:

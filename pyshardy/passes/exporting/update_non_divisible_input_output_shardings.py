@@ -39,7 +39,7 @@ class UpdateNonDivisibleInputOutputShardings(Pass):
                 _update_function(function, shorter)
         for inner in ops_named(op, _OTHER_BORDERS):
             if inner.name == CALL:
-                if SHARDING in inner.attrs:
+                if SHARDING in inner.shared_attrs:
                     inner.attrs[SHARDING] = shorter.all_of(inner.attrs[SHARDING], inner.results)
             else:
                 args = inner.region.block.args

@@ -85,7 +85,7 @@ def _apply(op: Op, sharding: TensorSharding, value: Value, info: DebugInfo | Non
     set_sharding(value, sharding)
     if info is not None and op.name == CONSTRAINT:
         info.apply(op, sharding)
-    if op.name == CONSTRAINT and "sdy.sharding_rule" not in op.attrs and value.type.is_static:
+    if op.name == CONSTRAINT and "sdy.sharding_rule" not in op.shared_attrs and value.type.is_static:
         assert value.type.shape is not None
         op.attrs["sdy.sharding_rule"] = identity_rule(value.type.shape)
 

@@ -17,7 +17,7 @@ class PropagateShardingFromFuncToCall(Pass):
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         symbols, meshes = SymbolTable(op), context.meshes
         for call in calls(op):
-            if SHARDING in call.attrs:
+            if SHARDING in call.shared_attrs:
                 continue
             callee = symbols.callee(call)
             found = [result_sharding(callee, result.index) for result in call.results]

@@ -18,7 +18,7 @@ _COUNT = "num_batch_dims"
 
 def batch_rank(op: Op) -> int:
     """How many dimensions all tensors of an op begin with that are a batch; 0 if it does not say so, or is wrong."""
-    attributes = op.attrs.get(_ATTRIBUTES) if op.name == "stablehlo.custom_call" else None
+    attributes = op.shared_attrs.get(_ATTRIBUTES) if op.name == "stablehlo.custom_call" else None
     if not isinstance(attributes, ir.DictAttr) or _COUNT not in attributes:
         return 0
     count = attributes[_COUNT]

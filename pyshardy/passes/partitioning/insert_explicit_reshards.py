@@ -189,7 +189,7 @@ def _survey(function: Op, meshes: Meshes) -> tuple[bool, bool]:
         PassError: An argument or result of the function is on a single device.
     """
     for kind, name in (("arg_attrs", "argument"), ("res_attrs", "result")):
-        for index, entry in enumerate(function.attrs.get(kind) or ()):
+        for index, entry in enumerate(function.shared_attrs.get(kind) or ()):
             if is_on_single_device(entry.get(SHARDING), meshes):
                 raise PassError(function, f"has {name} {index} on a single device; only ops inside may be")
     found = distinct_shardings(function)

@@ -60,7 +60,7 @@ class MakePartitionable(Pass):
         split = [one for one in distinct_shardings(op) if _is_sharded(one, meshes) or one.unreduced]
         one_mesh = len({mesh_of(one, meshes) for one in split}) <= 1
         for inner in ops_in(op):
-            rule = inner.attrs.get(RULE)
+            rule = inner.shared_attrs.get(RULE)
             if inner is op or (one_mesh and rule is not None and not rule.is_custom and inner.name not in _BY_NAME):
                 continue
             _check_not_for_xla(inner)
@@ -98,7 +98,7 @@ class MakePartitionable(Pass):
 
 
 def _target(op: Op) -> str | None:
-    return op.attrs["call_target_name"].value if op.name == "stablehlo.custom_call" else None
+    return op.shared_attrs["call_target_name"].value if op.name == "stablehlo.custom_call" else None
 
 
 def _check_not_for_xla(op: Op) -> None:
@@ -196,7 +196,7 @@ def _runs_on_shards(op: Op, context: PassContext) -> bool:
         return True
     if not op.operands:
         return True
-    rule = op.attrs.get(RULE) or rule_with_dynamic_sizes(context.specs.spec(op))
+    rule = op.shared_attrs.get(RULE) or rule_with_dynamic_sizes(context.specs.spec(op))
     return rule is not None and not rule.is_custom and _is_on_one_mesh(op, context.meshes)
 
 

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
+from jaxlib.mlir import ir
 
 from pyshardy.ir import mlir_ops
-from pyshardy.ir.mlir_ops import MlirOps, all_ops
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import walk
 
@@ -24,18 +24,20 @@ def test_ops_are_found_where_they_were_read(many: int, monkeypatch: pytest.Monke
     module = Module.parse(TEXT)
     root = module.copy_root()
     with module.context:
-        found = MlirOps(module.mlir)
-        expected = all_ops(module.mlir)
-        for op, mlir in zip(walk(root), expected, strict=True):
-            assert op.block is not None or op is root
-            if op.block is not None:
-                assert found.op_at(op.block, op.order) == mlir
-                assert found.op_at(op.block, op.order).name == op.name
+        for op, mlir in zip(walk(root), all_ops(module.mlir.operation), strict=True):
+            source = op.source
+            assert source is not None
+            assert source.mlir.op_at(source.blocks[op.number], source.places[op.number]) == mlir
+            assert (op.name, str(op.location)) == (mlir.name, str(mlir.location))
         block = root.region.block.first.regions[0].blocks[1]  # type: ignore[union-attr]
-        assert len(found.block(block).arguments) == 1
+        assert [str(arg.location) for arg in block.args] == ['loc("-":3:6)']
 
 
-def test_every_op_comes_before_what_it_holds() -> None:
-    module = Module.parse(TEXT)
-    with module.context:
-        assert [op.name for op in all_ops(module.mlir)] == [op.name for op in walk(module.root)]
+def all_ops(op: ir.Operation) -> list[ir.Operation]:
+    """An MLIR op and those inside it, every op before what it holds."""
+    found = [op]
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                found += all_ops(inner.operation)
+    return found

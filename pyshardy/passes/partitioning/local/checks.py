@@ -78,7 +78,7 @@ def _check(op: Op, local: Localizer) -> None:
         _check_reverse(tensors, local)
     elif op.name != "stablehlo.reshape" or not _moves_nothing(tensors):
         _check_factors(tensors, rule)
-    if target in _NEEDS_MATRICES and _RULE not in op.attrs:
+    if target in _NEEDS_MATRICES and _RULE not in op.shared_attrs:
         _check_matrices(tensors)
 
 
@@ -126,7 +126,7 @@ def _without_trivial_axes(
 
 
 def _rule(op: Op, tensors: _Tensors, local: Localizer) -> Rule | None:
-    own: Rule | None = op.attrs.get(_RULE)
+    own: Rule | None = op.shared_attrs.get(_RULE)
     if own is not None:
         return own
     facts = local.context.specs.spec(op)

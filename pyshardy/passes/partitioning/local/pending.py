@@ -76,7 +76,7 @@ def is_marked(result: Value, axes: Axes, mesh: Mesh, local: Localizer) -> bool:
 
 def all_reduce_kind(op: Op) -> ReductionKind:
     """How an `sdy.all_reduce` or `sdy.reduce_scatter` combines values; before jaxlib 0.12 there is one way."""
-    return _KINDS[op.attrs.get("reduction_op", 0)]
+    return _KINDS[op.shared_attrs.get("reduction_op", 0)]
 
 
 def is_completed_by(result: Value, axes: Axes, mesh: Mesh) -> bool:

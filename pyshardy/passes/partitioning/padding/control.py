@@ -28,7 +28,7 @@ def pad_signature(function: Op, padder: Padder) -> None:
     Raises:
         PassError: The function can be called from outside and has an argument or result that is not divisible.
     """
-    is_public = function.attrs.get("sym_visibility") != "private"
+    is_public = function.shared_attrs.get("sym_visibility") != "private"
     if is_declaration(function):
         return
     args = function.region.blocks[0].args

@@ -77,10 +77,10 @@ class _Convolution:
 
     def _list(self, name: str) -> list[int]:
         """An attribute with one number per spatial dimension, 1 by default."""
-        return list(self.op.attrs.get(name) or [1] * len(self.numbers.lhs_spatial))
+        return list(self.op.shared_attrs.get(name) or [1] * len(self.numbers.lhs_spatial))
 
     def _margins(self) -> list[tuple[int, int]]:
-        attr = self.op.attrs.get("padding")
+        attr = self.op.shared_attrs.get("padding")
         if attr is None:
             return [(0, 0)] * len(self.numbers.lhs_spatial)
         flat = [attr.get_splat_value().value] * (2 * len(self.numbers.lhs_spatial)) if attr.is_splat else list(attr)
@@ -100,7 +100,7 @@ class _Convolution:
     def _set_padding(self, needed: Sequence[int], lhs: Shape, kernel: Shape) -> None:
         """Let every window be where it was, and their number be the one needed."""
         margins = []
-        reversals = self.op.attrs.get("window_reversal")
+        reversals = self.op.shared_attrs.get("window_reversal")
         for index, ((low, _), need) in enumerate(zip(self._margins(), needed)):
             base, window = self._extents(index, lhs, kernel)
             old_kernel = self.padder.original_shape(self.op.operands[1])

@@ -86,7 +86,7 @@ class Padder:
         """
         if self.originals and not self.originals.keys().isdisjoint(op.operands):
             return True
-        shardings = op.attrs.get(SHARDING)
+        shardings = op.shared_attrs.get(SHARDING)
         if shardings:
             for value, sharding in zip(op.results, shardings):
                 type = value.type
