@@ -296,7 +296,7 @@ class _Reader:
         return found
 
     def read_regions(self, op: Op, home: int) -> None:
-        """Read the regions of an op in block `home`; those that see no values from outside have numbers of their own."""
+        """Read the regions of an op in block `home`; those that see nothing from outside have numbers of their own."""
         count = self.next_number()
         is_isolated = count & 1
         scope, next_value = self.scope, self.next_value
