@@ -15,6 +15,7 @@ class _Home(NamedTuple):
     place: int
     region: int
     block: int
+    count: int
 
 
 class MlirOps:
@@ -31,7 +32,7 @@ class MlirOps:
         self._steps: dict[int, int] = {}
         self._listed: dict[int, list[Any]] = {}
 
-    def add_block(self, around: int, place: int, region: int, block: int) -> int:
+    def add_block(self, around: int, place: int, region: int, block: int, count: int) -> int:
         """Number a block.
 
         Args:
@@ -39,8 +40,9 @@ class MlirOps:
             place: The place there of the op that holds it.
             region: The number of its region in that op.
             block: Its number in that region.
+            count: How many ops it has.
         """
-        self._homes.append(_Home(around, place, region, block))
+        self._homes.append(_Home(around, place, region, block, count))
         return len(self._homes) - 1
 
     def op_at(self, block: int, place: int) -> Any:
@@ -52,7 +54,7 @@ class MlirOps:
             return listed[place]
         operations = self.block(block).operations
         self._steps[block] = self._steps.get(block, 0) + place
-        if self._steps[block] > MANY_STEPS * (place + 1):
+        if self._steps[block] > MANY_STEPS * self._homes[block].count:
             self._listed[block] = [op.operation for op in operations]
         return operations[place].operation
 

@@ -319,8 +319,8 @@ class _Reader:
         self.next_value = end
         blocks = [region.add_block() for _ in range(block_count)]
         for index, block in enumerate(blocks):
-            inside = self.mlir.add_block(home, region.op.order, number, index)
             count = self.next_number()
+            inside = self.mlir.add_block(home, region.op.order, number, index, count >> 1)
             if count & 1:
                 self.read_args(block, inside)
             self.read_ops(block, inside, count >> 1, blocks)
