@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import re
 
+from pyshardy.ir.diagnostics import format_location
+from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import walk
+from pyshardy.ir.shardings import get_sharding
+
 from .essence import Reason, explain
 from .reshard_compare import Comparison, Verdict
 
 RESOLVE = "sdy-resolve-permutation-factors"
 PAD = "sdy-pad-for-divisibility"
+_EXPORT = re.compile(
+    r"sdy-export-pipeline\{.*\bpartitioner-stage=(resolve-permutation-factors|reshard-to-collectives|optimize-collectives)\b"
+)
+"""Pipelines that resolve permutation factors and do not pad."""
 _ACCEPTED = "given  accepted"
 
 
@@ -75,6 +84,7 @@ PADDING = (
     ),
 )
 """Reasons for which padding comes out different."""
+_NO_SHARDING = re.compile(r"given  accepted\nwanted refused: (\S+): 'sdy\.reshard' op requires attribute 'sharding'")
 _REFUSED = (
     ("padding that is left to a cast", r"found unrealized_conversion_cast after pad-for-divisibility"),
     ("slice or pad without exchange", r"requires device communication"),
@@ -95,11 +105,15 @@ _REFUSED = (
 
 def partition_reason(text: str, pipeline: str, found: Comparison) -> str | None:
     """The listed reasons for a difference in one of the two passes, if they explain all of it."""
+    if _EXPORT.match(pipeline) and found.verdict is Verdict.DIFFERENT and not found.details.startswith("given"):
+        return explain(text, found.details, (STRIDE,))
     if not pipeline.startswith((RESOLVE, PAD)):
         return None
     if found.verdict is Verdict.DIED:
         return "what the reference ends its process on"
     if found.details.startswith("given"):
+        if pipeline.startswith(RESOLVE) and refuses_reverse(text, found.details):
+            return "refused by the reference: reverse whose result has no sharding"
         return refused_reason(found.details, pipeline)
     if pipeline.startswith(PAD):
         return explain(text, found.details, PADDING)
@@ -113,6 +127,16 @@ def refused_reason(details: str, pipeline: str) -> str | None:
     """The listed reason for a difference in what is refused."""
     if details.startswith(_ACCEPTED):
         return next((f"refused by the reference: {name}" for name, part in _REFUSED if re.search(part, details)), None)
-    if pipeline.startswith(PAD) and re.match(r"given  .*\nwanted .*", details) and "accepted" not in details:
+    given, _, wanted = details.partition("\nwanted ")
+    if pipeline.startswith(PAD) and wanted and "accepted" not in (given.removeprefix("given  "), wanted):
         return "refused at another op"
     return None
+
+
+def refuses_reverse(text: str, details: str) -> bool:
+    """Whether the reference refuses a reshard of its own without a sharding, behind a reverse that has none."""
+    match = _NO_SHARDING.fullmatch(details)
+    return match is not None and any(
+        op.name == "stablehlo.reverse" and get_sharding(op.result) is None and format_location(op.location) == match[1]
+        for op in walk(Module.parse(text).root)
+    )
