@@ -20,15 +20,13 @@ from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.partitioning.padding.padder import Padder
 
 _WITH_ENTRY = frozenset(("stablehlo.while", "sdy.manual_computation", "sdy.named_computation"))
-CARRIERS = frozenset(
+_WITH_EXITS = frozenset(("stablehlo.while", "stablehlo.if", "stablehlo.case"))
+_CARRIERS = frozenset(
     f"sdy.{name}"
-    for name in (
-        "data_flow_edge", "func_data_flow_edge", "propagation_barrier", "reshard", "sharding_constraint",
-    )
-)  # fmt: skip
+    for name in ("data_flow_edge", "func_data_flow_edge", "propagation_barrier", "reshard", "sharding_constraint")
+)
 """Ops whose result is their operand."""
 _HINT = "try -sdy-insert-explicit-reshards='enable-full-version=true' before"
-_WITH_EXITS = frozenset(("stablehlo.while", "stablehlo.if", "stablehlo.case"))
 
 
 def pad_signature(function: Op, padder: Padder) -> None:
@@ -91,7 +89,7 @@ def pad_carried(op: Op, padder: Padder) -> None:
     is_padded = not padder.originals.keys().isdisjoint(op.operands)
     for result in op.results:
         _pad_if(is_padded, result, padder)
-    if is_padded and op.name in CARRIERS:
+    if is_padded and op.name in _CARRIERS:
         _check(op, 0, op.operands[0], op.result.type.shape)
 
 
