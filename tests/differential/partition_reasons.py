@@ -9,7 +9,7 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import walk
 from pyshardy.ir.shardings import get_sharding
 
-from .essence import Reason, explain
+from .essence import Changes, Reason, changes, explain, explain_changes
 from .reshard_compare import Comparison, Verdict
 
 RESOLVE = "sdy-resolve-permutation-factors"
@@ -84,6 +84,12 @@ PADDING = (
     ),
 )
 """Reasons for which padding comes out different."""
+MOVED_REVERSE = "trimmed reverse whose result is sharded by other axes"
+_REVERSED = re.compile(r'"stablehlo\.reverse".*?\{sdy\.sharding = (#sdy\.sharding_per_value<\[.*?\]>)[,}]')
+_TRIMMED = re.compile(
+    r'(= "stablehlo\.slice".* start_indices = array<i64: 0(?:, 0)*>, strides = array<i64: 1(?:, 1)*>}> \{sdy\.sharding = )'
+    r"(#sdy\.sharding_per_value<\[.*?\]>)(\} : .*)"
+)
 _NO_SHARDING = re.compile(r"given  accepted\nwanted refused: (\S+): 'sdy\.reshard' op requires attribute 'sharding'")
 _REFUSED = (
     ("padding that is left to a cast", r"found unrealized_conversion_cast after pad-for-divisibility"),
@@ -120,7 +126,32 @@ def partition_reason(text: str, pipeline: str, found: Comparison) -> str | None:
     if "<mesh<" in text and "mesh_reversed" in found.details:
         return "name of a reversed mesh"
     strides = () if "enable-halo-exchange=false" in pipeline else (STRIDE,)
-    return explain(text, found.details, (*strides, *RESOLVING))
+    different = changes(found.details)
+    rest = without_moved_reverses(text, different)
+    names = [MOVED_REVERSE] if rest != different else []
+    if rest.removed or rest.added or not names:
+        names.append(explain_changes(text, rest, (*strides, *RESOLVING)) or "")
+    return " and ".join(names) if all(names) else None
+
+
+def without_moved_reverses(text: str, found: Changes) -> Changes:
+    """The lines that differ without trimmed reverses of which only the sharding differs, ours being the reverse's."""
+    shardings = set(_REVERSED.findall(text))
+    removed, added = list(found.removed), []
+    for line in found.added:
+        match = _TRIMMED.fullmatch(line)
+        pair = None
+        if match is not None and match[2] in shardings:
+            pair = next((other for other in removed if _is_same_trim(match, _TRIMMED.fullmatch(other))), None)
+        if pair is None:
+            added.append(line)
+        else:
+            removed.remove(pair)
+    return Changes(tuple(removed), tuple(added))
+
+
+def _is_same_trim(one: re.Match[str], other: re.Match[str] | None) -> bool:
+    return other is not None and (one[1], one[3]) == (other[1], other[3])
 
 
 def refused_reason(details: str, pipeline: str) -> str | None:

@@ -12,7 +12,7 @@ from support.reference import jaxlib_version
 from .essence import Changes, changes
 from .partition_compare import FAMILIES, PARTITION, partition_input
 from .partition_programs import NEIGHBOURS, PAD, RESOLVE
-from .partition_reasons import partition_reason
+from .partition_reasons import MOVED_REVERSE, partition_reason
 from .reference_process import ReferenceProcess
 from .reshard_compare import Comparison, Verdict, ours
 
@@ -170,3 +170,29 @@ def test_refusals_at_other_ops_are_known_however_long_the_message_is() -> None:
     assert reason("-:1:2: no\n  at -:1:2", "accepted") is None
     assert reason("accepted", "refused: -:3:4: no") is None
     assert reason("-:1:2: no", "-:3:4: no", RESOLVE[0]) is None
+
+
+def test_only_the_sharding_of_a_trimmed_reverse_may_differ() -> None:
+    def trim(sign: str, sharding: str, limit: int = 5, start: int = 0) -> str:
+        bounds = f"limit_indices = array<i64: {limit}>, start_indices = array<i64: {start}>, strides = array<i64: 1>"
+        given = f"sdy.sharding = #sdy.sharding_per_value<[<@m, [{sharding}]>]>"
+        return f'{sign}    %1 = "stablehlo.slice"(%0) <{{{bounds}}}> {{{given}}} : (tensor<6xf32>) -> tensor<5xf32>'
+
+    sharded = trim("", '{"b"}').partition("}> ")[2]
+    text = f'"stablehlo.reverse"(%0) <{{dimensions = array<i64: 0>}}> {sharded}'
+    ours, theirs, known = (
+        trim("+", '{"b"}'),
+        trim("-", '{"a"}'),
+        "trimmed reverse whose result is sharded by other axes",
+    )
+    assert partition_reason(text, RESOLVE[0], found(theirs, ours)) == known
+    assert partition_reason(text, PAD, found(theirs, ours)) is None
+    assert partition_reason(text.replace("reverse", "negate"), RESOLVE[0], found(theirs, ours)) is None
+    assert partition_reason(text, RESOLVE[0], found(trim("-", '{"b"}'), trim("+", '{"a"}'))) is None
+    assert partition_reason(text, RESOLVE[0], found(theirs, trim("+", '{"b"}', limit=4))) is None
+    assert partition_reason(text, RESOLVE[0], found(theirs, trim("+", '{"b"}', start=1))) is None
+    assert partition_reason(text, RESOLVE[0], found(theirs, ours, op("+", "stablehlo.sine"))) is None
+    assert partition_reason(text, RESOLVE[0], found(theirs, ours, ours)) is None
+    strided = f"{text}\nstrides = array<i64: 2>"
+    both = f"{known} and slice with a stride"
+    assert partition_reason(strided, RESOLVE[0], found(theirs, ours, op("+", "stablehlo.concatenate"))) == both
