@@ -180,12 +180,8 @@ def test_only_the_sharding_of_a_trimmed_reverse_may_differ() -> None:
 
     sharded = trim("", '{"b"}').partition("}> ")[2]
     text = f'"stablehlo.reverse"(%0) <{{dimensions = array<i64: 0>}}> {sharded}'
-    ours, theirs, known = (
-        trim("+", '{"b"}'),
-        trim("-", '{"a"}'),
-        "trimmed reverse whose result is sharded by other axes",
-    )
-    assert partition_reason(text, RESOLVE[0], found(theirs, ours)) == known
+    ours, theirs = trim("+", '{"b"}'), trim("-", '{"a"}')
+    assert partition_reason(text, RESOLVE[0], found(theirs, ours)) == MOVED_REVERSE
     assert partition_reason(text, PAD, found(theirs, ours)) is None
     assert partition_reason(text.replace("reverse", "negate"), RESOLVE[0], found(theirs, ours)) is None
     assert partition_reason(text, RESOLVE[0], found(trim("-", '{"b"}'), trim("+", '{"a"}'))) is None
@@ -194,5 +190,5 @@ def test_only_the_sharding_of_a_trimmed_reverse_may_differ() -> None:
     assert partition_reason(text, RESOLVE[0], found(theirs, ours, op("+", "stablehlo.sine"))) is None
     assert partition_reason(text, RESOLVE[0], found(theirs, ours, ours)) is None
     strided = f"{text}\nstrides = array<i64: 2>"
-    both = f"{known} and slice with a stride"
+    both = f"{MOVED_REVERSE} and slice with a stride"
     assert partition_reason(strided, RESOLVE[0], found(theirs, ours, op("+", "stablehlo.concatenate"))) == both
