@@ -88,7 +88,11 @@ def explain(text: str, details: str, reasons: Sequence[Reason]) -> str | None:
         details: The difference, a unified diff.
         reasons: The reasons there are.
     """
-    found = changes(details)
+    return explain_changes(text, changes(details), reasons)
+
+
+def explain_changes(text: str, found: Changes, reasons: Sequence[Reason]) -> str | None:
+    """The same for lines that have been compared."""
     removed, added = ops_of(found.removed), ops_of(found.added)
     names = []
     for reason in (reason for reason in reasons if reason.applies(text, found)):

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import re
 
-from .essence import Reason, explain
+from pyshardy.ir.diagnostics import format_location
+from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import walk
+from pyshardy.ir.shardings import get_sharding
+
+from .essence import Changes, Reason, changes, explain, explain_changes
 from .reshard_compare import Comparison, Verdict
 
 RESOLVE = "sdy-resolve-permutation-factors"
 PAD = "sdy-pad-for-divisibility"
+_EXPORT = re.compile(
+    r"sdy-export-pipeline\{.*\bpartitioner-stage=(resolve-permutation-factors|reshard-to-collectives|optimize-collectives)\b"
+)
+"""Pipelines that resolve permutation factors and do not pad."""
 _ACCEPTED = "given  accepted"
 
 
@@ -75,6 +84,13 @@ PADDING = (
     ),
 )
 """Reasons for which padding comes out different."""
+MOVED_REVERSE = "trimmed reverse whose result is sharded by other axes"
+_REVERSED = re.compile(r'"stablehlo\.reverse".*?\{sdy\.sharding = (#sdy\.sharding_per_value<\[.*?\]>)[,}]')
+_TRIMMED = re.compile(
+    r'(= "stablehlo\.slice".* start_indices = array<i64: 0(?:, 0)*>, strides = array<i64: 1(?:, 1)*>}> \{sdy\.sharding = )'
+    r"(#sdy\.sharding_per_value<\[.*?\]>)(\} : .*)"
+)
+_NO_SHARDING = re.compile(r"given  accepted\nwanted refused: (\S+): 'sdy\.reshard' op requires attribute 'sharding'")
 _REFUSED = (
     ("padding that is left to a cast", r"found unrealized_conversion_cast after pad-for-divisibility"),
     ("slice or pad without exchange", r"requires device communication"),
@@ -95,24 +111,63 @@ _REFUSED = (
 
 def partition_reason(text: str, pipeline: str, found: Comparison) -> str | None:
     """The listed reasons for a difference in one of the two passes, if they explain all of it."""
+    if _EXPORT.match(pipeline) and found.verdict is Verdict.DIFFERENT and not found.details.startswith("given"):
+        return explain(text, found.details, (STRIDE,))
     if not pipeline.startswith((RESOLVE, PAD)):
         return None
     if found.verdict is Verdict.DIED:
         return "what the reference ends its process on"
     if found.details.startswith("given"):
+        if pipeline.startswith(RESOLVE) and refuses_reverse(text, found.details):
+            return "refused by the reference: reverse whose result has no sharding"
         return refused_reason(found.details, pipeline)
     if pipeline.startswith(PAD):
         return explain(text, found.details, PADDING)
     if "<mesh<" in text and "mesh_reversed" in found.details:
         return "name of a reversed mesh"
     strides = () if "enable-halo-exchange=false" in pipeline else (STRIDE,)
-    return explain(text, found.details, (*strides, *RESOLVING))
+    different = changes(found.details)
+    rest = without_moved_reverses(text, different)
+    names = [MOVED_REVERSE] if rest != different else []
+    if rest.removed or rest.added or not names:
+        names.append(explain_changes(text, rest, (*strides, *RESOLVING)) or "")
+    return " and ".join(names) if all(names) else None
+
+
+def without_moved_reverses(text: str, found: Changes) -> Changes:
+    """The lines that differ without trimmed reverses of which only the sharding differs, ours being the reverse's."""
+    shardings = set(_REVERSED.findall(text))
+    removed, added = list(found.removed), []
+    for line in found.added:
+        match = _TRIMMED.fullmatch(line)
+        pair = None
+        if match is not None and match[2] in shardings:
+            pair = next((other for other in removed if _is_same_trim(match, _TRIMMED.fullmatch(other))), None)
+        if pair is None:
+            added.append(line)
+        else:
+            removed.remove(pair)
+    return Changes(tuple(removed), tuple(added))
+
+
+def _is_same_trim(one: re.Match[str], other: re.Match[str] | None) -> bool:
+    return other is not None and (one[1], one[3]) == (other[1], other[3])
 
 
 def refused_reason(details: str, pipeline: str) -> str | None:
     """The listed reason for a difference in what is refused."""
     if details.startswith(_ACCEPTED):
         return next((f"refused by the reference: {name}" for name, part in _REFUSED if re.search(part, details)), None)
-    if pipeline.startswith(PAD) and re.match(r"given  .*\nwanted .*", details) and "accepted" not in details:
+    given, _, wanted = details.partition("\nwanted ")
+    if pipeline.startswith(PAD) and wanted and "accepted" not in (given.removeprefix("given  "), wanted):
         return "refused at another op"
     return None
+
+
+def refuses_reverse(text: str, details: str) -> bool:
+    """Whether the reference refuses a reshard of its own without a sharding, behind a reverse that has none."""
+    match = _NO_SHARDING.fullmatch(details)
+    return match is not None and any(
+        op.name == "stablehlo.reverse" and get_sharding(op.result) is None and format_location(op.location) == match[1]
+        for op in walk(Module.parse(text).root)
+    )

@@ -10,7 +10,9 @@ from random import Random
 from pyshardy.ir.functions import functions, is_declaration
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import walk
-from pyshardy.ir.shardings import arg_sharding
+from pyshardy.ir.shardings import arg_sharding, get_sharding
+from pyshardy.rules.opspec import OpSpec
+from pyshardy.rules.table import rule_of
 
 from .compare import reference_pipeline
 from .partition_reasons import partition_reason
@@ -36,6 +38,12 @@ ADDS_EDGES = (
     "sdy-propagation-pipeline",
 )
 _EDGE_REFUSED = re.compile(r"'sdy\.(data_flow_edge' op expected input|func_data_flow_edge' op expected operand)")
+_FREED_SHARDING = re.compile(
+    r"given  accepted\nwanted refused: \S+: 'sdy\.named_computation' op in_shardings \d+ - sharding doesn't match tensor rank"
+)
+"""What the reference's verifier says where the pass has written a sharding that was freed."""
+_INSERTS_RESHARDS = re.compile(r"sdy-insert-explicit-reshards\{.*enable-full-version=true|sdy-export-pipeline\b")
+RESHAPE = "reshape of three dimensions or more into one"
 EDGE_TWICE = "edge that is already there"
 CALLED_TWICE = "function with some arguments sharded, called twice"
 
@@ -51,11 +59,13 @@ def listed_reason(text: str, pipeline: str, found: Comparison) -> str | None:
         if found.verdict in verdicts and re.search(passes, pipeline) and re.search(module, text):
             return name
     if (
-        found.verdict is Verdict.DIED
-        and pipeline.startswith("sdy-import-func-calls")
+        pipeline.startswith("sdy-import-func-calls")
+        and (found.verdict is Verdict.DIED or _FREED_SHARDING.match(found.details))
         and calls_twice_with_some_arguments_sharded(text)
     ):
         return CALLED_TWICE
+    if found.verdict is Verdict.DIED and _INSERTS_RESHARDS.match(pipeline) and reshapes_many_dimensions(text):
+        return RESHAPE
     reason = partition_reason(text, pipeline, found)
     if reason is not None:
         return reason
@@ -78,6 +88,16 @@ def calls_twice_with_some_arguments_sharded(text: str) -> bool:
         for function in functions(root)
         if calls[function.attrs["sym_name"]] > 1 and not is_declaration(function)
     )
+
+
+def reshapes_many_dimensions(text: str) -> bool:
+    """Whether a module has a sharded reshape that joins three dimensions or more, or splits one into as many."""
+    for op in walk(Module.parse(text).root):
+        if op.name == "stablehlo.reshape" and any(get_sharding(value) for value in (*op.operands, op.result)):
+            rule = rule_of(OpSpec(op.name, [op.operands[0].type.shape], [op.result.type.shape]))
+            if rule is not None and any(len(dim) > 2 for tensor in rule.tensors for dim in tensor):
+                return True
+    return False
 
 
 def compare_pass(

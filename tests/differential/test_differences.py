@@ -75,6 +75,13 @@ func.func @main(%x: tensor<12xf32> {sdy.sharding = #sdy.sharding<@m, [{"a":(2)3}
   %0 = sdy.collective_permute %x out_sharding=<@m, [{"a":(1)3}]> : tensor<12xf32>
   return %0 : tensor<12xf32>
 }"""
+THREE_INTO_ONE = """
+sdy.mesh @m = <["b"=4, "c"=6]>
+func.func @main(%x: tensor<4x3x2xf32>) -> tensor<24x1xf32> {
+  %0 = stablehlo.reshape %x {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"c"}, {"b"}]>]>} :
+    (tensor<4x3x2xf32>) -> tensor<24x1xf32>
+  return %0 : tensor<24x1xf32>
+}"""
 FUNCTION_PASSES = (
     "sdy-close-shardings",
     "sdy-inline-meshes",
@@ -136,6 +143,14 @@ def test_inlined_meshes_need_not_be_lifted_to_insert_reshards(is_full: str, refe
     lifted = our_outcome(INLINED_MESH, f"sdy-lift-inlined-meshes,{pipeline},sdy-inline-meshes").text
     assert text == lifted
     assert text.count("sdy.reshard") == (is_full == "true")
+
+
+def test_three_dimensions_may_become_one_whose_axes_do_not_fit_them(reference: ReferenceProcess) -> None:
+    pipeline = "sdy-insert-explicit-reshards{enable-full-version=true}"
+    with pytest.raises(Died):
+        reference.run(THREE_INTO_ONE, reference_pipeline(pipeline))
+    shardings = re.findall(r'"sdy.reshard".*<@m, (\[.*?\])>', str(our_outcome(THREE_INTO_ONE, pipeline).text))
+    assert shardings == ['[{"c":(1)2, "b":(1)2}, {"c":(2)3}, {}]', '[{"c"}, {"b"}]', "[{}, {}]"]
 
 
 def test_a_function_with_some_arguments_sharded_may_be_called_twice(reference: ReferenceProcess) -> None:

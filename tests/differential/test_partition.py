@@ -12,7 +12,7 @@ from support.reference import jaxlib_version
 from .essence import Changes, changes
 from .partition_compare import FAMILIES, PARTITION, partition_input
 from .partition_programs import NEIGHBOURS, PAD, RESOLVE
-from .partition_reasons import partition_reason
+from .partition_reasons import MOVED_REVERSE, partition_reason
 from .reference_process import ReferenceProcess
 from .reshard_compare import Comparison, Verdict, ours
 
@@ -100,6 +100,27 @@ def test_reasons_explain_every_line_that_differs() -> None:
     assert partition_reason(strided, "sdy-close-shardings", found(slices)) is None
 
 
+@pytest.mark.parametrize(
+    ("option", "is_known"),
+    [
+        ("partitioner-stage=resolve-permutation-factors", True),
+        ("inline-meshes=false partitioner-stage=reshard-to-collectives", True),
+        ("partitioner-stage=optimize-collectives", True),
+        ("partitioner-stage=pad-for-divisibility", False),
+        ("partitioner-stage=unspecified", False),
+        ("inline-meshes=false", False),
+    ],
+)
+def test_strides_are_known_where_a_pipeline_resolves_permutation_factors(option: str, is_known: bool) -> None:
+    pipeline, strided = f"sdy-export-pipeline{{{option}}}", "strides = array<i64: 1, 2>"
+    slices, sine = op("+", "stablehlo.slice"), op("+", "stablehlo.sine")
+    assert partition_reason(strided, pipeline, found(slices)) == ("slice with a stride" if is_known else None)
+    assert partition_reason(strided, pipeline, found(slices, sine)) is None
+    assert partition_reason("", pipeline, found(slices)) is None
+    refused = Comparison(Verdict.DIFFERENT, "given  accepted\nwanted refused: -:1:1: anything")
+    assert partition_reason(strided, pipeline, refused) is None
+
+
 def test_numbers_of_values_make_no_difference() -> None:
     one, other = '    %1 = "a.b"(%0) loc(#loc1)', '    %2 = "a.b"(%1) loc(#loc3)'
     assert changes(found(f"-{one}", f"+{other}").details) == Changes((), ())
@@ -118,3 +139,56 @@ def test_what_the_reference_refuses_is_known_by_its_words(pipeline: str) -> None
     is_known = pipeline != "symbol-dce"
     assert reason(cast) == ("refused by the reference: padding that is left to a cast" if is_known else None)
     assert reason("anything else") is None
+
+
+REVERSES = """sdy.mesh @m = <["a"=2]>
+func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"a"}]>}) {
+  %0 = stablehlo.reverse %x, dims = [0] : tensor<8xf32>
+  %1 = stablehlo.reverse %x, dims = [0] {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"a"}]>]>} : tensor<8xf32>
+  %2 = stablehlo.negate %x : tensor<8xf32>
+  return
+}"""
+
+
+@pytest.mark.parametrize(("line", "is_known"), [(3, True), (4, False), (5, False)])
+def test_only_reverses_without_a_sharding_excuse_reshards_without_one(line: int, is_known: bool) -> None:
+    def reason(message: str, pipeline: str = RESOLVE[0]) -> str | None:
+        return partition_reason(REVERSES, pipeline, Comparison(Verdict.DIFFERENT, f"given  accepted\nwanted {message}"))
+
+    message = f"refused: -:{line}:8: 'sdy.reshard' op requires attribute 'sharding'"
+    known = "refused by the reference: reverse whose result has no sharding"
+    assert reason(message) == (known if is_known else None)
+    assert reason(message, PAD) is None
+    assert reason(message.replace("sdy.reshard", "sdy.all_gather")) is None
+
+
+def test_refusals_at_other_ops_are_known_however_long_the_message_is() -> None:
+    def reason(given: str, wanted: str, pipeline: str = PAD) -> str | None:
+        return partition_reason("", pipeline, Comparison(Verdict.DIFFERENT, f"given  {given}\nwanted {wanted}"))
+
+    assert reason("-:1:2: no\n  at -:1:2", "-:3:4: no") == "refused at another op"
+    assert reason("-:1:2: no\n  at -:1:2", "accepted") is None
+    assert reason("accepted", "refused: -:3:4: no") is None
+    assert reason("-:1:2: no", "-:3:4: no", RESOLVE[0]) is None
+
+
+def test_only_the_sharding_of_a_trimmed_reverse_may_differ() -> None:
+    def trim(sign: str, sharding: str, limit: int = 5, start: int = 0) -> str:
+        bounds = f"limit_indices = array<i64: {limit}>, start_indices = array<i64: {start}>, strides = array<i64: 1>"
+        given = f"sdy.sharding = #sdy.sharding_per_value<[<@m, [{sharding}]>]>"
+        return f'{sign}    %1 = "stablehlo.slice"(%0) <{{{bounds}}}> {{{given}}} : (tensor<6xf32>) -> tensor<5xf32>'
+
+    sharded = trim("", '{"b"}').partition("}> ")[2]
+    text = f'"stablehlo.reverse"(%0) <{{dimensions = array<i64: 0>}}> {sharded}'
+    ours, theirs = trim("+", '{"b"}'), trim("-", '{"a"}')
+    assert partition_reason(text, RESOLVE[0], found(theirs, ours)) == MOVED_REVERSE
+    assert partition_reason(text, PAD, found(theirs, ours)) is None
+    assert partition_reason(text.replace("reverse", "negate"), RESOLVE[0], found(theirs, ours)) is None
+    assert partition_reason(text, RESOLVE[0], found(trim("-", '{"b"}'), trim("+", '{"a"}'))) is None
+    assert partition_reason(text, RESOLVE[0], found(theirs, trim("+", '{"b"}', limit=4))) is None
+    assert partition_reason(text, RESOLVE[0], found(theirs, trim("+", '{"b"}', start=1))) is None
+    assert partition_reason(text, RESOLVE[0], found(theirs, ours, op("+", "stablehlo.sine"))) is None
+    assert partition_reason(text, RESOLVE[0], found(theirs, ours, ours)) is None
+    strided = f"{text}\nstrides = array<i64: 2>"
+    both = f"{MOVED_REVERSE} and slice with a stride"
+    assert partition_reason(strided, RESOLVE[0], found(theirs, ours, op("+", "stablehlo.concatenate"))) == both

@@ -12,10 +12,17 @@ import pytest
 
 from support.reference import jaxlib_version
 
-from .pass_compare import calls_twice_with_some_arguments_sharded, compare_pass, without_empty_edges
+from .pass_compare import (
+    CALLED_TWICE,
+    RESHAPE,
+    calls_twice_with_some_arguments_sharded,
+    compare_pass,
+    listed_reason,
+    without_empty_edges,
+)
 from .pass_programs import FEATURES, PIPELINE_VARIANTS, VARIANTS, Named, jax_modules, pipeline_passes, random_modules
 from .reference_process import Died, ReferenceProcess
-from .reshard_compare import ours
+from .reshard_compare import Comparison, Verdict, ours
 
 pytestmark = pytest.mark.skipif(
     jaxlib_version() < (0, 12),
@@ -112,14 +119,53 @@ def test_entries_of_no_propagation_edges_are_left_out() -> None:
     [("SN", 2, True), ("NS", 3, True), ("SN", 1, False), ("SS", 2, False), ("NN", 2, False)],
 )
 def test_functions_with_some_arguments_sharded_are_found(arguments: str, calls: int, expected: bool) -> None:
+    assert calls_twice_with_some_arguments_sharded(program_with_calls(arguments, calls)) is expected
+
+
+def program_with_calls(arguments: str, calls: int) -> str:
+    """A program that calls a function of two arguments, of which those named "S" are sharded."""
     kinds = {"S": ' {sdy.sharding = #sdy.sharding<@m, [{"a"}]>}', "N": ""}
     given = ", ".join(f"%a{index}: tensor<8xf32>{kinds[kind]}" for index, kind in enumerate(arguments))
     call = "  func.call @f(%x, %x) : (tensor<8xf32>, tensor<8xf32>) -> ()\n"
-    text = f"""sdy.mesh @m = <["a"=2]>
+    return f"""sdy.mesh @m = <["a"=2]>
 func.func @main(%x: tensor<8xf32>) {{
 {call * calls}  return
 }}
 func.func private @f({given}) {{
   return
 }}"""
-    assert calls_twice_with_some_arguments_sharded(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("wanted", "pipeline", "calls", "is_listed"),
+    [
+        ("in_shardings 1 - sharding doesn't match tensor rank: 0 != 1", "sdy-import-func-calls", 2, True),
+        ("in_shardings 1 - sharding doesn't match tensor rank: 0 != 1", "sdy-import-func-calls", 1, False),
+        ("in_shardings 1 - sharding doesn't match tensor rank: 0 != 1", "sdy-import-pipeline", 2, False),
+        ("anything else", "sdy-import-func-calls", 2, False),
+    ],
+)
+def test_freed_shardings_are_listed(wanted: str, pipeline: str, calls: int, is_listed: bool) -> None:
+    details = f"given  accepted\nwanted refused: -:1:1: 'sdy.named_computation' op {wanted}"
+    found = listed_reason(program_with_calls("SN", calls), pipeline, Comparison(Verdict.DIFFERENT, details))
+    assert found == (CALLED_TWICE if is_listed else None)
+
+
+@pytest.mark.parametrize(
+    ("shape", "sharding", "pipeline", "is_listed"),
+    [
+        ("4x3x2", '[{"c"}, {"b"}]', "sdy-insert-explicit-reshards{enable-full-version=true}", True),
+        ("4x3x2", '[{"c"}, {"b"}]', "sdy-export-pipeline{enable-insert-explicit-collectives=true}", True),
+        ("4x3x2", '[{"c"}, {"b"}]', "sdy-insert-explicit-reshards", False),
+        ("8x3", '[{"c"}, {"b"}]', "sdy-export-pipeline", False),
+        ("4x3x2", "", "sdy-export-pipeline", False),
+    ],
+)
+def test_deaths_at_reshapes_are_listed(shape: str, sharding: str, pipeline: str, is_listed: bool) -> None:
+    attribute = f"{{sdy.sharding = #sdy.sharding_per_value<[<@m, {sharding}>]>}}" if sharding else ""
+    text = f"""sdy.mesh @m = <["b"=4, "c"=6]>
+func.func @main(%a: tensor<{shape}xf32>) {{
+  %0 = stablehlo.reshape %a {attribute} : (tensor<{shape}xf32>) -> tensor<24x1xf32>
+  return
+}}"""
+    assert listed_reason(text, pipeline, Comparison(Verdict.DIED)) == (RESHAPE if is_listed else None)

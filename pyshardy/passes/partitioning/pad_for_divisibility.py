@@ -5,9 +5,14 @@ from __future__ import annotations
 from pyshardy.ir.functions import functions
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.passes.base import Pass, PassContext
-from pyshardy.passes.partitioning.padding.control import check_agreement, pad_signature
+from pyshardy.passes.partitioning.padding.control import (
+    check_agreement,
+    check_operands,
+    pad_computation_results,
+    pad_signature,
+)
 from pyshardy.passes.partitioning.padding.padder import Padder
-from pyshardy.passes.partitioning.padding.table import ALWAYS, handler_of
+from pyshardy.passes.partitioning.padding.table import ALWAYS, handler_of, is_converted
 
 
 class PadForDivisibility(Pass):
@@ -21,8 +26,17 @@ class PadForDivisibility(Pass):
             pad_signature(function, padder)
         for function in functions(op):
             for inner in walk(function):
-                if inner is function or inner.is_terminator:
-                    continue
-                if inner.name in ALWAYS or padder.concerns(inner):
-                    handler_of(inner.name)(inner, padder)
+                if inner is not function:
+                    _pad(inner, padder)
         check_agreement(op, padder)
+
+
+def _pad(op: Op, padder: Padder) -> None:
+    """Pad what an op computes."""
+    if op.name == "sdy.return":
+        pad_computation_results(op, padder)
+        return
+    if padder.unpadded and is_converted(op.name):
+        check_operands(op, padder)
+    if not op.is_terminator and (op.name in ALWAYS or padder.concerns(op)):
+        handler_of(op.name)(op, padder)

@@ -112,3 +112,38 @@ func.func @scatter_into_scalar(%a: tensor<f32>) -> tensor<f32> {
   }) : (tensor<f32>, tensor<5x0xi32>, tensor<5xf32>) -> tensor<f32>
   return %0 : tensor<f32>
 }
+
+// -----
+
+// NEWER: the pass did something else
+sdy.mesh @mesh = <["x"=2]>
+func.func @unpadded(%a: tensor<7xf32>) {
+  %0 = sdy.reshard %a <@mesh, [{"x"}]> : tensor<7xf32>
+  // expected-error@+1 {{takes operand 0 of type tensor<7xf32>, sharded as <@mesh, [{"x"}]>, which is not padded to be divisible where it comes from; try -sdy-insert-explicit-reshards='enable-full-version=true' before}}
+  %1 = stablehlo.negate %0 : tensor<7xf32>
+  return
+}
+
+// -----
+
+// NEWER: the pass did something else
+sdy.mesh @mesh = <["x"=2]>
+func.func @unpadded_argument(%a: tensor<7xf32>) {
+  %0 = sdy.named_computation<"f">(%a) in_shardings=[<@mesh, [{"x"}]>] out_shardings=[<@mesh, [{"x"}]>] (%b: tensor<7xf32>) {
+    // expected-error@+1 {{takes operand 0 of type tensor<7xf32>, sharded as <@mesh, [{"x"}]>, which is not padded to be divisible where it comes from}}
+    %1 = stablehlo.negate %b : tensor<7xf32>
+    sdy.return %1 : tensor<7xf32>
+  } : (tensor<7xf32>) -> tensor<7xf32>
+  return
+}
+
+// -----
+
+// NEWER: the pass did something else
+sdy.mesh @mesh = <["x"=2]>
+func.func @reshard_of_padded(%a: tensor<7xf32>) {
+  %0 = sdy.all_slice [{"x"}] %a out_sharding=<@mesh, [{"x"}]> : tensor<7xf32>
+  // expected-error@+1 {{takes operand 0 of type tensor<8xf32>, padded to be divisible, where the other side has (7,)}}
+  %1 = sdy.reshard %0 <@mesh, [{}]> : tensor<7xf32>
+  return
+}

@@ -78,3 +78,58 @@ func.func @reverse(%a: tensor<18xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"
   %0 = stablehlo.reverse %a, dims = [0] {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"y"}]>]>} : tensor<18xf32>
   return %0 : tensor<18xf32>
 }
+
+// -----
+
+// NEWER: the pass did something else
+// The trimmed result is sharded as the operand, which may be open where the result is closed.
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+// CHECK-LABEL: func.func @open_reverse(
+// CHECK: %[[R:.*]] = stablehlo.reverse {{.*}}<@mesh_reversed, [{"y"}, {}]>
+// CHECK-NEXT: %[[S:.*]] = sdy.reshard %[[R]] <@mesh, [{"y", ?}, {?}]>
+// CHECK-NEXT: stablehlo.slice %[[S]] [0:18, 0:2] {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"y"}, {}]>]>}
+func.func @open_reverse(%a: tensor<18x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {}]>}) -> tensor<18x2xf32> {
+  %0 = stablehlo.reverse %a, dims = [0] {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"y", ?}, {?}]>]>} : tensor<18x2xf32>
+  return %0 : tensor<18x2xf32>
+}
+
+// -----
+
+// NEWER: the pass did something else
+// DIFFERS: in the reference, what is trimmed claims the axes of the operand although it has been resharded
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+// CHECK-LABEL: func.func @moved_reverse(
+// CHECK: %[[S:.*]] = sdy.reshard {{.*}} <@mesh, [{"x"}]>
+// CHECK-NEXT: stablehlo.slice %[[S]] [0:18] {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>}
+func.func @moved_reverse(%a: tensor<18xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}]>}) -> tensor<18xf32> {
+  %0 = stablehlo.reverse %a, dims = [0] {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>} : tensor<18xf32>
+  return %0 : tensor<18xf32>
+}
+
+// -----
+
+// NEWER: the pass did something else
+// DIFFERS: the reference makes a reshard without a sharding, which its verifier refuses
+sdy.mesh @mesh = <["x"=2]>
+// CHECK-LABEL: func.func @reverse_without_sharding(
+// CHECK: %[[R:.*]] = stablehlo.reverse {{.*}}<@mesh_reversed, [{"x"}]>
+// CHECK-NEXT: sdy.reshard %[[R]] <@mesh, [{}]>
+func.func @reverse_without_sharding(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<8xf32> {
+  %0 = stablehlo.reverse %a, dims = [0] : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+// NEWER: the pass did something else
+// DIFFERS: the reference leaves the stride out: its offset is that of a slice without one.
+// Of one element per shard there is none to leave out.
+sdy.mesh @mesh = <["x"=4]>
+// CHECK-LABEL: func.func @strided_to_one(
+// CHECK: stablehlo.constant dense<-2> : tensor<i32>
+// CHECK: %[[D:.*]] = stablehlo.dynamic_slice {{.*}} sizes = [1]
+// CHECK-NEXT: sdy.return %[[D]]
+func.func @strided_to_one(%a: tensor<16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<4xf32> {
+  %0 = stablehlo.slice %a [0:8:2] {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>} : (tensor<16xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

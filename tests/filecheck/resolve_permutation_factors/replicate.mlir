@@ -71,3 +71,22 @@ func.func @other_order(%a: tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@backwa
   %0 = stablehlo.dynamic_update_slice %a, %u, %i, %i {sdy.sharding = #sdy.sharding_per_value<[<@backwards, [{"x"}, {"y"}]>]>} : (tensor<4x8xf32>, tensor<2x8xf32>, tensor<i32>, tensor<i32>) -> tensor<4x8xf32>
   return %0 : tensor<4x8xf32>
 }
+
+// -----
+
+// NEWER: the pass did something else
+// Where the operand is on every device, no device needs data of another one, however the result is sharded.
+sdy.mesh @mesh = <["x"=2, "y"=3]>
+// CHECK-LABEL: func.func @whole_operand(
+// CHECK: stablehlo.pad {{.*}}<@mesh, [{"x"}, {}]>
+// CHECK-NEXT: stablehlo.dynamic_update_slice {{.*}}<@mesh, [{"x"}, {"y"}]>
+// CHECK-NEXT: %[[U:.*]] = sdy.reshard %arg2 <@mesh, [{}, {}]>
+// CHECK-NEXT: stablehlo.dynamic_update_slice %arg1, %[[U]], {{.*}}<@mesh, [{"x"}, {}]>
+// CHECK-NEXT: return
+func.func @whole_operand(%a: tensor<3x12xf32>, %b: tensor<6x12xf32>, %u: tensor<2x12xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}, %v: tensor<2x12xf32>, %i: tensor<i32>) {
+  %c = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.pad %a, %c, low = [0, 0], high = [2, 0], interior = [0, 0] {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>} : (tensor<3x12xf32>, tensor<f32>) -> tensor<5x12xf32>
+  %1 = stablehlo.dynamic_update_slice %b, %v, %i, %i {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {"y"}]>]>} : (tensor<6x12xf32>, tensor<2x12xf32>, tensor<i32>, tensor<i32>) -> tensor<6x12xf32>
+  %2 = stablehlo.dynamic_update_slice %b, %u, %i, %i {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>} : (tensor<6x12xf32>, tensor<2x12xf32>, tensor<i32>, tensor<i32>) -> tensor<6x12xf32>
+  return
+}

@@ -15,11 +15,18 @@ from pyshardy.ir.functions import (
 )
 from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.shardings import get_sharding
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.partitioning.padding.padder import Padder
 
 _WITH_ENTRY = frozenset(("stablehlo.while", "sdy.manual_computation", "sdy.named_computation"))
 _WITH_EXITS = frozenset(("stablehlo.while", "stablehlo.if", "stablehlo.case"))
+_CARRIERS = frozenset(
+    f"sdy.{name}"
+    for name in ("data_flow_edge", "func_data_flow_edge", "propagation_barrier", "reshard", "sharding_constraint")
+)
+"""Ops whose result is their operand."""
+_HINT = "try -sdy-insert-explicit-reshards='enable-full-version=true' before"
 
 
 def pad_signature(function: Op, padder: Padder) -> None:
@@ -36,12 +43,15 @@ def pad_signature(function: Op, padder: Padder) -> None:
     for kind, values, sharding_of in (("argument", args, arg_sharding), ("result", returned, result_sharding)):
         for index, value in enumerate(values):
             sharding = sharding_of(function, index)
-            if is_public and not is_divisible(value, sharding, padder):
+            if is_divisible(value, sharding, padder):
+                continue
+            if is_public:
                 raise PassError(
                     function,
                     f"has {kind} {index} of type {value.type} sharded as {sharding}, which is not divisible; try "
                     "-sdy-update-non-divisible-input-output-shardings before",
                 )
+            padder.functions.add(function.attrs["sym_name"])
     for arg in args:
         padder.pad_result(arg)
 
@@ -62,6 +72,62 @@ def pad_region_op(op: Op, padder: Padder) -> None:
         for block in region.blocks:
             for arg in block.args:
                 padder.pad_result(arg)
+
+
+def pad_call(op: Op, padder: Padder) -> None:
+    """A call: its results are padded if the function is."""
+    for result in op.results:
+        _pad_if(op.attrs["callee"] in padder.functions, result, padder)
+
+
+def pad_carried(op: Op, padder: Padder) -> None:
+    """An op of another dialect than StableHLO's, or that hands a value on: its results are padded if an operand is.
+
+    Raises:
+        PassError: It hands on a value that its own sharding would need padded otherwise.
+    """
+    is_padded = not padder.originals.keys().isdisjoint(op.operands)
+    for result in op.results:
+        _pad_if(is_padded, result, padder)
+    if is_padded and op.name in _CARRIERS:
+        _check(op, 0, op.operands[0], op.result.type.shape)
+
+
+def pad_computation_args(op: Op, padder: Padder) -> None:
+    """A manual or named computation: a block argument is padded if the operand is."""
+    for arg, operand in zip(op.region.block.args, op.operands):
+        _pad_if(operand in padder.originals, arg, padder)
+
+
+def pad_computation_results(op: Op, padder: Padder) -> None:
+    """The `sdy.return` of a manual or named computation: a result is padded if what is returned for it is."""
+    computation = op.parent_op
+    assert computation is not None
+    for result, value in zip(computation.results, op.operands):
+        _pad_if(value in padder.originals, result, padder)
+
+
+def _pad_if(is_padded: bool, value: Value, padder: Padder) -> None:
+    """Pad what comes from a padded value; note what its sharding would need padded and comes from another one."""
+    if is_padded:
+        padder.pad_result(value)
+    elif value.type.is_ranked_tensor and padder.padded_shape(value) != value.type.shape:
+        padder.unpadded.add(value)
+
+
+def check_operands(op: Op, padder: Padder) -> None:
+    """See that an op takes no value that should have been padded.
+
+    Raises:
+        PassError: It does.
+    """
+    for index, value in enumerate(op.operands):
+        if value in padder.unpadded:
+            raise PassError(
+                op,
+                f"takes operand {index} of type {value.type}, sharded as {get_sharding(value)}, which is not padded "
+                f"to be divisible where it comes from; {_HINT}",
+            )
 
 
 def check_agreement(root: Op, padder: Padder) -> None:
@@ -125,5 +191,5 @@ def _check(op: Op, index: int, value: Value, needed: tuple[int, ...] | None) -> 
         raise PassError(
             op,
             f"takes operand {index} of type {value.type}, padded to be divisible, where the other side has "
-            f"{needed}; try -sdy-insert-explicit-reshards='enable-full-version=true' before",
+            f"{needed}; {_HINT}",
         )

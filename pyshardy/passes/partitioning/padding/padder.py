@@ -31,6 +31,8 @@ class Padder:
         context: What the passes over the module share.
         meshes: The meshes of the module.
         originals: The types that padded values had before.
+        unpadded: Values that are not padded although their shardings need it.
+        functions: The names of the functions of which an argument or a result is padded.
         paddings: What the padding of values holds, where it is known.
     """
 
@@ -38,6 +40,8 @@ class Padder:
         self.context = context
         self.meshes: Meshes = context.meshes
         self.originals: dict[Value, ValueType] = {}
+        self.unpadded: set[Value] = set()
+        self.functions: set[str] = set()
         self.paddings: dict[Value, Padding] = {}
         self._padded: dict[tuple[Shape, TensorSharding], Shape] = {}
 

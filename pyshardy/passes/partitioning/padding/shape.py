@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyshardy.core.sharding import mesh_of
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.partitioning.padding.infer import inferred_shapes
 from pyshardy.passes.partitioning.padding.padder import Padder, shape_of
@@ -14,13 +16,21 @@ from pyshardy.reshard.reshape_halo import Reshape
 
 def pad_any(op: Op, padder: Padder) -> None:
     """Any op: the operands are padded, and so are the results; padding stays padding."""
-    is_padded = any(value in padder.originals for value in op.operands)
-    unknown = [result for result in op.results if result.type.is_ranked_tensor and get_sharding(result) is None]
-    shapes = inferred_shapes(op, padder.context) if is_padded and unknown else None
+    padded = [value for value in op.operands if value in padder.originals]
+    unknown = [result for result in op.results if padded and _follows(result, padded, padder)]
+    shapes = inferred_shapes(op, padder.context) if unknown else None
     for result in op.results:
         padder.pad_result(result)
         if shapes is not None and result in unknown and result.type.rank == len(shapes[result.index]):
             padder.set_shape(result, [max(*sizes) for sizes in zip(shapes[result.index], shape_of(result))])
+
+
+def _follows(result: Value, padded: Sequence[Value], padder: Padder) -> bool:
+    """Whether the sharding of a result does not say how it is padded: it has none, or it is not that of an operand."""
+    if not result.type.is_ranked_tensor or get_sharding(result) is None:
+        return result.type.is_ranked_tensor
+    shape, needed = padder.original_shape(result), padder.padded_shape(result)
+    return any(padder.original_shape(value) == shape and shape_of(value) != needed for value in padded)
 
 
 def pad_broadcast(op: Op, padder: Padder) -> None:

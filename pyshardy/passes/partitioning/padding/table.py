@@ -34,22 +34,35 @@ HANDLERS: Final[dict[str, str]] = {
     "stablehlo.reshape": "shape:pad_reshape",
     "stablehlo.scatter": "indexing:pad_scatter",
     "stablehlo.slice": "window:pad_slice",
+    **dict.fromkeys(("stablehlo.case", "stablehlo.if", "stablehlo.while"), "control:pad_region_op"),
+    **dict.fromkeys(("sdy.manual_computation", "sdy.named_computation"), "control:pad_computation_args"),
     **dict.fromkeys(
-        ("stablehlo.case", "stablehlo.if", "stablehlo.while", "sdy.manual_computation", "sdy.named_computation"),
-        "control:pad_region_op",
+        ("sdy.all_reduce", "sdy.collective_permute", "sdy.replicated_to_unreduced"), "collectives:pad_in_place"
     ),
+    "func.call": "control:pad_call",
 }
 ALWAYS: Final = HOLD_OTHERWISE | {"stablehlo.pad"}
 """Ops that are looked at even where nothing around them is padded: for how they are sharded, or what they pad with."""
 _ANY: Final = "shape:pad_any"
+_CARRIED: Final = "control:pad_carried"
+
+
+def is_converted(name: str) -> bool:
+    """Whether ops of a name are padded wherever their shardings need it, not only where what they take is.
+
+    >>> [is_converted(name) for name in ("stablehlo.add", "sdy.all_slice", "func.call", "sdy.reshard", "chlo.erf")]
+    [True, True, False, False, False]
+    """
+    return name.startswith("stablehlo.") or not HANDLERS.get(name, _CARRIED).startswith("control:")
 
 
 @cache
 def handler_of(name: str) -> Handler:
     """The function that pads ops of a name.
 
-    >>> handler_of("stablehlo.slice").__name__, handler_of("stablehlo.add").__name__
-    ('pad_slice', 'pad_any')
+    >>> [handler_of(f"stablehlo.{name}").__name__ for name in ("slice", "add")], handler_of("chlo.erf").__name__
+    (['pad_slice', 'pad_any'], 'pad_carried')
     """
-    module, function = HANDLERS.get(name, _ANY).split(":")
+    other = _ANY if name.startswith("stablehlo.") else _CARRIED
+    module, function = HANDLERS.get(name, other).split(":")
     return cast(Handler, getattr(import_module(f"pyshardy.passes.partitioning.padding.{module}"), function))

@@ -119,7 +119,7 @@ def _window(body: Body, spread: Value, wanted: Exchange, index: Value) -> Value:
     starts = [start if other == dim else zero for other in range(len(shape))]
     shape[dim] = wanted.footprint
     found = marked.dynamic_slice(spread, starts, shape)
-    if wanted.stride == 1:
+    if wanted.stride == 1 or wanted.footprint == 1:
         return found
     strides = [wanted.stride if other == dim else 1 for other in range(len(shape))]
     return marked.slice(found, [0] * len(shape), shape, strides)

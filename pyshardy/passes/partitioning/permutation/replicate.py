@@ -80,22 +80,20 @@ def _complete(op: Op, axes: Axes, mesh: Mesh) -> None:
 
 def _kept_factors(op: Op, rule: Rule, meshes: Meshes) -> set[int]:
     """The factors of dimensions in which every shard needs nothing of the others."""
-    sharding = get_sharding(op.operands[0]) if op.operands else None
-    if sharding is None:
+    if op.name not in _WINDOWS and op.name != _UPDATE:
         return set()
-    counts = shard_counts(sharding, mesh_of(sharding, meshes))
+    sharding, rank = get_sharding(op.operands[0]), op.operands[0].type.rank
+    counts = (1,) * rank if sharding is None else shard_counts(sharding, mesh_of(sharding, meshes))
     if op.name in _WINDOWS:
         return {rule.operands[0][dim][0] for dim in free_dims(op, counts)}
-    if op.name == _UPDATE:
-        dims = [dim for dim, count in enumerate(counts) if _is_in_one_shard(op, dim, count)]
-        return {tensor[dim][0] for tensor in (rule.operands[0], *rule.results) for dim in dims}
-    return set()
+    dims = [dim for dim, count in enumerate(counts) if _is_in_one_shard(op, dim, count)]
+    return {tensor[dim][0] for tensor in (rule.operands[0], *rule.results) for dim in dims}
 
 
 def _is_in_one_shard(op: Op, dim: int, count: int) -> bool:
     """Whether an update of a part of a dimension concerns one shard only."""
     size, part = ((value.type.shape or ())[dim] for value in op.operands[:2])
-    if part == 1:
+    if part == 1 or count == 1:
         return True
     start = constant_integer(op.operands[dim + 2])
     if start is None or part == 0:

@@ -36,7 +36,9 @@ def resolve_reverse(site: Site, root: Op) -> None:
     last = make_reshard(op.result, out_sharding).insert_after(op)
     op.result.replace_uses(last.result, lambda user, _: user is not last)
     if uneven:
-        trimmed = Builder(site.tools.attrs, following, op.location, out_sharding).cut(last.result, shape)
+        stays = sharding.mesh == out_sharding.mesh and sharding.dim_axes == out_sharding.dim_axes
+        builder = Builder(site.tools.attrs, following, op.location, sharding if stays else out_sharding)
+        trimmed = builder.cut(last.result, shape)
         last.result.replace_uses(trimmed, lambda user, _: user is not trimmed.defining_op)
 
 
