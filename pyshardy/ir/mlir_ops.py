@@ -15,7 +15,7 @@ class _Home(NamedTuple):
     place: int
     region: int
     block: int
-    count: int
+    ops: int
 
 
 class MlirOps:
@@ -54,7 +54,7 @@ class MlirOps:
             return listed[place]
         operations = self.block(block).operations
         self._steps[block] = self._steps.get(block, 0) + place
-        if self._steps[block] > MANY_STEPS * self._homes[block].count:
+        if self._steps[block] > MANY_STEPS * self._homes[block].ops:
             self._listed[block] = [op.operation for op in operations]
         return operations[place].operation
 
