@@ -7,5 +7,5 @@ from pyshardy.ir.nodes cimport Op, Value
 cdef class OpSpecReader:
     cdef public dict _decoded
 
-    @cython.locals(name=str, operands=tuple, results=tuple, attrs=dict, first=Value, second=Value, result=Value)
+    @cython.locals(name=str, operands=tuple, results=tuple, fields=tuple, attrs=dict, first=Value, second=Value, result=Value)
     cpdef shape_key(self, Op op, rule)

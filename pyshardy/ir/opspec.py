@@ -49,14 +49,14 @@ class OpSpecReader:
         """
         name = op.name
         operands, results = op.operands, op.results
-        if USER_RULES or name in LOOKS_AROUND:
+        fields = _KEY_FIELDS.get(name, _NO_FIELDS)
+        if fields is None or USER_RULES:
             return None
         # The attributes themselves are kept by the op: as long as it lives, no other object has the same number.
-        fields = _FIELDS.get(name, ())
         seen: Hashable = None
         if fields:
             attrs = op.shared_attrs
-            seen = tuple([id(attrs.get(field)) for field in fields])
+            seen = tuple([id(attrs.get(field)) for field in fields]) if op.owns_attrs else id(attrs)
         if len(results) == 1:
             result = results[0]
             if not operands:
@@ -245,3 +245,7 @@ LOOKS_AROUND: dict[str, Callable[[Op], _Facts]] = {
     "stablehlo.scatter": _combiner,
 }
 """Ops whose rule depends on what is around or inside them."""
+
+_NO_FIELDS: tuple[str, ...] = ()
+_KEY_FIELDS = {**{name: tuple(fields) for name, fields in _FIELDS.items()}, **dict.fromkeys(LOOKS_AROUND)}
+"""Per op, the attributes that its rule reads; None for those whose rule depends on more."""

@@ -27,7 +27,7 @@ cdef class Engine:
     cdef public int[::1] _owners
     cdef public int[::1] _users
     cdef public int[::1] _user_starts
-    cdef public object _views
+    cdef public dict _views
     cdef public dict _notified
     cdef public dict _other_readers
     cdef public dict _group_of

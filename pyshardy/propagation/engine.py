@@ -31,6 +31,7 @@ _IS_TO_VISIT = [bytes([not mask >> round_ & 1 for mask in range(256)]) for round
 
 _Current = tuple[TensorSharding | None, ...]
 _LIVE, _DEAD, _ERASED = 0, 1, 2
+_NEAR, _LISTED = 1, 2
 _FEW = 4
 
 
@@ -88,7 +89,7 @@ class Engine:
         self._operand_starts = program.operands.starts
         self._results = program.results.numbers
         self._result_starts = program.results.starts
-        self._views = program.views
+        self._views = dict(program.views)
         self._notified = dict(program.notified)
         self._owners = program.owners
         self._users = program.users.numbers
@@ -174,14 +175,17 @@ class Engine:
         return found
 
     def _find_plain_values(self) -> bytearray:
-        """Per value, whether only those read it that are told of a new sharding, and writing it concerns no others."""
+        """Per value, whether only those read it that are told of a new sharding, and writing it concerns no others.
+
+        If so, `_NEAR` says that these are its owner and its users, `_LISTED` that they are listed in `_notified`.
+        """
         program = self.program
-        found = bytearray(b"\1") * len(program.shapes)
+        found = bytearray([_NEAR]) * len(program.shapes)
         for value, told in program.notified.items():
             users = program.users.starts[value + 1] - program.users.starts[value]
-            found[value] = program.holders[value] == value and len(told) == 1 + users
+            found[value] = _LISTED if program.holders[value] == value and len(told) == 1 + users else 0
         for value in (*program.siblings, *self._other_readers, *self._group_of):
-            found[value] = False
+            found[value] = 0
         return found
 
     def _find_dead(self) -> bytearray:
@@ -355,13 +359,13 @@ class Engine:
                 pass
         elif self._is_plain[value]:
             self.shardings[value] = held
-            told = self._notified.get(value)
-            if told is None:
+            if self._is_plain[value] == _NEAR:
                 self._tell(self._owners[value], number)
                 users = self._users
                 for place in range(self._user_starts[value], self._user_starts[value + 1]):
                     self._tell(users[place], number)
             else:
+                told = self._notified[value]
                 for reader in told:
                     self._tell(reader, number)
         else:
