@@ -282,11 +282,13 @@ _SYMBOL = rf"@([\w$.]+|{_QUOTED})"
 _PATH_IN_TEXT = re.compile(rf"({_SYMBOL}(?:::{_SYMBOL})*)|{_QUOTED}")  # the group is empty for other quoted text
 
 
-_WITHOUT_SYMBOLS = frozenset((TensorSharding, ir.StringAttr, ir.BoolAttr, ir.IntegerAttr, ir.UnitAttr))
+_WITHOUT_SYMBOLS = frozenset((ir.StringAttr, ir.BoolAttr, ir.IntegerAttr, ir.UnitAttr))
 
 
 def symbols_in(value: Any) -> list[tuple[str, ...]]:
     """The symbols that an attribute of a node refers to, at any depth, as paths: `@a::@b` is ("a", "b")."""
+    if type(value) in _WITHOUT_SYMBOLS:
+        return []
     if isinstance(value, TensorSharding):
         return [(value.mesh,)] if isinstance(value.mesh, str) else []
     if isinstance(value, (tuple, list, ir.ArrayAttr)):
@@ -303,7 +305,7 @@ def symbols_in(value: Any) -> list[tuple[str, ...]]:
 
 def _refers(value: Any) -> bool:
     """Whether the attribute of a node refers to other symbols than the meshes of shardings."""
-    if type(value) in _WITHOUT_SYMBOLS:
+    if type(value) in _WITHOUT_SYMBOLS or isinstance(value, TensorSharding):
         return False
     if isinstance(value, (list, tuple)):
         return any(map(_refers, value))

@@ -36,5 +36,5 @@ cdef _add_values(Op op, dict values, str attribute, list listed, frozenset other
 cdef _add_value(Op op, dict values, str attribute, list listed, frozenset others)
 
 
-@cython.locals(counts=dict, listed=list, names=frozenset, op=Op, name=str)
+@cython.locals(counts=dict, listed=list, names=frozenset, op=Op, name=str, shared=dict, attrs=dict, found=tuple)
 cpdef tuple count_attributes(list ops, others, str left_out)

@@ -125,14 +125,21 @@ def result_types(ops: list[Op]) -> set[ValueType]:
 
 def count_attributes(ops: list[Op], others: Iterable[str], left_out: str) -> tuple[dict[Any, int], list[Op]]:
     """How often some ops have which attribute, under any name but one; and those of some other names."""
-    counts: dict[Any, int] = {}
+    shared: dict[int, tuple[dict[str, Any], list[Op]]] = {}  # by identity, as many ops have the same
     listed: list[Op] = []
     names = frozenset(others)
     for op in ops:
         if op.name in names:
             listed.append(op)
         else:
-            for name, value in op.shared_attrs.items():
-                if name != left_out:
-                    counts[value] = counts.get(value, 0) + 1
+            attrs = op.shared_attrs
+            found = shared.get(id(attrs))
+            if found is None:
+                found = shared[id(attrs)] = attrs, []
+            found[1].append(op)
+    counts: dict[Any, int] = {}
+    for attrs, ops_with_them in shared.values():
+        for name, value in attrs.items():
+            if name != left_out:
+                counts[value] = counts.get(value, 0) + len(ops_with_them)
     return counts, listed

@@ -44,6 +44,7 @@ class Padder:
         self.functions: set[str] = set()
         self.paddings: dict[Value, Padding] = {}
         self._padded: dict[tuple[Shape, TensorSharding], Shape] = {}
+        self._needs: dict[tuple[tuple[TensorSharding, ...], ValueType], bool] = {}
 
     def builder(self, op: Op, sharding: TensorSharding | None = None) -> Builder:
         """Makes ops in front of an op."""
@@ -91,11 +92,22 @@ class Padder:
         if self.originals and not self.originals.keys().isdisjoint(op.operands):
             return True
         shardings = op.shared_attrs.get(SHARDING)
-        if shardings:
-            for value, sharding in zip(op.results, shardings):
-                type = value.type
-                if type.is_ranked_tensor and self.padded_for(type.shape or (), sharding) != type.shape:
-                    return True
+        if not shardings:
+            return False
+        results = op.results
+        if len(results) > 1:
+            return self._is_to_be_padded(results, shardings)
+        key = shardings, results[0].type
+        found = self._needs.get(key)
+        if found is None:
+            found = self._needs[key] = self._is_to_be_padded(results, shardings)
+        return bool(found)
+
+    def _is_to_be_padded(self, values: Sequence[Value], shardings: Sequence[TensorSharding]) -> bool:
+        for value, sharding in zip(values, shardings):
+            type = value.type
+            if type.is_ranked_tensor and self.padded_for(type.shape or (), sharding) != type.shape:
+                return True
         return False
 
     def set_shape(self, value: Value, shape: Sequence[int], original: ValueType | None = None) -> None:

@@ -1,0 +1,8 @@
+# Types for the optional compiled core: see docs/performance.md.
+cimport cython
+
+from pyshardy.ir.nodes cimport Op
+from pyshardy.passes.partitioning.padding.padder cimport Padder
+
+
+cpdef _pad(Op op, Padder padder)
