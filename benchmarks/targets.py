@@ -31,12 +31,12 @@ class Target:
 
 
 TARGETS = {
-    "pipeline": Target(0.25, 0.7, 1.9, 3.0),
-    "propagation": Target(0.4, 0.8, 2.7, 4.0),
+    "pipeline": Target(0.25, 0.7, 1.4, 2.6),
+    "propagation": Target(0.4, 0.8, 2.0, 3.6),
     "core": Target(None, 0.3, 0.6, 0.9),
-    "chain": Target(0.5, 1.0, 2.6, 3.0),
-    "conflicts": Target(0.25, 0.7, 2.4, 2.8),
-    "memory": Target(1.5, None, 4.5, 4.5),
+    "chain": Target(0.5, 1.0, 2.0, 2.8),
+    "conflicts": Target(0.25, 0.7, 2.1, 2.6),
+    "memory": Target(1.5, None, 3.0, 3.0),
     "help": Target(1 / 3, None, 2 / 3, 2 / 3),
     "opt": Target(1.3, None, 2.0, 2.0),
 }
