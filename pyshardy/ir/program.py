@@ -1,4 +1,4 @@
-# cython: boundscheck=False
+# cython: boundscheck=False, initializedcheck=False
 """From nodes to the flat `Program` that propagation works on, and back."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# cython: boundscheck=False, wraparound=False
+# cython: boundscheck=False, wraparound=False, initializedcheck=False
 """From MLIR to nodes: one walk over the bytecode of a module; every attribute and type is asked for once."""
 
 from __future__ import annotations

@@ -75,6 +75,12 @@ cdef class Engine:
     @cython.locals(clean=bytearray)
     cpdef _tell(self, Py_ssize_t number, Py_ssize_t visiting)
 
+    @cython.locals(users=int[::1], place=Py_ssize_t)
+    cpdef _mark_readers(self, Py_ssize_t value)
+
+    @cython.locals(clean=bytearray)
+    cpdef _mark(self, Py_ssize_t number)
+
     @cython.locals(told=tuple, users=int[::1], reader=Py_ssize_t, place=Py_ssize_t)
     cpdef _set_and_tell(self, Py_ssize_t number, Py_ssize_t value, held, given)
 

@@ -1,4 +1,4 @@
-# cython: boundscheck=False
+# cython: boundscheck=False, initializedcheck=False
 """The one worklist and fixed point of propagation (propagation spec, section 6).
 
 The order of visits is part of the result. It is that of a sweep over all ops in program order, in which an
@@ -442,12 +442,18 @@ class Engine:
 
     def _mark_readers(self, value: int) -> None:
         """Have everything that may read the value looked at again."""
-        todo, owner = self._todo, self.program.owners[value]
-        owners = (owner,) if owner >= 0 else ()
-        for reader in (*owners, *self.program.users[value], *self._other_readers.get(value, ())):
-            for clean in self._cleans:
-                clean[reader] = 0
-            todo[reader] = 1
+        users = self._users
+        if self._owners[value] >= 0:
+            self._mark(self._owners[value])
+        for place in range(self._user_starts[value], self._user_starts[value + 1]):
+            self._mark(users[place])
+        for reader in self._other_readers.get(value, ()):
+            self._mark(reader)
+
+    def _mark(self, number: int) -> None:
+        for clean in self._cleans:
+            clean[number] = 0
+        self._todo[number] = 1
 
     def _copy_to_group(self, value: int, sharding: TensorSharding) -> Iterator[int]:
         """Give the other members of the value's sharding group its sharding; yields each right after it changed.

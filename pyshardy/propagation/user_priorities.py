@@ -21,10 +21,11 @@ def user_priority_rounds(engine: Engine) -> Iterator[int]:
     originals = _mask_all(engine)
     yield 0
     restored: dict[tuple[TensorSharding, TensorSharding, int], TensorSharding] = {}
-    for priority in sorted({dim.priority for sharding in originals.values() for dim in sharding.dims if dim.priority}):
+    priorities = {original: {dim.priority for dim in original.dims} for original in dict.fromkeys(originals.values())}
+    for priority in sorted({priority for found in priorities.values() for priority in found if priority}):
         for value, original in originals.items():
             current = engine.shardings[value]
-            if current is None or all(dim.priority != priority for dim in original.dims):
+            if current is None or priority not in priorities[original]:
                 continue
             key = current, original, priority
             if key not in restored:
@@ -41,13 +42,16 @@ def _mask_all(engine: Engine) -> dict[int, TensorSharding]:
     originals = {}
     masked: dict[TensorSharding, TensorSharding] = {}
     for value, sharding in enumerate(engine.shardings):
-        if sharding is None or all(dim.priority is None for dim in sharding.dims):
+        if sharding is None:
             continue
-        if any(dim.priority for dim in sharding.dims):
-            originals[value] = sharding
-        if sharding not in masked:
-            masked[sharding] = mask(sharding, engine.program.meshes)
-        engine.set_sharding(value, masked[sharding])
+        found = masked.get(sharding)
+        if found is None:
+            has_priorities = any(dim.priority is not None for dim in sharding.dims)
+            found = masked[sharding] = mask(sharding, engine.program.meshes) if has_priorities else sharding
+        if found is not sharding:
+            if any([dim.priority for dim in sharding.dims]):  # noqa: C419 (faster)
+                originals[value] = sharding
+            engine.set_sharding(value, found)
     return originals
 
 
