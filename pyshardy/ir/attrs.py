@@ -133,6 +133,8 @@ class AttrTable:
 
     def __init__(self, loses_locations: bool = False) -> None:
         self.loses_locations = loses_locations
+        self._decoded_dicts: dict[Any, dict[str, Any]] = {}
+        self._encoded_dicts: dict[tuple[tuple[str, Any], ...], Any] = {}
         self._decoded: dict[tuple[Codec, Any], Any] = {}
         self._encoded: dict[tuple[Codec, Any], Any] = {}
         self._types: dict[Any, ValueType] = {}
@@ -237,20 +239,26 @@ class AttrTable:
             attrs["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
 
     def _decode_dict(self, attr: Any) -> dict[str, Any]:
-        named = ir.DictAttr(attr)
-        entries = [named[index] for index in range(len(named))]
-        return {
-            entry.name: self._decode(_ARG_CODECS[entry.name], entry.attr) if entry.name in _ARG_CODECS else entry.attr
-            for entry in entries
-        }
+        found = self._decoded_dicts.get(attr)
+        if found is None:
+            named = ir.DictAttr(attr)
+            found = {}
+            for index in range(len(named)):
+                entry = named[index]
+                name, value = entry.name, entry.attr
+                found[name] = self._decode(_ARG_CODECS[name], value) if name in _ARG_CODECS else value
+            self._decoded_dicts[attr] = found
+        return found.copy()
 
     def _encode_dict(self, attrs: dict[str, Any]) -> Any:
-        return ir.DictAttr.get(
-            {
-                name: self._encode(_ARG_CODECS[name], value) if name in _ARG_CODECS else value
-                for name, value in attrs.items()
+        key = tuple(attrs.items())
+        found = self._encoded_dicts.get(key)
+        if found is None:
+            encoded = {
+                name: self._encode(_ARG_CODECS[name], value) if name in _ARG_CODECS else value for name, value in key
             }
-        )
+            found = self._encoded_dicts[key] = ir.DictAttr.get(encoded)
+        return found
 
     def _decode(self, codec: Codec, attr: Any) -> Any:
         key = (codec, attr)
