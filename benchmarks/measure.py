@@ -128,7 +128,7 @@ def stages(module: Module, pipeline: str, repeat: int) -> dict[str, float]:
     runs: list[dict[str, float]] = []
     for _ in range(repeat):
         found: dict[str, float] = {}
-        clear_caches()
+        module = cold(module)
         start = time.process_time()
         with pause_gc():
             root = module.copy_root()
