@@ -261,7 +261,8 @@ class _Builder:
         limit, place = self.uses, 0
         for number, value in enumerate(self.values):
             uses = value.uses
-            assert place + len(uses) <= limit, "uses that are not operands"
+            if place + len(uses) > limit:  # the compiled core checks no index
+                raise AssertionError("uses that are not operands")
             if type(uses) is tuple:
                 few = uses
                 for index in range(len(few) - 1, -1, -1):

@@ -81,7 +81,7 @@ class _Reader:
         self.types = source.types
         self.locations, self.blocks, self.places = source.locations, source.blocks, source.places
         for numbers in (self.locations, self.blocks, self.places):  # to which the compiled core appends slowly
-            numbers.extend(bytes(len(code.content(IR)) // SHORTEST_OP + 1))
+            numbers.frombytes(bytes(numbers.itemsize * (len(code.content(IR)) // SHORTEST_OP + 1)))
         self.arg_places = source.arg_places
         self.use_orders: list[_UseOrder] = []
 
