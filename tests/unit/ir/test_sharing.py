@@ -3,8 +3,11 @@ from __future__ import annotations
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.ir.sharing import SharedChanges
+from pyshardy.passes.base import Pass
+from pyshardy.passes.partitioning.partition_options import PartitionOptions
 from pyshardy.passes.pipeline import run_on_root
-from pyshardy.passes.pipelines import parse_pipeline
+from pyshardy.passes.pipelines import parse_pipeline, partition_passes
+from pyshardy.propagation.options import PropagateOptions
 
 TWICE = """func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
   %0 = stablehlo.transpose %a, dims = [0] : (tensor<8xf32>) -> tensor<8xf32>
@@ -77,3 +80,42 @@ def test_passes_leave_the_attributes_shared() -> None:
     first, second = (op for op in walk(root) if op.name == "stablehlo.transpose")
     assert "sdy.sharding" in first.shared_attrs and not first.owns_attrs
     assert first.shared_attrs is second.shared_attrs
+
+
+EVERYTHING = """sdy.mesh @m = <["x"=2, "y"=4]>
+func.func @main(%a: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}, {"y"}]>}, %b: tensor<16x8xf32>)
+    -> tensor<8xf32> {
+  %0 = stablehlo.constant dense<0.0> : tensor<f32>
+  %1 = stablehlo.constant dense<1.0> : tensor<8x8xf32>
+  %2 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
+  %3 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
+  %4 = stablehlo.add %2, %1 : tensor<8x8xf32>
+  %5 = stablehlo.add %3, %1 : tensor<8x8xf32>
+  %6 = stablehlo.slice %4 [0:7, 0:8] : (tensor<8x8xf32>) -> tensor<7x8xf32>
+  %7 = stablehlo.pad %6, %0, low = [1, 0], high = [0, 0], interior = [0, 0] : (tensor<7x8xf32>, tensor<f32>) -> tensor<8x8xf32>
+  %8 = call @f(%7) : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %9 = call @f(%5) : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %10 = stablehlo.multiply %8, %9 : tensor<8x8xf32>
+  %11 = stablehlo.reduce(%10 init: %0) applies stablehlo.add across dimensions = [1]
+    : (tensor<8x8xf32>, tensor<f32>) -> tensor<8xf32>
+  return %11 : tensor<8xf32>
+}
+func.func private @f(%a: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %0 = stablehlo.reverse %a, dims = [0] : tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}"""
+
+
+def test_no_pass_changes_what_others_share() -> None:
+    module = Module.parse(EVERYTHING)
+    root = module.copy_root()
+    assert root.source is not None
+    kinds = [kind for kind in dict.fromkeys(root.source.kinds) if kind.name]
+    before = [dict(kind.attrs) for kind in kinds]
+
+    def check(pass_: Pass, _: Op, __: float) -> None:
+        assert [kind.attrs for kind in kinds] == before, pass_.name
+
+    run_on_root(module, root, partition_passes(PropagateOptions(), PartitionOptions()), after_pass=check)
+    names = {op.name for op in walk(root)}
+    assert {"stablehlo.all_reduce", "stablehlo.collective_permute", "func.call"} <= names
