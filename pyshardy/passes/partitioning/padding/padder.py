@@ -95,7 +95,7 @@ class Padder:
         if not shardings:
             return False
         results = op.results
-        if len(results) > 1:
+        if len(results) != 1:
             return self._is_to_be_padded(results, shardings)
         key = shardings, results[0].type
         found = self._needs.get(key)
