@@ -68,7 +68,6 @@ cdef class Op:
     @cython.locals(result=Value)
     cpdef bint has_uses(self) except -1
     cpdef bint is_before(self, Op other) except -1
-    cpdef share_attrs(self, dict attrs)
     cpdef rename(self, str name)
 
     @cython.locals(old=Value)

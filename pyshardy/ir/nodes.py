@@ -282,7 +282,7 @@ class Op:
 
     Attributes:
         shared_attrs: The attributes, for reading alone: other ops may have the same dictionary.
-        owns_attrs: Whether no other op has it.
+        owns_attrs: Whether no other op has it; attributes that are shared hold no lists.
         source: Where this op was read from; None for one that was made since, or copied.
         number: Its number there.
         mark: A number for whoever numbers all ops of a module; nobody else looks at it.
@@ -345,11 +345,6 @@ class Op:
     def attrs(self, attrs: dict[str, Any]) -> None:
         self.shared_attrs = attrs
         self.owns_attrs = True
-
-    def share_attrs(self, attrs: dict[str, Any]) -> None:
-        """Give it attributes that other ops have or will have too; they must hold no lists."""
-        self.shared_attrs = attrs
-        self.owns_attrs = False
 
     @property
     def location(self) -> Any:

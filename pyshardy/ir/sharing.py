@@ -12,7 +12,7 @@ class SharedChanges:
 
     >>> from pyshardy.ir.nodes import Op
     >>> first = Op("t.a", attrs={"x": 1})
-    >>> first.share_attrs(first.shared_attrs)
+    >>> first.owns_attrs = False  # as ops that are read
     >>> second = first.clone()
     >>> changes = SharedChanges()
     >>> changes.set(first, "y", 2), changes.set(second, "y", 2)

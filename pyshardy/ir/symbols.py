@@ -22,7 +22,7 @@ class SymbolTable:
     def __init__(self, root: Op, besides: Op | None = None) -> None:
         self.block = root.region.block
         self.ops: dict[str, Op] = {
-            op.attrs["sym_name"]: op for op in self.block if "sym_name" in op.shared_attrs and op is not besides
+            op.shared_attrs["sym_name"]: op for op in self.block if "sym_name" in op.shared_attrs and op is not besides
         }
         self._counter = 0
 
@@ -53,7 +53,7 @@ class SymbolTable:
 
 def original_name(function: Op) -> str:
     """The name of the function that this one was copied from, or its own."""
-    found: str = function.shared_attrs.get(ORIGINAL_NAME, function.attrs["sym_name"])
+    found: str = function.shared_attrs.get(ORIGINAL_NAME, function.shared_attrs["sym_name"])
     return found
 
 
@@ -68,7 +68,7 @@ def post_order(root: Op) -> list[Op]:
 
 def _calls_by_function(root: Op) -> dict[Op, list[Op]]:
     """The calls of every function with a body, callees first."""
-    found: dict[str, Op] = {op.attrs["sym_name"]: op for op in functions(root) if not is_declaration(op)}
+    found: dict[str, Op] = {op.shared_attrs["sym_name"]: op for op in functions(root) if not is_declaration(op)}
     inside = {name: calls(function) for name, function in found.items()}
     callees = {
         name: list(dict.fromkeys(call.attrs["callee"] for call in made if call.attrs["callee"] in found))

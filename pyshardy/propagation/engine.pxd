@@ -45,17 +45,8 @@ cdef class Engine:
     cdef public Py_ssize_t _next
     cdef public Py_ssize_t _visiting
 
-    @cython.locals(tensors=int[::1], starts=int[::1], operands=int[::1], operand_starts=int[::1], results=int[::1], result_starts=int[::1], number=Py_ssize_t, place=Py_ssize_t, end=Py_ssize_t, other=Py_ssize_t)
-    cpdef dict _find_other_readers(self)
-
     @cython.locals(tensors=int[::1], place=Py_ssize_t)
     cpdef tuple _tensors_of(self, Py_ssize_t number)
-
-    @cython.locals(starts=int[::1], value=Py_ssize_t)
-    cpdef list _count_uses(self)
-
-    @cython.locals(starts=int[::1], value=Py_ssize_t, found=bytearray)
-    cpdef bytearray _find_spread_values(self)
 
     @cython.locals(starts=int[::1], owners=int[::1], results=int[::1], value=Py_ssize_t, number=Py_ssize_t, found=bytearray)
     cpdef bytearray _find_dead(self)
@@ -73,7 +64,7 @@ cdef class Engine:
     cpdef bint _is_distinct(self, Py_ssize_t start, Py_ssize_t end) except -1
 
     @cython.locals(clean=bytearray)
-    cpdef _tell(self, Py_ssize_t number, Py_ssize_t visiting)
+    cpdef _tell(self, Py_ssize_t number)
 
     @cython.locals(users=int[::1], place=Py_ssize_t)
     cpdef _mark_readers(self, Py_ssize_t value)
@@ -84,8 +75,9 @@ cdef class Engine:
     @cython.locals(told=tuple, users=int[::1], reader=Py_ssize_t, place=Py_ssize_t)
     cpdef _set_and_tell(self, Py_ssize_t number, Py_ssize_t value, held, given)
 
-    @cython.locals(on_stack=bytearray, todo=bytearray, stack=list, following=Py_ssize_t, visiting=Py_ssize_t, number=Py_ssize_t)
+    @cython.locals(number=Py_ssize_t)
     cpdef _push_all(self, tuple numbers)
+    cpdef _push(self, Py_ssize_t number)
 
     @cython.locals(results=int[::1], starts=int[::1], uses_left=list, place=Py_ssize_t)
     cpdef bint _is_dead(self, Py_ssize_t number) except -1

@@ -9,21 +9,25 @@ until one of its shardings, or its directions, change; that is exact and makes m
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import InvalidShardingError
-from pyshardy.graph.lists import Lists
 from pyshardy.graph.program import NO_VALUE, OpKind, Program, View
+from pyshardy.propagation.prepare import (
+    NEAR,
+    count_uses,
+    find_other_readers,
+    find_plain_values,
+    find_spread_values,
+    with_main_results,
+)
+from pyshardy.propagation.recorder import record_copy, record_visit
 from pyshardy.propagation.schedule import ROUNDS, directions, same_rounds
-from pyshardy.propagation.step import StepError, StepInput, Strategy, Update, explain_step, propagate_step
-from pyshardy.propagation.trace import GROUP, MAIN_RESULT, Step
-from pyshardy.propagation.views import join_manual_axes, strip_manual_axes
-from pyshardy.rules.draft import identity_rule
+from pyshardy.propagation.step import StepError, StepInput, Strategy, Update, propagate_step
+from pyshardy.propagation.trace import MAIN_RESULT, Step
+from pyshardy.propagation.views import from_other_side, to_other_side
 from pyshardy.rules.properties import Priority
-from pyshardy.rules.rule import Shape
 
 _ALL_ROUNDS = (1 << ROUNDS) - 1
 _IS_TO_VISIT = [bytes([not mask >> round_ & 1 for mask in range(256)]) for round_ in range(ROUNDS)]
@@ -31,7 +35,6 @@ _IS_TO_VISIT = [bytes([not mask >> round_ & 1 for mask in range(256)]) for round
 
 _Current = tuple[TensorSharding | None, ...]
 _LIVE, _DEAD, _ERASED = 0, 1, 2
-_NEAR, _LISTED = 1, 2
 _FEW = 4
 
 
@@ -79,9 +82,9 @@ class Engine:
         self.user_priority = 0
         self._is_conservative = is_conservative
         self._trace = trace
-        self._kinds = list(program.kinds)
         self._count = len(program.kind_of)
-        kind_of, tensors = self._with_main_results()
+        kinds, kind_of, tensors = with_main_results(program)
+        self._kinds = kinds
         self._kind_of = kind_of
         self._tensors = tensors.numbers
         self._tensor_starts = tensors.starts
@@ -94,11 +97,11 @@ class Engine:
         self._owners = program.owners
         self._users = program.users.numbers
         self._user_starts = program.users.starts
-        self._other_readers = self._find_other_readers()
+        self._other_readers = find_other_readers(program, tensors)
         self._group_of = {value: group for group in program.groups for value in group}
-        self._is_plain = self._find_plain_values()
-        self._uses_left = self._count_uses()
-        self._is_spread = self._find_spread_values()
+        self._is_plain = find_plain_values(program, (*self._other_readers, *self._group_of))
+        self._uses_left = count_uses(program)
+        self._is_spread = find_spread_values(program)
         self._state = self._find_dead()
         self._outcomes: dict[StepInput, dict[_Current, _Outcome]] = {}
         self._plans: dict[tuple[Strategy, int], list[_Plan | None]] = {}
@@ -110,83 +113,9 @@ class Engine:
         self._next = 0
         self._visiting = -1
 
-    def _with_main_results(self) -> tuple[array[int], Lists]:
-        """Kind and tensors of every op, and of the identities of what the main function returns and of its results."""
-        program = self.program
-        numbers: dict[Shape, int] = {}
-        kind_of, tensors = program.kind_of[:], program.tensors.copy()
-        for returned, result in program.main_results:
-            shape = program.shapes[returned]
-            assert shape is not None
-            if shape not in numbers:
-                numbers[shape] = len(self._kinds)
-                rule = identity_rule(shape)
-                self._kinds.append(OpKind("func.return", rule, Priority.FIXED, ignores_conservative=True))
-            kind_of.append(numbers[shape])
-            tensors.extend([(program.holders[returned], result)])
-        return kind_of, tensors
-
-    def _find_other_readers(self) -> dict[int, list[int]]:
-        """Per value, the ops whose step looks at its sharding without computing or using it."""
-        tensors, starts = self._tensors, self._tensor_starts
-        operands, operand_starts = self._operands, self._operand_starts
-        results, result_starts = self._results, self._result_starts
-        readers: dict[int, list[int]] = {}
-        for number in range(len(starts) - 1):
-            place, end = starts[number], starts[number + 1]
-            if number < self._count and place < end:
-                # nearly always they are its operands and its results
-                for other in range(operand_starts[number], operand_starts[number + 1]):
-                    if place == end or tensors[place] != operands[other]:
-                        break
-                    place += 1
-                else:
-                    for other in range(result_starts[number], result_starts[number + 1]):
-                        if place == end or tensors[place] != results[other]:
-                            break
-                        place += 1
-            if place < end:
-                self._note_other_readers(number, readers)
-        return readers
-
-    def _note_other_readers(self, number: int, readers: dict[int, list[int]]) -> None:
-        program = self.program
-        near = program.operands[number] + program.results[number] if number < self._count else ()
-        for value in self._tensors_of(number):
-            if value not in near:
-                readers.setdefault(value, []).append(number)
-
     def _tensors_of(self, number: int) -> tuple[int, ...]:
         tensors = self._tensors
         return tuple([tensors[place] for place in range(self._tensor_starts[number], self._tensor_starts[number + 1])])
-
-    def _count_uses(self) -> list[int]:
-        """Per value, the number of its uses."""
-        starts = self._user_starts
-        return [starts[value + 1] - starts[value] for value in range(len(starts) - 1)]
-
-    def _find_spread_values(self) -> bytearray:
-        """Per value, whether it has other uses than one, and is no scalar."""
-        starts, shapes = self._user_starts, self.program.shapes
-        found = bytearray(len(shapes))
-        for value, shape in enumerate(shapes):
-            if starts[value + 1] - starts[value] != 1 and shape != ():
-                found[value] = 1
-        return found
-
-    def _find_plain_values(self) -> bytearray:
-        """Per value, whether only those read it that are told of a new sharding, and writing it concerns no others.
-
-        If so, `_NEAR` says that these are its owner and its users, `_LISTED` that they are listed in `_notified`.
-        """
-        program = self.program
-        found = bytearray([_NEAR]) * len(program.shapes)
-        for value, told in program.notified.items():
-            users = program.users.starts[value + 1] - program.users.starts[value]
-            found[value] = _LISTED if program.holders[value] == value and len(told) == 1 + users else 0
-        for value in (*program.siblings, *self._other_readers, *self._group_of):
-            found[value] = 0
-        return found
 
     def _find_dead(self) -> bytearray:
         """The state of every op at first."""
@@ -308,7 +237,7 @@ class Engine:
             return
         view = self._views.get(number)
         if view is not None:
-            current = (*current[:-1], _to_other_side(view, current[-1]))
+            current = (*current[:-1], to_other_side(view, current[-1]))
         outcome = plan.outcomes.get(current)
         if outcome is None:
             outcome = self._new_outcome(number, plan, current)
@@ -317,7 +246,9 @@ class Engine:
             clean[number] |= settled or plan.same
             return
         if self._trace is not None:
-            self._record(number, plan.step, current, round_)
+            op = number if number < self._count else MAIN_RESULT
+            meshes, values = self.program.meshes, self._tensors_of(number)
+            record_visit(self._trace, op, values, plan.step, current, meshes, self.user_priority, round_)
         self._visiting = number
         if view is None:
             for tensor, sharding in updates:
@@ -346,7 +277,7 @@ class Engine:
         tensors = self._tensors_of(number)
         for tensor, sharding in updates:
             is_edge = tensor == len(tensors) - 1
-            held = _from_other_side(view, sharding) if is_edge else sharding
+            held = from_other_side(view, sharding) if is_edge else sharding
             if tensors[tensor] != NO_VALUE:
                 self._set_and_tell(number, tensors[tensor], held, sharding)
 
@@ -359,30 +290,26 @@ class Engine:
                 pass
         elif self._is_plain[value]:
             self.shardings[value] = held
-            if self._is_plain[value] == _NEAR:
-                self._tell(self._owners[value], number)
+            if self._is_plain[value] == NEAR:
+                self._tell(self._owners[value])
                 users = self._users
                 for place in range(self._user_starts[value], self._user_starts[value + 1]):
-                    self._tell(users[place], number)
+                    self._tell(users[place])
             else:
                 told = self._notified[value]
                 for reader in told:
-                    self._tell(reader, number)
+                    self._tell(reader)
         else:
             self.set_sharding(value, held)
             self._push_all(self.program.told(value))
             for member in self._copy_to_group(value, given):
                 self._push_all(self.program.told(member))
 
-    def _tell(self, number: int, visiting: int) -> None:
-        """Have an op visited, as `_push_all` does, that a visit changed."""
+    def _tell(self, number: int) -> None:
+        """Have an op visited that a new sharding concerns."""
         for clean in self._cleans:
             clean[number] = 0
-        if number >= self._next:
-            self._todo[number] = 1
-        elif not self._on_stack[number] and number != visiting:
-            self._on_stack[number] = 1
-            self._stack.append(number)
+        self._push(number)
 
     def _new_outcome(self, number: int, plan: _Plan, current: _Current) -> _Outcome:
         """What a step gives that was not taken before."""
@@ -462,19 +389,22 @@ class Engine:
         """
         for member in self._group_of.get(value, ()):
             if member != value and self.shardings[member] is not sharding:
-                self._record_copy(value, member, sharding)
+                if self._trace:
+                    record_copy(self._trace, value, member, sharding)
                 self.set_sharding(member, sharding)
                 yield member
 
     def _push_all(self, numbers: Sequence[int]) -> None:
-        """Have ops visited: in their turn if that is still to come, else next."""
-        on_stack, todo, stack, following, visiting = self._on_stack, self._todo, self._stack, self._next, self._visiting
         for number in numbers:
-            if number >= following:
-                todo[number] = 1
-            elif not on_stack[number] and number != visiting:
-                on_stack[number] = 1
-                stack.append(number)
+            self._push(number)
+
+    def _push(self, number: int) -> None:
+        """Have an op visited: in its turn if that is still to come, else next."""
+        if number >= self._next:
+            self._todo[number] = 1
+        elif not self._on_stack[number] and number != self._visiting:
+            self._on_stack[number] = 1
+            self._stack.append(number)
 
     def _is_dead(self, number: int) -> bool:
         if not self._kinds[self._kind_of[number]].is_erasable:
@@ -511,66 +441,3 @@ class Engine:
     def _holds_ops(self, number: int) -> bool:
         following = number + 1
         return following < self._count and self.program.parents[following] == number
-
-    def _record(self, number: int, step: StepInput, current: _Current, round_: int) -> None:
-        """Write down what a step moves, even what writing the shardings drops."""
-        assert self._trace is not None
-        visit = self._trace[-1].number + 1 if self._trace else 0
-        tensors = self._tensors_of(number)
-        op = number if number < self._count else MAIN_RESULT
-        for move in explain_step(step, current, self.program.meshes):
-            self._trace.append(
-                Step(
-                    number=visit,
-                    op=op,
-                    source=None if move.source is None else tensors[move.source],
-                    target=tensors[move.target],
-                    source_tensor=move.source,
-                    target_tensor=move.target,
-                    dim=move.dim,
-                    factor=move.factor,
-                    axes=move.axes,
-                    is_kept=move.is_kept,
-                    direction=step.directions[move.factor],
-                    strategy=step.strategy,
-                    user_priority=self.user_priority,
-                    op_priority=round_,
-                )
-            )
-
-    def _record_copy(self, value: int, member: int, sharding: TensorSharding) -> None:
-        if not self._trace:
-            return
-        cause = self._trace[-1]
-        for dim, dim_sharding in enumerate(sharding.dims):
-            if dim_sharding.axes:
-                self._trace.append(
-                    replace(
-                        cause,
-                        op=GROUP,
-                        source=value,
-                        target=member,
-                        source_tensor=0,
-                        target_tensor=1,
-                        dim=dim,
-                        factor=dim,
-                        axes=dim_sharding.axes,
-                        is_kept=True,
-                    )
-                )
-
-
-def _to_other_side(view: View, sharding: TensorSharding | None) -> TensorSharding | None:
-    """The sharding of a manual computation's edge as its sources see it."""
-    if sharding is None:
-        return None
-    if view.is_argument:
-        return join_manual_axes(view.outer, sharding, view.manual_axes)
-    return strip_manual_axes(sharding, view.manual_axes)
-
-
-def _from_other_side(view: View, sharding: TensorSharding) -> TensorSharding:
-    """The inverse of `_to_other_side`."""
-    if view.is_argument:
-        return strip_manual_axes(sharding, view.manual_axes)
-    return join_manual_axes(view.outer, sharding, view.manual_axes)

@@ -9,6 +9,7 @@ from collections.abc import Collection
 
 from pyshardy.core.axes import Axes
 from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.graph.program import View
 
 
 def strip_manual_axes(sharding: TensorSharding, manual_axes: Collection[str]) -> TensorSharding:
@@ -63,3 +64,19 @@ def _kept_priority(dim: DimSharding, manual_axes: Collection[str]) -> int | None
 
 def _without(axes: Axes, names: Collection[str]) -> Axes:
     return tuple(axis for axis in axes if axis.name not in names)
+
+
+def to_other_side(view: View, sharding: TensorSharding | None) -> TensorSharding | None:
+    """The sharding of a manual computation's edge as its sources see it."""
+    if sharding is None:
+        return None
+    if view.is_argument:
+        return join_manual_axes(view.outer, sharding, view.manual_axes)
+    return strip_manual_axes(sharding, view.manual_axes)
+
+
+def from_other_side(view: View, sharding: TensorSharding) -> TensorSharding:
+    """The inverse of `to_other_side`."""
+    if view.is_argument:
+        return strip_manual_axes(sharding, view.manual_axes)
+    return join_manual_axes(view.outer, sharding, view.manual_axes)

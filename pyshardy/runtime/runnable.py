@@ -6,7 +6,7 @@ from math import prod
 
 from pyshardy.errors import ShardyError
 from pyshardy.ir.diagnostics import format_location
-from pyshardy.ir.functions import SHARDING, functions, main_function
+from pyshardy.ir.functions import RULE, SHARDING, functions, main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.shardings import module_meshes
@@ -87,7 +87,7 @@ def sequential(module: Module) -> Module:
         if op.name == "sdy.constant":
             op.rename("stablehlo.constant")
         op.attrs.pop(SHARDING, None)
-        op.attrs.pop("sdy.sharding_rule", None)
+        op.attrs.pop(RULE, None)
     for function in functions(root):
         for kind in ("arg_attrs", "res_attrs"):
             for entry in function.shared_attrs.get(kind) or ():

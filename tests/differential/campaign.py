@@ -11,12 +11,15 @@ Differences are printed with their seed; the exit status is 1 if there is any.
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from rich.progress import track
+
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")  # the JAX programs are for as many
 
 ROOT = Path(__file__).parent.parent.parent
 CHUNK = 200

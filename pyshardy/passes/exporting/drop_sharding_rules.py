@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from pyshardy.ir.functions import RULE
 from pyshardy.ir.listing import ops_with
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.sharing import SharedChanges
 from pyshardy.passes.base import Anchor, Pass, PassContext
-
-RULE = "sdy.sharding_rule"
 
 
 class DropShardingRules(Pass):

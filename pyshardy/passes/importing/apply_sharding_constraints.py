@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.dataflow import EDGE, FUNCTION_EDGE, edge_held
-from pyshardy.ir.functions import main_function
+from pyshardy.ir.functions import RULE, main_function
 from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding, holder_of, set_sharding
@@ -85,9 +85,9 @@ def _apply(op: Op, sharding: TensorSharding, value: Value, info: DebugInfo | Non
     set_sharding(value, sharding)
     if info is not None and op.name == CONSTRAINT:
         info.apply(op, sharding)
-    if op.name == CONSTRAINT and "sdy.sharding_rule" not in op.shared_attrs and value.type.is_static:
+    if op.name == CONSTRAINT and RULE not in op.shared_attrs and value.type.is_static:
         assert value.type.shape is not None
-        op.attrs["sdy.sharding_rule"] = identity_rule(value.type.shape)
+        op.attrs[RULE] = identity_rule(value.type.shape)
 
 
 def _constrain_behind(op: Op, sharding: TensorSharding, value: Value) -> None:

@@ -9,7 +9,7 @@ from pyshardy.core.sharding import Meshes, TensorSharding, mesh_of
 from pyshardy.errors import InvalidRuleError, InvalidShardingError
 from pyshardy.ir.dataflow import DATA_FLOW_OPS, block_arg_owners, is_data_flow_op, source_uses
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.functions import SHARDING, is_declaration, result_sharding, return_op
+from pyshardy.ir.functions import RULE, SHARDING, is_declaration, result_sharding, return_op
 from pyshardy.ir.listing import ops_in, ops_named
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import all_arg_shardings, get_sharding, get_shardings, stored_sharding
@@ -172,7 +172,7 @@ class _Inserter:
             return None
         if not is_full and op.name not in PRODUCTS and not _is_unreduced(shardings[len(op.operands)]):
             return None
-        rule = op.shared_attrs.get("sdy.sharding_rule") or rule_with_dynamic_sizes(self.context.specs.spec(op))
+        rule = op.shared_attrs.get(RULE) or rule_with_dynamic_sizes(self.context.specs.spec(op))
         if rule is None or rule.is_custom:
             return None
         shapes = tuple([value.type.shape for value in (*op.operands, *op.results)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
 
@@ -35,3 +37,13 @@ def args(root: Op) -> list[Value]:
 def names(ops: list[Op]) -> list[str]:
     """The symbol names of ops."""
     return [op.attrs["sym_name"] for op in ops]
+
+
+def all_ops(op: Any) -> list[Any]:
+    """An op and what is inside, in pre-order."""
+    found = [op]
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                found += all_ops(inner.operation)
+    return found

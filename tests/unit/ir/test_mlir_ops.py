@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import pytest
-from jaxlib.mlir import ir
 
 from pyshardy.ir import mlir_ops
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import walk
+
+from .reading import all_ops
 
 TEXT = """func.func @f(%a: i32, %c: i1) -> i32 {
   cf.cond_br %c, ^bb1(%a : i32), ^bb2
@@ -31,13 +32,3 @@ def test_ops_are_found_where_they_were_read(many: int, monkeypatch: pytest.Monke
             assert (op.name, str(op.location)) == (mlir.name, str(mlir.location))
         block = root.region.block.first.regions[0].blocks[1]  # type: ignore[union-attr]
         assert [str(arg.location) for arg in block.args] == ['loc("-":3:6)']
-
-
-def all_ops(op: ir.Operation) -> list[ir.Operation]:
-    """An MLIR op and those inside it, every op before what it holds."""
-    found = [op]
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                found += all_ops(inner.operation)
-    return found

@@ -17,8 +17,8 @@ TWICE = """func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
 
 
 def sharing(**attrs: object) -> Op:
-    op = Op("t.a")
-    op.share_attrs(attrs)
+    op = Op("t.a", attrs=attrs)
+    op.owns_attrs = False
     return op
 
 

@@ -13,6 +13,8 @@ from pyshardy.ir.context import make_context
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.read import read_module
 
+from .reading import all_ops
+
 
 def random_module(random: Random) -> str:
     """A function of ops with any number of operands, results and regions."""
@@ -120,16 +122,6 @@ def is_in_order(op: Op) -> bool:
             if owner is None and value.block.parent_op in position and value.block.parent_op not in user.ancestors():
                 return False
     return True
-
-
-def all_ops(op: Any) -> list[Any]:
-    """An op and what is inside, in pre-order."""
-    found = [op]
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                found += all_ops(inner.operation)
-    return found
 
 
 @pytest.mark.parametrize("seed", range(20))

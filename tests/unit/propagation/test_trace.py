@@ -8,7 +8,7 @@ import pytest
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.graph.program import Direction, Program, View
-from pyshardy.propagation import engine as engine_module
+from pyshardy.propagation import recorder
 from pyshardy.propagation.options import PropagateOptions, StrategyOption
 from pyshardy.propagation.run import Propagated, propagate_program
 from pyshardy.propagation.step import Strategy
@@ -97,7 +97,7 @@ def test_without_tracing_no_step_is_explained_or_made(monkeypatch: pytest.Monkey
         raise AssertionError("a trace is being made")
 
     for name in ("Step", "explain_step", "replace"):
-        monkeypatch.setattr(engine_module, name, refuse)
+        monkeypatch.setattr(recorder, name, refuse)
     for make in PROGRAMS:
         propagate_program(make())
     with pytest.raises(AssertionError, match="a trace is being made"):

@@ -9,6 +9,7 @@ from pyshardy.core.devices import shard_indices
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.functions import RULE
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.partitioning.kinds import kind_of
 from pyshardy.passes.partitioning.local.localizer import Localizer
@@ -19,7 +20,6 @@ from pyshardy.reshard.strides import equivalent_across_reshape
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.rule import FactorKind, Rule, factor_symbol
 
-_RULE = "sdy.sharding_rule"
 _PARTIAL = frozenset(
     f"stablehlo.{name}" for name in ("convolution", "dot", "dot_general", "gather", "reduce", "scatter")
 )
@@ -78,7 +78,7 @@ def _check(op: Op, local: Localizer) -> None:
         _check_reverse(tensors, local)
     elif op.name != "stablehlo.reshape" or not _moves_nothing(tensors):
         _check_factors(tensors, rule)
-    if target in _NEEDS_MATRICES and _RULE not in op.shared_attrs:
+    if target in _NEEDS_MATRICES and RULE not in op.shared_attrs:
         _check_matrices(tensors)
 
 
@@ -126,7 +126,7 @@ def _without_trivial_axes(
 
 
 def _rule(op: Op, tensors: _Tensors, local: Localizer) -> Rule | None:
-    own: Rule | None = op.shared_attrs.get(_RULE)
+    own: Rule | None = op.shared_attrs.get(RULE)
     if own is not None:
         return own
     facts = local.context.specs.spec(op)

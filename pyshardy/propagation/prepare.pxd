@@ -1,0 +1,14 @@
+# Types for the optional compiled core: see docs/performance.md.
+cimport cython
+
+
+@cython.locals(tensors=int[::1], starts=int[::1], operands=int[::1], operand_starts=int[::1], results=int[::1], result_starts=int[::1], count=Py_ssize_t, number=Py_ssize_t, place=Py_ssize_t, end=Py_ssize_t, other=Py_ssize_t)
+cpdef dict find_other_readers(program, lists)
+
+
+@cython.locals(starts=int[::1], value=Py_ssize_t)
+cpdef list count_uses(program)
+
+
+@cython.locals(starts=int[::1], value=Py_ssize_t, found=bytearray)
+cpdef bytearray find_spread_values(program)

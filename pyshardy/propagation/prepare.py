@@ -1,0 +1,96 @@
+# cython: boundscheck=False, initializedcheck=False
+"""What propagation knows of a program before the first visit."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+
+from pyshardy.graph.lists import Lists
+from pyshardy.graph.program import OpKind, Program
+from pyshardy.rules.draft import identity_rule
+from pyshardy.rules.properties import Priority
+from pyshardy.rules.rule import Shape
+
+NEAR, LISTED = 1, 2
+"""Who is told of a new sharding: the owner of the value and its users, or those that are listed as notified."""
+
+
+def with_main_results(program: Program) -> tuple[list[OpKind], array[int], Lists]:
+    """The kinds, and kind and tensors of every op; behind these what the main function returns, as identities."""
+    numbers: dict[Shape, int] = {}
+    kinds, kind_of, tensors = list(program.kinds), program.kind_of[:], program.tensors.copy()
+    for returned, result in program.main_results:
+        shape = program.shapes[returned]
+        assert shape is not None
+        if shape not in numbers:
+            numbers[shape] = len(kinds)
+            kinds.append(OpKind("func.return", identity_rule(shape), Priority.FIXED, ignores_conservative=True))
+        kind_of.append(numbers[shape])
+        tensors.extend([(program.holders[returned], result)])
+    return kinds, kind_of, tensors
+
+
+def find_other_readers(program: Program, lists: Lists) -> dict[int, list[int]]:
+    """Per value, the ops whose step looks at its sharding without computing or using it.
+
+    Args:
+        program: The program.
+        lists: The tensors of its ops, and of what its main function returns.
+    """
+    tensors, starts = lists.numbers, lists.starts
+    operands, operand_starts = program.operands.numbers, program.operands.starts
+    results, result_starts = program.results.numbers, program.results.starts
+    count = len(program.kind_of)
+    readers: dict[int, list[int]] = {}
+    for number in range(len(starts) - 1):
+        place, end = starts[number], starts[number + 1]
+        if number < count and place < end:
+            # nearly always they are its operands and its results
+            for other in range(operand_starts[number], operand_starts[number + 1]):
+                if place == end or tensors[place] != operands[other]:
+                    break
+                place += 1
+            else:
+                for other in range(result_starts[number], result_starts[number + 1]):
+                    if place == end or tensors[place] != results[other]:
+                        break
+                    place += 1
+        if place < end:
+            near = program.operands[number] + program.results[number] if number < count else ()
+            for value in lists[number]:
+                if value not in near:
+                    readers.setdefault(value, []).append(number)
+    return readers
+
+
+def count_uses(program: Program) -> list[int]:
+    """Per value, the number of its uses."""
+    starts = program.users.starts
+    return [starts[value + 1] - starts[value] for value in range(len(starts) - 1)]
+
+
+def find_spread_values(program: Program) -> bytearray:
+    """Per value, whether it has other uses than one, and is no scalar."""
+    starts = program.users.starts
+    found = bytearray(len(program.shapes))
+    for value, shape in enumerate(program.shapes):
+        if starts[value + 1] - starts[value] != 1 and shape != ():
+            found[value] = 1
+    return found
+
+
+def find_plain_values(program: Program, apart: Iterable[int]) -> bytearray:
+    """Per value, how those are told of a new sharding who read it, if these are all that it concerns; else 0.
+
+    Args:
+        program: The program.
+        apart: Values that concern others besides those that have siblings.
+    """
+    found = bytearray([NEAR]) * len(program.shapes)
+    for value, told in program.notified.items():
+        users = program.users.starts[value + 1] - program.users.starts[value]
+        found[value] = LISTED if program.holders[value] == value and len(told) == 1 + users else 0
+    for value in (*program.siblings, *apart):
+        found[value] = 0
+    return found
