@@ -120,6 +120,8 @@ _CODECS: dict[str, dict[str, Codec]] = {
     "sdy.replicated_to_unreduced": {**_COLLECTIVE, "axes": AXES},
 }
 _ARG_CODECS = {"sdy.sharding": SHARDING}
+_LISTS = ("arg_attrs", "res_attrs")
+"""Attributes of functions that hold a dictionary for every argument or result."""
 
 
 class AttrTable:
@@ -197,17 +199,20 @@ class AttrTable:
         """The attributes of an op as a dictionary of values and opaque attributes."""
         codecs = _CODECS.get(op_name, _NO_CODECS)
         found: dict[str, Any] = {}
+        lists = _LISTS if op_name == "func.func" else ()
         for name, attr in items:
+            if name in lists:
+                found[name] = [self._decode_dict(entry) for entry in ir.ArrayAttr(attr)]
+                continue
             codec = codecs.get(name) or _ANY_OP.get(name)
-            found[name] = attr if codec is None else self._decode(codec, attr)
-        if op_name == "func.func":
-            for name in ("arg_attrs", "res_attrs"):
-                if name in found:
-                    found[name] = [self._decode_dict(entry) for entry in ir.ArrayAttr(found[name])]
-        if self._with_references is not None:
-            known = self._with_references
-            self._with_references |= {name for name, value in found.items() if name not in known and _refers(value)}
+            found[name] = value = attr if codec is None else self._decode(codec, attr)
+            self._note_references((name,), value)
         return found
+
+    def _note_references(self, names: tuple[str, ...], value: Any) -> None:
+        known = self._with_references
+        if known is not None and not known.issuperset(names) and _refers(value):
+            self._with_references = known.union(names)
 
     def encode(self, op_name: str, name: str, value: Any) -> Any:
         """The MLIR attribute for one attribute of an op other than a function."""
@@ -226,7 +231,7 @@ class AttrTable:
         return found
 
     def _encode_function(self, attrs: dict[str, Any]) -> None:
-        for name in ("arg_attrs", "res_attrs"):
+        for name in _LISTS:
             if name not in attrs:
                 continue
             if any(attrs[name]):
@@ -248,6 +253,7 @@ class AttrTable:
                 name, value = entry.name, entry.attr
                 found[name] = self._decode(_ARG_CODECS[name], value) if name in _ARG_CODECS else value
             self._decoded_dicts[attr] = found
+            self._note_references(_LISTS, found)
         return found.copy()
 
     def _encode_dict(self, attrs: dict[str, Any]) -> Any:

@@ -2,8 +2,10 @@
 cimport cython
 
 from pyshardy.ir.bytecode cimport encode_number, number_at
-from pyshardy.ir.nodes cimport Block, Op, Region, Value, ValueType
+from pyshardy.ir.nodes cimport Block, Op, Region, Value, ValueType, id
 from pyshardy.ir.source cimport Kind
+
+cdef int HAS_ATTRS, HAS_OPERANDS, HAS_PROPERTIES, HAS_REGIONS, HAS_RESULTS, HAS_SUCCESSORS
 
 
 cdef class _Emitter:

@@ -1,7 +1,10 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
-from pyshardy.ir.nodes cimport Op, Value
+from pyshardy.ir.nodes cimport Op, Value, id
+
+cdef dict _KEY_FIELDS, USER_RULES
+cdef tuple _NO_FIELDS
 
 
 cdef class OpSpecReader:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import InvalidRuleError
-from pyshardy.graph.lists import NUMBER, Lists, zeros
+from pyshardy.graph.lists import Lists, zeros
 from pyshardy.graph.program import (
     NO_VALUE,
     Direction,
@@ -84,7 +84,7 @@ class ProgramIndex:
 
     def store(self, shardings: Sequence[TensorSharding | None], before: Sequence[TensorSharding | None]) -> None:
         """Write the shardings that differ from those before onto the nodes."""
-        _store(self.values, shardings, before)
+        _store(self.values, tuple(shardings), tuple(before))
 
 
 def _store_rules(ops: list[Op], kind_of: Sequence[int], rules: list[Rule | None]) -> None:
@@ -97,24 +97,46 @@ def _store_rules(ops: list[Op], kind_of: Sequence[int], rules: list[Rule | None]
 
 def _store(
     places: list[Value | FunctionResultPlace],
-    shardings: Sequence[TensorSharding | None],
-    before: Sequence[TensorSharding | None],
+    shardings: tuple[TensorSharding | None, ...],
+    before: tuple[TensorSharding | None, ...],
 ) -> None:
     changes = SharedChanges()
     alone: dict[TensorSharding, tuple[TensorSharding, ...]] = {}  # one list for all ops that have the same
-    for place, sharding, old in zip(places, shardings, before):
-        if sharding is old or sharding is None:
+    for number, place in enumerate(places):
+        sharding = shardings[number]
+        if sharding is before[number] or sharding is None:
             continue
         if not isinstance(place, Value):
             set_result_sharding(place.function, place.index, sharding)
             continue
-        value, owner = place, place.owner
+        value = place
+        owner = value.owner
         if isinstance(owner, Op):
             op = owner
             if len(op.results) == 1 and op.name not in HOLD_OTHERWISE:
-                changes.set(op, SHARDING, alone.setdefault(sharding, (sharding,)))
+                listed = alone.get(sharding)
+                if listed is None:
+                    listed = alone[sharding] = (sharding,)
+                changes.set(op, SHARDING, listed)
                 continue
         store_sharding(value, sharding)
+
+
+def _ops_of(root: Op) -> list[Op]:
+    """The ops of a module that take part in its program."""
+    found: list[Op] = []
+    for op in ops_in(root):
+        if op.name != "sdy.mesh" and op is not root:
+            found.append(op)
+    return found
+
+
+def _counting(count: int) -> array[int]:
+    found = zeros(count)
+    numbers = found
+    for number in range(count):
+        numbers[number] = number
+    return found
 
 
 def build_program(root: Op, specs: OpSpecReader, conservative: bool = False) -> tuple[Program, ProgramIndex]:
@@ -140,7 +162,7 @@ class _Builder:
         self.conservative = conservative
         self.callers = Callers(root)
         root.mark = -1
-        self.ops = [op for op in ops_in(root) if op.name != "sdy.mesh"][1:]
+        self.ops = _ops_of(root)
         self.values: list[Value] = []
         self.holding: list[Op] = []
         self.grouped: list[Op] = []
@@ -150,7 +172,7 @@ class _Builder:
         self.listed: list[Value] = []
         self.crossing: set[int] = set()
         self.uses = self._give_numbers()
-        self.holders = array(NUMBER, range(len(self.values)))
+        self.holders = _counting(len(self.values))
         self.elsewhere: list[int] = []
         for value in self.undecided:
             found = holder_of(value)

@@ -5,6 +5,8 @@ from pyshardy.ir.bytecode cimport number_at
 from pyshardy.ir.nodes cimport Block, Op, Region, Value, ValueType
 from pyshardy.ir.source cimport Kind
 
+cdef int FEW, HAS_ATTRS, HAS_OPERANDS, HAS_PROPERTIES, HAS_REGIONS, HAS_RESULTS, HAS_SUCCESSORS, HAS_USE_ORDERS
+
 
 cdef class _Reader:
     cdef public bytes data

@@ -1,6 +1,8 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
+cdef int _ALL_ROUNDS, _DEAD, _ERASED, _FEW, _LIVE, NEAR, NO_VALUE
+
 
 cdef class _Plan:
     cdef public object step

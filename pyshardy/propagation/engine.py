@@ -134,9 +134,14 @@ class Engine:
         return self._uses_left[value] != 1 and self.program.shapes[value] != ()
 
     @property
-    def erased(self) -> list[bool]:
-        """Per op, whether it was removed as dead code."""
-        return [state == _ERASED for state in self._state]
+    def erased(self) -> list[int]:
+        """The ops that were removed as dead code, in program order."""
+        found = []
+        number = self._state.find(_ERASED)
+        while number >= 0:
+            found.append(number)
+            number = self._state.find(_ERASED, number + 1)
+        return found
 
     def _clean_of(self, strategy: Strategy) -> bytearray:
         """Per op, the rounds in which a visit with this strategy is known to change nothing."""
@@ -206,9 +211,11 @@ class Engine:
                 number = stack.pop()
                 on_stack[number] = 0
             else:
-                number = todo.find(1, self._next, end)
-                if number < 0:
-                    return
+                number = self._next
+                if number == end or not todo[number]:
+                    number = todo.find(1, number, end)
+                    if number < 0:
+                        return
                 self._next = number + 1
             todo[number] = 0
             if state[number]:
@@ -235,7 +242,7 @@ class Engine:
         if plan.waits and self._waits(number):
             clean[number] |= 1
             return
-        view = self._views.get(number)
+        view = self._views.get(number) if self._views else None
         if view is not None:
             current = (*current[:-1], to_other_side(view, current[-1]))
         outcome = plan.outcomes.get(current)

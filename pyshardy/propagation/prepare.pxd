@@ -2,8 +2,12 @@
 cimport cython
 
 
-@cython.locals(tensors=int[::1], starts=int[::1], operands=int[::1], operand_starts=int[::1], results=int[::1], result_starts=int[::1], count=Py_ssize_t, number=Py_ssize_t, place=Py_ssize_t, end=Py_ssize_t, other=Py_ssize_t)
+@cython.locals(tensors=int[::1], starts=int[::1], operands=int[::1], operand_starts=int[::1], results=int[::1], result_starts=int[::1], count=Py_ssize_t, number=Py_ssize_t, place=Py_ssize_t, end=Py_ssize_t, other=Py_ssize_t, index=Py_ssize_t, value=int, readers=dict)
 cpdef dict find_other_readers(program, lists)
+
+
+@cython.locals(place=Py_ssize_t)
+cdef bint _holds(int[::1] numbers, Py_ssize_t start, Py_ssize_t end, int number) except -1
 
 
 @cython.locals(starts=int[::1], value=Py_ssize_t)
@@ -12,3 +16,7 @@ cpdef list count_uses(program)
 
 @cython.locals(starts=int[::1], value=Py_ssize_t, found=bytearray)
 cpdef bytearray find_spread_values(program)
+
+
+@cython.locals(starts=int[::1], holders=int[::1], users=Py_ssize_t, value=Py_ssize_t, told=tuple, found=bytearray)
+cpdef bytearray find_plain_values(program, apart)

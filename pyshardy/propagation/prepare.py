@@ -57,11 +57,23 @@ def find_other_readers(program: Program, lists: Lists) -> dict[int, list[int]]:
                         break
                     place += 1
         if place < end:
-            near = program.operands[number] + program.results[number] if number < count else ()
-            for value in lists[number]:
-                if value not in near:
+            for index in range(place, end):
+                value = tensors[index]
+                if (
+                    number >= count
+                    or not _holds(operands, operand_starts[number], operand_starts[number + 1], value)
+                    and not _holds(results, result_starts[number], result_starts[number + 1], value)
+                ):
                     readers.setdefault(value, []).append(number)
     return readers
+
+
+def _holds(numbers: array[int], start: int, end: int, number: int) -> bool:
+    """Whether a part of an array holds a number."""
+    for place in range(start, end):  # noqa: SIM110 (the compiled core takes a loop over numbers)
+        if numbers[place] == number:
+            return True
+    return False
 
 
 def count_uses(program: Program) -> list[int]:
@@ -88,9 +100,10 @@ def find_plain_values(program: Program, apart: Iterable[int]) -> bytearray:
         apart: Values that concern others besides those that have siblings.
     """
     found = bytearray([NEAR]) * len(program.shapes)
+    starts, holders = program.users.starts, program.holders
     for value, told in program.notified.items():
-        users = program.users.starts[value + 1] - program.users.starts[value]
-        found[value] = LISTED if program.holders[value] == value and len(told) == 1 + users else 0
+        users = starts[value + 1] - starts[value]
+        found[value] = LISTED if holders[value] == value and len(told) == 1 + users else 0
     for value in (*program.siblings, *apart):
         found[value] = 0
     return found

@@ -52,6 +52,6 @@ def propagate_program(
             after_user_priority(priority, engine)
     return Propagated(
         tuple(engine.shardings[: len(program.shapes)]),
-        tuple(number for number, erased in enumerate(engine.erased) if erased),
+        tuple(engine.erased),
         tuple(trace or ()),
     )

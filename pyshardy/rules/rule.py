@@ -139,8 +139,11 @@ class Rule(Interned):
         return any(len(dim) > 1 for tensor in self.tensors for dim in tensor)
 
 
+_DOING = "making a sharding rule"
+
+
 def _as_mappings(tensors: Iterable[Iterable[Iterable[int]]]) -> tuple[TensorMapping, ...]:
-    return tuple(tuple(tuple(dim) for dim in tensor) for tensor in tensors)
+    return tuple([tuple([tuple(dim) for dim in tensor]) for tensor in tensors])
 
 
 def _check(
@@ -151,53 +154,52 @@ def _check(
     blocked: tuple[int, ...],
     is_custom: bool,
 ) -> None:
-    doing = "making a sharding rule"
     if len(kinds) != len(sizes):
-        raise InvalidRuleError(doing, got=f"{len(kinds)} kinds", needed=f"{len(sizes)}, one per factor")
+        raise InvalidRuleError(_DOING, got=f"{len(kinds)} kinds", needed=f"{len(sizes)}, one per factor")
     if not operands or not results:
         raise InvalidRuleError(
-            doing,
+            _DOING,
             got=f"{len(operands)} operands and {len(results)} results",
             needed="at least one of each",
         )
     used: set[int] = set()
     for kind, tensors in (("operand", operands), ("result", results)):
         for index, tensor in enumerate(tensors):
-            used.update(_check_tensor(tensor, sizes, f"{kind} {index}"))
+            used.update(_check_tensor(tensor, sizes, kind, index))
     if len(used) != len(sizes):
         missing = min(set(range(len(sizes))) - used)
-        raise InvalidRuleError(doing, got=f"factor {missing} that no tensor has", needed="factors that are used")
-    if list(blocked) != sorted(set(blocked)) or not set(blocked) <= used:
-        raise InvalidRuleError(doing, got=f"blocked factors {blocked}", needed="factors, ascending, each once")
+        raise InvalidRuleError(_DOING, got=f"factor {missing} that no tensor has", needed="factors that are used")
+    if blocked and (list(blocked) != sorted(set(blocked)) or not set(blocked) <= used):
+        raise InvalidRuleError(_DOING, got=f"blocked factors {blocked}", needed="factors, ascending, each once")
     reduced = {factor for factor, kind in enumerate(kinds) if kind is FactorKind.REDUCTION}
-    for index, tensor in enumerate(results):
+    for index, tensor in enumerate(results if reduced else ()):
         for dim in tensor:
             if reduced.intersection(dim):
                 raise InvalidRuleError(
-                    doing, got=f"a reduction factor in result {index}", needed="reduction factors in operands only"
+                    _DOING, got=f"a reduction factor in result {index}", needed="reduction factors in operands only"
                 )
 
 
-def _check_tensor(tensor: TensorMapping, sizes: tuple[int, ...], where: str) -> set[int]:
-    doing = "making a sharding rule"
+def _check_tensor(tensor: TensorMapping, sizes: tuple[int, ...], kind: str, index: int) -> set[int]:
     seen: set[int] = set()
     for position, dim in enumerate(tensor):
-        place = f"dimension {position} of {where}"
         if not dim:
-            raise InvalidRuleError(doing, got=f"no factor for {place}", needed="at least one")
+            raise _wrong("no factor for", position, kind, index, "at least one")
         for factor in dim:
             if not 0 <= factor < len(sizes):
-                raise InvalidRuleError(doing, got=f"factor {factor} in {place}", needed=f"0 to {len(sizes) - 1}")
+                raise _wrong(f"factor {factor} in", position, kind, index, f"0 to {len(sizes) - 1}")
             if factor in seen:
-                raise InvalidRuleError(
-                    doing, got=f"factor {factor} again in {place}", needed="every factor at most once per tensor"
-                )
+                needed = "every factor at most once per tensor"
+                raise _wrong(f"factor {factor} again in", position, kind, index, needed)
             seen.add(factor)
             if len(dim) > 1 and sizes[factor] == 1:
-                raise InvalidRuleError(
-                    doing, got=f"factor {factor} of size 1 in {place}", needed="size-1 factors to stand alone"
-                )
+                needed = "size-1 factors to stand alone"
+                raise _wrong(f"factor {factor} of size 1 in", position, kind, index, needed)
     return seen
+
+
+def _wrong(what: str, position: int, kind: str, index: int, needed: str) -> InvalidRuleError:
+    return InvalidRuleError(_DOING, got=f"{what} dimension {position} of {kind} {index}", needed=needed)
 
 
 def _format_tensors(tensors: tuple[TensorMapping, ...]) -> str:

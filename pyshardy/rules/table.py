@@ -7,7 +7,7 @@ conservative, and returns a rule or None.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import Final, cast
 
@@ -158,6 +158,7 @@ def _cached_rule(spec: OpSpec, conservative: bool) -> Rule | None:
 register_cache(_cached_rule.cache_clear)
 
 
+@cache
 def load_builder(entry: str) -> RuleBuilder:
     """The function that an entry of the table names.
 

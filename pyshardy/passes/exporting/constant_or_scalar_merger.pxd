@@ -1,7 +1,7 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
-from pyshardy.ir.nodes cimport Op, Value, ValueType
+from pyshardy.ir.nodes cimport Op, Value, ValueType, id
 
 
 @cython.locals(originals=_Originals, op=Op, scalar=Value, result=Value, earlier=Op)

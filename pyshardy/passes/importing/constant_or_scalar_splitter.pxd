@@ -3,6 +3,9 @@ cimport cython
 
 from pyshardy.ir.nodes cimport Op, Value
 
+cdef frozenset _SOURCES
+cdef str _BROADCAST, _GROUP
+
 
 cdef class _Splitter:
     cdef public object symbols

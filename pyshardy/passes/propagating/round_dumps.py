@@ -46,7 +46,7 @@ class RoundDumps:
         now = engine.shardings[: len(self.stored)]
         self.index.store(now, self.stored)
         self.stored = now
-        erase_dead([op for op, is_erased in zip(self.index.ops, engine.erased) if is_erased])
+        erase_dead([self.index.ops[number] for number in engine.erased])
         self.index.store_rules()
 
 
