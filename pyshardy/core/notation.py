@@ -19,6 +19,7 @@ from pyshardy.errors import NotationError, ShardyError
 T = TypeVar("T")
 
 _SPACE = re.compile(r"(?:[ \t\r\n]|//[^\r\n]*)*")
+_SPACE_STARTS = frozenset(" \t\r\n/")
 _STRING = re.compile(r'"((?:[^"\\\n\v\f]|\\["\\nt]|\\[0-9A-Fa-f]{2})*)"')
 _INTEGER = re.compile(r"0x[0-9A-Fa-f]+|[0-9]+")
 _SYMBOL = re.compile(rf"@(?:([A-Za-z_][\w$.]*)|{_STRING.pattern})", re.ASCII)
@@ -51,6 +52,8 @@ class Scanner:
 
     def skip_space(self) -> None:
         """Move over white space and comments."""
+        if self.text[self.position : self.position + 1] not in _SPACE_STARTS:  # nearly always
+            return
         match = _SPACE.match(self.text, self.position)
         assert match is not None
         self.position = match.end()

@@ -72,25 +72,23 @@ def _factor_order(
     """Factors with the largest source tensor first."""
     if len(candidates) == 1:
         return list(candidates)
+    tensor_sizes = [prod([sizes[held] for held in state.factors]) for state in states]
+    order = []
+    for factor, axes in candidates.items():
+        source_size, source = _source_of(factor, axes, states, tensor_sizes)
+        sharded_size = axes_size(axes, mesh) if is_elementwise else 0
+        order.append((-source_size, -sharded_size, source, factor))
+    order.sort()
+    return [place[3] for place in order]
 
-    def key(factor: int) -> tuple[int, int, int, int]:
-        source_size, source = _source_of(factor, candidates[factor], states, sizes)
-        sharded_size = axes_size(candidates[factor], mesh) if is_elementwise else 0
-        return -source_size, -sharded_size, source, factor
 
-    return sorted(candidates, key=key)
-
-
-def _source_of(factor: int, axes: Axes, states: Sequence[TensorState], sizes: tuple[int, ...]) -> tuple[int, int]:
+def _source_of(factor: int, axes: Axes, states: Sequence[TensorState], tensor_sizes: list[int]) -> tuple[int, int]:
     """Size and number of the largest tensor that is sharded on the factor at least as far as `axes`."""
     best = (-1, len(states))
     for tensor, state in enumerate(states):
         found = state.factors.get(factor)
-        if found is None or not is_prefix(axes, found.axes):
-            continue
-        tensor_size = prod(sizes[held] for held in state.factors)
-        if tensor_size > best[0]:
-            best = (tensor_size, tensor)
+        if found is not None and tensor_sizes[tensor] > best[0] and is_prefix(axes, found.axes):
+            best = (tensor_sizes[tensor], tensor)
     return best
 
 

@@ -30,7 +30,7 @@ def propagate_basic(
     changed = []
     for factor, direction in enumerate(directions):
         candidate = compatible_axes(factor, states, len(rule.operands), direction)
-        if not candidate or not any(_may_grow(state, factor, candidate) for state in states):
+        if not candidate or not _may_grow(states, factor, candidate):
             continue
         axes = _cut_for_all(candidate, factor, rule.factor_sizes[factor], states, mesh, is_conservative)
         for tensor, state in enumerate(states):
@@ -41,10 +41,13 @@ def propagate_basic(
     return changed
 
 
-def _may_grow(state: TensorState, factor: int, candidate: Axes) -> bool:
-    """Whether a tensor could get more axes of a factor: conflicts only shorten the candidate."""
-    found = state.factors.get(factor)
-    return found is not None and is_strict_prefix(found.axes, candidate)
+def _may_grow(states: Sequence[TensorState], factor: int, candidate: Axes) -> bool:
+    """Whether any tensor could get more axes of a factor: conflicts only shorten the candidate."""
+    for state in states:
+        found = state.factors.get(factor)
+        if found is not None and is_strict_prefix(found.axes, candidate):
+            return True
+    return False
 
 
 def _cut_for_all(

@@ -1,6 +1,7 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
+from pyshardy.core.axes cimport prefix_without_overlaps
 from pyshardy.propagation.projection cimport FactorState, TensorState
 
 
@@ -10,6 +11,13 @@ cpdef tuple compatible_axes(factor, list states, Py_ssize_t operand_count, direc
 
 @cython.locals(position=Py_ssize_t)
 cdef bint _follow(list axes, tuple new, bint frozen) except -1
+
+
+@cython.locals(found=FactorState)
+cpdef cut_by_other_factors(axis, TensorState state, factor)
+
+
+cpdef cut_within_factor(axis, TensorState state, FactorState found, size, previous, mesh)
 
 
 cdef class Cutter:

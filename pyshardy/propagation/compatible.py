@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import gcd
 
 from pyshardy.core.axes import Axes, AxisRef, prefix_without_overlaps
@@ -39,7 +39,8 @@ def compatible_axes(factor: int, states: Sequence[TensorState], operand_count: i
 
 def _follow(axes: list[AxisRef], new: Axes, frozen: bool) -> bool:
     """Cut or extend `axes` in place by those of one more tensor; whether it must not grow any more."""
-    for position, (old_axis, new_axis) in enumerate(zip(axes, new)):
+    for position in range(min(len(axes), len(new))):
+        old_axis, new_axis = axes[position], new[position]
         if old_axis is new_axis:
             continue
         if new_axis.is_strict_prefix_of(old_axis):
@@ -61,14 +62,13 @@ def _follow(axes: list[AxisRef], new: Axes, frozen: bool) -> bool:
 
 def cut_by_other_factors(axis: AxisRef, state: TensorState, factor: int) -> AxisRef | None:
     """The prefix of `axis` that no other factor of the tensor uses; None if there is none."""
-    return prefix_without_overlaps(axis, _axes_of_others(state, factor))
-
-
-def _axes_of_others(state: TensorState, factor: int) -> Iterable[AxisRef]:
+    free: AxisRef | None = axis
     for other, found in state.factors.items():
-        if other != factor:
-            yield from found.axes
-            yield from found.overflow
+        if other != factor and free is not None:
+            free = prefix_without_overlaps(free, found.axes)
+            if free is not None and found.overflow:
+                free = prefix_without_overlaps(free, found.overflow)
+    return free
 
 
 def cut_within_factor(
@@ -87,8 +87,9 @@ def cut_within_factor(
     free = prefix_without_overlaps(axis, state.blocked)
     if free is None:
         return None
-    if any(own.contains(free) for own in found.axes):
-        return free
+    for own in found.axes:
+        if own.contains(free):
+            return free
     if not found.is_closed and not found.overflow:
         if found.is_minor_most:
             return free

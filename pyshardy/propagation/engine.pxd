@@ -46,6 +46,7 @@ cdef class Engine:
     cdef public list _stack
     cdef public Py_ssize_t _next
     cdef public Py_ssize_t _visiting
+    cdef public object _strategy
 
     @cython.locals(tensors=int[::1], place=Py_ssize_t)
     cpdef tuple _tensors_of(self, Py_ssize_t number)
@@ -59,7 +60,7 @@ cdef class Engine:
     @cython.locals(stack=list, on_stack=bytearray, todo=bytearray, state=bytearray, end=Py_ssize_t, number=Py_ssize_t)
     cpdef _sweep(self, bytearray clean, list plans, int round_)
 
-    @cython.locals(plan=_Plan, shardings=list, current=tuple, outcome=tuple, updates=tuple, settled=int, tensors=int[::1], start=Py_ssize_t, end=Py_ssize_t, place=Py_ssize_t, value=Py_ssize_t, tensor=Py_ssize_t)
+    @cython.locals(kind=Py_ssize_t, plan=_Plan, shardings=list, current=tuple, outcome=tuple, updates=tuple, settled=int, tensors=int[::1], start=Py_ssize_t, end=Py_ssize_t, place=Py_ssize_t, value=Py_ssize_t, tensor=Py_ssize_t)
     cpdef _visit(self, Py_ssize_t number, bytearray clean, list plans, int round_)
 
     @cython.locals(tensors=int[::1], place=Py_ssize_t, earlier=Py_ssize_t)

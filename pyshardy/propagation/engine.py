@@ -47,7 +47,7 @@ class _Plan:
     """What the ops of one kind do in one round.
 
     Attributes:
-        step: Rule, directions and strategy.
+        step: Rule, directions and strategy; None if nothing propagates through the kind.
         same: Bit set of the rounds in which the kind does the same.
         outcomes: What the step gives, by the shardings it is given. A step is a pure function of them, and few of a
             program's many steps are distinct.
@@ -56,7 +56,7 @@ class _Plan:
 
     __slots__ = ("step", "same", "outcomes", "waits")
 
-    def __init__(self, step: StepInput, same: int, outcomes: dict[_Current, _Outcome], waits: bool) -> None:
+    def __init__(self, step: StepInput | None, same: int, outcomes: dict[_Current, _Outcome], waits: bool) -> None:
         self.step = step
         self.same = same
         self.outcomes = outcomes
@@ -112,6 +112,7 @@ class Engine:
         self._stack: list[int] = []
         self._next = 0
         self._visiting = -1
+        self._strategy = Strategy.BASIC
 
     def _tensors_of(self, number: int) -> tuple[int, ...]:
         tensors = self._tensors
@@ -161,26 +162,23 @@ class Engine:
         return found
 
     def _plans_of(self, strategy: Strategy, round_: int) -> list[_Plan | None]:
-        """The plan of every kind; None for those through which nothing propagates."""
+        """The plan of every kind; None for those that are yet to be made: few kinds are visited in later rounds."""
         found = self._plans.get((strategy, round_))
         if found is None:
             before = self._plans.get((strategy, round_ - 1)) or [None] * len(self._kinds)
             found = self._plans[strategy, round_] = [
-                plan
-                if plan is not None and plan.same >> round_ & 1 and not plan.waits
-                else self._plan(kind, strategy, round_)
-                for plan, kind in zip(before, self._kinds)
+                plan if plan is not None and plan.same >> round_ & 1 and not plan.waits else None for plan in before
             ]
         return found
 
-    def _plan(self, kind: OpKind, strategy: Strategy, round_: int) -> _Plan | None:
+    def _plan(self, kind: OpKind, round_: int) -> _Plan:
         rule = kind.rule
         if rule is None:
-            return None
+            return _Plan(None, _ALL_ROUNDS, {}, False)
         step = StepInput(
             rule,
             directions(rule, kind.priority, kind.direction, round_),
-            strategy,
+            self._strategy,
             self._is_conservative and not kind.ignores_conservative,
             kind.is_elementwise,
         )
@@ -190,6 +188,7 @@ class Engine:
 
     def run(self, strategy: Strategy, round_: int) -> None:
         """One run: the results of the main function, a sweep over all ops, the results again."""
+        self._strategy = strategy
         clean, plans = self._clean_of(strategy), self._plans_of(strategy, round_)
         self._visit_main_results(clean, plans, round_)
         self._todo = clean.translate(_IS_TO_VISIT[round_])
@@ -226,8 +225,11 @@ class Engine:
 
     def _visit(self, number: int, clean: bytearray, plans: list[_Plan | None], round_: int) -> None:
         """Propagate through one op."""
-        plan = plans[self._kind_of[number]]
+        kind = self._kind_of[number]
+        plan = plans[kind]
         if plan is None:
+            plan = plans[kind] = self._plan(self._kinds[kind], round_)
+        if plan.step is None:
             clean[number] = _ALL_ROUNDS
             return
         shardings, tensors = self.shardings, self._tensors
@@ -323,6 +325,7 @@ class Engine:
         if not any(current):
             found: _Outcome = (), _ALL_ROUNDS
         else:
+            assert plan.step is not None
             try:
                 updates = propagate_step(plan.step, current, self.program.meshes)
             except InvalidShardingError as error:
@@ -345,6 +348,7 @@ class Engine:
         known = plan.outcomes.get(key)
         if known is not None:
             return not known[0]
+        assert plan.step is not None
         try:
             is_settled = not propagate_step(plan.step, key, self.program.meshes)
         except InvalidShardingError:

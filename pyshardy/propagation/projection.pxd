@@ -14,12 +14,13 @@ cdef class TensorState:
     cdef public tuple blocked
 
 
-@cython.locals(factors=dict, dim=tuple)
+@cython.locals(factors=dict, dim=tuple, dims=tuple, index=Py_ssize_t)
 cpdef TensorState project(sharding, tuple mapping, tuple sizes, mesh)
 
 
 @cython.locals(is_closed=bint, overflows=bint, todo=tuple, taken=tuple, position=Py_ssize_t)
 cdef _project_dim(sharding, tuple dim, tuple sizes, mesh, dict factors)
+cpdef tuple unproject(TensorState state, tuple mapping, tuple sizes, mesh)
 cpdef take_axes(tuple axes, size, mesh)
 
 

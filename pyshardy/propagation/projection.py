@@ -59,8 +59,9 @@ def project(sharding: TensorSharding | None, mapping: TensorMapping, sizes: tupl
             for factor in dim:
                 factors[factor] = FactorState((), False, factor == dim[-1])
         return TensorState(factors, ())
-    for dim, dim_sharding in zip(mapping, sharding.dims):
-        _project_dim(dim_sharding, dim, sizes, mesh, factors)
+    dims = sharding.dims
+    for index in range(min(len(mapping), len(dims))):
+        _project_dim(dims[index], mapping[index], sizes, mesh, factors)
     return TensorState(factors, sharding.replicated + sharding.unreduced)
 
 
@@ -69,6 +70,9 @@ def _project_dim(
 ) -> None:
     is_closed = not sharding.is_open
     todo = sharding.axes
+    if len(dim) == 1:
+        factors[dim[0]] = FactorState(todo, is_closed, True)
+        return
     for position, factor in enumerate(dim[:-1]):
         taken, room, todo = take_axes(todo, sizes[factor], mesh)
         overflows = bool(todo) and room > 1
@@ -112,7 +116,7 @@ def unproject(
 
     Axes that would need a strided layout, behind a factor that is not filled, are dropped.
     """
-    return tuple(_unproject_dim(state.factors, dim, sizes, mesh) for dim in mapping)
+    return tuple([_unproject_dim(state.factors, dim, sizes, mesh) for dim in mapping])
 
 
 def _unproject_dim(factors: dict[int, FactorState], dim: DimMapping, sizes: tuple[int, ...], mesh: Mesh) -> DimSharding:

@@ -161,7 +161,10 @@ def _has(state: TensorState, factor: int, axes: Axes) -> bool:
 
 def _project_all(rule: Rule, shardings: Sequence[TensorSharding | None], mesh: Mesh) -> list[TensorState]:
     sizes = rule.factor_sizes
-    return [project(sharding, mapping, sizes, mesh) for sharding, mapping in zip(shardings, rule.tensors)]
+    found = []
+    for tensor, mapping in enumerate(rule.tensors):
+        found.append(project(shardings[tensor], mapping, sizes, mesh))
+    return found
 
 
 def _run(

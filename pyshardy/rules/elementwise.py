@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
+from pyshardy.core.intern import register_cache
 from pyshardy.rules.aligned import aligned_rule, draft_of
 from pyshardy.rules.opspec import OpSpec
-from pyshardy.rules.rule import Rule
+from pyshardy.rules.rule import Rule, Shape
 
 
 def pointwise(spec: OpSpec, conservative: bool) -> Rule | None:
@@ -15,15 +18,23 @@ def pointwise(spec: OpSpec, conservative: bool) -> Rule | None:
     >>> print(pointwise(OpSpec("stablehlo.add", [(6, 1), (6, 1)], [(6, 1)]), False))
     <([i, j], [i, j])->([i, j]) {i=6, j=1}>
     """
-    if not spec.result_shapes or spec.result_shapes[0] is None:
+    return _pointwise(spec.operand_shapes, spec.result_shapes)
+
+
+@lru_cache(maxsize=4096)
+def _pointwise(operand_shapes: tuple[Shape, ...], result_shapes: tuple[Shape, ...]) -> Rule | None:
+    if not result_shapes or result_shapes[0] is None:
         return None
-    sizes = spec.result_shapes[0]
-    if any(len(shape) > len(sizes) for shape in spec.operand_shapes + spec.result_shapes if shape):
+    sizes = result_shapes[0]
+    if any(len(shape) > len(sizes) for shape in operand_shapes + result_shapes if shape):
         return None
     dims = [(dim,) for dim in range(len(sizes))]
-    operands = [dims[: len(shape or ())] for shape in spec.operand_shapes]
-    results = [dims[: len(shape or ())] for shape in spec.result_shapes]
+    operands = [dims[: len(shape or ())] for shape in operand_shapes]
+    results = [dims[: len(shape or ())] for shape in result_shapes]
     return Rule(sizes, operands, results)
+
+
+register_cache(_pointwise.cache_clear)
 
 
 def clamp(spec: OpSpec, conservative: bool) -> Rule:
