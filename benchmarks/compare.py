@@ -28,6 +28,7 @@ from benchmarks.measure import (  # noqa: E402
     CHAIN,
     PIPELINE,
     PROPAGATE,
+    PROPAGATE_KEEPING_RULES,
     chain_seconds,
     core_seconds,
     imported,
@@ -68,24 +69,26 @@ class Row:
         return verified, unverified
 
 
+def pipeline_row(title: str, target: str | None, module: Module, pipeline: str, repeat: int) -> Row:
+    """The row of running a pipeline on a module."""
+    return Row(
+        title, target, op_count(module), *in_turn(lambda: our_seconds(module, pipeline), module, pipeline, repeat)
+    )
+
+
 def transformer_rows(layers: int, repeat: int, with_details: bool) -> Iterator[Row]:
     """The rows of the example training step."""
     bytecode = transformer(layers)
     module = Module.parse(bytecode)
     ops = op_count(module)
-    yield Row(
-        "whole pipeline", "pipeline", ops, *in_turn(lambda: our_seconds(module, PIPELINE), module, PIPELINE, repeat)
-    )
+    yield pipeline_row("whole pipeline", "pipeline", module, PIPELINE, repeat)
     if not with_details:
         return
     ready = imported(module)
     count = op_count(ready)
-    yield Row(
-        "user-priority propagation, with reading and writing",
-        "propagation",
-        count,
-        *in_turn(lambda: our_seconds(ready, PROPAGATE), ready, PROPAGATE, repeat),
-    )
+    title = "user-priority propagation, with reading and writing"
+    yield pipeline_row(title, "propagation", ready, PROPAGATE, repeat)
+    yield pipeline_row("the same, leaving every op its rule", None, ready, PROPAGATE_KEEPING_RULES, repeat)
     core = in_turn(lambda: core_seconds(ready), ready, PROPAGATE, repeat)
     yield Row("user-priority propagation, the core alone", "core", count, core[0], None, core[2])
     ours, theirs = (megabytes(side, bytecode) for side in ("pyshardy", "reference"))
@@ -107,8 +110,7 @@ def chain_rows(layers: int, repeat: int) -> Iterator[Row]:
 def conflict_rows(layers: int, repeat: int) -> Iterator[Row]:
     """The row of the model with conflicts in every layer."""
     module = Module.parse(conflicts(layers))
-    found = in_turn(lambda: our_seconds(module, PIPELINE), module, PIPELINE, repeat)
-    yield Row("whole pipeline, conflicts in every layer", "conflicts", op_count(module), *found)
+    yield pipeline_row("whole pipeline, conflicts in every layer", "conflicts", module, PIPELINE, repeat)
 
 
 def startup_rows(repeat: int) -> Iterator[Row]:

@@ -29,12 +29,13 @@ from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.run import propagate_program
 
 PIPELINE = "sdy-propagation-pipeline"
-PROPAGATE = "sdy-user-priority-propagate{keep-sharding-rules=true}"
+PROPAGATE = "sdy-user-priority-propagate"
+PROPAGATE_KEEPING_RULES = f"{PROPAGATE}{{keep-sharding-rules=true}}"
 IMPORT = "sdy-import-pipeline"
 CHAIN = (
     f"{IMPORT},sdy-flatten-call-graph,symbol-dce,sdy-add-func-data-flow-edges,sdy-apply-sharding-constraints,"
     "func.func(sdy-sink-func-data-flow-edges),sdy-sharding-group-import,sdy-import-func-calls,symbol-dce,"
-    f"sdy-pre-order-funcs,{PROPAGATE},sdy-export-named-computations,sdy-propagate-to-func-results,"
+    f"sdy-pre-order-funcs,{PROPAGATE_KEEPING_RULES},sdy-export-named-computations,sdy-propagate-to-func-results,"
     "sdy-unflatten-call-graph,symbol-dce,sdy-insert-func-call-reshards,"
     "sdy-export-pipeline{partitioner-stage=convert-global-to-local inline-meshes=false}"
 )

@@ -32,7 +32,7 @@ class Target:
 
 TARGETS = {
     "pipeline": Target(0.25, 0.7, 1.4, 2.6),
-    "propagation": Target(0.4, 0.8, 2.0, 3.6),
+    "propagation": Target(0.4, 0.8, 1.6, 3.6),
     "core": Target(None, 0.3, 0.6, 0.9),
     "chain": Target(0.5, 1.0, 2.0, 2.8),
     "conflicts": Target(0.25, 0.7, 2.1, 2.6),
