@@ -111,7 +111,9 @@ _REFUSED = (
 
 def partition_reason(text: str, pipeline: str, found: Comparison) -> str | None:
     """The listed reasons for a difference in one of the two passes, if they explain all of it."""
-    if _EXPORT.match(pipeline) and found.verdict is Verdict.DIFFERENT and not found.details.startswith("given"):
+    if _EXPORT.match(pipeline) and found.verdict is Verdict.DIFFERENT:
+        if found.details.startswith("given"):
+            return refused_reason(found.details, RESOLVE)
         return explain(text, found.details, (STRIDE,))
     if not pipeline.startswith((RESOLVE, PAD)):
         return None

@@ -111,14 +111,17 @@ def test_reasons_explain_every_line_that_differs() -> None:
         ("inline-meshes=false", False),
     ],
 )
-def test_strides_are_known_where_a_pipeline_resolves_permutation_factors(option: str, is_known: bool) -> None:
+def test_reasons_are_known_where_a_pipeline_resolves_permutation_factors(option: str, is_known: bool) -> None:
     pipeline, strided = f"sdy-export-pipeline{{{option}}}", "strides = array<i64: 1, 2>"
     slices, sine = op("+", "stablehlo.slice"), op("+", "stablehlo.sine")
     assert partition_reason(strided, pipeline, found(slices)) == ("slice with a stride" if is_known else None)
     assert partition_reason(strided, pipeline, found(slices, sine)) is None
     assert partition_reason("", pipeline, found(slices)) is None
-    refused = Comparison(Verdict.DIFFERENT, "given  accepted\nwanted refused: -:1:1: anything")
-    assert partition_reason(strided, pipeline, refused) is None
+    refused = "given  accepted\nwanted refused: -:1:1: "
+    assert partition_reason(strided, pipeline, Comparison(Verdict.DIFFERENT, f"{refused}anything")) is None
+    pads = Comparison(Verdict.DIFFERENT, f"{refused}'stablehlo.pad' op inferred type(s) differ")
+    known = "refused by the reference: pad that also pads within shards"
+    assert partition_reason("", pipeline, pads) == (known if is_known else None)
 
 
 def test_numbers_of_values_make_no_difference() -> None:
