@@ -151,7 +151,7 @@ class _Reader:
             if kind is None or kind.attributes != attributes or kind.properties != properties:
                 kind = known.get((name, attributes, properties))
                 if kind is None:
-                    kind = self.new_kind(name, attributes, properties, self.mlir.op_at(home, place))
+                    kind = self.new_kind(name, attributes, properties, home, place)
                 latest[name] = kind if kind.name else None
             kinds.append(kind)
             # Here ops and values are made without a call of their constructor, which would copy and count again.
@@ -259,12 +259,15 @@ class _Reader:
         block._ordered = True
         self.position = position
 
-    def new_kind(self, name: int, attributes: int, properties: int, source: Any) -> Kind:
-        """What all ops share that have the same numbers for their name and their attributes."""
-        if properties >= 0 and not self.is_registered[name]:
-            _refuse_properties(source)
+    def new_kind(self, name: int, attributes: int, properties: int, home: int, place: int) -> Kind:
+        """What all ops share that have the same numbers for their name and their attributes; one is at `place`."""
         full_name, mask, tail = self.names[name], 0, b""
-        attrs = self.table.decode_attrs(full_name, source.attributes.items())
+        attrs: dict[str, Any] = {}
+        if attributes >= 0 or properties >= 0:
+            source = self.mlir.op_at(home, place)
+            if properties >= 0 and not self.is_registered[name]:
+                _refuse_properties(source)
+            attrs = self.table.decode_attrs(full_name, source.attributes.items())
         if full_name == "func.func":  # its attributes hold lists, which no two functions may share
             return Kind("", attrs, b"", 0, b"", -1, -1)
         if attributes >= 0:

@@ -4,7 +4,9 @@ cimport cython
 from pyshardy.ir.dataflow cimport edge_held
 from pyshardy.ir.functions cimport arg_sharding
 from pyshardy.ir.nodes cimport Op, Value
-from pyshardy.ir.sharing cimport SharedChanges
+from pyshardy.ir.sharing cimport SharedChanges, SharedOutcomes
+
+cdef frozenset _WITH_OWN_ATTRIBUTES
 
 
 @cython.locals(op=Op)
@@ -23,6 +25,7 @@ cdef class _Changer:
     cdef public object _change
     cdef public dict _changed
     cdef public SharedChanges _changes
+    cdef public SharedOutcomes _outcomes
 
     @cython.locals(op=Op)
     cpdef apply_to_all(self, list ops)

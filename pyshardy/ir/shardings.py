@@ -13,7 +13,7 @@ from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING, arg_sharding, result_sharding, return_op, set_arg_sharding
 from pyshardy.ir.listing import ops_with
 from pyshardy.ir.nodes import Op, Value
-from pyshardy.ir.sharing import SharedChanges
+from pyshardy.ir.sharing import SharedChanges, SharedOutcomes
 from pyshardy.propagation.views import join_manual_axes, strip_manual_axes
 
 Meshes = dict[str, Mesh]
@@ -208,6 +208,7 @@ class _Changer:
         self._change = change
         self._changed: dict[Any, Any] = {}
         self._changes = SharedChanges()
+        self._outcomes = SharedOutcomes()
 
     def apply_to_all(self, ops: list[Op]) -> None:
         """Change what some ops hold."""
@@ -220,7 +221,10 @@ class _Changer:
     def apply_to(self, op: Op) -> None:
         """Change what an op holds, and a function for its arguments and results."""
         if op.name not in _WITH_OWN_ATTRIBUTES:
-            self.apply(op, SHARDING)
+            if not self._outcomes.apply(op):
+                before = op.shared_attrs
+                self.apply(op, SHARDING)
+                self._outcomes.note(before, op)
         elif op.name == "func.func":
             for kind in ("arg_attrs", "res_attrs"):
                 for entry in op.shared_attrs.get(kind) or ():

@@ -12,3 +12,11 @@ cdef class SharedChanges:
 
     @cython.locals(old=dict, key=tuple, found=tuple)
     cpdef remove(self, Op op, str name)
+
+
+cdef class SharedOutcomes:
+    cdef public dict _found
+    cdef public list _kept
+
+    cpdef bint apply(self, Op op) except -1
+    cpdef note(self, dict before, Op op)

@@ -49,3 +49,38 @@ class SharedChanges:
             new = {other: value for other, value in old.items() if other != name}
             found = self._made[key] = new, old, None
         op.shared_attrs = found[0]
+
+
+class SharedOutcomes:
+    """Remembers what became of shared attributes, for changes that depend on them alone.
+
+    >>> from pyshardy.ir.nodes import Op
+    >>> first = Op("t.a", attrs={"x": 1})
+    >>> first.owns_attrs = False
+    >>> second, changes, outcomes = first.clone(), SharedChanges(), SharedOutcomes()
+    >>> for op in (first, second):
+    ...     if not outcomes.apply(op):
+    ...         before = op.shared_attrs
+    ...         changes.remove(op, "x")
+    ...         outcomes.note(before, op)
+    >>> second.shared_attrs is first.shared_attrs
+    True
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[int, dict[str, Any]] = {}
+        self._kept: list[dict[str, Any]] = []  # while these live, no others have their identities
+
+    def apply(self, op: Op) -> bool:
+        """Do to an op what was done to others with the same attributes; whether there were any."""
+        found = None if op.owns_attrs else self._found.get(id(op.shared_attrs))
+        if found is None:
+            return False
+        op.shared_attrs = found
+        return True
+
+    def note(self, before: dict[str, Any], op: Op) -> None:
+        """Remember that an op with these attributes before has those that it has now."""
+        if not op.owns_attrs:
+            self._found[id(before)] = op.shared_attrs
+            self._kept.append(before)

@@ -34,7 +34,7 @@ cdef class Engine:
     cdef public dict _other_readers
     cdef public dict _group_of
     cdef public bytearray _is_plain
-    cdef public list _uses_left
+    cdef public int[::1] _uses_left
     cdef public bytearray _is_spread
     cdef public bytearray _state
     cdef public dict _outcomes
@@ -82,7 +82,12 @@ cdef class Engine:
     cpdef _push_all(self, tuple numbers)
     cpdef _push(self, Py_ssize_t number)
 
-    @cython.locals(results=int[::1], starts=int[::1], uses_left=list, place=Py_ssize_t)
+    cpdef bint _spreads(self, Py_ssize_t value) except -1
+
+    @cython.locals(state=bytearray, inner=Py_ssize_t, value=Py_ssize_t)
+    cpdef _erase(self, Py_ssize_t number)
+
+    @cython.locals(results=int[::1], starts=int[::1], uses_left=int[::1], place=Py_ssize_t)
     cpdef bint _is_dead(self, Py_ssize_t number) except -1
 
     @cython.locals(is_spread=bytearray, operands=int[::1], place=Py_ssize_t)

@@ -10,8 +10,8 @@ cpdef dict find_other_readers(program, lists)
 cdef bint _holds(int[::1] numbers, Py_ssize_t start, Py_ssize_t end, int number) except -1
 
 
-@cython.locals(starts=int[::1], value=Py_ssize_t)
-cpdef list count_uses(program)
+@cython.locals(starts=int[::1], counts=int[::1], value=Py_ssize_t)
+cpdef count_uses(program)
 
 
 @cython.locals(starts=int[::1], value=Py_ssize_t, found=bytearray)

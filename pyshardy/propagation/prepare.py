@@ -6,7 +6,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 
-from pyshardy.graph.lists import Lists
+from pyshardy.graph.lists import Lists, zeros
 from pyshardy.graph.program import OpKind, Program
 from pyshardy.rules.draft import identity_rule
 from pyshardy.rules.properties import Priority
@@ -76,10 +76,14 @@ def _holds(numbers: array[int], start: int, end: int, number: int) -> bool:
     return False
 
 
-def count_uses(program: Program) -> list[int]:
+def count_uses(program: Program) -> array[int]:
     """Per value, the number of its uses."""
     starts = program.users.starts
-    return [starts[value + 1] - starts[value] for value in range(len(starts) - 1)]
+    found = zeros(len(starts) - 1)
+    counts = found
+    for value in range(len(starts) - 1):
+        counts[value] = starts[value + 1] - starts[value]
+    return found
 
 
 def find_spread_values(program: Program) -> bytearray:

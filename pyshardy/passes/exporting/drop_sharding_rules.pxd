@@ -2,8 +2,8 @@
 cimport cython
 
 from pyshardy.ir.nodes cimport Op
-from pyshardy.ir.sharing cimport SharedChanges
+from pyshardy.ir.sharing cimport SharedChanges, SharedOutcomes
 
 
-@cython.locals(inner=Op, changes=SharedChanges)
+@cython.locals(inner=Op, changes=SharedChanges, outcomes=SharedOutcomes, before=dict)
 cpdef drop_sharding_rules(Op op)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyshardy.ir.functions import RULE
 from pyshardy.ir.listing import ops_with
 from pyshardy.ir.nodes import Op
-from pyshardy.ir.sharing import SharedChanges
+from pyshardy.ir.sharing import SharedChanges, SharedOutcomes
 from pyshardy.passes.base import Anchor, Pass, PassContext
 
 
@@ -21,7 +21,10 @@ class DropShardingRules(Pass):
 
 def drop_sharding_rules(op: Op) -> None:
     """Remove the rules that are not custom from all ops inside `op`."""
-    changes = SharedChanges()
+    changes, outcomes = SharedChanges(), SharedOutcomes()
     for inner in ops_with(op, RULE):
-        if not inner.shared_attrs[RULE].is_custom:
-            changes.remove(inner, RULE)
+        if not outcomes.apply(inner):
+            before = inner.shared_attrs
+            if not before[RULE].is_custom:
+                changes.remove(inner, RULE)
+            outcomes.note(before, inner)

@@ -32,3 +32,20 @@ def test_ops_are_found_where_they_were_read(many: int, monkeypatch: pytest.Monke
             assert (op.name, str(op.location)) == (mlir.name, str(mlir.location))
         block = root.region.block.first.regions[0].blocks[1]  # type: ignore[union-attr]
         assert [str(arg.location) for arg in block.args] == ['loc("-":3:6)']
+
+
+def test_ops_without_attributes_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    find = mlir_ops.MlirOps.op_at
+
+    def op_at(self: mlir_ops.MlirOps, block: int, place: int) -> object:
+        found = find(self, block, place)
+        asked.append(found.name)
+        return found
+
+    monkeypatch.setattr(mlir_ops.MlirOps, "op_at", op_at)
+    add, negate = "stablehlo.add %a, %a : tensor<8xf32>", "stablehlo.negate %0 {kept} : tensor<8xf32>"
+    text = f"func.func @f(%a: tensor<8xf32>) {{ %0 = {add} %1 = {negate} return }}"
+    added, negated, _ = Module.parse(text).copy_root().region.block.first.region.block  # type: ignore[union-attr]
+    assert (added.attrs, list(negated.attrs)) == ({}, ["kept"])
+    assert "stablehlo.negate" in asked and not {"stablehlo.add", "func.return"} & set(asked)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
-from pyshardy.ir.sharing import SharedChanges
+from pyshardy.ir.sharing import SharedChanges, SharedOutcomes
 from pyshardy.passes.base import Pass
 from pyshardy.passes.partitioning.partition_options import PartitionOptions
 from pyshardy.passes.pipeline import run_on_root
@@ -46,6 +46,20 @@ def test_a_copy_shares_what_is_shared_and_copies_what_is_not() -> None:
     assert op.attrs is not copy.shared_attrs
     own = op.clone()
     assert own.owns_attrs and own.shared_attrs is not op.shared_attrs
+
+
+def test_what_was_done_to_shared_attributes_is_done_again() -> None:
+    first, changes, outcomes = sharing(x=1, y=2), SharedChanges(), SharedOutcomes()
+    second, other, own = first.clone(), sharing(x=1, y=2), first.clone()
+    own.attrs["z"] = 3
+    before = first.shared_attrs
+    assert not outcomes.apply(first)
+    changes.remove(first, "x")
+    outcomes.note(before, first)
+    assert outcomes.apply(second) and second.shared_attrs is first.shared_attrs and second.shared_attrs == {"y": 2}
+    assert not outcomes.apply(other) and other.shared_attrs == {"x": 1, "y": 2}
+    outcomes.note(own.shared_attrs, own)
+    assert not outcomes.apply(own) and own.owns_attrs
 
 
 def test_equal_changes_make_one_dictionary() -> None:
