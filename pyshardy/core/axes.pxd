@@ -2,7 +2,6 @@
 cimport cython
 
 
-@cython.locals(current=object)
 cpdef prefix_without_overlaps(axis, others)
 
 

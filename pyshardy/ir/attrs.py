@@ -251,9 +251,12 @@ class AttrTable:
             for index in range(len(named)):
                 entry = named[index]
                 name, value = entry.name, entry.attr
-                found[name] = self._decode(_ARG_CODECS[name], value) if name in _ARG_CODECS else value
+                if name in _ARG_CODECS:
+                    value = self._decode(_ARG_CODECS[name], value)
+                elif type(value) not in _WITHOUT_SYMBOLS:
+                    self._note_references(_LISTS, value)
+                found[name] = value
             self._decoded_dicts[attr] = found
-            self._note_references(_LISTS, found)
         return found.copy()
 
     def _encode_dict(self, attrs: dict[str, Any]) -> Any:
@@ -321,10 +324,8 @@ def _refers(value: Any) -> bool:
     """Whether the attribute of a node refers to other symbols than the meshes of shardings."""
     if type(value) in _WITHOUT_SYMBOLS or isinstance(value, TensorSharding):
         return False
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, tuple):
         return any(map(_refers, value))
-    if isinstance(value, dict):  # of one argument or result of a function
-        return any(map(_refers, value.values()))
     return bool(symbols_in(value))
 
 

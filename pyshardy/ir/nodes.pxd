@@ -31,6 +31,9 @@ cdef class Value:
     cpdef drop_use(self, Op op, Py_ssize_t index)
     cpdef set_type(self, ValueType type)
 
+    @cython.locals(moved=list, op=Op)
+    cpdef replace_uses(self, Value new, only=*)
+
 
 cdef class Block:
     cdef public Region region

@@ -149,9 +149,11 @@ class Value:
 
         The uses are walked from the head of the list, so they end up reversed in front of those of `new`.
         """
-        moved = [use for use in reversed(self.uses) if only is None or only(*use)]
-        for use in moved:
-            op, index = use
+        moved = [*self.uses]
+        moved.reverse()
+        if only is not None:
+            moved = [use for use in moved if only(*use)]
+        for op, index in moved:
             op._put_operand(index, new)
             new.add_use(op, index)
         if len(moved) == len(self.uses):

@@ -132,6 +132,7 @@ def _ops_of(root: Op) -> list[Op]:
 
 
 def _counting(count: int) -> array[int]:
+    """The numbers from 0 on."""
     found = zeros(count)
     numbers = found
     for number in range(count):
