@@ -1,0 +1,89 @@
+"""What the partitioned programs send, beside what XLA's own partitioner makes of the same shardings.
+
+PYTHONPATH=tests python -m tests.differential.against_xla     writes docs/collectives.md, in a minute or two
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import pyshardy  # noqa: E402
+from programs import PROGRAMS  # noqa: E402
+from pyshardy.partitioning import compiled_collectives  # noqa: E402
+from pyshardy.report.traffic import KindTotal  # noqa: E402
+
+PAGE = Path(__file__).parents[2] / "docs/collectives.md"
+MORE = {
+    "spatial_convolution": "a convolution gathers the dimensions that its windows go along",
+    "uneven": "a reshape that splits shards unevenly gathers",
+    "stencil": "a dimension of which one element is taken is gathered, not sent from one device",
+    "number_types": "a dimension of which one element is taken is gathered, not sent from one device",
+    "distributions": "a dimension of which one element is taken is gathered, not sent from one device",
+    "state_space": "a dimension of which one element is taken is gathered, not sent from one device",
+    "linear_solve": "a linear solver runs on whole matrices, each of which is gathered on its own",
+}
+"""Programs for which more bytes are sent than by XLA's partitioner, and why."""
+HEAD = """# Collectives, beside those of XLA's own partitioner
+
+Written by `PYTHONPATH=tests python -m tests.differential.against_xla`, with jaxlib {version}, from the programs in
+`tests/programs` on eight devices: the collectives in what XLA compiles from the program per device, and in what its own
+partitioner makes of the same propagated program (`pyshardy.partitioning.compiled_collectives`). A collective in a loop
+counts once. Where a program sends more bytes in all than XLA's, the last column says why; a test refuses any other.
+
+| program | kind | count | of XLA | bytes that each device sends | of XLA | why more |
+| --- | --- | --: | --: | --: | --: | --- |
+"""
+
+Totals = tuple[KindTotal, ...]
+
+
+@cache
+def totals(name: str) -> tuple[Totals, Totals]:
+    """The collectives of a program, ours and XLA's, per kind."""
+    partition = pyshardy.partition(pyshardy.load(PROGRAMS[name].lower()))
+    return compiled_collectives(partition, "local"), compiled_collectives(partition, "xla")
+
+
+def sent(found: Totals) -> int:
+    """Bytes that every device sends."""
+    return sum(total.sent_bytes_per_device for total in found)
+
+
+def rows(name: str, ours: Totals, theirs: Totals) -> Iterator[str]:
+    """The lines of the table for one program: one per kind, and one for all of them."""
+    sides = [{total.kind: total for total in side} for side in (ours, theirs)]
+    kinds = sorted(sides[0] | sides[1])
+    lines = [(kind, *(side.get(kind, KindTotal(kind, 0, 0)) for side in sides)) for kind in kinds]
+    if len(kinds) != 1:
+        lines.append(("all" if kinds else "none", _sum(ours), _sum(theirs)))
+    for kind, one, other in lines:
+        numbers = one.count, other.count, one.sent_bytes_per_device, other.sent_bytes_per_device
+        reason = MORE.get(name, "") if kind == lines[-1][0] and numbers[2] > numbers[3] else ""
+        yield f"| {name} | {kind} | " + " | ".join(f"{number:,}" for number in numbers) + f" | {reason} |"
+
+
+def _sum(found: Totals) -> KindTotal:
+    return KindTotal("all", sum(total.count for total in found), sent(found))
+
+
+def main() -> None:
+    """Write the page."""
+    from jaxlib.version import __version__
+    from rich.progress import track
+
+    lines = []
+    for name in track(sorted(PROGRAMS), description="partitioning"):
+        if reason := PROGRAMS[name].skip():
+            raise SystemExit(f"{name} cannot be lowered here: {reason}")
+        lines += rows(name, *totals(name))
+    PAGE.write_text(HEAD.format(version=__version__) + "\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
