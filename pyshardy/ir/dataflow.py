@@ -11,6 +11,8 @@ from pyshardy.ir.nodes import Op, Use, Value
 
 EDGE = "sdy.data_flow_edge"
 FUNCTION_EDGE = "sdy.func_data_flow_edge"
+EDGES = frozenset((EDGE, FUNCTION_EDGE))
+BARRIER = "sdy.propagation_barrier"
 
 _SAME_INDEX_OPS = frozenset(("stablehlo.while", "stablehlo.optimization_barrier"))
 _BRANCH_OPS = frozenset(("stablehlo.case", "stablehlo.if"))

@@ -4,19 +4,10 @@ cimport cython
 from pyshardy.ir.nodes cimport Block, Op, Region, Value, ValueType
 from pyshardy.ir.opspec cimport OpSpecReader
 from pyshardy.ir.purity cimport is_pure
-from pyshardy.ir.sharing cimport SharedChanges
 
 cdef int NO_VALUE
 cdef str EDGE, RULE, SHARDING
-cdef frozenset _EDGES, _UNLIKE_MOST, HOLD_OTHERWISE, TERMINATORS
-
-
-@cython.locals(changes=SharedChanges, number=Py_ssize_t, op=Op)
-cpdef _store_rules(list ops, int[::1] kind_of, list rules)
-
-
-@cython.locals(value=Value, op=Op, alone=dict, changes=SharedChanges, number=Py_ssize_t, listed=tuple)
-cpdef _store(list places, tuple shardings, tuple before)
+cdef frozenset EDGES, _UNLIKE_MOST, HOLD_OTHERWISE, TERMINATORS
 
 
 @cython.locals(op=Op, found=list)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import InvalidRuleError
@@ -19,7 +18,7 @@ from pyshardy.graph.program import (
     View,
 )
 from pyshardy.ir.callers import Callers
-from pyshardy.ir.dataflow import DATA_FLOW_OPS, EDGE, FUNCTION_EDGE, op_of_owner, owns_edge, source_uses
+from pyshardy.ir.dataflow import BARRIER, DATA_FLOW_OPS, EDGE, EDGES, op_of_owner, owns_edge, source_uses
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import (
     RULE,
@@ -30,96 +29,22 @@ from pyshardy.ir.functions import (
     main_function,
     result_sharding,
     return_op,
-    set_result_sharding,
 )
 from pyshardy.ir.listing import ops_in
 from pyshardy.ir.nodes import TERMINATORS, Op, Value
 from pyshardy.ir.notify import SPECIAL, Notifications
 from pyshardy.ir.opspec import OpSpecReader
+from pyshardy.ir.program_index import FunctionResultPlace, ProgramIndex
 from pyshardy.ir.purity import is_pure
-from pyshardy.ir.shardings import HOLD_OTHERWISE, holder_of, module_meshes, store_sharding, stored_sharding
-from pyshardy.ir.sharing import SharedChanges
+from pyshardy.ir.shardings import HOLD_OTHERWISE, holder_of, module_meshes, stored_sharding
 from pyshardy.rules.draft import identity_rule
 from pyshardy.rules.properties import Priority, is_elementwise, priority_of
 from pyshardy.rules.rule import Rule, Shape
 from pyshardy.rules.table import is_known, is_known_name, rule_of
 
-BARRIER = "sdy.propagation_barrier"
 GROUP = "sdy.sharding_group"
-_EDGES = frozenset((EDGE, FUNCTION_EDGE))
-_WITHOUT_RULE = _EDGES | {BARRIER}
-_UNLIKE_MOST = HOLD_OTHERWISE | SPECIAL | _EDGES | {GROUP}
+_UNLIKE_MOST = HOLD_OTHERWISE | SPECIAL | EDGES | {GROUP}
 """Ops whose values are not told of, or do not hold, shardings like those of most; and sharding groups."""
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionResultPlace:
-    """A result of a function, which holds a sharding like a value."""
-
-    function: Op
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class ProgramIndex:
-    """What the numbers of a `Program` stand for.
-
-    Attributes:
-        ops: The op of every number.
-        values: The value, or function result, of every number.
-        kinds: The different kinds of ops.
-        kind_of: The kind of every op, by number.
-        unknown: The ops that the rule table does not know.
-    """
-
-    ops: list[Op]
-    values: list[Value | FunctionResultPlace]
-    kinds: list[OpKind]
-    kind_of: Sequence[int]
-    unknown: list[Op]
-
-    def store_rules(self) -> None:
-        """Write the rules onto the ops that have one of their own; edges and barriers have none."""
-        _store_rules(self.ops, self.kind_of, [None if kind.name in _WITHOUT_RULE else kind.rule for kind in self.kinds])
-
-    def store(self, shardings: Sequence[TensorSharding | None], before: Sequence[TensorSharding | None]) -> None:
-        """Write the shardings that differ from those before onto the nodes."""
-        _store(self.values, tuple(shardings), tuple(before))
-
-
-def _store_rules(ops: list[Op], kind_of: Sequence[int], rules: list[Rule | None]) -> None:
-    changes = SharedChanges()
-    for number, op in enumerate(ops):
-        rule = rules[kind_of[number]]
-        if rule is not None:
-            changes.set(op, RULE, rule)
-
-
-def _store(
-    places: list[Value | FunctionResultPlace],
-    shardings: tuple[TensorSharding | None, ...],
-    before: tuple[TensorSharding | None, ...],
-) -> None:
-    changes = SharedChanges()
-    alone: dict[TensorSharding, tuple[TensorSharding, ...]] = {}  # one list for all ops that have the same
-    for number, place in enumerate(places):
-        sharding = shardings[number]
-        if sharding is before[number] or sharding is None:
-            continue
-        if not isinstance(place, Value):
-            set_result_sharding(place.function, place.index, sharding)
-            continue
-        value = place
-        owner = value.owner
-        if isinstance(owner, Op):
-            op = owner
-            if len(op.results) == 1 and op.name not in HOLD_OTHERWISE:
-                listed = alone.get(sharding)
-                if listed is None:
-                    listed = alone[sharding] = (sharding,)
-                changes.set(op, SHARDING, listed)
-                continue
-        store_sharding(value, sharding)
 
 
 def _ops_of(root: Op) -> list[Op]:
@@ -227,7 +152,7 @@ class _Builder:
             self.crossing.update([value.mark for value in op.operands])
         elif name == EDGE:
             self.crossing.add(op.results[0].mark)
-        if name in _EDGES:
+        if name in EDGES:
             self.edges.append(op)
         elif name == GROUP:
             self.grouped.append(op)
@@ -330,7 +255,7 @@ class _Builder:
                 rule = attrs.get(RULE)
                 if SHARDING in attrs and not op.regions:
                     holding.append(op)
-            is_edge = name in _EDGES
+            is_edge = name in EDGES
             if is_edge:
                 kind, found = edges[number]
                 for mark in found:

@@ -32,5 +32,5 @@ cdef class _Changer:
 
     @cython.locals(entry=dict)
     cpdef apply_to(self, Op op)
-    cpdef apply(self, Op op, str name)
+    cpdef dict _of_most(self, dict attrs)
     cpdef _of(self, value)

@@ -208,7 +208,7 @@ class _Changer:
         self._change = change
         self._changed: dict[Any, Any] = {}
         self._changes = SharedChanges()
-        self._outcomes = SharedOutcomes()
+        self._outcomes = SharedOutcomes(self._of_most)
 
     def apply_to_all(self, ops: list[Op]) -> None:
         """Change what some ops hold."""
@@ -221,10 +221,7 @@ class _Changer:
     def apply_to(self, op: Op) -> None:
         """Change what an op holds, and a function for its arguments and results."""
         if op.name not in _WITH_OWN_ATTRIBUTES:
-            if not self._outcomes.apply(op):
-                before = op.shared_attrs
-                self.apply(op, SHARDING)
-                self._outcomes.note(before, op)
+            self._outcomes.apply(op)
         elif op.name == "func.func":
             for kind in ("arg_attrs", "res_attrs"):
                 for entry in op.shared_attrs.get(kind) or ():
@@ -233,15 +230,16 @@ class _Changer:
                         entry[SHARDING] = self._of(value)
         else:
             for name in sharding_attributes(op):
-                self.apply(op, name)
+                value = op.shared_attrs.get(name)
+                new = self._of(value) if value else value
+                if new is not value:
+                    self._changes.set(op, name, new)
 
-    def apply(self, op: Op, name: str) -> None:
-        """Change what an attribute holds, if it is there."""
-        value = op.shared_attrs.get(name)
-        if value:
-            new = self._of(value)
-            if new is not value:
-                self._changes.set(op, name, new)
+    def _of_most(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """The attributes of an op whose only shardings are those of its results."""
+        value = attrs[SHARDING]
+        new = self._of(value)
+        return attrs if new is value else {**attrs, SHARDING: new}
 
     def _of(self, value: Any) -> Any:
         found = self._changed.get(value)

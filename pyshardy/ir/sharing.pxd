@@ -10,13 +10,11 @@ cdef class SharedChanges:
     @cython.locals(old=dict, key=tuple, found=tuple)
     cpdef set(self, Op op, str name, value)
 
-    @cython.locals(old=dict, key=tuple, found=tuple)
-    cpdef remove(self, Op op, str name)
-
 
 cdef class SharedOutcomes:
+    cdef public object _change
     cdef public dict _found
     cdef public list _kept
 
-    cpdef bint apply(self, Op op) except -1
-    cpdef note(self, dict before, Op op)
+    @cython.locals(old=dict, found=dict)
+    cpdef apply(self, Op op)

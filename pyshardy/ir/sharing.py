@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pyshardy.ir.nodes import Op
 
 
 class SharedChanges:
-    """Sets and removes attributes; ops that shared them before share them afterwards.
+    """Sets attributes; ops that shared theirs before share them afterwards.
 
     >>> from pyshardy.ir.nodes import Op
     >>> first = Op("t.a", attrs={"x": 1})
@@ -37,50 +38,45 @@ class SharedChanges:
             found = self._made[key] = {**old, name: value}, old, value
         op.shared_attrs = found[0]
 
-    def remove(self, op: Op, name: str) -> None:
-        """Take this attribute away, which the op has."""
-        old = op.shared_attrs
-        if op.owns_attrs:
-            del old[name]
-            return
-        key = id(old), name, 0
-        found = self._made.get(key)
-        if found is None:
-            new = {other: value for other, value in old.items() if other != name}
-            found = self._made[key] = new, old, None
-        op.shared_attrs = found[0]
-
 
 class SharedOutcomes:
-    """Remembers what became of shared attributes, for changes that depend on them alone.
+    """Applies a change that depends on nothing but the attributes: once for all ops that share theirs.
+
+    Args:
+        change: Returns other attributes, or those it was given where they stay; it does not change them in place.
 
     >>> from pyshardy.ir.nodes import Op
-    >>> first = Op("t.a", attrs={"x": 1})
+    >>> first = Op("t.a", attrs={"x": 1, "y": 2})
     >>> first.owns_attrs = False
-    >>> second, changes, outcomes = first.clone(), SharedChanges(), SharedOutcomes()
+    >>> second, outcomes = first.clone(), SharedOutcomes(lambda attrs: without(attrs, "x"))
     >>> for op in (first, second):
-    ...     if not outcomes.apply(op):
-    ...         before = op.shared_attrs
-    ...         changes.remove(op, "x")
-    ...         outcomes.note(before, op)
-    >>> second.shared_attrs is first.shared_attrs
-    True
+    ...     outcomes.apply(op)
+    >>> first.shared_attrs, second.shared_attrs is first.shared_attrs
+    ({'y': 2}, True)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        self._change = change
         self._found: dict[int, dict[str, Any]] = {}
         self._kept: list[dict[str, Any]] = []  # while these live, no others have their identities
 
-    def apply(self, op: Op) -> bool:
-        """Do to an op what was done to others with the same attributes; whether there were any."""
-        found = None if op.owns_attrs else self._found.get(id(op.shared_attrs))
+    def apply(self, op: Op) -> None:
+        """Change the attributes of an op."""
+        old = op.shared_attrs
+        if op.owns_attrs:
+            op.shared_attrs = self._change(old)
+            return
+        found = self._found.get(id(old))
         if found is None:
-            return False
+            found = self._found[id(old)] = self._change(old)
+            self._kept.append(old)
         op.shared_attrs = found
-        return True
 
-    def note(self, before: dict[str, Any], op: Op) -> None:
-        """Remember that an op with these attributes before has those that it has now."""
-        if not op.owns_attrs:
-            self._found[id(before)] = op.shared_attrs
-            self._kept.append(before)
+
+def without(attrs: dict[str, Any], name: str) -> dict[str, Any]:
+    """These attributes but for one.
+
+    >>> without({"x": 1, "y": 2}, "x")
+    {'y': 2}
+    """
+    return {other: value for other, value in attrs.items() if other != name}

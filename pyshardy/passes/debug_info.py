@@ -24,7 +24,7 @@ from pyshardy.ir.functions import (
 )
 from pyshardy.ir.listing import ops_named, ops_with
 from pyshardy.ir.nodes import Op, Value, walk
-from pyshardy.ir.program import ProgramIndex
+from pyshardy.ir.program_index import ProgramIndex
 from pyshardy.ir.shardings import get_sharding, holder_of
 from pyshardy.passes.base import PassContext
 from pyshardy.propagation.debug import Edge, Origins, edges_of, format_edges

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from pyshardy.ir.attrs import symbols_in
 from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.listing import count_attributes, ops_in, ops_named, ops_with
 from pyshardy.ir.nodes import Op
-from pyshardy.ir.sharing import SharedChanges
+from pyshardy.ir.sharing import SharedOutcomes, without
 from pyshardy.passes.base import Pass, PassContext
 
 _METADATA = ("sdy.output_shardings", "sdy.parameters_shardings")
@@ -32,15 +33,19 @@ class DropShardingAndMesh(Pass):
         if not self.keep_module_sharding_metadata:
             for name in _METADATA:
                 op.attrs.pop(name, None)
-        changes = SharedChanges()
+        outcomes = SharedOutcomes(_without_sharding)
         for inner in ops_with(op, SHARDING):
-            changes.remove(inner, SHARDING)
+            outcomes.apply(inner)
         for function in ops_named(op, ("func.func",)):
             for kind in ("arg_attrs", "res_attrs"):
                 for entry in function.shared_attrs.get(kind) or ():
                     entry.pop(SHARDING, None)
         for module in ops_named(op, _MODULE):
             _erase_unused_meshes(module)
+
+
+def _without_sharding(attrs: dict[str, Any]) -> dict[str, Any]:
+    return without(attrs, SHARDING)
 
 
 def _erase_unused_meshes(module: Op) -> None:

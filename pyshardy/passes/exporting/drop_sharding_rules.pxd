@@ -2,8 +2,8 @@
 cimport cython
 
 from pyshardy.ir.nodes cimport Op
-from pyshardy.ir.sharing cimport SharedChanges, SharedOutcomes
+from pyshardy.ir.sharing cimport SharedOutcomes
 
 
-@cython.locals(inner=Op, changes=SharedChanges, outcomes=SharedOutcomes, before=dict)
+@cython.locals(inner=Op, outcomes=SharedOutcomes)
 cpdef drop_sharding_rules(Op op)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyshardy.ir.functions import RULE
 from pyshardy.ir.listing import ops_with
 from pyshardy.ir.nodes import Op
-from pyshardy.ir.sharing import SharedChanges, SharedOutcomes
+from pyshardy.ir.sharing import SharedOutcomes, without
 from pyshardy.passes.base import Anchor, Pass, PassContext
 
 
@@ -21,10 +23,10 @@ class DropShardingRules(Pass):
 
 def drop_sharding_rules(op: Op) -> None:
     """Remove the rules that are not custom from all ops inside `op`."""
-    changes, outcomes = SharedChanges(), SharedOutcomes()
+    outcomes = SharedOutcomes(_without_rule)
     for inner in ops_with(op, RULE):
-        if not outcomes.apply(inner):
-            before = inner.shared_attrs
-            if not before[RULE].is_custom:
-                changes.remove(inner, RULE)
-            outcomes.note(before, inner)
+        outcomes.apply(inner)
+
+
+def _without_rule(attrs: dict[str, Any]) -> dict[str, Any]:
+    return attrs if attrs[RULE].is_custom else without(attrs, RULE)

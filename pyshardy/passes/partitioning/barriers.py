@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pyshardy.core.sharding import TensorSharding
+from pyshardy.ir.dataflow import BARRIER
 from pyshardy.ir.nodes import Value
 from pyshardy.ir.shardings import get_sharding
-
-BARRIER = "sdy.propagation_barrier"
 
 
 def before_barriers(value: Value) -> Value:

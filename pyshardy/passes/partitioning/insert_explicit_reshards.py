@@ -7,7 +7,7 @@ from typing import TypeGuard
 
 from pyshardy.core.sharding import Meshes, TensorSharding, mesh_of
 from pyshardy.errors import InvalidRuleError, InvalidShardingError
-from pyshardy.ir.dataflow import DATA_FLOW_OPS, block_arg_owners, is_data_flow_op, source_uses
+from pyshardy.ir.dataflow import BARRIER, DATA_FLOW_OPS, block_arg_owners, is_data_flow_op, source_uses
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import RULE, SHARDING, is_declaration, result_sharding, return_op
 from pyshardy.ir.listing import ops_in, ops_named
@@ -15,7 +15,7 @@ from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import all_arg_shardings, get_sharding, get_shardings, stored_sharding
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.base import Anchor, Pass, PassContext
-from pyshardy.passes.partitioning.barriers import BARRIER, sharding_before_barriers
+from pyshardy.passes.partitioning.barriers import sharding_before_barriers
 from pyshardy.passes.partitioning.causes import MADE, CauseNamer
 from pyshardy.passes.partitioning.kinds import AS_THEY_ARE, kind_of
 from pyshardy.passes.partitioning.meeting import Use

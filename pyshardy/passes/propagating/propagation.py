@@ -9,7 +9,8 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.listing import ops_in, ops_named, result_types
 from pyshardy.ir.nodes import Op, Value, ValueType
-from pyshardy.ir.program import ProgramIndex, build_program
+from pyshardy.ir.program import build_program
+from pyshardy.ir.program_index import ProgramIndex
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.passes.base import PassContext
 from pyshardy.passes.debug_info import DebugInfo, DebugOptions

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.nodes import Op
-from pyshardy.ir.program import ProgramIndex
+from pyshardy.ir.program_index import ProgramIndex
 from pyshardy.passes.base import PassContext
 from pyshardy.passes.common.save_module import module_text, save_text
 from pyshardy.propagation.engine import Engine

@@ -6,18 +6,18 @@ from pyshardy.core.notation import parse_sharding
 from pyshardy.errors import InvalidModuleError
 from pyshardy.graph.program import NO_VALUE, Direction, FunctionResult, OpKind, OpNode, Program, ValueInfo, View
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.functions import RULE, arg_sharding, result_sharding
+from pyshardy.ir.functions import RULE
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.opspec import OpSpecReader
-from pyshardy.ir.program import FunctionResultPlace, ProgramIndex, build_program
-from pyshardy.ir.shardings import get_sharding
+from pyshardy.ir.program import build_program
+from pyshardy.ir.program_index import FunctionResultPlace, ProgramIndex
 from pyshardy.rules.notation import parse_rule
 from pyshardy.rules.properties import Priority
 from pyshardy.rules.rule import Rule
 
 from . import data_flow_programs as programs
 from .data_flow_programs import T, label
-from .reading import args, find, function, read
+from .reading import find, function, read
 
 X, Y, OPEN = (parse_sharding(f"<@m, [{dim}]>") for dim in ('{"x"}', '{"y"}', "{?}"))
 
@@ -248,26 +248,6 @@ def test_groups_in_the_order_of_their_numbers() -> None:
     )
     found = built(f"%c = stablehlo.sine %a : {T}\n{groups}")
     assert [found.named(group) for group in found.program.groups] == [["b"], ["a", "sine#0"]]
-
-
-def test_results_are_written_back_where_they_changed() -> None:
-    found = built_from(SMALL)
-    before = found.program.shardings
-    after = list(before)
-    after[1], after[2], after[3] = X, Y, Y
-    found.index.store(after, before)
-    main = function(found.root, "main")
-    assert [arg_sharding(main, index) for index in range(2)] == [X, X]
-    assert [result_sharding(main, index) for index in range(2)] == [Y, Y]
-    assert get_sharding(find(main, "stablehlo.add").result) is Y
-
-
-def test_nothing_is_written_back_where_nothing_changed() -> None:
-    found = built(programs.CASE)
-    found.index.store(found.program.shardings, found.program.shardings)
-    assert "sdy.sharding" not in find(found.root, "stablehlo.case").attrs
-    found.index.store([None] * len(found.program.values), found.program.shardings)
-    assert all(get_sharding(arg) is None for arg in args(function(found.root, "main")))
 
 
 @pytest.mark.parametrize(

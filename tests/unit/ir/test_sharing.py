@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
-from pyshardy.ir.sharing import SharedChanges, SharedOutcomes
+from pyshardy.ir.sharing import SharedChanges, SharedOutcomes, without
 from pyshardy.passes.base import Pass
 from pyshardy.passes.partitioning.partition_options import PartitionOptions
 from pyshardy.passes.pipeline import run_on_root
@@ -48,18 +48,24 @@ def test_a_copy_shares_what_is_shared_and_copies_what_is_not() -> None:
     assert own.owns_attrs and own.shared_attrs is not op.shared_attrs
 
 
-def test_what_was_done_to_shared_attributes_is_done_again() -> None:
-    first, changes, outcomes = sharing(x=1, y=2), SharedChanges(), SharedOutcomes()
-    second, other, own = first.clone(), sharing(x=1, y=2), first.clone()
+def test_a_change_is_made_once_for_all_that_share() -> None:
+    made = []
+
+    def change(attrs: dict[str, object]) -> dict[str, object]:
+        made.append(attrs)
+        return without(attrs, "x") if "y" in attrs else attrs
+
+    outcomes = SharedOutcomes(change)
+    first = sharing(x=1, y=2)
+    second, own, other = first.clone(), first.clone(), sharing(x=1)
     own.attrs["z"] = 3
-    before = first.shared_attrs
-    assert not outcomes.apply(first)
-    changes.remove(first, "x")
-    outcomes.note(before, first)
-    assert outcomes.apply(second) and second.shared_attrs is first.shared_attrs and second.shared_attrs == {"y": 2}
-    assert not outcomes.apply(other) and other.shared_attrs == {"x": 1, "y": 2}
-    outcomes.note(own.shared_attrs, own)
-    assert not outcomes.apply(own) and own.owns_attrs
+    given, unchanged = first.shared_attrs, other.shared_attrs
+    for op in (first, second, own, other):
+        outcomes.apply(op)
+    assert first.shared_attrs is second.shared_attrs and first.shared_attrs == {"y": 2} and not first.owns_attrs
+    assert own.owns_attrs and own.attrs == {"y": 2, "z": 3}
+    assert other.shared_attrs is unchanged
+    assert len(made) == 3 and given == {"x": 1, "y": 2}
 
 
 def test_equal_changes_make_one_dictionary() -> None:
@@ -71,8 +77,6 @@ def test_equal_changes_make_one_dictionary() -> None:
     assert first.shared_attrs is second.shared_attrs and first.shared_attrs == {"x": 1, "y": value}
     changes.set(second, "y", object())
     assert first.shared_attrs["y"] is value is not second.shared_attrs["y"]
-    changes.remove(first, "x")
-    assert first.shared_attrs == {"y": value} and "x" in second.shared_attrs
     assert given == {"x": 1}
 
 
@@ -80,8 +84,7 @@ def test_attributes_of_its_own_are_changed_in_place() -> None:
     op, changes = Op("t.a", attrs={"x": 1}), SharedChanges()
     attrs = op.attrs
     changes.set(op, "y", 2)
-    changes.remove(op, "x")
-    assert op.attrs is attrs and attrs == {"y": 2}
+    assert op.attrs is attrs and attrs == {"x": 1, "y": 2}
 
 
 def test_passes_leave_the_attributes_shared() -> None:

@@ -1,0 +1,90 @@
+# cython: boundscheck=False
+"""What the numbers of a `Program` stand for: what propagation found goes back onto the nodes by it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.graph.program import OpKind
+from pyshardy.ir.dataflow import BARRIER, EDGES
+from pyshardy.ir.functions import RULE, SHARDING, set_result_sharding
+from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.shardings import HOLD_OTHERWISE, store_sharding
+from pyshardy.ir.sharing import SharedChanges
+from pyshardy.rules.rule import Rule
+
+_WITHOUT_RULE = EDGES | {BARRIER}
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionResultPlace:
+    """A result of a function, which holds a sharding like a value."""
+
+    function: Op
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramIndex:
+    """What the numbers of a `Program` stand for.
+
+    Attributes:
+        ops: The op of every number.
+        values: The value, or function result, of every number.
+        kinds: The different kinds of ops.
+        kind_of: The kind of every op, by number.
+        unknown: The ops that the rule table does not know.
+    """
+
+    ops: list[Op]
+    values: list[Value | FunctionResultPlace]
+    kinds: list[OpKind]
+    kind_of: Sequence[int]
+    unknown: list[Op]
+
+    def store_rules(self) -> None:
+        """Write the rules onto the ops that have one of their own; edges and barriers have none."""
+        _store_rules(self.ops, self.kind_of, [None if kind.name in _WITHOUT_RULE else kind.rule for kind in self.kinds])
+
+    def store(self, shardings: Sequence[TensorSharding | None], before: Sequence[TensorSharding | None]) -> None:
+        """Write the shardings that differ from those before onto the nodes."""
+        if not len(shardings) == len(before) == len(self.values):  # the compiled core checks no index
+            raise AssertionError("not as many shardings as values")
+        _store(self.values, tuple(shardings), tuple(before))
+
+
+def _store_rules(ops: list[Op], kind_of: Sequence[int], rules: list[Rule | None]) -> None:
+    changes = SharedChanges()
+    for number, op in enumerate(ops):
+        rule = rules[kind_of[number]]
+        if rule is not None:
+            changes.set(op, RULE, rule)
+
+
+def _store(
+    places: list[Value | FunctionResultPlace],
+    shardings: tuple[TensorSharding | None, ...],
+    before: tuple[TensorSharding | None, ...],
+) -> None:
+    changes = SharedChanges()
+    alone: dict[TensorSharding, tuple[TensorSharding, ...]] = {}  # one list for all ops that have the same
+    for number, place in enumerate(places):
+        sharding = shardings[number]
+        if sharding is before[number] or sharding is None:
+            continue
+        if not isinstance(place, Value):
+            set_result_sharding(place.function, place.index, sharding)
+            continue
+        value = place
+        owner = value.owner
+        if isinstance(owner, Op):
+            op = owner
+            if len(op.results) == 1 and op.name not in HOLD_OTHERWISE:
+                listed = alone.get(sharding)
+                if listed is None:
+                    listed = alone[sharding] = (sharding,)
+                changes.set(op, SHARDING, listed)
+                continue
+        store_sharding(value, sharding)
