@@ -55,12 +55,12 @@ def test_passes_run_without_jax_and_without_tables(put: Put) -> None:
 
 
 NOT_NEEDED = (
-    "difflib", "fractions", "importlib.metadata", "jax", "json", "rich", "tempfile",
+    "difflib", "fractions", "importlib.metadata", "jax", "json", "numpy", "rich", "tempfile",
     "jaxlib.mlir.dialects.builtin", "jaxlib.mlir.dialects.mhlo", "jaxlib.mlir.dialects.stablehlo",
     "pyshardy.cli.expectations", "pyshardy.cli.progress", "pyshardy.passes.exporting.inline_meshes",
     "pyshardy.passes.partitioning.convert_global_to_local", "pyshardy.report.summary", "pyshardy.reshard.collectives", "pyshardy.rules.einsum",
 )  # fmt: skip
-"""What costs time to import and is not needed to propagate; jaxlib itself imports numpy, re and inspect."""
+"""What costs time to import and is not needed to propagate; jaxlib itself imports re and inspect."""
 
 
 LISTING_MODULES = """import os, sys
@@ -87,6 +87,22 @@ def test_a_process_imports_no_more_than_it_needs(put: Put) -> None:
 def test_what_a_process_imports_without_need_is_noticed(put: Put) -> None:
     found = imported_modules(put(SHARDED), "-sdy-inline-meshes", "-verify-diagnostics")
     assert {"pyshardy.passes.exporting.inline_meshes", "pyshardy.cli.expectations"} <= found & set(NOT_NEEDED)
+
+
+PADDED = """sdy.mesh @m = <["x"=4]>
+func.func @main() -> tensor<6xf32> {
+  %0 = stablehlo.constant {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x"}]>]>} dense<[1., 2., 3., 4., 5., 6.]> : tensor<6xf32>
+  %1 = sdy.all_gather [{"x"}] %0 out_sharding=<@m, [{}]> : tensor<6xf32>
+  return %1 : tensor<6xf32>
+}"""
+
+
+def test_a_pass_that_needs_numpy_has_it(put: Put) -> None:
+    assert "numpy" in imported_modules(put(PADDED), "-sdy-pad-for-divisibility")
+    done = subprocess.run(
+        [sys.executable, "-m", "pyshardy.opt", put(PADDED), "-sdy-pad-for-divisibility"], capture_output=True, text=True
+    )
+    assert "6.000000e+00, 0.000000e+00, 0.000000e+00]> : tensor<8xf32>" in done.stdout
 
 
 def test_a_process_of_its_own_does_what_a_call_does(put: Put, tmp_path: Path) -> None:
