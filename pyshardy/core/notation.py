@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TypeVar
 
 from pyshardy.core.axes import AxisRef
+from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding
 from pyshardy.core.text import unquote
@@ -24,6 +26,8 @@ _STRING = re.compile(r'"((?:[^"\\\n\v\f]|\\["\\nt]|\\[0-9A-Fa-f]{2})*)"')
 _INTEGER = re.compile(r"0x[0-9A-Fa-f]+|[0-9]+")
 _SYMBOL = re.compile(rf"@(?:([A-Za-z_][\w$.]*)|{_STRING.pattern})", re.ASCII)
 _WORD = re.compile(r"[A-Za-z_][\w$.]*", re.ASCII)
+_PLAIN_DIM = re.compile(r"\{[^{}\\/]*\}(?:p[0-9]+)?(?=[,\]])")
+"""A dimension sharding as it is printed, in a list."""
 _MAX_INT64 = 2**63 - 1
 
 
@@ -257,6 +261,15 @@ def scan_axes(scanner: Scanner) -> list[AxisRef]:
 def scan_dim(scanner: Scanner) -> DimSharding:
     """Read a dimension sharding at the scanner's position."""
     start = scanner.position
+    plain = _PLAIN_DIM.match(scanner.text, start)
+    if plain:
+        try:
+            found = _dim_of(plain.group())
+        except NotationError:
+            pass  # which is told below, with its place
+        else:
+            scanner.position = plain.end()
+            return found
     scanner.expect("{")
     axes: list[AxisRef] = []
     is_open = scanner.accept("?")
@@ -269,6 +282,14 @@ def scan_dim(scanner: Scanner) -> DimSharding:
     scanner.expect("}")
     priority = _scan_priority(scanner)
     return scanner.build(start, lambda: DimSharding(axes, is_open, priority))
+
+
+@lru_cache(maxsize=4096)
+def _dim_of(text: str) -> DimSharding:
+    return parse_dim(text)
+
+
+register_cache(_dim_of.cache_clear)
 
 
 def _scan_priority(scanner: Scanner) -> int | None:

@@ -31,14 +31,15 @@ from pyshardy.rules.notation import parse_rule
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Codec:
-    """How one kind of attribute is read and built."""
+    """How one kind of attribute is read and built, and what its text is, unless it has to be built for that."""
 
     decode: Callable[[Any], Any]
     encode: Callable[[Any], Any]
+    form: Callable[[Any], str] | None = None
 
 
 def _text_codec(parse: Callable[[str], Any], form: Callable[[Any], str]) -> Codec:
-    return Codec(lambda attr: parse(str(attr)), lambda value: ir.Attribute.parse(form(value)))
+    return Codec(lambda attr: parse(str(attr)), lambda value: ir.Attribute.parse(form(value)), form)
 
 
 def _parse_names(text: str) -> tuple[str, ...]:
@@ -119,8 +120,8 @@ _CODECS: dict[str, dict[str, Codec]] = {
     "sdy.sharded_to_unreduced": {**_COLLECTIVE, "axes": AXES_PER_DIM},
     "sdy.replicated_to_unreduced": {**_COLLECTIVE, "axes": AXES},
 }
-_ARG_CODECS = {"sdy.sharding": SHARDING}
-_LISTS = ("arg_attrs", "res_attrs")
+ARG_CODECS = {"sdy.sharding": SHARDING}
+LISTS = ("arg_attrs", "res_attrs")
 """Attributes of functions that hold a dictionary for every argument or result."""
 
 
@@ -199,7 +200,7 @@ class AttrTable:
         """The attributes of an op as a dictionary of values and opaque attributes."""
         codecs = _CODECS.get(op_name, _NO_CODECS)
         found: dict[str, Any] = {}
-        lists = _LISTS if op_name == "func.func" else ()
+        lists = LISTS if op_name == "func.func" else ()
         for name, attr in items:
             if name in lists:
                 found[name] = [self._decode_dict(entry) for entry in ir.ArrayAttr(attr)]
@@ -214,10 +215,15 @@ class AttrTable:
         if known is not None and not known.issuperset(names) and _refers(value):
             self._with_references = known.union(names)
 
-    def encode(self, op_name: str, name: str, value: Any) -> Any:
-        """The MLIR attribute for one attribute of an op other than a function."""
-        codec = _CODECS.get(op_name, _NO_CODECS).get(name) or _ANY_OP.get(name)
-        return value if codec is None else self._encode(codec, value)
+    def codec(self, op_name: str, name: str) -> Codec | None:
+        """How an attribute of an op is written; None if it is kept as MLIR has it."""
+        return _CODECS.get(op_name, _NO_CODECS).get(name) or _ANY_OP.get(name)
+
+    def text(self, codec: Codec | None, value: Any) -> str:
+        """The text of an attribute; the dialect of an older jaxlib may not be able to read it."""
+        if codec is not None:
+            return str(self._encode(codec, value)) if codec.form is None else codec.form(value)
+        return str(_encode_signature(value) if isinstance(value, tuple) else value)
 
     def encode_attrs(self, op_name: str, attrs: dict[str, Any]) -> dict[str, Any]:
         """The inverse of `decode_attrs`."""
@@ -231,7 +237,7 @@ class AttrTable:
         return found
 
     def _encode_function(self, attrs: dict[str, Any]) -> None:
-        for name in _LISTS:
+        for name in LISTS:
             if name not in attrs:
                 continue
             if any(attrs[name]):
@@ -240,8 +246,7 @@ class AttrTable:
                 del attrs[name]
         signature = attrs["function_type"]
         if isinstance(signature, tuple):
-            inputs, results = ([type.mlir for type in types] for types in signature)
-            attrs["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
+            attrs["function_type"] = _encode_signature(signature)
 
     def _decode_dict(self, attr: Any) -> dict[str, Any]:
         found = self._decoded_dicts.get(attr)
@@ -251,10 +256,10 @@ class AttrTable:
             for index in range(len(named)):
                 entry = named[index]
                 name, value = entry.name, entry.attr
-                if name in _ARG_CODECS:
-                    value = self._decode(_ARG_CODECS[name], value)
+                if name in ARG_CODECS:
+                    value = self._decode(ARG_CODECS[name], value)
                 elif type(value) not in _WITHOUT_SYMBOLS:
-                    self._note_references(_LISTS, value)
+                    self._note_references(LISTS, value)
                 found[name] = value
             self._decoded_dicts[attr] = found
         return found.copy()
@@ -264,7 +269,7 @@ class AttrTable:
         found = self._encoded_dicts.get(key)
         if found is None:
             encoded = {
-                name: self._encode(_ARG_CODECS[name], value) if name in _ARG_CODECS else value for name, value in key
+                name: self._encode(ARG_CODECS[name], value) if name in ARG_CODECS else value for name, value in key
             }
             found = self._encoded_dicts[key] = ir.DictAttr.get(encoded)
         return found
@@ -336,6 +341,12 @@ def _is_of_dialect(value: Any) -> bool:
 
 def _unquoted(name: str) -> str:
     return ir.StringAttr(ir.Attribute.parse(name)).value if name.startswith('"') else name
+
+
+def _encode_signature(signature: tuple[list[ValueType], list[ValueType]]) -> Any:
+    """The type of a function that a pass has set."""
+    inputs, results = ([type.mlir for type in types] for types in signature)
+    return ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
 
 
 def _text_of(value: Any) -> str:

@@ -20,6 +20,7 @@ cdef class _Emitter:
     cdef public dict shared
     cdef public object unknown
     cdef public dict dictionaries
+    cdef public dict values
     cdef public dict args
     cdef public dict plain
 

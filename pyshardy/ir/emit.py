@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from jaxlib.mlir import ir
-
-from pyshardy.ir.attrs import AttrTable
+from pyshardy.core.text import quote
+from pyshardy.ir.attrs import ARG_CODECS, LISTS, AttrTable, Codec
 from pyshardy.ir.bytecode import (
     HAS_ATTRS,
     HAS_OPERANDS,
@@ -59,6 +58,7 @@ class _Emitter:
         shared: Kinds of ops that share their attributes, by name and the identity of the attributes.
         plain: Numbers of the properties of ops without discardable attributes, by the same as `coded`.
         dictionaries: Numbers of dictionaries of discardable attributes, by names and identities of the values.
+        values: Numbers of attributes, by the identities of the attribute and of what writes it.
     """
 
     def __init__(self, source: Source, table: AttrTable) -> None:
@@ -75,6 +75,7 @@ class _Emitter:
         self.plain: dict[tuple[Any, ...], int] = {}
         self.shared: dict[tuple[str, int], Kind] = {}
         self.dictionaries: dict[tuple[Any, ...], int] = {}
+        self.values: dict[tuple[int, int], int] = {}
         for kind in dict.fromkeys(source.kinds):
             self.coded[_content(kind.name, kind.attrs)] = kind
             if kind.attributes < 0:
@@ -275,7 +276,7 @@ class _Emitter:
         if properties is None:
             properties = -1
             if attrs:
-                attributes = self.tables.attr(self.text(name, attrs))
+                attributes = self.dictionary(name, attrs)
         elif len(attrs) > len(inherent):
             attributes = self.discardable(name, {other: attrs[other] for other in attrs if other not in inherent})
         if attributes >= 0:
@@ -294,18 +295,47 @@ class _Emitter:
         key = _content("", attrs)
         found = self.dictionaries.get(key)
         if found is None:
-            found = self.dictionaries[key] = self.tables.attr(self.text(name, attrs))
+            found = self.dictionaries[key] = self.dictionary(name, attrs)
         return found
 
-    def text(self, name: str, attrs: dict[str, Any]) -> str:
-        """The attributes of an op as text.
+    def dictionary(self, op_name: str, attrs: dict[str, Any]) -> int:
+        """The number of the attributes of an op."""
+        entries = []
+        for name, value in attrs.items():
+            if name in LISTS and op_name == "func.func":
+                if not any(value):
+                    continue
+                number = self.tables.array([self.arg_dictionary(entry) for entry in value])
+            else:
+                number = self.value(self.table.codec(op_name, name), value)
+            entries.append((self.tables.attr(quote(name)), number))
+        return self.tables.dictionary(entries)
+
+    def arg_dictionary(self, attrs: dict[str, Any]) -> int:
+        """The number of the attributes of an argument or of a result."""
+        key = _content("func.func", attrs)
+        found = self.dictionaries.get(key)
+        if found is None:
+            entries = [
+                (self.tables.attr(quote(name)), self.value(ARG_CODECS.get(name), value))
+                for name, value in attrs.items()
+            ]
+            found = self.dictionaries[key] = self.tables.dictionary(entries)
+        return found
+
+    def value(self, codec: Codec | None, value: Any) -> int:
+        """The number of an attribute.
 
         Raises:
-            CannotEmitError: The text does not tell all.
+            CannotEmitError: Its text does not tell all.
         """
-        found = str(ir.DictAttr.get(self.table.encode_attrs(name, attrs)))
-        if "dense_resource" in found or "distinct[" in found:
-            raise CannotEmitError
+        key = id(codec), id(value)
+        found = self.values.get(key)
+        if found is None:
+            text = self.table.text(codec, value)
+            if "dense_resource" in text or "distinct[" in text:
+                raise CannotEmitError
+            found = self.values[key] = self.tables.attr(text)
         return found
 
 

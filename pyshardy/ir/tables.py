@@ -2,10 +2,12 @@
 
 The ops of a module in bytecode refer to strings, names of ops, attributes and types by numbers. A module that is
 written again keeps the tables of the one it was read from; what is new in it is appended: attributes and types as
-text, which MLIR parses.
+text, which MLIR parses; arrays and dictionaries of attributes as the numbers of these.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
 
 from pyshardy.ir.bytecode import (
     ATTRS_AND_TYPES,
@@ -44,7 +46,7 @@ class Tables:
         self.strings: list[str] = []
         self.dialect_names: list[int] = []
         self.op_names: list[tuple[int, int]] = []
-        self.attrs: dict[str, int] = {}
+        self.attrs: dict[str | bytes, int] = {}  # those in bytes have an encoding of MLIR's own
         self.types: dict[str, int] = {}
         self.has_places = False
 
@@ -60,6 +62,19 @@ class Tables:
     def attr(self, text: str) -> int:
         """The number of an attribute given as text."""
         return self.attrs.setdefault(text, self.attr_count + len(self.attrs))
+
+    def array(self, attrs: Sequence[int]) -> int:
+        """The number of an array of attributes, by their numbers."""
+        return self._encoded(_ARRAY, [len(attrs), *attrs])
+
+    def dictionary(self, attrs: Sequence[tuple[int, int]]) -> int:
+        """The number of a dictionary of attributes, by the numbers of the names, which are strings, and the values."""
+        return self._encoded(_DICTIONARY, [len(attrs), *[number for entry in attrs for number in entry]])
+
+    def _encoded(self, kind: int, numbers: list[int]) -> int:
+        self._dialect("builtin")
+        key = b"".join(map(encode_number, (kind, *numbers)))
+        return self.attrs.setdefault(key, self.attr_count + len(self.attrs))
 
     def location(self, text: str) -> int:
         """The number of a location given as text, `loc(...)`."""
@@ -123,11 +138,19 @@ class Tables:
         """The attributes and types, and the lengths of these; all attributes stand before the types."""
         data, (_, end) = self.code.data, self.code.sections[OFFSETS]
         given, position = self._given_attrs()
-        attrs, types = _as_text(self.attrs), _as_text(self.types)
+        attrs, types = _contents(self.attrs), _contents(self.types)
         contents = [given, *attrs, self.code.content(ATTRS_AND_TYPES)[len(given) :], *types]
         counts = [encode_number(self.attr_count + len(attrs)), encode_number(self.type_count + len(types))]
-        lengths = [data[self.first_offset : position], _lengths(attrs), data[position:end], _lengths(types)]
+        lengths = [data[self.first_offset : position], self._lengths(self.attrs, attrs)]
+        lengths += [data[position:end], self._lengths(self.types, types)]
         return b"".join(contents), b"".join(counts + lengths)
+
+    def _lengths(self, entries: Collection[str | bytes], contents: list[bytes]) -> bytes:
+        """A group in the table of lengths; which dialect it counts for matters only to what is no text."""
+        if not entries:
+            return b""
+        lengths = [len(content) << 1 | isinstance(entry, bytes) for entry, content in zip(entries, contents)]
+        return b"".join(map(encode_number, (self.dialects.get("builtin", 0), len(lengths), *lengths)))
 
     def _given_attrs(self) -> tuple[bytes, int]:
         """The attributes there were, and where their lengths end.
@@ -159,6 +182,7 @@ class Tables:
         return bytes(found[:end]), position
 
 
+_ARRAY, _DICTIONARY = 0, 1
 _RANGE, _LINE_AND_COLUMN = 22 << 1 | 1, 11 << 1 | 1
 
 
@@ -176,12 +200,5 @@ def _as_line_and_column(entry: bytes, known: set[bytes]) -> bytes:
     return found
 
 
-def _as_text(texts: dict[str, int]) -> list[bytes]:
-    return [text.encode("utf-8", "surrogateescape") + b"\0" for text in texts]
-
-
-def _lengths(texts: list[bytes]) -> bytes:
-    """A group of texts in the table of lengths; which dialect it counts for does not matter to text."""
-    if not texts:
-        return b""
-    return b"".join([encode_number(0), encode_number(len(texts)), *[encode_number(len(text) << 1) for text in texts]])
+def _contents(entries: Iterable[str | bytes]) -> list[bytes]:
+    return [one if isinstance(one, bytes) else one.encode("utf-8", "surrogateescape") + b"\0" for one in entries]

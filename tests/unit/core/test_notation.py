@@ -355,3 +355,21 @@ def test_words_are_whole_words() -> None:
     assert scanner.accept_word("maximum")
     assert scanner.accept_word("max")
     assert scanner.finish(1) == 1
+
+
+def test_dims_that_look_like_those_printed_are_read_like_all_others() -> None:
+    plain = parse_sharding('<@m, [{"x", ?}p1, {}, {"y":(2)4}, {?}]>')
+    assert parse_sharding('<@m,[{ "x" ,?} p1 , {} // }]\n, { "y":( 2 )4}, {? }]>') is plain
+    braces = parse_sharding(r'<@m, [{"x}, ", ?}, {"]", "y\22"}]>')
+    assert [axis.name for dim in braces.dims for axis in dim.axes] == ["x}, ", "]", 'y"']
+    assert parse_sharding(str(braces)) is braces
+
+
+@pytest.mark.parametrize(
+    ("text", "position"), [('<@m, [{}, {"x", "x"}]>', 10), ('<@m, [{"x"}, {}p1]>', 13), ("<@m, [{x}]>", 7)]
+)
+def test_dims_that_look_like_those_printed_are_refused_at_their_place(text: str, position: int) -> None:
+    for _ in range(2):  # what was refused is not remembered
+        with pytest.raises(NotationError) as caught:
+            parse_sharding(text)
+        assert caught.value.position == position

@@ -77,6 +77,23 @@ def test_appended_attributes_are_found_by_their_numbers() -> None:
         assert str(ir.Module.parse(data).operation.location) == 'loc("new")'
 
 
+def test_arrays_and_dictionaries_are_appended_by_numbers() -> None:
+    """The number of the attributes of the module op stands behind that of its location."""
+    module, code = parsed()
+    tables = Tables(code)
+    names = [tables.attr(f'"{name}"') for name in ("z.z", "a.b")]
+    one, two = tables.attr("7 : i8"), tables.attr("@f")
+    array = tables.array([two, one, two])
+    assert tables.array([two, one, two]) == array == tables.array([two, one]) - 1
+    number = tables.dictionary([(names[0], array), (names[1], one)])
+    ops = code.content(IR)
+    assert number < 128 and ops[4] & 1
+    data = tables.module(ops[:4] + bytes([number << 1 | 1]) + ops[5:])
+    with module.context:
+        assert str(ir.Module.parse(data).operation.attributes["z.z"]) == "[@f, 7 : i8, @f]"
+        assert [name for name, _ in ir.Module.parse(data).operation.attributes.items()] == ["a.b", "z.z"]
+
+
 def test_strings_of_the_source_stay() -> None:
     _, code = parsed()
     tables = Tables(code)
