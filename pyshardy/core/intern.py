@@ -45,11 +45,13 @@ class Interned:
     __slots__ = ("__weakref__",)
 
     _fields: ClassVar[tuple[str, ...]] = ()
+    _setters: ClassVar[tuple[Callable[[Any, Any], None], ...]]
     _table: ClassVar[WeakValueDictionary[Any, Any]]
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         cls._fields = tuple(name for name in cls.__dict__.get("__slots__", ()) if not name.startswith("_"))
+        cls._setters = tuple([cls.__dict__[name].__set__ for name in cls._fields])
         cls._table = WeakValueDictionary()
 
     @classmethod
@@ -64,11 +66,13 @@ class Interned:
         if canonical != key:
             return cls._make(canonical)
         value = object.__new__(cls)
-        for name, field in zip(cls._fields, canonical):
-            object.__setattr__(value, name, field)
+        for set_field, field in zip(cls._setters, canonical):
+            set_field(value, field)
         with _adding:
             # Another thread may have built the same value meanwhile: the first one stays.
-            first: T = cls._table.setdefault(canonical, value)
+            first: T | None = cls._table.get(canonical)
+            if first is None:
+                cls._table[canonical] = first = value
         return first
 
     @classmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][\w$.]*", re.ASCII)
+_PLAIN = re.compile(r"[ !#-\[\]-~]*")
 _ESCAPE = re.compile(rb'\\(["\\nt]|[0-9A-Fa-f]{2})')
 _ESCAPED = {b'"': b'"', b"\\": b"\\", b"n": b"\n", b"t": b"\t"}
 
@@ -15,7 +16,9 @@ def quote(text: str) -> str:
     >>> print(quote('a"b'))
     "a\22b"
     """
-    return '"' + "".join(_escape(character) for character in text) + '"'
+    if _PLAIN.fullmatch(text):
+        return f'"{text}"'
+    return '"' + "".join([_escape(character) for character in text]) + '"'
 
 
 def unquote(body: str) -> str:

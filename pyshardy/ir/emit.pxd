@@ -34,3 +34,7 @@ cdef class _Emitter:
 
     @cython.locals(block=Block, op=Op, scope=list, values=Py_ssize_t, count=Py_ssize_t, start=Py_ssize_t, defined=Py_ssize_t)
     cpdef emit_region(self, Region region)
+
+
+@cython.locals(found=list)
+cdef tuple _content(str name, dict attrs)

@@ -341,4 +341,7 @@ class _Emitter:
 
 def _content(name: str, attrs: dict[str, Any]) -> tuple[Any, ...]:
     """Name and attributes of an op, the values by their identities."""
-    return (name, *attrs, *map(id, attrs.values()))
+    found: list[Any] = [name, *attrs]
+    for value in attrs.values():
+        found.append(id(value))
+    return tuple(found)

@@ -20,6 +20,8 @@ from pyshardy.rules.rule import Rule
 class Strategy(Enum):
     """How conflicts between the tensors of an op are resolved."""
 
+    __hash__ = object.__hash__  # plans are looked up by it, and that of `Enum` is a function of Python
+
     BASIC = "basic"
     """Not at all: only axes that all tensors can follow are propagated."""
     AGGRESSIVE = "aggressive"
