@@ -90,7 +90,7 @@ class DimSharding(Interned):
 
     def without_priority(self) -> DimSharding:
         """The same axes and openness, no priority."""
-        return DimSharding._make((self.axes, self.is_open, None))
+        return self if self.priority is None else DimSharding._make((self.axes, self.is_open, None))
 
 
 class TensorSharding(Interned):
@@ -134,7 +134,10 @@ class TensorSharding(Interned):
     def _canonical(
         cls, mesh: str | Mesh, dims: tuple[DimSharding, ...], replicated: Axes, unreduced: Axes, kind: ReductionKind
     ) -> tuple[str | Mesh, tuple[DimSharding, ...], Axes, Axes, ReductionKind]:
-        check_disjoint([*(axis for dim in dims for axis in dim.axes), *replicated, *unreduced], "sharding a tensor")
+        axes = [axis for dim in dims for axis in dim.axes]
+        axes += replicated
+        axes += unreduced
+        check_disjoint(axes, "sharding a tensor")
         return mesh, dims, replicated, unreduced, kind
 
     def __str__(self) -> str:
@@ -185,7 +188,10 @@ class TensorSharding(Interned):
 
     def with_dims(self, dims: Iterable[DimSharding]) -> TensorSharding:
         """The same sharding with other dimensions."""
-        return TensorSharding._make((self.mesh, tuple(dims), self.replicated, self.unreduced, self.reduction))
+        given = tuple(dims)
+        if given == self.dims:
+            return self
+        return TensorSharding._make((self.mesh, given, self.replicated, self.unreduced, self.reduction))
 
     def with_replicated(self, axes: Iterable[AxisRef]) -> TensorSharding:
         """The same sharding with other replicated axes."""
@@ -215,7 +221,7 @@ class TensorSharding(Interned):
 
 def as_axes(axes: Iterable[AxisRef | str]) -> Axes:
     """References from references and axis names; raises `InvalidShardingError` for a bare string."""
-    if type(axes) is tuple and str not in map(type, axes):
+    if type(axes) is tuple and (not axes or str not in map(type, axes)):
         return axes
     if isinstance(axes, str):
         raise InvalidShardingError(
@@ -226,6 +232,8 @@ def as_axes(axes: Iterable[AxisRef | str]) -> Axes:
 
 def check_disjoint(axes: Sequence[AxisRef], doing: str) -> None:
     """Raise `InvalidShardingError` if any two references share a part of an axis."""
+    if len({axis.name for axis in axes}) == len(axes):
+        return
     by_name: dict[str, list[AxisRef]] = {}
     for axis in axes:
         for other in by_name.get(axis.name, ()):

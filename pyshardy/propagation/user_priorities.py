@@ -11,6 +11,8 @@ from pyshardy.errors import InvalidShardingError
 from pyshardy.propagation.engine import Engine
 from pyshardy.propagation.step import StepError
 
+_HIDDEN = DimSharding()
+
 
 def user_priority_rounds(engine: Engine) -> Iterator[int]:
     """The user priorities of the program, 0 first; before each is yielded, the shardings are prepared for it.
@@ -40,17 +42,19 @@ def user_priority_rounds(engine: Engine) -> Iterator[int]:
 def _mask_all(engine: Engine) -> dict[int, TensorSharding]:
     """Hide all dimensions of a priority above 0; the original sharding of every value that has one."""
     originals = {}
-    masked: dict[TensorSharding, TensorSharding] = {}
+    masked: dict[TensorSharding, tuple[TensorSharding, bool]] = {}
     for value, sharding in enumerate(engine.shardings):
         if sharding is None:
             continue
-        found = masked.get(sharding)
-        if found is None:
-            has_priorities = any(dim.priority is not None for dim in sharding.dims)
-            found = masked[sharding] = mask(sharding, engine.program.meshes) if has_priorities else sharding
+        known = masked.get(sharding)
+        if known is None:
+            priorities = {dim.priority for dim in sharding.dims}
+            found = sharding if priorities <= {None} else mask(sharding, engine.program.meshes)
+            known = masked[sharding] = found, any(priorities)
+        found, is_hidden = known
+        if is_hidden:
+            originals[value] = sharding
         if found is not sharding:
-            if any([dim.priority for dim in sharding.dims]):  # noqa: C419 (faster)
-                originals[value] = sharding
             engine.set_sharding(value, found)
     return originals
 
@@ -63,9 +67,9 @@ def mask(sharding: TensorSharding, meshes: Mapping[str, Mesh]) -> TensorSharding
     TensorSharding(<@m, [{}, {"q", ?}], replicated={"p"}>)
     """
     hidden = [axis for dim in sharding.dims if dim.priority for axis in dim.axes]
-    dims = [DimSharding() if dim.priority else dim.without_priority() for dim in sharding.dims]
-    masked = sharding.with_dims(dims)
-    return masked.with_replicated(sort_axes([*sharding.replicated, *hidden], mesh_of(sharding, meshes)))
+    dims = [_HIDDEN if dim.priority else dim.without_priority() for dim in sharding.dims]
+    replicated = sort_axes([*sharding.replicated, *hidden], mesh_of(sharding, meshes))
+    return TensorSharding(sharding.mesh, dims, replicated, sharding.unreduced, sharding.reduction)
 
 
 def _restore(current: TensorSharding, original: TensorSharding, priority: int) -> TensorSharding:
