@@ -26,8 +26,11 @@ _STRING = re.compile(r'"((?:[^"\\\n\v\f]|\\["\\nt]|\\[0-9A-Fa-f]{2})*)"')
 _INTEGER = re.compile(r"0x[0-9A-Fa-f]+|[0-9]+")
 _SYMBOL = re.compile(rf"@(?:([A-Za-z_][\w$.]*)|{_STRING.pattern})", re.ASCII)
 _WORD = re.compile(r"[A-Za-z_][\w$.]*", re.ASCII)
-_PLAIN_DIM = re.compile(r"\{[^{}\\/]*\}(?:p[0-9]+)?(?=[,\]])")
-"""A dimension sharding as it is printed, in a list."""
+_PLAIN_DIM = re.compile(r"\{[^{}\\/]*\}(?:p[0-9]+)?")
+_PLAIN_SHARDING = re.compile(
+    rf"<@([A-Za-z_][\w$.]*), \[((?:{_PLAIN_DIM.pattern}(?:, {_PLAIN_DIM.pattern})*)?)\]>", re.ASCII
+)
+"""A sharding as nearly all are printed: without explicit axes, and without braces in the names of axes."""
 _MAX_INT64 = 2**63 - 1
 
 
@@ -261,15 +264,6 @@ def scan_axes(scanner: Scanner) -> list[AxisRef]:
 def scan_dim(scanner: Scanner) -> DimSharding:
     """Read a dimension sharding at the scanner's position."""
     start = scanner.position
-    plain = _PLAIN_DIM.match(scanner.text, start)
-    if plain:
-        try:
-            found = _dim_of(plain.group())
-        except NotationError:
-            pass  # which is told below, with its place
-        else:
-            scanner.position = plain.end()
-            return found
     scanner.expect("{")
     axes: list[AxisRef] = []
     is_open = scanner.accept("?")
@@ -311,6 +305,16 @@ def _scan_priority(scanner: Scanner) -> int | None:
 def scan_sharding(scanner: Scanner) -> TensorSharding:
     """Read a tensor sharding at the scanner's position."""
     start = scanner.position
+    plain = _PLAIN_SHARDING.match(scanner.text, start)
+    if plain:
+        try:
+            found = TensorSharding(plain[1], map(_dim_of, _PLAIN_DIM.findall(plain[2])))
+        except ShardyError:
+            pass  # which is told below, with its place
+        else:
+            scanner.position = plain.end()
+            scanner.skip_space()
+            return found
     scanner.expect("<")
     mesh = _scan_mesh_reference(scanner)
     scanner.expect(",")
