@@ -27,23 +27,18 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", parser_class=_Parser)
 
     propagate = _command(commands, "propagate", "infer all shardings and write the module")
-    propagate.add_argument("source", metavar="FILE", help="StableHLO text or bytecode; - is standard input")
     propagate.add_argument("-o", "--output", metavar="FILE", help="where to write the module (.mlirbc: bytecode)")
     _add_propagation_options(propagate)
 
     show = _command(commands, "show", "infer all shardings and show them as tables")
-    show.add_argument("source", metavar="FILE", help="StableHLO text or bytecode; - is standard input")
     _add_propagation_options(show)
 
     partition = _command(commands, "partition", "make the program of one device, show its collectives")
-    partition.add_argument("source", metavar="FILE", help="StableHLO text or bytecode; - is standard input")
     partition.add_argument("-o", "--output", metavar="FILE", help="where to write the module (.mlirbc: bytecode)")
     _add_partition_options(partition)
     _add_propagation_options(partition)
 
     run = _command(commands, "run", "infer all shardings, run the program, compare with one device")
-    run.epilog = f"sizes of the example: {_SIZES}"
-    run.add_argument("source", metavar="FILE|example", help="a StableHLO file, or the built-in training step")
     run.add_argument("--inputs", metavar="NPZ", help="arrays for the inputs; random ones without")
     run.add_argument("--seed", type=_seed, default=0, help="seed of the random inputs (default 0)")
     run.add_argument("--devices", type=_count, help="number of virtual CPU devices (default: as many as the mesh has)")
@@ -83,6 +78,9 @@ def _tolerance(text: str) -> float:
 def _command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
     parser.set_defaults(command=name)
+    parser.epilog = f"sizes of the example: {_SIZES}"
+    text = "StableHLO text or bytecode (- is standard input), or the built-in training step"
+    parser.add_argument("source", metavar="FILE|example", help=text)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     text = "accept ops of dialects that jaxlib does not know, in generic form"
     parser.add_argument("--allow-unregistered-dialect", action="store_true", help=text)

@@ -30,9 +30,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(argv: Sequence[str] | None) -> int:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # XLA reads it when it is loaded, and is chatty without
     try:
         arguments, rest = make_parser().parse_known_args(argv)
-        if rest and getattr(arguments, "source", None) != EXAMPLE:
+        if rest and arguments.source != EXAMPLE:
             raise UsageError("reading the command line", got=f"unknown argument '{rest[0]}'", hint="pyshardy --help")
         return _COMMANDS[arguments.command](arguments, rest)
     except ShardyError as error:
@@ -44,7 +45,7 @@ def _main(argv: Sequence[str] | None) -> int:
 
 
 def _propagate(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
-    result = _load_and_propagate(arguments)
+    result = _load_and_propagate(arguments, rest)
     result.module.verify()
     _write_module(result.module, arguments.output, to_standard_output=not arguments.json)
     if arguments.json:
@@ -65,10 +66,8 @@ def _write_module(module: Module, path: str | None, to_standard_output: bool) ->
 def _partition(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     from pyshardy import partitioning
     from pyshardy.cli.progress import stage
-    from pyshardy.frontend.from_text import load_file
 
-    with stage(f"reading {arguments.source}"):
-        module = load_file(arguments.source, arguments.allow_unregistered_dialect)
+    module = _load(arguments, rest)
     with stage("partitioning"), naming(arguments.source):
         result = partitioning.partition(module, partition_options(arguments), propagate_options(arguments))
     _write_module(result.module, arguments.output, to_standard_output=False)
@@ -83,7 +82,7 @@ def _partition(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 
 
 def _show(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
-    result = _load_and_propagate(arguments)
+    result = _load_and_propagate(arguments, rest)
     if arguments.json:
         _print_json(result.summary.to_json())
     else:
@@ -96,7 +95,6 @@ def _show(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 def _run(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     if arguments.source == EXAMPLE and arguments.inputs:
         raise UsageError("reading the command line", got="--inputs for the example", needed="it for a file alone")
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # XLA reads it when it is loaded, and is chatty without
     from pyshardy.cli import run_command
 
     execute = run_command.run_example if arguments.source == EXAMPLE else run_command.run_file
@@ -109,13 +107,24 @@ def _run(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     return 0 if run_command.is_equal(found.differences, arguments.tolerance) else 1
 
 
-def _load_and_propagate(arguments: argparse.Namespace) -> Propagation:
-    from pyshardy import api
+def _load(arguments: argparse.Namespace, rest: Sequence[str]) -> Module:
+    """The program of a command: the built-in one, of which `rest` holds the sizes, or that in a file."""
+    if arguments.source == EXAMPLE:
+        from pyshardy.cli.example import load_example
+
+        return load_example(rest).module
     from pyshardy.cli.progress import stage
     from pyshardy.frontend.from_text import load_file
 
     with stage(f"reading {arguments.source}"):
-        module = load_file(arguments.source, arguments.allow_unregistered_dialect)
+        return load_file(arguments.source, arguments.allow_unregistered_dialect)
+
+
+def _load_and_propagate(arguments: argparse.Namespace, rest: Sequence[str]) -> Propagation:
+    from pyshardy import api
+    from pyshardy.cli.progress import stage
+
+    module = _load(arguments, rest)
     with stage("propagating"), naming(arguments.source):
         return api.propagate(module, propagate_options(arguments))
 

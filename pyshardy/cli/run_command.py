@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, NoReturn
+from dataclasses import dataclass
+from typing import Any
 
 from pyshardy import api
+from pyshardy.cli.example import load_example, provide_devices
 from pyshardy.cli.files import naming
 from pyshardy.cli.progress import stage
 from pyshardy.core.mesh import device_count
-from pyshardy.errors import ShardyError, UsageError
+from pyshardy.errors import ShardyError
 from pyshardy.frontend.from_text import load_file
 from pyshardy.frontend.interface import Port
 from pyshardy.ir.module import Module
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.partitioning import Engine, Partition, partition, run
 from pyshardy.report.tables import kinds_table, summary_tables
-
-_DEVICE_FLAG = "--xla_force_host_platform_device_count"
 
 
 @dataclass
@@ -41,50 +39,24 @@ class Ran:
 
 def run_example(arguments: argparse.Namespace, rest: Sequence[str], options: Any, partition_options: Any) -> Ran:
     """Lower, propagate, partition and run the example training step; `rest` holds its sizes as flags."""
-    from pyshardy.examples import transformer
-
-    config = _example_config(transformer.Config, rest)
-    _provide_devices(arguments.devices or config.data * config.model)
-    try:
-        with stage("lowering the training step"):
-            start = time.perf_counter()
-            lowered = transformer.lower(config)
-            seconds = time.perf_counter() - start
-    except ValueError as error:
-        raise UsageError("lowering the example", got=str(error)) from error
-    module = api.load(lowered)
+    example = load_example(rest, arguments.devices)
     import jax
 
+    from pyshardy.examples import transformer
+
     def inputs(_: list[Port]) -> list[Any]:
-        return jax.tree.leaves(transformer.concrete_args(config, arguments.seed))
+        return jax.tree.leaves(transformer.concrete_args(example.config, arguments.seed))
 
-    found = _Runner(module, inputs, arguments).run(options, partition_options)
-    found.propagation.stages.insert(0, ("lower", seconds))
+    found = _Runner(example.module, inputs, arguments).run(options, partition_options)
+    found.propagation.stages.insert(0, ("lower", example.seconds))
     return found
-
-
-def _example_config(cls: Any, rest: Sequence[str]) -> Any:
-    """The sizes of the example from their flags."""
-    parser = argparse.ArgumentParser(prog="pyshardy run example", allow_abbrev=False)
-    for size in fields(cls):
-        parser.add_argument(f"--{size.name}", type=type(size.default), default=size.default)
-    parser.error = _refuse  # type: ignore[method-assign]
-    values = vars(parser.parse_args(rest))
-    try:
-        return cls(**values)
-    except ValueError as error:
-        _refuse(str(error))
-
-
-def _refuse(message: str) -> NoReturn:
-    raise UsageError(f"reading the sizes of the example: {message}", hint="pyshardy run example --layers 4")
 
 
 def run_file(arguments: argparse.Namespace, rest: Sequence[str], options: Any, partition_options: Any) -> Ran:
     """Propagate, partition and run the module in a file, on random inputs or those of an `.npz` file."""
     with stage(f"reading {arguments.source}"):
         module = load_file(arguments.source, arguments.allow_unregistered_dialect)
-    _provide_devices(arguments.devices or device_count(module_meshes(module.root)))
+    provide_devices(arguments.devices or device_count(module_meshes(module.root)))
     from pyshardy.runtime.inputs import inputs_from_file, random_inputs
 
     def inputs(ports: list[Port]) -> list[Any]:
@@ -92,14 +64,6 @@ def run_file(arguments: argparse.Namespace, rest: Sequence[str], options: Any, p
 
     with naming(arguments.source):
         return _Runner(module, inputs, arguments).run(options, partition_options)
-
-
-def _provide_devices(count: int) -> None:
-    """Ask for this many virtual CPU devices, unless the user has chosen a platform or a number."""
-    flags = os.environ.get("XLA_FLAGS", "")
-    if _DEVICE_FLAG not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} {_DEVICE_FLAG}={count}".strip()
-    os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 
 @dataclass

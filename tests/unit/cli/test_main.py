@@ -108,7 +108,7 @@ def test_a_refused_module_from_standard_input_has_no_file_name(cli: Cli, monkeyp
 HELP = "\n  try: pyshardy{} --help"
 WRONG_COMMAND_LINES = [
     ([], "the following arguments are required: COMMAND" + HELP.format("")),
-    (["show"], "the following arguments are required: FILE" + HELP.format(" show")),
+    (["show"], "the following arguments are required: FILE|example" + HELP.format(" show")),
     (["run", MLP, "--tolerance"], "argument --tolerance: expected one argument" + HELP.format(" run")),
     (["run", MLP, "--tolerance", "x"], "argument --tolerance: got 'x', needed a number from 0" + HELP.format(" run")),
     (["run", MLP, "--tolerance", "nan"],
@@ -448,7 +448,10 @@ def test_tables_have_colors_on_a_terminal_alone(cli: Cli, monkeypatch: pytest.Mo
     ("args", "mentioned"),
     [
         (["--help"], ["propagate", "show", "partition", "run"]),
-        (["propagate", "--help"], ["--output", "--strategy", "--conservative", "--json"]),
+        (
+            ["propagate", "--help"],
+            ["FILE|example", "sizes of the example", "--output", "--strategy", "--conservative", "--json"],
+        ),
         (["show", "--help"], ["--no-op-priorities", "--no-user-priorities"]),
         (["partition", "--help"], ["--output", "--no-halo-exchange", "--mesh-axes-groups", "--json"]),
         (

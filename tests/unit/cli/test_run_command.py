@@ -287,6 +287,23 @@ def test_what_the_example_cannot_be_is_refused(flags: list[str], message: str, c
     assert cli("run", "example", *flags) == Outcome(2, "", f"error: {message}\n")
 
 
+@pytest.mark.parametrize(
+    ("command", "key", "value"),
+    [
+        ("propagate", "title", "module @jit_train_step"),
+        ("show", "title", "module @jit_train_step"),
+        ("partition", "device_count", 8),
+    ],
+)
+def test_other_commands_take_the_example_too(command: str, key: str, value: Any, cli: Cli) -> None:
+    found = cli(command, *EXAMPLE, "--json")
+    assert (found.status, found.err) == (0, "")
+    assert json.loads(found.out)[key] == value
+    assert cli(command, "example", "--nonsense", "3") == Outcome(
+        2, "", f"error: {SIZES}unrecognized arguments: --nonsense 3{TRY}\n"
+    )
+
+
 def test_help_lists_the_sizes_of_the_example(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["run", "--help"])

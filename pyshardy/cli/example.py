@@ -1,0 +1,80 @@
+"""The built-in training step as the program of a command."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any, NamedTuple, NoReturn
+
+from pyshardy import api
+from pyshardy.cli.progress import stage
+from pyshardy.errors import UsageError
+from pyshardy.ir.module import Module
+
+_DEVICE_FLAG = "--xla_force_host_platform_device_count"
+
+
+class Example(NamedTuple):
+    """The training step, lowered.
+
+    Attributes:
+        module: The program.
+        config: Its sizes.
+        seconds: How long lowering took.
+    """
+
+    module: Module
+    config: Any
+    seconds: float
+
+
+def load_example(rest: Sequence[str], devices: int | None = None) -> Example:
+    """Lower the training step.
+
+    Args:
+        rest: Its sizes as flags.
+        devices: The number of virtual CPU devices; as many as its mesh has if None.
+
+    Raises:
+        UsageError: Sizes that it cannot have.
+    """
+    from pyshardy.examples import transformer
+
+    config = _config(transformer.Config, rest)
+    provide_devices(devices or config.data * config.model)
+    try:
+        with stage("lowering the training step"):
+            start = time.perf_counter()
+            lowered = transformer.lower(config)
+            seconds = time.perf_counter() - start
+    except ValueError as error:
+        raise UsageError("lowering the example", got=str(error)) from error
+    return Example(api.load(lowered), config, seconds)
+
+
+def _config(cls: Any, rest: Sequence[str]) -> Any:
+    """The sizes of the example from their flags."""
+    parser = argparse.ArgumentParser(prog="pyshardy run example", allow_abbrev=False)
+    for size in fields(cls):
+        parser.add_argument(f"--{size.name}", type=type(size.default), default=size.default)
+    parser.error = _refuse  # type: ignore[method-assign]
+    values = vars(parser.parse_args(rest))
+    try:
+        return cls(**values)
+    except ValueError as error:
+        _refuse(str(error))
+
+
+def _refuse(message: str) -> NoReturn:
+    raise UsageError(f"reading the sizes of the example: {message}", hint="pyshardy run example --layers 4")
+
+
+def provide_devices(count: int) -> None:
+    """Ask for this many virtual CPU devices, unless the user has chosen a platform or a number; before jax is there."""
+    flags = os.environ.get("XLA_FLAGS", "")
+    if _DEVICE_FLAG not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} {_DEVICE_FLAG}={count}".strip()
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
