@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from sys import intern
 from typing import TypeVar
 
 from pyshardy.core.axes import AxisRef
@@ -308,7 +309,7 @@ def scan_sharding(scanner: Scanner) -> TensorSharding:
     plain = _PLAIN_SHARDING.match(scanner.text, start)
     if plain:
         try:
-            found = TensorSharding(plain[1], map(_dim_of, _PLAIN_DIM.findall(plain[2])))
+            found = TensorSharding(intern(plain[1]), map(_dim_of, _PLAIN_DIM.findall(plain[2])))
         except ShardyError:
             pass  # which is told below, with its place
         else:

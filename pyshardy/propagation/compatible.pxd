@@ -5,7 +5,10 @@ from pyshardy.core.axes cimport prefix_without_overlaps
 from pyshardy.propagation.projection cimport FactorState, TensorState
 
 
-@cython.locals(axes=list, frozen=bint, state=TensorState, found=FactorState)
+cdef object _NONE, _BACKWARD, _BOTH
+
+
+@cython.locals(axes=list, frozen=bint, found=FactorState, contributing=Py_ssize_t, place=Py_ssize_t)
 cpdef tuple compatible_axes(factor, list states, Py_ssize_t operand_count, direction)
 
 

@@ -10,6 +10,8 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.graph.program import Direction
 from pyshardy.propagation.projection import FactorState, TensorState
 
+_NONE, _BACKWARD, _BOTH = Direction.NONE, Direction.BACKWARD, Direction.BOTH
+
 
 def compatible_axes(factor: int, states: Sequence[TensorState], operand_count: int, direction: Direction) -> Axes:
     """The longest list of axes that all tensors with the factor can follow.
@@ -22,18 +24,22 @@ def compatible_axes(factor: int, states: Sequence[TensorState], operand_count: i
         operand_count: How many of them are operands.
         direction: Who contributes.
     """
-    if direction is Direction.NONE:
+    if direction is _NONE:
         return ()
-    operands, results = states[:operand_count], states[operand_count:]
-    groups = (results, operands) if direction is Direction.BACKWARD else (operands, results)
+    contributing = operand_count
+    if direction is _BACKWARD:
+        states = [*states[operand_count:], *states[:operand_count]]
+        contributing = len(states) - operand_count
+    elif direction is _BOTH:
+        contributing = len(states)
     axes: list[AxisRef] = []
     frozen = False
-    for group in groups:
-        for state in group:
-            found = state.factors.get(factor)
-            if found is not None and found.axes:
-                frozen = _follow(axes, found.axes, frozen) or frozen
-        frozen = frozen or direction is not Direction.BOTH
+    for place in range(len(states)):
+        if place == contributing:
+            frozen = True
+        found = states[place].factors.get(factor)
+        if found is not None and found.axes and _follow(axes, found.axes, frozen):
+            frozen = True
     return tuple(axes)
 
 

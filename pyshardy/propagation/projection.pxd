@@ -20,9 +20,10 @@ cpdef TensorState project(sharding, tuple mapping, tuple sizes, mesh)
 
 @cython.locals(is_closed=bint, overflows=bint, todo=tuple, taken=tuple, position=Py_ssize_t)
 cdef _project_dim(sharding, tuple dim, tuple sizes, mesh, dict factors)
-cpdef tuple unproject(TensorState state, tuple mapping, tuple sizes, mesh)
+@cython.locals(found=list, index=Py_ssize_t, dim=tuple)
+cpdef tuple unproject(TensorState state, tuple mapping, tuple sizes, mesh, tuple before=*)
 cpdef take_axes(tuple axes, size, mesh)
 
 
 @cython.locals(only=FactorState, state=FactorState, axes=list, is_closed=bint, part=tuple)
-cdef _unproject_dim(dict factors, tuple dim, tuple sizes, mesh)
+cdef _unproject_dim(dict factors, tuple dim, tuple sizes, mesh, before)

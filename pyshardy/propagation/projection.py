@@ -110,18 +110,42 @@ def take_axes(axes: Axes, size: int, mesh: Mesh) -> tuple[Axes, int, Axes]:
 
 
 def unproject(
-    state: TensorState, mapping: TensorMapping, sizes: tuple[int, ...], mesh: Mesh
+    state: TensorState,
+    mapping: TensorMapping,
+    sizes: tuple[int, ...],
+    mesh: Mesh,
+    before: tuple[DimSharding, ...] = (),
 ) -> tuple[DimSharding, ...]:
     """The dimension shardings that the factor states make; priorities are gone.
 
     Axes that would need a strided layout, behind a factor that is not filled, are dropped.
+
+    Args:
+        state: The factors of the tensor.
+        mapping: The factors of every dimension.
+        sizes: Size of every factor of the rule.
+        mesh: The mesh of the sharding.
+        before: The dimension shardings the tensor had, if it is known: many of them stay.
     """
-    return tuple([_unproject_dim(state.factors, dim, sizes, mesh) for dim in mapping])
+    found = []
+    for index, dim in enumerate(mapping):
+        given = before[index] if before else None
+        found.append(_unproject_dim(state.factors, dim, sizes, mesh, given))
+    return tuple(found)
 
 
-def _unproject_dim(factors: dict[int, FactorState], dim: DimMapping, sizes: tuple[int, ...], mesh: Mesh) -> DimSharding:
+def _unproject_dim(
+    factors: dict[int, FactorState], dim: DimMapping, sizes: tuple[int, ...], mesh: Mesh, before: DimSharding | None
+) -> DimSharding:
     if len(dim) == 1:
         only = factors[dim[0]]
+        if (
+            before is not None
+            and before.axes is only.axes
+            and before.is_open is not only.is_closed
+            and before.priority is None
+        ):
+            return before
         return DimSharding._make((only.axes, not only.is_closed, None))
     axes: list[AxisRef] = []
     is_closed = False

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pyshardy.core.axes import Axes, is_prefix
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, common_mesh
+from pyshardy.core.sharding import TensorSharding, common_mesh, mesh_of
 from pyshardy.errors import ShardyError
 from pyshardy.graph.program import Direction
 from pyshardy.propagation.aggressive import propagate_aggressive
@@ -100,15 +100,16 @@ def propagate_step(
     >>> propagate_step(step, (left, None, None), {"m": Mesh([("x", 2)])})
     ((2, TensorSharding(<@m, [{"x", ?}, {?}]>)),)
     """
-    mesh_ref_and_mesh = common_mesh(shardings, meshes)
+    mesh_ref_and_mesh = _mesh_of_all(shardings, meshes)
     if mesh_ref_and_mesh is None or mesh_ref_and_mesh[1].is_single_device:
         return ()
     mesh_ref, mesh = mesh_ref_and_mesh
     states, changed = _run(step, shardings, mesh)
+    rule = step.rule
     updates = []
     for tensor in sorted({tensor for tensor, _ in changed}):
         old = shardings[tensor]
-        dims = unproject(states[tensor], step.rule.tensors[tensor], step.rule.factor_sizes, mesh)
+        dims = unproject(states[tensor], rule.tensors[tensor], rule.factor_sizes, mesh, () if old is None else old.dims)
         if old is not None:
             new = TensorSharding._make((mesh_ref, dims, old.replicated, old.unreduced, old.reduction))
         elif any(dim.axes for dim in dims):
@@ -120,6 +121,21 @@ def propagate_step(
     return tuple(updates)
 
 
+def _mesh_of_all(
+    shardings: Sequence[TensorSharding | None], meshes: Mapping[str, Mesh]
+) -> tuple[str | Mesh, Mesh] | None:
+    """`common_mesh`, at once where all shardings have the same."""
+    first = None
+    for sharding in shardings:
+        if sharding is None:
+            continue
+        if first is None:
+            first = sharding
+        elif sharding.mesh is not first.mesh:
+            return common_mesh(shardings, meshes)
+    return None if first is None else (first.mesh, mesh_of(first, meshes))
+
+
 def explain_step(
     step: StepInput, shardings: Sequence[TensorSharding | None], meshes: Mapping[str, Mesh]
 ) -> tuple[Move, ...]:
@@ -128,7 +144,7 @@ def explain_step(
     The source is the first operand, else the first result, that was already sharded on the factor at least as
     far as the target is afterwards (propagation spec, section 10.1).
     """
-    found = common_mesh(shardings, meshes)
+    found = _mesh_of_all(shardings, meshes)
     if found is None or found[1].is_single_device:
         return ()
     mesh = found[1]

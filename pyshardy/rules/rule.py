@@ -67,7 +67,7 @@ class Rule(Interned):
     <([i, k], [k, j])->([i, j]) {i=2, j=4, k=8} reduction={k}>
     """
 
-    __slots__ = ("factor_sizes", "operands", "results", "kinds", "blocked", "is_custom")
+    __slots__ = ("factor_sizes", "operands", "results", "kinds", "blocked", "is_custom", "_tensors")
 
     factor_sizes: tuple[int, ...]
     operands: tuple[TensorMapping, ...]
@@ -75,6 +75,7 @@ class Rule(Interned):
     kinds: tuple[FactorKind, ...]
     blocked: tuple[int, ...]
     is_custom: bool
+    _tensors: tuple[TensorMapping, ...]
 
     def __new__(  # noqa: D102 (the class docstring says it)
         cls,
@@ -118,7 +119,12 @@ class Rule(Interned):
     @property
     def tensors(self) -> tuple[TensorMapping, ...]:
         """The mappings of the operands, then of the results."""
-        return self.operands + self.results
+        try:
+            return self._tensors
+        except AttributeError:
+            found = self.operands + self.results
+            object.__setattr__(self, "_tensors", found)
+            return found
 
     def factors_of(self, kind: FactorKind) -> tuple[int, ...]:
         """The factors of one kind, ascending."""
