@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.compare import HEADINGS, LAYERS, all_rows, cells, environment, growth
+from benchmarks.compare import HEADINGS, LAYERS, all_rows, cells, environment, growth_of
 from benchmarks.measure import PIPELINE, stages
 from benchmarks.targets import GROWTH
 from benchmarks.workloads import transformer
@@ -68,7 +68,7 @@ def main() -> int:
         return 0
     rows = all_rows(LAYERS, REPEAT)
     ops = sorted(row.ops for row in rows if row.target == "pipeline")[1]
-    grown = growth(rows)
+    grown = growth_of(LAYERS, REPEAT)
     assert grown is not None
     figures = {
         "environment": environment(),

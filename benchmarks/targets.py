@@ -35,10 +35,10 @@ TARGETS = {
     "propagation": Target(0.4, 0.8, 1.6, 3.6),
     "core": Target(None, 0.3, 0.6, 0.9),
     "chain": Target(0.5, 1.0, 2.0, 2.8),
-    "conflicts": Target(0.25, 0.7, 2.1, 2.6),
+    "conflicts": Target(0.25, 0.7, 1.4, 2.6),
     "memory": Target(1.5, None, 3.0, 3.0),
     "help": Target(1 / 3, None, 2 / 3, 2 / 3),
-    "opt": Target(1.3, None, 2.0, 2.0),
+    "opt": Target(1.3, None, 1.3, 1.3),
 }
 GROWTH = 1.2
 """How much longer an op may take in the largest program than in the smallest."""

@@ -18,6 +18,8 @@ from benchmarks.compare import (
     chain_rows,
     conflict_rows,
     growth,
+    growth_of,
+    op_count,
     print_table,
     startup_rows,
     transformer_rows,
@@ -90,9 +92,18 @@ def test_the_chain_is_that_of_partition() -> None:
     assert [pass_.name for pass_ in parse_pipeline(CHAIN)] == [name for name in ours if not name.startswith(own)]
 
 
-def test_growth_is_that_of_an_op() -> None:
-    assert growth([Row("", "pipeline", 100, 1.0), Row("", "pipeline", 1000, 20.0), Row("", None, 1, 9.0)]) == 2.0
-    assert growth([Row("", "pipeline", 100, 1.0)]) is None
+def test_growth_is_that_of_an_op_with_both_sizes_in_turn() -> None:
+    small, large = Module.parse(TWENTY_OPS), Module.parse(conflicts(50))
+    given = {id(small): iter([1.0, 9.0, 1.0]), id(large): iter([20.0, 180.0, 20.0])}
+    timed = []
+
+    def time(module: Module, pipeline: str) -> float:
+        timed.append(module)
+        return next(given[id(module)])
+
+    assert growth(small, large, 3, time) == pytest.approx(20 * op_count(small) / op_count(large))
+    assert timed == [small, large] * 3
+    assert growth_of((4,), 1) is None
 
 
 def test_the_conflicting_model() -> None:
