@@ -49,6 +49,8 @@ from pyshardy.ir.nodes import walk
 LAYERS = (13, 53, 214)
 """Layers of the example training step with about 7,500, 30,000 and 120,000 ops."""
 CONFLICT_LAYERS = 400
+REPEAT = 15
+"""Runs per figure: on a machine that others use too, the speed wavers by a third from one second to the next."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ def growth_of(layers: tuple[int, ...], repeat: int) -> float | None:
         return None
     few, many = min(layers), max(layers)
     print(f"timing {few} and {many} layers in turn ...", file=sys.stderr)
-    return growth(Module.parse(transformer(few)), Module.parse(transformer(many)), repeat)
+    return growth(Module.parse(transformer(few)), Module.parse(transformer(many)), _fewer(repeat))
 
 
 def environment() -> str:
@@ -194,13 +196,19 @@ def print_table(rows: list[Row]) -> None:
     (console if console.is_terminal else Console(width=150)).print(table)
 
 
+def _fewer(repeat: int) -> int:
+    """How often what takes long is timed."""
+    return -(-repeat // 3)
+
+
 def all_rows(layers: tuple[int, ...], repeat: int) -> list[Row]:
     """Every comparison; the details for the second size, or the only one."""
     rows: list[Row] = []
     details = layers[min(1, len(layers) - 1)]
     for count in layers:
         print(f"timing {count} layers ...", file=sys.stderr)
-        rows += transformer_rows(count, repeat, with_details=count == details)
+        is_large = len(layers) > 1 and count == layers[-1]
+        rows += transformer_rows(count, _fewer(repeat) if is_large else repeat, with_details=count == details)
     rows += chain_rows(layers[0], repeat)
     rows += conflict_rows(CONFLICT_LAYERS if layers == LAYERS else 10 * layers[0], repeat)
     rows += startup_rows(repeat)
@@ -210,7 +218,8 @@ def all_rows(layers: tuple[int, ...], repeat: int) -> list[Row]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--layers", type=int, nargs="+", default=LAYERS)
-    parser.add_argument("--repeat", type=int, default=5, help="runs per figure; the median counts")
+    text = "runs per figure, of which the median counts; a third for the largest of several sizes"
+    parser.add_argument("--repeat", type=int, default=REPEAT, help=text)
     parser.add_argument("--stages", action="store_true", help="also where the time goes, for the second size")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.compare import HEADINGS, LAYERS, all_rows, cells, environment, growth_of
+from benchmarks.compare import HEADINGS, LAYERS, REPEAT, all_rows, cells, environment, growth_of
 from benchmarks.measure import PIPELINE, stages
 from benchmarks.targets import GROWTH
 from benchmarks.workloads import transformer
@@ -21,7 +21,6 @@ from pyshardy.ir.module import Module
 
 WORDS = Path(__file__).parent / "page.md"
 PAGE = Path(__file__).parent.parent / "docs/performance.md"
-REPEAT = 5
 
 
 def table(headings: tuple[str, ...], rows: list[list[str]]) -> str:
@@ -47,7 +46,7 @@ def stage_table(profile: dict[str, float], interpreted: dict[str, float], ops: i
 
 def measured_stages() -> dict[str, float]:
     """The stages of the second size."""
-    return stages(Module.parse(transformer(LAYERS[1])), PIPELINE, REPEAT)
+    return stages(Module.parse(transformer(LAYERS[1])), PIPELINE, REPEAT // 3)
 
 
 def stages_of(tree: str) -> dict[str, float]:
