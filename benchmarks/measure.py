@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Iterable
+from io import BytesIO
 from statistics import median
 from typing import Any
 
@@ -117,11 +118,13 @@ def in_turn(ours: Callable[[], float], module: Module, pipeline: str, repeat: in
 
 
 def imported(module: Module) -> Module:
-    """The module after the reference's import passes."""
+    """The module after the reference's import passes; its ops keep their locations, which text would not."""
+    stream = BytesIO()
     with module.context, ir.Location.unknown():
-        copy = ir.Module.parse(module.text())
+        copy = ir.Module.parse(module.bytecode())
         passmanager.PassManager.parse(f"builtin.module({IMPORT})").run(copy.operation)
-        return Module.parse(str(copy))
+        copy.operation.write_bytecode(stream)
+    return Module.parse(stream.getvalue())
 
 
 def stages(module: Module, pipeline: str, repeat: int) -> dict[str, float]:
