@@ -6,6 +6,7 @@ import gc
 import importlib
 import os
 import sys
+from contextlib import suppress
 from typing import NoReturn
 
 
@@ -37,10 +38,9 @@ def _import_mlir_without_numpy() -> None:
     if "numpy" in sys.modules:
         return
     sys.modules["numpy"] = None  # type: ignore[assignment]  # as if it were not installed
-    try:
+    with suppress(ImportError):  # of bindings that cannot do without it: they are imported again where they are used
         importlib.import_module("jaxlib.mlir.ir")
-    finally:
-        del sys.modules["numpy"]
+    del sys.modules["numpy"]
 
 
 if __name__ == "__main__":

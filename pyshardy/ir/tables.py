@@ -72,7 +72,6 @@ class Tables:
         return self._encoded(_DICTIONARY, [len(attrs), *[number for entry in attrs for number in entry]])
 
     def _encoded(self, kind: int, numbers: list[int]) -> int:
-        self._dialect("builtin")
         key = b"".join(map(encode_number, (kind, *numbers)))
         return self.attrs.setdefault(key, self.attr_count + len(self.attrs))
 
@@ -146,11 +145,11 @@ class Tables:
         return b"".join(contents), b"".join(counts + lengths)
 
     def _lengths(self, entries: Collection[str | bytes], contents: list[bytes]) -> bytes:
-        """A group in the table of lengths; which dialect it counts for matters only to what is no text."""
+        """A group in the table of lengths, for the dialect of arrays and dictionaries, which every module has."""
         if not entries:
             return b""
         lengths = [len(content) << 1 | isinstance(entry, bytes) for entry, content in zip(entries, contents)]
-        return b"".join(map(encode_number, (self.dialects.get("builtin", 0), len(lengths), *lengths)))
+        return b"".join(map(encode_number, (self.dialects["builtin"], len(lengths), *lengths)))
 
     def _given_attrs(self) -> tuple[bytes, int]:
         """The attributes there were, and where their lengths end.

@@ -142,7 +142,7 @@ def _unproject_dim(
         if (
             before is not None
             and before.axes is only.axes
-            and before.is_open is not only.is_closed
+            and before.is_open != only.is_closed
             and before.priority is None
         ):
             return before
