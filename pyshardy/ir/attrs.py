@@ -334,6 +334,13 @@ def _refers(value: Any) -> bool:
     return bool(symbols_in(value))
 
 
+def string_of(value: Any) -> str | None:
+    """The string that an opaque attribute is; None if it is none, or one with a type."""
+    if type(value) is not ir.StringAttr or type(value.type) is not ir.NoneType:
+        return None
+    return str(value.value_bytes, "utf-8", "surrogateescape")
+
+
 def _is_of_dialect(value: Any) -> bool:
     """Whether this is an attribute that the bindings have no class for, other than a constant of complex numbers."""
     return type(value) is ir.Attribute and not isinstance(value.type, ir.ShapedType)

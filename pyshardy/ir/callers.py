@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from pyshardy.ir.functions import CALL, calls, functions
+from pyshardy.ir.functions import CALL, functions
 from pyshardy.ir.nodes import Op
 
 
@@ -19,7 +17,7 @@ class Callers:
         self._functions = {function.attrs["sym_name"]: function for function in functions(root)}
         self._calls: dict[str, list[Op]] = {}
         for op in root.region.block:
-            for call in _calls_in(op) if calls(op) else ():
+            for call in _calls_in(op):
                 self._calls.setdefault(call.attrs["callee"], []).append(call)
 
     def of(self, function: Op) -> list[Op]:
@@ -31,12 +29,18 @@ class Callers:
         return self._functions[call.attrs["callee"]]
 
 
-def _calls_in(top: Op) -> Iterator[Op]:
+def _calls_in(top: Op) -> list[Op]:
     """The calls of a block in order, then those in the regions of its ops, last region found first."""
-    regions = list(top.regions)
+    found: list[Op] = []
+    regions = [*top.regions]
     while regions:
-        for block in regions.pop().blocks:
-            for op in block:
+        region = regions.pop()
+        for block in region.blocks:
+            op = block.first
+            while op is not None:
                 if op.name == CALL:
-                    yield op
-                regions.extend(op.regions)
+                    found.append(op)
+                if op.regions:
+                    regions += op.regions
+                op = op.next
+    return found

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyshardy.core.text import quote
-from pyshardy.ir.attrs import ARG_CODECS, LISTS, AttrTable, Codec
+from pyshardy.ir.attrs import ARG_CODECS, LISTS, AttrTable, Codec, string_of
 from pyshardy.ir.bytecode import (
     HAS_ATTRS,
     HAS_OPERANDS,
@@ -55,7 +54,7 @@ class _Emitter:
         out: What is written.
         scope: The values by number, as far as they can be seen and are defined.
         coded: Kinds of ops, by name, names of the attributes, and identities of their values.
-        shared: Kinds of ops that share their attributes, by name and the identity of the attributes.
+        shared: The last kind of ops that share their attributes, by the identity of the attributes.
         plain: Numbers of the properties of ops without discardable attributes, by the same as `coded`.
         dictionaries: Numbers of dictionaries of discardable attributes, by names and identities of the values.
         values: Numbers of attributes, by the identities of the attribute and of what writes it.
@@ -73,7 +72,7 @@ class _Emitter:
         self.locations = {id(place): number for number, place in source.arg_places.items() if number >= 0}
         self.coded: dict[tuple[Any, ...], Kind] = {}
         self.plain: dict[tuple[Any, ...], int] = {}
-        self.shared: dict[tuple[str, int], Kind] = {}
+        self.shared: dict[int, Kind] = {}
         self.dictionaries: dict[tuple[Any, ...], int] = {}
         self.values: dict[tuple[int, int], int] = {}
         for kind in dict.fromkeys(source.kinds):
@@ -257,14 +256,14 @@ class _Emitter:
         """The kind of an op by its name and attributes."""
         name, attrs = op.name, op.shared_attrs
         if not op.owns_attrs:
-            found = self.shared.get((name, id(attrs)))
-            if found is not None:
+            found = self.shared.get(id(attrs))
+            if found is not None and found.name == name:
                 return found
         found = self.coded.get(_content(name, attrs))
         if found is None:
             found = self.new_kind(op)
         if not op.owns_attrs:
-            self.shared[name, id(attrs)] = found
+            self.shared[id(attrs)] = found
         return found
 
     def new_kind(self, op: Op) -> Kind:
@@ -308,7 +307,7 @@ class _Emitter:
                 number = self.tables.array([self.arg_dictionary(entry) for entry in value])
             else:
                 number = self.value(self.table.codec(op_name, name), value)
-            entries.append((self.tables.attr(quote(name)), number))
+            entries.append((self.tables.string(name), number))
         return self.tables.dictionary(entries)
 
     def arg_dictionary(self, attrs: dict[str, Any]) -> int:
@@ -317,7 +316,7 @@ class _Emitter:
         found = self.dictionaries.get(key)
         if found is None:
             entries = [
-                (self.tables.attr(quote(name)), self.value(ARG_CODECS.get(name), value))
+                (self.tables.string(name), self.value(ARG_CODECS.get(name), value))
                 for name, value in attrs.items()
             ]
             found = self.dictionaries[key] = self.tables.dictionary(entries)
@@ -332,11 +331,15 @@ class _Emitter:
         key = id(codec), id(value)
         found = self.values.get(key)
         if found is None:
-            text = self.table.text(codec, value)
-            if "dense_resource" in text or "distinct[" in text:
-                raise CannotEmitError
-            found = self.values[key] = self.tables.attr(text)
+            string = string_of(value) if codec is None else None
+            found = self.values[key] = self.new_value(codec, value) if string is None else self.tables.string(string)
         return found
+
+    def new_value(self, codec: Codec | None, value: Any) -> int:
+        text = self.table.text(codec, value)
+        if "dense_resource" in text or "distinct[" in text:
+            raise CannotEmitError
+        return self.tables.attr(text)
 
 
 def _content(name: str, attrs: dict[str, Any]) -> tuple[Any, ...]:

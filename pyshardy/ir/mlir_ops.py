@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from jaxlib.mlir import ir
+
 MANY_STEPS = 200
 """So many steps through a block for each of its ops take longer than to list these."""
+NEXT = 32
+"""To ask for the op behind another takes as long as so many steps through a block."""
 
 
 class _Home(NamedTuple):
@@ -31,6 +35,7 @@ class MlirOps:
         self._blocks: dict[int, Any] = {}
         self._steps: dict[int, int] = {}
         self._listed: dict[int, list[Any]] = {}
+        self._latest: dict[int, tuple[int, Any]] = {}
 
     def add_block(self, around: int, place: int, region: int, block: int, count: int) -> int:
         """Number a block.
@@ -46,12 +51,22 @@ class MlirOps:
         return len(self._homes) - 1
 
     def op_at(self, block: int, place: int) -> Any:
-        """The op at a place in a block; the bindings go there step by step."""
+        """The op at a place in a block; the bindings go there step by step, from its start or from an op before it."""
         if block < 0:
             return self._module.operation
         listed = self._listed.get(block)
         if listed is not None:
             return listed[place]
+        start, op = self._latest.get(block, (place, None))
+        if op is None or place < start or (place - start) * NEXT > place:
+            op = self._from_start(block, place)
+        else:
+            for _ in range(start, place):
+                op = ir.InsertionPoint.after(op).ref_operation
+        self._latest[block] = place, op
+        return op
+
+    def _from_start(self, block: int, place: int) -> Any:
         operations = self.block(block).operations
         self._steps[block] = self._steps.get(block, 0) + place
         if self._steps[block] > MANY_STEPS * self._homes[block].ops:

@@ -41,20 +41,20 @@ class Notifications:
                 found.append(user.mark)
 
     def _add_special(self, user: Op, index: int, found: list[int]) -> None:
+        if user.name == "func.call":
+            for entry in self._callers.callee(user).region.blocks[:1]:
+                self._cross_to(entry.args[index], found)
+            return
+        parent = user.parent_op
+        assert parent is not None
+        if user.name == "func.return":
+            for call in self._callers.of(parent):
+                self._cross_to(call.results[index], found)
+            return
         edge = edge_of_source(user, index)
         if edge is not None:
             found.append(edge.mark)
-        elif user.name == "func.call":
-            for entry in self._callers.callee(user).region.blocks[:1]:
-                self._cross_to(entry.args[index], found)
-        elif user.name == "func.return":
-            function = user.parent_op
-            assert function is not None
-            for call in self._callers.of(function):
-                self._cross_to(call.results[index], found)
         elif user.name in TERMINATORS:
-            parent = user.parent_op
-            assert parent is not None
             found.append(parent.mark)
         else:
             found.append(user.mark)

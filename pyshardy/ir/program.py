@@ -120,8 +120,8 @@ class _Builder:
         """Mark every op and every value with its number; note those that are not like most. Returns how many uses.
 
         `undecided` are the values that may not hold their own sharding; `listed` those whose shardings are in a list;
-        `crossing` those whose uses, or themselves, stand for others; `holding` the ops with shardings elsewhere than
-        in the attribute that most have.
+        `crossing` those whose uses, or themselves, stand for others, so that others are told of them; `holding` the ops
+        with shardings elsewhere than in the attribute that most have.
         """
         values = self.values
         uses = 0
@@ -165,11 +165,11 @@ class _Builder:
             for block in region.blocks:
                 for value in block.args:
                     value.mark = len(self.values)
-                    self.crossing.add(value.mark)
                     self.values.append(value)
                 self.args += block.args
-                self.undecided += block.args
-                self.listed += block.args
+                if op.name != "func.func":  # the arguments of functions hold their own, each for itself
+                    self.undecided += block.args
+                    self.listed += block.args
 
     def build(self) -> tuple[Program, ProgramIndex]:
         operands, results, tensors = self.steps()
@@ -387,15 +387,10 @@ class _Builder:
 
     def siblings(self, value: Value) -> tuple[int, ...]:
         """The other values whose shardings are stored in one list with that of `value`."""
-        op = value.defining_op
-        if op is not None:
-            group: Sequence[Value] = op.results
-            if len(group) < 2 or self.holders[value.mark] != value.mark:
-                return ()
-        elif self.holders[value.mark] != value.mark or value.block.parent_op.name == "func.func":
+        if self.holders[value.mark] != value.mark:
             return ()
-        else:
-            group = value.block.args
+        op = value.defining_op
+        group: Sequence[Value] = value.block.args if op is None else op.results
         return () if len(group) < 2 else tuple(other.mark for other in group if other is not value)
 
     def add_function_results(
@@ -408,19 +403,23 @@ class _Builder:
         """Append a pseudo-value per function result; those of the main function take part in propagation."""
         main = main_function(self.root)
         found = []
+        first = number = len(shapes)
         for function in functions(self.root):
             if is_declaration(function):
                 continue
+            owner, is_main = function.mark, function is main
             for index, value in enumerate(return_op(function).operands):
-                if function is main and value.type.is_static:
-                    found.append(FunctionResult(value.mark, len(shapes)))
-                self.holders.append(len(shapes))
-                self.owners.append(function.mark)
-                shapes.append(value.type.shape if value.type.is_static else None)
-                users.extend([()])
-                notified[len(shapes) - 1] = ()
+                shape = value.type.shape if value.type.is_static else None
+                if is_main and shape is not None:
+                    found.append(FunctionResult(value.mark, number))
+                self.holders.append(number)
+                self.owners.append(owner)
+                shapes.append(shape)
                 shardings.append(result_sharding(function, index))
                 self.index.values.append(FunctionResultPlace(function, index))
+                number += 1
+        users.extend([()] * (number - first))
+        notified.update(dict.fromkeys(range(first, number), ()))
         return tuple(found)
 
     def groups(self) -> tuple[tuple[int, ...], ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.graph.program import OpKind
@@ -18,12 +19,11 @@ from pyshardy.rules.rule import Rule
 _WITHOUT_RULE = EDGES | {BARRIER}
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionResultPlace:
+class FunctionResultPlace(NamedTuple):
     """A result of a function, which holds a sharding like a value."""
 
     function: Op
-    index: int
+    result: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def _store(
         if sharding is before[number] or sharding is None:
             continue
         if not isinstance(place, Value):
-            set_result_sharding(place.function, place.index, sharding)
+            set_result_sharding(place.function, place.result, sharding)
             continue
         value = place
         owner = value.owner

@@ -17,6 +17,7 @@ cdef class Tables:
     cdef public list dialect_names
     cdef public list op_names
     cdef public dict attrs
+    cdef public dict string_attrs
     cdef public dict types
     cdef public bint has_places
 

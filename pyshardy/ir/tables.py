@@ -2,7 +2,7 @@
 
 The ops of a module in bytecode refer to strings, names of ops, attributes and types by numbers. A module that is
 written again keeps the tables of the one it was read from; what is new in it is appended: attributes and types as
-text, which MLIR parses; arrays and dictionaries of attributes as the numbers of these.
+text, which MLIR parses; strings as they are; arrays and dictionaries of attributes as the numbers of these.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ class Tables:
         self.dialect_names: list[int] = []
         self.op_names: list[tuple[int, int]] = []
         self.attrs: dict[str | bytes, int] = {}  # those in bytes have an encoding of MLIR's own
+        self.string_attrs: dict[str, int] = {}
         self.types: dict[str, int] = {}
         self.has_places = False
 
@@ -62,6 +63,13 @@ class Tables:
     def attr(self, text: str) -> int:
         """The number of an attribute given as text."""
         return self.attrs.setdefault(text, self.attr_count + len(self.attrs))
+
+    def string(self, text: str) -> int:
+        """The number of an attribute that is a string, such as the names in dictionaries."""
+        found = self.string_attrs.get(text)
+        if found is None:
+            found = self.string_attrs[text] = self._encoded(_STRING, [self._string(text)])
+        return found
 
     def array(self, attrs: Sequence[int]) -> int:
         """The number of an array of attributes, by their numbers."""
@@ -181,7 +189,7 @@ class Tables:
         return bytes(found[:end]), position
 
 
-_ARRAY, _DICTIONARY = 0, 1
+_ARRAY, _DICTIONARY, _STRING = 0, 1, 2
 _RANGE, _LINE_AND_COLUMN = 22 << 1 | 1, 11 << 1 | 1
 
 

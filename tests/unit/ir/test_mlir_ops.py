@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pyshardy.ir import mlir_ops
+from pyshardy.ir.mlir_ops import MlirOps
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import walk
 
@@ -20,8 +21,10 @@ module { func.func private @g() func.func @h() { return } }"""
 
 
 @pytest.mark.parametrize("many", [0, 1, 100])
-def test_ops_are_found_where_they_were_read(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("next_op", [0, 2])
+def test_ops_are_found_where_they_were_read(many: int, next_op: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mlir_ops, "MANY_STEPS", many)
+    monkeypatch.setattr(mlir_ops, "NEXT", next_op)
     module = Module.parse(TEXT)
     root = module.copy_root()
     with module.context:
@@ -32,6 +35,18 @@ def test_ops_are_found_where_they_were_read(many: int, monkeypatch: pytest.Monke
             assert (op.name, str(op.location)) == (mlir.name, str(mlir.location))
         block = root.region.block.first.regions[0].blocks[1]  # type: ignore[union-attr]
         assert [str(arg.location) for arg in block.args] == ['loc("-":3:6)']
+
+
+@pytest.mark.parametrize("next_op", [0, 1, 4, 1000])
+def test_ops_are_found_in_any_order(next_op: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mlir_ops, "NEXT", next_op)
+    lines = " ".join(f"%{n} = arith.constant {n} : i32" for n in range(20))
+    module = Module.parse(f"func.func @f() {{ {lines} return }}")
+    with module.context:
+        ops = MlirOps(module.mlir)
+        body = ops.add_block(ops.add_block(-1, 0, 0, 0, 1), 0, 0, 0, 21)
+        for place in (3, 3, 4, 17, 18, 2, 19, 0, 1):
+            assert ops.op_at(body, place).attributes["value"].value == place
 
 
 def test_ops_without_attributes_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:

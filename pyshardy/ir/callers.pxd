@@ -1,0 +1,10 @@
+# Types for the optional compiled core: see docs/performance.md.
+cimport cython
+
+from pyshardy.ir.nodes cimport Block, Op, Region
+
+cdef str CALL
+
+
+@cython.locals(found=list, regions=list, region=Region, block=Block, op=Op)
+cdef list _calls_in(Op top)
