@@ -7,7 +7,7 @@ again when it is written. Every other attribute stays the MLIR attribute it was.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -156,6 +156,10 @@ class AttrTable:
         if found is None:
             found = self._types[mlir] = _value_type(mlir)
         return found
+
+    def known_types(self) -> Iterable[ValueType]:
+        """All types that were asked for so far: those of all values of the modules with this table, and others."""
+        return self._types.values()
 
     def ranked_type(self, shape: tuple[int, ...], like: ValueType) -> ValueType:
         """The tensor type of another shape with the element type of `like`."""

@@ -7,3 +7,7 @@ cpdef tuple number_at(data, Py_ssize_t position)
 
 
 cpdef bytes encode_number(number)
+
+
+@cython.locals(found=bytearray, number=Py_ssize_t)
+cpdef bytes encode_numbers(numbers)

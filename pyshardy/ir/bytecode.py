@@ -8,6 +8,7 @@ documentation ("MLIR Bytecode Format"); the version written is fixed here, so th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from io import BytesIO
 from typing import Any, NamedTuple
 
@@ -124,6 +125,24 @@ def encode_number(number: int) -> bytes:
     if length > 8:
         return b"\0" + number.to_bytes(8, "little")
     return (number << length | 1 << length - 1).to_bytes(length, "little")
+
+
+def encode_numbers(numbers: Iterable[int]) -> bytes:
+    """Numbers, one behind the other.
+
+    >>> encode_numbers([3, 64, 128])
+    b'\\x07\\x81\\x02\\x02'
+    """
+    found = bytearray()
+    for number in numbers:
+        if number < 128:
+            found.append(number << 1 | 1)
+        elif number < 16384:
+            found.append(number << 2 & 255 | 2)
+            found.append(number >> 6)
+        else:
+            found += encode_number(number)
+    return bytes(found)
 
 
 def _strings(data: bytes, position: int) -> list[str]:

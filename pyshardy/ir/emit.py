@@ -316,8 +316,7 @@ class _Emitter:
         found = self.dictionaries.get(key)
         if found is None:
             entries = [
-                (self.tables.string(name), self.value(ARG_CODECS.get(name), value))
-                for name, value in attrs.items()
+                (self.tables.string(name), self.value(ARG_CODECS.get(name), value)) for name, value in attrs.items()
             ]
             found = self.dictionaries[key] = self.tables.dictionary(entries)
         return found

@@ -1,7 +1,7 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
-from pyshardy.ir.nodes cimport Block, Op, Region, Value
+from pyshardy.ir.nodes cimport Block, Op, Region
 
 
 @cython.locals(is_listed=bint, region=Region, block=Block, inner=Op)
@@ -19,10 +19,6 @@ cpdef list ops_with(Op op, attribute, names=*)
 
 @cython.locals(inner=Op, values=dict, listed=list, names=frozenset)
 cpdef tuple attribute_values(Op op, attribute, others)
-
-
-@cython.locals(op=Op, result=Value)
-cpdef set result_types(list ops)
 
 
 @cython.locals(counts=dict, listed=list, names=frozenset, op=Op, name=str, shared=dict, alike=list)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pyshardy.ir.nodes import Op, ValueType
+from pyshardy.ir.nodes import Op
 
 
 def ops_in(op: Op, *, post_order: bool = False, closed: Iterable[str] = ()) -> list[Op]:
@@ -80,15 +80,6 @@ def attribute_values(op: Op, attribute: str, others: Iterable[str]) -> tuple[dic
         else:
             values[inner.shared_attrs[attribute]] = None
     return values, listed
-
-
-def result_types(ops: list[Op]) -> set[ValueType]:
-    """The types of the results of some ops."""
-    found = set()
-    for op in ops:
-        for result in op.results:
-            found.add(result.type)
-    return found
 
 
 def count_attributes(ops: list[Op], others: Iterable[str], left_out: str) -> tuple[dict[Any, int], list[Op]]:

@@ -1,7 +1,7 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
-from pyshardy.ir.bytecode cimport encode_number, number_at
+from pyshardy.ir.bytecode cimport encode_number, encode_numbers, number_at
 
 
 cdef class Tables:
@@ -20,6 +20,14 @@ cdef class Tables:
     cdef public dict string_attrs
     cdef public dict types
     cdef public bint has_places
+
+    cpdef Py_ssize_t string(self, str text) except -1
+
+    @cython.locals(numbers=list)
+    cpdef Py_ssize_t dictionary(self, attrs) except -1
+
+    cpdef Py_ssize_t _encoded(self, Py_ssize_t kind, list numbers) except -1
+    cpdef Py_ssize_t _string(self, str text) except -1
 
     @cython.locals(data=bytes, position=Py_ssize_t, found=bytearray, left=Py_ssize_t, end=Py_ssize_t, start=Py_ssize_t, count=Py_ssize_t, length=Py_ssize_t, lines=list, known=set)
     cpdef tuple _given_attrs(self)

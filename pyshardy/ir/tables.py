@@ -18,6 +18,7 @@ from pyshardy.ir.bytecode import (
     STRINGS,
     Bytecode,
     encode_number,
+    encode_numbers,
     number_at,
     section_at,
 )
@@ -77,11 +78,13 @@ class Tables:
 
     def dictionary(self, attrs: Sequence[tuple[int, int]]) -> int:
         """The number of a dictionary of attributes, by the numbers of the names, which are strings, and the values."""
-        return self._encoded(_DICTIONARY, [len(attrs), *[number for entry in attrs for number in entry]])
+        numbers = [len(attrs)]
+        for entry in attrs:
+            numbers += entry
+        return self._encoded(_DICTIONARY, numbers)
 
     def _encoded(self, kind: int, numbers: list[int]) -> int:
-        key = b"".join(map(encode_number, (kind, *numbers)))
-        return self.attrs.setdefault(key, self.attr_count + len(self.attrs))
+        return self.attrs.setdefault(encode_numbers([kind, *numbers]), self.attr_count + len(self.attrs))
 
     def location(self, text: str) -> int:
         """The number of a location given as text, `loc(...)`."""
@@ -120,9 +123,8 @@ class Tables:
         """The strings; their lengths stand before them, last one first."""
         data, (_, end) = self.code.data, self.code.sections[STRINGS]
         new = [text.encode("utf-8", "surrogateescape") + b"\0" for text in self.strings]
-        lengths = [encode_number(len(text)) for text in reversed(new)]
-        count = encode_number(self.string_count + len(new))
-        return b"".join([count, *lengths, data[self.first_length : end], *new])
+        lengths = encode_numbers([self.string_count + len(new), *map(len, reversed(new))])
+        return b"".join([lengths, data[self.first_length : end], *new])
 
     def _dialect_section(self) -> bytes:
         """The names of the dialects and those of the ops."""
@@ -147,17 +149,17 @@ class Tables:
         given, position = self._given_attrs()
         attrs, types = _contents(self.attrs), _contents(self.types)
         contents = [given, *attrs, self.code.content(ATTRS_AND_TYPES)[len(given) :], *types]
-        counts = [encode_number(self.attr_count + len(attrs)), encode_number(self.type_count + len(types))]
-        lengths = [data[self.first_offset : position], self._lengths(self.attrs, attrs)]
+        counts = encode_numbers([self.attr_count + len(attrs), self.type_count + len(types)])
+        lengths = [counts, data[self.first_offset : position], self._lengths(self.attrs, attrs)]
         lengths += [data[position:end], self._lengths(self.types, types)]
-        return b"".join(contents), b"".join(counts + lengths)
+        return b"".join(contents), b"".join(lengths)
 
     def _lengths(self, entries: Collection[str | bytes], contents: list[bytes]) -> bytes:
         """A group in the table of lengths, for the dialect of arrays and dictionaries, which every module has."""
         if not entries:
             return b""
         lengths = [len(content) << 1 | isinstance(entry, bytes) for entry, content in zip(entries, contents)]
-        return b"".join(map(encode_number, (self.dialects["builtin"], len(lengths), *lengths)))
+        return encode_numbers([self.dialects["builtin"], len(lengths), *lengths])
 
     def _given_attrs(self) -> tuple[bytes, int]:
         """The attributes there were, and where their lengths end.

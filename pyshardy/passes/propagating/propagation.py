@@ -6,8 +6,9 @@ from collections import Counter
 from dataclasses import replace
 
 from pyshardy.core.sharding import TensorSharding
+from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.listing import ops_in, ops_named, result_types
+from pyshardy.ir.listing import ops_in, ops_named
 from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.ir.program import build_program
 from pyshardy.ir.program_index import ProgramIndex
@@ -44,7 +45,7 @@ def propagate_module(
     Raises:
         PassError: A dynamic shape, a tuple, a value in several sharding groups, or an invalid rule.
     """
-    _check_types(root)
+    _check_types(root, context.attrs)
     _equalise_groups(root, context)
     program, index = build_program(root, context.specs, options.conservative)
     _warn_unknown(index, context)
@@ -72,10 +73,9 @@ def propagate_module(
         drop_sharding_rules(root)
 
 
-def _check_types(root: Op) -> None:
-    ops = ops_in(root, post_order=True)
-    refused = set(filter(_is_refused, result_types(ops)))
-    for op in ops if refused else ():
+def _check_types(root: Op, attrs: AttrTable) -> None:
+    refused = set(filter(_is_refused, attrs.known_types()))
+    for op in ops_in(root, post_order=True) if refused else ():
         for result in op.results:
             if result.type in refused:
                 kind = "a shape that is not static" if result.type.is_shaped else "a tuple"

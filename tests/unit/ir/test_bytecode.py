@@ -8,6 +8,7 @@ from pyshardy.ir.bytecode import (
     VERSION,
     bytecode_of,
     encode_number,
+    encode_numbers,
     has_lost_range,
     number_at,
     parse_bytecode,
@@ -31,6 +32,11 @@ from pyshardy.ir.module import Module
 def test_numbers(data: bytes, expected: int, length: int) -> None:
     assert number_at(b"?" + data + b"rest", 1) == (expected, 1 + length)
     assert encode_number(expected) == data
+
+
+def test_numbers_behind_each_other() -> None:
+    numbers = [0, 127, 128, (1 << 14) - 1, 1 << 14, (1 << 56) - 1]
+    assert encode_numbers(numbers) == b"".join(map(encode_number, numbers))
 
 
 def test_sections_may_be_aligned() -> None:

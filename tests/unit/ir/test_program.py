@@ -43,7 +43,7 @@ class Built:
         return self.labels().index(name)
 
     def labels(self) -> list[str]:
-        return [label(value) if isinstance(value, Value) else f"result {value.index}" for value in self.index.values]
+        return [label(value) if isinstance(value, Value) else f"result {value.result}" for value in self.index.values]
 
     def node(self, name: str, number: int = 0) -> OpNode:
         return [node for node in self.program.ops if node.name == name][number]
