@@ -277,6 +277,18 @@ def test_unknown_dialects() -> None:
     assert '"odd name"' in text and "t.y = 2 : i8" in text and '"undotted"' in text
 
 
+def test_strings() -> None:
+    """As an attribute of an op and of an argument: plain, with what has to be quoted, with a type."""
+    strings = {"a": '"x"', "b": r'"\22\00\FF\C3\A9\0A"', "c": '"x" : i32', "d": '""', "e": '"x" : none'}
+    module, root = parsed()
+    with module.context:
+        for name, text in strings.items():
+            find(root, "stablehlo.sine").attrs[f"my.{name}"] = ir.Attribute.parse(text)
+            function(root, "main").attrs["arg_attrs"][0][f"my.{name}"] = ir.Attribute.parse(text)
+        text = emitted(module, root)
+    assert text.count('"x" : i32') == text.count(r'my.b = "\22\00\FF\C3\A9\0A"') == 2
+
+
 def test_large_constants() -> None:
     values = ", ".join(map(str, range(20_000)))
     module = Module.parse(

@@ -81,7 +81,7 @@ def test_arrays_and_dictionaries_are_appended_by_numbers() -> None:
     """The number of the attributes of the module op stands behind that of its location."""
     module, code = parsed()
     tables = Tables(code)
-    names = [tables.attr(f'"{name}"') for name in ("z.z", "a.b")]
+    names = [tables.string(name) for name in ("z.z", "a.b")]
     one, two = tables.attr("7 : i8"), tables.attr("@f")
     array = tables.array([two, one, two])
     assert tables.array([two, one, two]) == array == tables.array([two, one]) - 1
@@ -92,6 +92,22 @@ def test_arrays_and_dictionaries_are_appended_by_numbers() -> None:
     with module.context:
         assert str(ir.Module.parse(data).operation.attributes["z.z"]) == "[@f, 7 : i8, @f]"
         assert [name for name, _ in ir.Module.parse(data).operation.attributes.items()] == ["a.b", "z.z"]
+
+
+@pytest.mark.parametrize("text", ["", "plain", 'a "quoted" one', "two\nlines", "\0", "é", "\udcff", "i32"])
+def test_strings_are_appended_as_they_are(text: str) -> None:
+    module, code = parsed()
+    tables = Tables(code)
+    string = tables.string(text)
+    assert tables.string(f"{text}.") == string + 1
+    assert tables.string(text) == string
+    number = tables.dictionary([(tables.string("z.z"), string)])
+    ops = code.content(IR)
+    data = tables.module(ops[:4] + bytes([number << 1 | 1]) + ops[5:])
+    with module.context:
+        found = ir.Module.parse(data).operation.attributes["z.z"]
+        assert found.value_bytes.decode("utf-8", "surrogateescape") == text
+        assert isinstance(found.type, ir.NoneType)
 
 
 def test_strings_of_the_source_stay() -> None:
