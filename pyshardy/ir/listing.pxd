@@ -4,8 +4,31 @@ cimport cython
 from pyshardy.ir.nodes cimport Block, Op, Region
 
 
-@cython.locals(is_listed=bint, region=Region, block=Block, inner=Op)
+cdef Py_ssize_t MANY
+
+
+@cython.locals(is_listed=bint, known=frozenset, region=Region)
 cdef _add_ops(Op op, list found, bint post_order, frozenset closed, frozenset names, str attribute)
+
+
+@cython.locals(block=Block, inner=Op)
+cdef _add_inside(Region region, list found, bint post_order, frozenset closed, frozenset names, str attribute)
+
+
+@cython.locals(known=dict, of_one=list)
+cdef bint _add_known(Region region, list found, bint post_order, frozenset names) except -1
+
+
+@cython.locals(known=dict, count=Py_ssize_t, op=Op, ops=list, made=dict)
+cdef _add_again(Region region, list found, bint post_order, frozenset names)
+
+
+@cython.locals(ops=list, found=dict, op=Op, known=list)
+cdef dict _by_name(Region region)
+
+
+@cython.locals(op=Op)
+cdef bint _any_holds(list ops) except -1
 
 
 cdef bint _is_wanted(Op op, frozenset names, str attribute) except -1

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.nodes import Op, Region
+
+MANY = 256
+"""In a function with so many ops it is worth knowing where those of a name are."""
 
 
 def ops_in(op: Op, *, post_order: bool = False, closed: Iterable[str] = ()) -> list[Op]:
@@ -35,17 +38,96 @@ def _add_ops(
     is_listed = names is None or _is_wanted(op, names, attribute)
     if is_listed and not post_order:
         found.append(op)
+    known = names if attribute is None and op.name == "func.func" else None
     for region in op.regions:
-        for block in region.blocks:
-            inner = block.first
-            while inner is not None:
-                if inner.regions and inner.name not in closed:
-                    _add_ops(inner, found, post_order, closed, names, attribute)
-                elif names is None or _is_wanted(inner, names, attribute):
-                    found.append(inner)
-                inner = inner.next
+        if known is None or not _add_known(region, found, post_order, known):
+            _add_inside(region, found, post_order, closed, names, attribute)
     if is_listed and post_order:
         found.append(op)
+
+
+def _add_inside(
+    region: Region,
+    found: list[Op],
+    post_order: bool,
+    closed: frozenset[str],
+    names: frozenset[str] | None,
+    attribute: str | None,
+) -> None:
+    """List the ops of a region and those inside them."""
+    for block in region.blocks:
+        inner = block.first
+        while inner is not None:
+            if inner.regions and inner.name not in closed:
+                _add_ops(inner, found, post_order, closed, names, attribute)
+            elif names is None or _is_wanted(inner, names, attribute):
+                found.append(inner)
+            inner = inner.next
+
+
+def _add_known(region: Region, found: list[Op], post_order: bool, names: frozenset[str]) -> bool:
+    """List the ops of some names in the body of a function, if it is known which they are; whether it is.
+
+    Most passes look for a few ops among many. What was listed stays known until such an op comes or goes.
+    """
+    known = region.named
+    if known is None:
+        known = region.named = _by_name(region)
+    if not known:
+        return False
+    of_one: list[Op] | None = None
+    for name in names:
+        ops = known.get(name, _NO_OPS)
+        if ops is None:
+            _add_again(region, found, post_order, names)
+            return True
+        if ops:
+            if of_one is not None:
+                return False  # in which order?
+            of_one = ops
+    if of_one is not None:
+        if post_order and _any_holds(of_one):
+            return False
+        found += of_one
+    return True
+
+
+def _add_again(region: Region, found: list[Op], post_order: bool, names: frozenset[str]) -> None:
+    """List the ops of some names in a region, and note those of the names of which some have come or gone."""
+    known = region.named
+    assert known is not None
+    count = len(found)
+    _add_inside(region, found, post_order, _NONE, names, None)
+    made: dict[str, list[Op]] = {name: [] for name in names if known.get(name, _NO_OPS) is None}
+    for op in found[count:]:
+        ops = made.get(op.name)
+        if ops is not None:
+            ops.append(op)
+    for name, ops in made.items():
+        if not (post_order and _any_holds(ops)):
+            known[name] = ops
+
+
+def _by_name(region: Region) -> dict[str, list[Op] | None]:
+    """The ops of a region by name, each before those inside it; none if it has few."""
+    ops: list[Op] = []
+    _add_inside(region, ops, False, _NONE, None, None)
+    found: dict[str, list[Op] | None] = {}
+    for op in ops if len(ops) >= MANY else ():
+        known = found.get(op.name)
+        if known is None:
+            found[op.name] = [op]
+        else:
+            known.append(op)
+    return found
+
+
+def _any_holds(ops: list[Op]) -> bool:
+    """Whether any of the ops has regions: then it matters whether it comes before or after what it holds."""
+    for op in ops:  # noqa: SIM110 (the compiled core takes a loop)
+        if op.regions:
+            return True
+    return False
 
 
 def _is_wanted(op: Op, names: frozenset[str], attribute: str | None) -> bool:
@@ -53,6 +135,7 @@ def _is_wanted(op: Op, names: frozenset[str], attribute: str | None) -> bool:
 
 
 _NONE: frozenset[str] = frozenset()
+_NO_OPS: list[Op] = []
 
 
 def ops_named(op: Op, names: Iterable[str], post_order: bool = False) -> list[Op]:

@@ -53,6 +53,14 @@ cdef class Block:
 cdef class Region:
     cdef public Op op
     cdef public list blocks
+    cdef public dict named
+
+    @cython.locals(region=Region, block=Block)
+    cpdef forget(self, Op op)
+
+
+@cython.locals(region=Region, block=Block, inner=Op)
+cdef _forget_names(dict named, Op op)
 
 
 cdef class Op:
@@ -75,6 +83,8 @@ cdef class Op:
     @cython.locals(result=Value)
     cpdef bint has_uses(self) except -1
     cpdef bint is_before(self, Op other) except -1
+
+    @cython.locals(region=Region)
     cpdef rename(self, str name)
 
     @cython.locals(old=Value)

@@ -223,6 +223,8 @@ class Block:
 
     def _link(self, op: Op, before: Op | None, after: Op | None) -> None:
         op.block, op.prev, op.next = self, before, after
+        if self.region is not None:
+            self.region.forget(op)
         if before is None:
             self.first = op
         else:
@@ -242,13 +244,21 @@ class Block:
 
 
 class Region:
-    """The blocks that belong to one op."""
+    """The blocks that belong to one op.
 
-    __slots__ = ("op", "blocks")
+    Attributes:
+        op: The op.
+        blocks: The blocks.
+        named: What `listing.py` knows of the ops inside, at any depth: those of a name, or None for a name of which
+            some have come or gone since; None before it was asked for, empty for what is not worth it.
+    """
+
+    __slots__ = ("op", "blocks", "named")
 
     def __init__(self, op: Op) -> None:
         self.op = op
         self.blocks: list[Block] = []
+        self.named: dict[str, list[Op] | None] | None = None
 
     @property
     def block(self) -> Block:
@@ -265,9 +275,31 @@ class Region:
     def take_body(self, other: Region) -> None:
         """Move all blocks of `other` to the end of this region."""
         for block in other.blocks:
+            for op in block:
+                self.forget(op)
+                other.forget(op)
             block.region = self
         self.blocks.extend(other.blocks)
         other.blocks = []
+
+    def forget(self, op: Op) -> None:
+        """Note that an op comes into this region or leaves it, with all it holds."""
+        region: Region | None = self
+        while region is not None:
+            if region.named:
+                _forget_names(region.named, op)
+            block = region.op.block
+            region = None if block is None else block.region
+
+
+def _forget_names(named: dict[str, list[Op] | None], op: Op) -> None:
+    named[op.name] = None
+    for region in op.regions:
+        for block in region.blocks:
+            inner = block.first
+            while inner is not None:
+                _forget_names(named, inner)
+                inner = inner.next
 
 
 class Op:
@@ -417,7 +449,12 @@ class Op:
 
     def rename(self, name: str) -> None:
         """Make it an op of another kind, with the same operands, results and attributes."""
+        region = None if self.block is None else self.block.region
+        if region is not None:
+            region.forget(self)
         self.name = name
+        if region is not None:
+            region.forget(self)
 
     def set_operand(self, index: int, value: Value) -> None:
         """Use `value` as operand `index`."""
@@ -450,6 +487,8 @@ class Op:
     def detach(self) -> Op:
         """Take this op out of its block, keeping its operands."""
         assert self.block is not None
+        if self.block.region is not None:
+            self.block.region.forget(self)
         if self.prev is None:
             self.block.first = self.next
         else:
