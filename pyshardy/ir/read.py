@@ -48,7 +48,10 @@ def read_module(module: ir.Module, table: AttrTable) -> Op:
     """
     with pause_gc():
         code = bytecode_of(module)
-        return _Reader(code, Source(module, code), table).read()
+        source = Source(module, code)
+        root = _Reader(code, source, table).read()
+        source.resize(len(source.kinds))  # now that the reader does not look into it any more
+        return root
 
 
 _UseOrder = tuple[Value, bool, list[int]]
@@ -79,9 +82,8 @@ class _Reader:
         self.kinds: dict[tuple[int, int, int], Kind] = {}
         self.latest: list[Kind | None] = [None] * len(code.names)
         self.types = source.types
+        source.resize(len(code.content(IR)) // SHORTEST_OP + 1)  # the compiled core appends slowly, and checks no index
         self.locations, self.blocks, self.places = source.locations, source.blocks, source.places
-        for numbers in (self.locations, self.blocks, self.places):  # to which the compiled core appends slowly
-            numbers.frombytes(bytes(numbers.itemsize * (len(code.content(IR)) // SHORTEST_OP + 1)))
         self.arg_places = source.arg_places
         self.use_orders: list[_UseOrder] = []
 
@@ -91,8 +93,6 @@ class _Reader:
         self.read_ops(top, -1, self.next_number() >> 1, [])
         for value, by_pairs, order in self.use_orders:
             _restore_use_order(value, by_pairs, order)
-        for numbers in (self.locations, self.blocks, self.places):
-            del numbers[self.number :]
         assert top.first is not None
         return top.first.detach()
 

@@ -70,6 +70,12 @@ class Source:
     def __post_init__(self) -> None:
         self.mlir = MlirOps(self.module)
 
+    def resize(self, count: int) -> None:
+        """Make room for the numbers of so many ops, or give up what is behind them."""
+        for numbers in (self.locations, self.blocks, self.places):
+            numbers.frombytes(bytes(numbers.itemsize * max(0, count - len(numbers))))
+            del numbers[count:]
+
     def location(self, number: int) -> Any:
         """The MLIR location of an op; many ops have the same."""
         known, key = self._found, self.locations[number]

@@ -115,6 +115,15 @@ def test_locations() -> None:
     assert source_position(find(root, "func.func").region.block.args[0].location) == ("-", 1, 17)
 
 
+def test_places_are_kept_for_every_op_and_no_more() -> None:
+    root = read("func.func @main(%a: tensor<8xf32>) { %0 = stablehlo.sine %a : tensor<8xf32> return }")
+    source = root.source
+    assert source is not None
+    assert [op.number for op in walk(root)] == list(range(4))
+    assert len(source.locations) == len(source.blocks) == len(source.places) == len(source.kinds) == 4
+    assert (list(source.blocks), list(source.places)) == ([-1, 0, 1, 1], [0, 0, 0, 1])
+
+
 def test_reading_leaves_the_module_alone() -> None:
     module = Module.parse("func.func @main() { return }")
     before = module.text()
