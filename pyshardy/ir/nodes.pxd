@@ -21,11 +21,10 @@ cpdef as_uses(uses)
 cdef class Value:
     cdef public ValueType type
     cdef public object owner
-    cdef public Py_ssize_t index
+    cdef public int index
     cdef public object uses
     cdef public object _location
-    cdef public Py_ssize_t mark
-    cdef object __weakref__
+    cdef public int mark
 
     cpdef add_use(self, Op op, Py_ssize_t index)
     cpdef drop_use(self, Op op, Py_ssize_t index)
@@ -72,13 +71,13 @@ cdef class Op:
     cdef public tuple regions
     cdef public tuple successors
     cdef public object source
-    cdef public Py_ssize_t number
+    cdef public int number
     cdef public object _location
     cdef public Block block
     cdef public Op prev
     cdef public Op next
-    cdef public Py_ssize_t order
-    cdef public Py_ssize_t mark
+    cdef public int order
+    cdef public int mark
 
     @cython.locals(result=Value)
     cpdef bint has_uses(self) except -1
