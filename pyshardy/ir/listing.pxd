@@ -4,9 +4,6 @@ cimport cython
 from pyshardy.ir.nodes cimport Block, Op, Region
 
 
-cdef Py_ssize_t MANY
-
-
 @cython.locals(is_listed=bint, known=frozenset, region=Region)
 cdef _add_ops(Op op, list found, bint post_order, frozenset closed, frozenset names, str attribute)
 
