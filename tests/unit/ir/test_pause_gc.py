@@ -42,7 +42,7 @@ def test_what_others_froze_stays_frozen() -> None:
         frozen = gc.get_freeze_count()
         assert frozen > 0
         make(2 * module._MANY)
-        assert gc.get_freeze_count() == frozen
+        assert frozen // 2 < gc.get_freeze_count() <= frozen  # a few may die meanwhile, of other threads too
     finally:
         gc.unfreeze()
 
