@@ -143,7 +143,11 @@ def growth(smallest: Module, largest: Module, repeat: int, time: Callable[[Modul
 
 
 def growth_of(layers: tuple[int, ...], repeat: int) -> float | None:
-    """The same for the example training step; None for one size alone."""
+    """The same for the example training step; None for one size alone.
+
+    It belongs at the start of a process: what was measured before leaves memory behind that is scattered, which a large
+    program feels and a small one does not.
+    """
     if len(layers) < 2:
         return None
     few, many = min(layers), max(layers)
@@ -224,8 +228,8 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     layers = tuple(arguments.layers)
-    rows = all_rows(layers, arguments.repeat)
     grown = growth_of(layers, arguments.repeat)
+    rows = all_rows(layers, arguments.repeat)
     profile = {}
     if arguments.stages:
         profile = stages(Module.parse(transformer(layers[min(1, len(layers) - 1)])), PIPELINE, arguments.repeat)
