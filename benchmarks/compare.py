@@ -24,6 +24,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 from jaxlib.version import __version__ as jaxlib_version  # noqa: E402
 
+from benchmarks.growth import growth_apart  # noqa: E402
 from benchmarks.measure import (  # noqa: E402
     CHAIN,
     PIPELINE,
@@ -35,6 +36,7 @@ from benchmarks.measure import (  # noqa: E402
     in_turn,
     is_compiled,
     is_in_reference,
+    op_count,
     our_seconds,
     seconds,
     stages,
@@ -44,7 +46,6 @@ from benchmarks.startup import startup_seconds  # noqa: E402
 from benchmarks.targets import GROWTH, TARGETS  # noqa: E402
 from benchmarks.workloads import conflicts, transformer  # noqa: E402
 from pyshardy.ir.module import Module  # noqa: E402
-from pyshardy.ir.nodes import walk
 
 LAYERS = (13, 53, 214)
 """Layers of the example training step with about 7,500, 30,000 and 120,000 ops."""
@@ -125,34 +126,18 @@ def startup_rows(repeat: int) -> Iterator[Row]:
     yield Row("pyshardy-opt on 20 ops, whole process", "opt", 20, found["opt"], found["bare"])
 
 
-def op_count(module: Module) -> int:
-    """The number of ops of a module."""
-    return sum(1 for _ in walk(module.root))
-
-
 def repeated(measure: Callable[[], float], repeat: int) -> float:
     """The median of a measure."""
     return median(measure() for _ in range(repeat))
 
 
-def growth(smallest: Module, largest: Module, repeat: int, time: Callable[[Module, str], float] = our_seconds) -> float:
-    """How much longer an op takes in the largest program than in the smallest: medians, with both in turn."""
-    samples = [[time(module, PIPELINE) / op_count(module) for module in (smallest, largest)] for _ in range(repeat)]
-    small, large = (median(times) for times in zip(*samples))
-    return large / small
-
-
 def growth_of(layers: tuple[int, ...], repeat: int) -> float | None:
-    """The same for the example training step; None for one size alone.
-
-    It belongs at the start of a process: what was measured before leaves memory behind that is scattered, which a large
-    program feels and a small one does not.
-    """
+    """How much longer an op takes in the largest program than in the smallest; None for one size alone."""
     if len(layers) < 2:
         return None
     few, many = min(layers), max(layers)
     print(f"timing {few} and {many} layers in turn ...", file=sys.stderr)
-    return growth(Module.parse(transformer(few)), Module.parse(transformer(many)), _fewer(repeat))
+    return growth_apart(transformer(few), transformer(many), _fewer(repeat))
 
 
 def environment() -> str:
@@ -228,8 +213,8 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     layers = tuple(arguments.layers)
-    grown = growth_of(layers, arguments.repeat)
     rows = all_rows(layers, arguments.repeat)
+    grown = growth_of(layers, arguments.repeat)
     profile = {}
     if arguments.stages:
         profile = stages(Module.parse(transformer(layers[min(1, len(layers) - 1)])), PIPELINE, arguments.repeat)

@@ -18,7 +18,7 @@ from pyshardy.core.intern import clear_caches
 from pyshardy.ir import nodes
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.module import Module
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.nodes import Op, walk
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.program import build_program
@@ -49,6 +49,11 @@ Seconds = tuple[float, float, float]
 def is_compiled() -> bool:
     """Whether the package runs with its compiled core."""
     return not str(nodes.__file__).endswith(".py")
+
+
+def op_count(module: Module) -> int:
+    """The number of ops of a module."""
+    return sum(1 for _ in walk(module.root))
 
 
 def seconds(action: Callable[[], Any]) -> float:

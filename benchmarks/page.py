@@ -65,8 +65,8 @@ def main() -> int:
     if options.stages:
         print(json.dumps(measured_stages()))
         return 0
-    grown = growth_of(LAYERS, REPEAT)
     rows = all_rows(LAYERS, REPEAT)
+    grown = growth_of(LAYERS, REPEAT)
     ops = sorted(row.ops for row in rows if row.target == "pipeline")[1]
     assert grown is not None
     figures = {

@@ -17,13 +17,13 @@ from benchmarks.compare import (
     cells,
     chain_rows,
     conflict_rows,
-    growth,
     growth_of,
     op_count,
     print_table,
     startup_rows,
     transformer_rows,
 )
+from benchmarks.growth import growth, growth_apart
 from benchmarks.measure import CHAIN, PIPELINE, is_in_reference, our_seconds, stages
 from benchmarks.memory import megabytes
 from benchmarks.page import PAGE, WORDS, stage_table, table
@@ -104,6 +104,13 @@ def test_growth_is_that_of_an_op_with_both_sizes_in_turn() -> None:
     assert growth(small, large, 3, time) == pytest.approx(20 * op_count(small) / op_count(large))
     assert timed == [small, large] * 3
     assert growth_of((4,), 1) is None
+
+
+def test_growth_in_a_process_of_its_own() -> None:
+    small, large = (Module.parse(conflicts(layers)).bytecode() for layers in (5, 60))
+    assert 0 < growth_apart(small, large, 1) < 1  # what is done once per kind counts twelve times as much for the small
+    with pytest.raises(subprocess.CalledProcessError):
+        growth_apart(b"no bytecode", large, 1)
 
 
 def test_the_conflicting_model() -> None:
