@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 TYPES = sorted((ROOT / "pyshardy").rglob("*.pxd"))
 
 _CLASS = re.compile(r"^cdef class (\w+)")
-_ATTRIBUTE = re.compile(r"^    cdef public [\w\[:\]]+ (\w+)$")
+_ATTRIBUTE = re.compile(r"^    cdef public [\w.\[:\]]+ (\w+)$")
 _FUNCTION = re.compile(r"^( *)c(?:p)?def (?:(?:bint|dict|list|set|tuple|Py_ssize_t|[A-Z]\w*) )?(\w+)\(([^)]*)\)")
 _LOCALS = re.compile(r"^ *@cython\.locals\((.*)\)$")
 

@@ -22,9 +22,9 @@ cdef class _Reader:
     cdef public dict kinds
     cdef public list latest
     cdef public dict types
-    cdef cython.uint[::1] locations
-    cdef int[::1] blocks
-    cdef int[::1] places
+    cdef public cython.uint[::1] locations
+    cdef public int[::1] blocks
+    cdef public int[::1] places
     cdef public dict arg_places
     cdef public list use_orders
 
