@@ -3,13 +3,13 @@ cimport cython
 
 from pyshardy.ir.bytecode cimport encode_number, number_at
 from pyshardy.ir.nodes cimport Block, Op, Region, Value, ValueType, id
-from pyshardy.ir.source cimport Kind
+from pyshardy.ir.source cimport Kind, Source
 
 cdef int HAS_ATTRS, HAS_OPERANDS, HAS_PROPERTIES, HAS_REGIONS, HAS_RESULTS, HAS_SUCCESSORS
 
 
 cdef class _Emitter:
-    cdef public object source
+    cdef public Source source
     cdef public object table
     cdef public object tables
     cdef public bytearray out

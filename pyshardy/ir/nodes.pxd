@@ -1,6 +1,8 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
+from pyshardy.ir.source cimport Source
+
 
 cdef inline Py_ssize_t id(object thing) noexcept:  # as the builtin, without a call
     return <Py_ssize_t> <void*> thing
@@ -70,7 +72,7 @@ cdef class Op:
     cdef public bint owns_attrs
     cdef public tuple regions
     cdef public tuple successors
-    cdef public object source
+    cdef public Source source
     cdef public int number
     cdef public object _location
     cdef public Block block
@@ -78,6 +80,8 @@ cdef class Op:
     cdef public Op next
     cdef public int order
     cdef public int mark
+
+    cpdef note_change(self)
 
     @cython.locals(result=Value)
     cpdef bint has_uses(self) except -1

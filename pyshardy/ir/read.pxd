@@ -3,7 +3,7 @@ cimport cython
 
 from pyshardy.ir.bytecode cimport number_at
 from pyshardy.ir.nodes cimport Block, Op, Region, Value, ValueType
-from pyshardy.ir.source cimport Kind
+from pyshardy.ir.source cimport Kind, Source
 
 cdef int FEW, HAS_ATTRS, HAS_OPERANDS, HAS_PROPERTIES, HAS_REGIONS, HAS_RESULTS, HAS_SUCCESSORS, HAS_USE_ORDERS
 
@@ -12,7 +12,7 @@ cdef class _Reader:
     cdef public bytes data
     cdef public list names
     cdef public list is_registered
-    cdef public object source
+    cdef public Source source
     cdef public object mlir
     cdef public object table
     cdef public Py_ssize_t position

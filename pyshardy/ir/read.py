@@ -51,6 +51,7 @@ def read_module(module: ir.Module, table: AttrTable) -> Op:
         source = Source(module, code)
         root = _Reader(code, source, table).read()
         source.resize(len(source.kinds))  # now that the reader does not look into it any more
+        source.is_intact = True
         return root
 
 

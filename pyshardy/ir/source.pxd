@@ -8,3 +8,17 @@ cdef class Kind:
     cdef public bytes tail
     cdef public Py_ssize_t attributes
     cdef public Py_ssize_t properties
+
+
+cdef class Source:
+    cdef public object module
+    cdef public object code
+    cdef public list kinds
+    cdef public object locations
+    cdef public object blocks
+    cdef public object places
+    cdef public object mlir
+    cdef public dict types
+    cdef public dict arg_places
+    cdef public bint is_intact
+    cdef public dict _found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyshardy.ir.mlir_ops import MlirOps
@@ -39,13 +38,14 @@ class Kind:
         self.properties = properties
 
 
-@dataclass(slots=True, eq=False)
 class Source:
     """The MLIR module that nodes were read from.
 
-    Attributes:
+    Args:
         module: The module; it must not change.
         code: Its bytecode.
+
+    Attributes:
         kinds: Per number of an op, its kind.
         locations: Per number of an op, the number of its location in the bytecode.
         blocks: Per number of an op, the number of the block it is in.
@@ -54,21 +54,25 @@ class Source:
         types: The types of values by their numbers in the bytecode.
         arg_places: An argument of a block with each location that any has, by the number of the location in the
             bytecode, -1 for an unknown one.
+        is_intact: Whether the nodes are as they were read, but for their attributes.
     """
 
-    module: Any
-    code: Any
-    kinds: list[Kind] = field(default_factory=list)
-    locations: array[int] = field(default_factory=lambda: array("I"))
-    blocks: array[int] = field(default_factory=lambda: array("i"))
-    places: array[int] = field(default_factory=lambda: array("i"))
-    mlir: MlirOps = field(init=False)
-    types: dict[int, ValueType] = field(default_factory=dict)
-    arg_places: dict[int, ArgPlace] = field(default_factory=dict)
-    _found: dict[int, Any] = field(default_factory=dict)
+    __slots__ = (
+        "module", "code", "kinds", "locations", "blocks", "places", "mlir", "types", "arg_places", "is_intact", "_found"
+    )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        self.mlir = MlirOps(self.module)
+    def __init__(self, module: Any, code: Any) -> None:
+        self.module = module
+        self.code = code
+        self.kinds: list[Kind] = []
+        self.locations = array("I")
+        self.blocks = array("i")
+        self.places = array("i")
+        self.mlir = MlirOps(module)
+        self.types: dict[int, ValueType] = {}
+        self.arg_places: dict[int, ArgPlace] = {}
+        self.is_intact = True
+        self._found: dict[int, Any] = {}
 
     def resize(self, count: int) -> None:
         """Make room for the numbers of so many ops, or give up what is behind them."""

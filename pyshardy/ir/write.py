@@ -1,4 +1,4 @@
-"""From nodes to MLIR: bytecode that MLIR parses, or else a new module op by op."""
+"""From nodes to MLIR: a copy of what was read with other attributes, bytecode that MLIR parses, or op by op."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pyshardy.ir.emit import emit_module
 from pyshardy.ir.nodes import Block, Op, Region, Value
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.tables import CannotEmitError
+from pyshardy.ir.write_attributes import write_attributes
 
 
 def write_module(root: Op, table: AttrTable) -> ir.Module:
@@ -24,6 +25,9 @@ def write_module(root: Op, table: AttrTable) -> ir.Module:
         UnsupportedVersionError: A value that the dialect of the installed jaxlib cannot hold.
     """
     with pause_gc():
+        source = root.source
+        if source is not None and source.is_intact and root.number == 0:
+            return write_attributes(root, table)
         try:
             return ir.Module.parse(emit_module(root, table))
         except (CannotEmitError, ir.MLIRError):  # an invalid module is for whoever verifies it
