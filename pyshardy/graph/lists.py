@@ -54,6 +54,10 @@ class Lists(Sequence[tuple[int, ...]]):
             self.numbers.extend(one)
             self.starts.append(len(self.numbers))
 
+    def extend_empty(self, count: int) -> None:
+        """Add so many empty lists."""
+        self.starts.extend(self.starts[-1:] * count)
+
     def copy(self) -> Lists:
         """The same lists, to be changed."""
         return Lists(self.numbers[:], self.starts[:])

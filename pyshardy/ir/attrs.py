@@ -137,7 +137,6 @@ class AttrTable:
     def __init__(self, loses_locations: bool = False) -> None:
         self.loses_locations = loses_locations
         self._decoded_dicts: dict[Any, dict[str, Any]] = {}
-        self._encoded_dicts: dict[tuple[tuple[str, Any], ...], Any] = {}
         self._decoded: dict[tuple[Codec, Any], Any] = {}
         self._encoded: dict[tuple[Codec, Any], Any] = {}
         self._types: dict[Any, ValueType] = {}
@@ -255,10 +254,9 @@ class AttrTable:
     def _decode_dict(self, attr: Any) -> dict[str, Any]:
         found = self._decoded_dicts.get(attr)
         if found is None:
-            named = ir.DictAttr(attr)
             found = {}
-            for index in range(len(named)):
-                entry = named[index]
+            for index in range(len(attr)):
+                entry = attr[index]
                 name, value = entry.name, entry.attr
                 if name in ARG_CODECS:
                     value = self._decode(ARG_CODECS[name], value)
@@ -269,14 +267,11 @@ class AttrTable:
         return found.copy()
 
     def _encode_dict(self, attrs: dict[str, Any]) -> Any:
-        key = tuple(attrs.items())
-        found = self._encoded_dicts.get(key)
-        if found is None:
-            encoded = {
-                name: self._encode(ARG_CODECS[name], value) if name in ARG_CODECS else value for name, value in key
-            }
-            found = self._encoded_dicts[key] = ir.DictAttr.get(encoded)
-        return found
+        encoded = attrs.copy()
+        for name, codec in ARG_CODECS.items():
+            if name in attrs:
+                encoded[name] = self._encode(codec, attrs[name])
+        return ir.DictAttr.get(encoded)
 
     def _decode(self, codec: Codec, attr: Any) -> Any:
         key = (codec, attr)

@@ -141,7 +141,10 @@ _NO_OPS: list[Op] = []
 def ops_named(op: Op, names: Iterable[str], post_order: bool = False) -> list[Op]:
     """Of the op and all ops inside it those that have one of some names, as `ops_in` lists them."""
     found: list[Op] = []
-    _add_ops(op, found, post_order, _NONE, frozenset(names), None)
+    wanted = frozenset(names)
+    source = op.source
+    if source is None or not source.is_intact or not wanted.isdisjoint(source.names):
+        _add_ops(op, found, post_order, _NONE, wanted, None)
     return found
 
 

@@ -8,7 +8,7 @@ from jaxlib.mlir import ir
 
 MANY_STEPS = 200
 """So many steps through a block for each of its ops take longer than to list these."""
-NEXT = 32
+NEXT = 12
 """To ask for the op behind another takes as long as so many steps through a block."""
 
 

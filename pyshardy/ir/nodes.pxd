@@ -17,19 +17,23 @@ cdef class ValueType:
     cdef public bint is_static
 
 
-cpdef as_uses(uses)
+cpdef flat_uses(uses)
 
 
 cdef class Value:
     cdef public ValueType type
     cdef public object owner
     cdef public int index
-    cdef public object uses
+    cdef public object flat_uses
     cdef public object _location
     cdef public int mark
 
+    @cython.locals(few=tuple)
     cpdef add_use(self, Op op, Py_ssize_t index)
+
+    @cython.locals(few=tuple, place=Py_ssize_t)
     cpdef drop_use(self, Op op, Py_ssize_t index)
+    cpdef bint has_one_use(self) except -1
     cpdef set_type(self, ValueType type)
 
     @cython.locals(moved=list, op=Op)

@@ -9,6 +9,7 @@ opaque MLIR attributes (`attrs.py` says which).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from pyshardy.ir.source import Place, Source, location_at
@@ -16,14 +17,15 @@ from pyshardy.ir.source import Place, Source, location_at
 Use = tuple["Op", int]
 """A place where a value is used: an op and the number of the operand."""
 Uses = tuple[Use, ...] | dict[Use, None]
-"""All places where a value is used, each once, in order."""
+FlatUses = tuple[Any, ...] | dict[Use, None]
+"""All places where a value is used, each once, in order: op, number, op, number, ... while they are few."""
 FEW_USES = 4
 """So many uses take less memory, and no more time, in a tuple than in a dictionary."""
 
 
-def as_uses(uses: Sequence[Use]) -> Uses:
+def flat_uses(uses: Sequence[Use]) -> FlatUses:
     """Uses in the form in which a value holds them."""
-    return tuple(uses) if len(uses) <= FEW_USES else dict.fromkeys(uses)
+    return tuple(chain.from_iterable(uses)) if len(uses) <= FEW_USES else dict.fromkeys(uses)
 
 
 class ValueType:
@@ -62,12 +64,12 @@ class ValueType:
 class Value:
     """A result of an op, or an argument of a block.
 
-    `uses` holds the places that use it in MLIR's order *reversed*: the last entry is the head of the use-list. It
+    `flat_uses` holds the places that use it in MLIR's order *reversed*: the last one is the head of the use-list. It
     is a tuple while there are few, as nearly always, and else a dictionary without values, so that any use is found
     and removed in constant time. `mark` is a number for whoever numbers all values; nobody else looks at it.
     """
 
-    __slots__ = ("type", "owner", "index", "uses", "_location", "mark")
+    __slots__ = ("type", "owner", "index", "flat_uses", "_location", "mark")
 
     mark: int
 
@@ -75,7 +77,7 @@ class Value:
         self.type = type
         self.owner = owner
         self.index = index
-        self.uses: Uses = ()
+        self.flat_uses: FlatUses = ()
         self._location = location
 
     @property
@@ -108,37 +110,52 @@ class Value:
         assert owner.block is not None
         return owner.block
 
+    @property
+    def uses(self) -> Uses:
+        """The places that use this value, those noted last at the end."""
+        uses = self.flat_uses
+        return uses if isinstance(uses, dict) else tuple(zip(uses[::2], uses[1::2]))
+
     def add_use(self, op: Op, index: int) -> None:
         """Note that an operand of `op` is this value: the new head of the use-list."""
-        uses = self.uses
+        uses = self.flat_uses
         if not uses:
-            self.uses = ((op, index),)
-        elif type(uses) is dict:
+            self.flat_uses = (op, index)
+        elif isinstance(uses, dict):
             uses[op, index] = None
+        elif len(uses) < 2 * FEW_USES:
+            few = uses
+            self.flat_uses = few + (op, index)  # noqa: RUF005 (faster)
         else:
-            self.uses = as_uses((*uses, (op, index)))
+            self.flat_uses = flat_uses((*self.uses, (op, index)))
 
     def drop_use(self, op: Op, index: int) -> None:
         """Note that an operand of `op` is this value no longer."""
-        uses = self.uses
-        if type(uses) is dict:
+        uses = self.flat_uses
+        if isinstance(uses, dict):
             del uses[op, index]
-        else:
-            self.uses = tuple([use for use in uses if use[0] is not op or use[1] != index])
+            return
+        few = uses
+        for place in range(0, len(few), 2):
+            if few[place] is op and few[place + 1] == index:
+                self.flat_uses = few[:place] + few[place + 2 :]
+                return
 
     def users(self) -> list[Op]:
         """The ops that use this value, in use-list order, one entry per use."""
-        return [op for op, _ in reversed(self.uses)]
+        uses = self.flat_uses
+        return [op for op, _ in reversed(uses)] if isinstance(uses, dict) else [*uses[-2::-2]]
 
     def has_one_use(self) -> bool:
         """Whether exactly one operand is this value."""
-        return len(self.uses) == 1
+        uses = self.flat_uses
+        return len(uses) == (1 if isinstance(uses, dict) else 2)
 
     def only_user(self) -> Op | None:
         """The op of the only use; None if there are none or several."""
-        if len(self.uses) != 1:
+        if not self.has_one_use():
             return None
-        ((op, _),) = self.uses
+        (op,) = self.users()
         return op
 
     def set_type(self, type: ValueType) -> None:
@@ -151,15 +168,16 @@ class Value:
 
         The uses are walked from the head of the list, so they end up reversed in front of those of `new`.
         """
-        moved = [*self.uses]
+        uses = self.uses
+        moved = [*uses]
         moved.reverse()
         if only is not None:
             moved = [use for use in moved if only(*use)]
         for op, index in moved:
             op._put_operand(index, new)
             new.add_use(op, index)
-        if len(moved) == len(self.uses):
-            self.uses = ()
+        if len(moved) == len(uses):
+            self.flat_uses = ()
         else:
             for op, index in moved:
                 self.drop_use(op, index)
@@ -449,7 +467,7 @@ class Op:
     def has_uses(self) -> bool:
         """Whether any result is used."""
         for result in self.results:  # noqa: SIM110 (`any` takes longer for so few)
-            if result.uses:
+            if result.flat_uses:
                 return True
         return False
 

@@ -11,8 +11,9 @@ cdef class Notifications:
     @cython.locals(found=list, op=Op)
     cpdef tuple of(self, Value holder)
 
-    @cython.locals(user=Op)
+    @cython.locals(few=tuple, place=Py_ssize_t)
     cpdef _add_users(self, Value value, list found)
+    cpdef _add_user(self, Op user, Py_ssize_t index, list found)
 
     @cython.locals(edge=Op, parent=Op)
     cpdef _add_special(self, Op user, Py_ssize_t index, list found)

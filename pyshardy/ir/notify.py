@@ -24,7 +24,8 @@ class Notifications:
     def of(self, holder: Value) -> tuple[int, ...]:
         """Numbers of the ops, in the order in which they are pushed."""
         found: list[int] = []
-        self._crossed = set()
+        if self._crossed:
+            self._crossed = set()
         op = holder.defining_op
         if op is not None and op.name == EDGE:
             for target in targets_besides_owner(op.operands[0]):
@@ -34,11 +35,20 @@ class Notifications:
         return tuple(found)
 
     def _add_users(self, value: Value, found: list[int]) -> None:
-        for user, index in reversed(value.uses):
-            if user.name in SPECIAL:
-                self._add_special(user, index, found)
-            else:
-                found.append(user.mark)
+        uses = value.flat_uses
+        if isinstance(uses, tuple):
+            few = uses
+            for place in range(len(few) - 2, -1, -2):
+                self._add_user(few[place], few[place + 1], found)
+        else:
+            for user, index in reversed(uses):
+                self._add_user(user, index, found)
+
+    def _add_user(self, user: Op, index: int, found: list[int]) -> None:
+        if user.name in SPECIAL:
+            self._add_special(user, index, found)
+        else:
+            found.append(user.mark)
 
     def _add_special(self, user: Op, index: int, found: list[int]) -> None:
         if user.name == "func.call":
@@ -51,10 +61,11 @@ class Notifications:
             for call in self._callers.of(parent):
                 self._cross_to(call.results[index], found)
             return
-        edge = edge_of_source(user, index)
+        ends_block = user.name in TERMINATORS
+        edge = None if ends_block and parent.name not in DATA_FLOW_OPS else edge_of_source(user, index)
         if edge is not None:
             found.append(edge.mark)
-        elif user.name in TERMINATORS:
+        elif ends_block:
             found.append(parent.mark)
         else:
             found.append(user.mark)

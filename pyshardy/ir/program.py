@@ -45,6 +45,7 @@ from pyshardy.rules.table import is_known, is_known_name, rule_of
 GROUP = "sdy.sharding_group"
 _UNLIKE_MOST = HOLD_OTHERWISE | SPECIAL | EDGES | {GROUP}
 """Ops whose values are not told of, or do not hold, shardings like those of most; and sharding groups."""
+_TOO_MANY = "uses that are not operands"
 
 
 def _ops_of(root: Op) -> list[Op]:
@@ -109,6 +110,7 @@ class _Builder:
         self.numbers: dict[Hashable, int] = {}
         self.kinds: dict[OpKind, int] = {}
         self.known: list[OpKind] = []
+        self.known_names: set[str] = set()
         self.rules: list[Rule | None] = []
         self.kind_of = zeros(len(self.ops))
         self.parents = zeros(len(self.ops))
@@ -175,7 +177,11 @@ class _Builder:
         operands, results, tensors = self.steps()
         results.cut()
         tensors.cut()
-        users = self.users_of_values()
+        source = self.root.source
+        if source is not None and source.is_intact and source.uses_in_order:
+            users = _last_users_first(operands, len(self.values))
+        else:
+            users = self.users_of_values()
         notified = self.notified()
         shapes = self.shapes()
         siblings = {value.mark: found for value in self.listed if (found := self.siblings(value))}
@@ -208,16 +214,18 @@ class _Builder:
         users, starts = found.numbers, found.starts
         limit, place = self.uses, 0
         for number, value in enumerate(self.values):
-            uses = value.uses
-            if place + len(uses) > limit:  # the compiled core checks no index
-                raise AssertionError("uses that are not operands")
-            if type(uses) is tuple:
+            uses = value.flat_uses
+            if isinstance(uses, tuple):
                 few = uses
-                for index in range(len(few) - 1, -1, -1):
-                    op = few[index][0]
+                if place + len(few) // 2 > limit:  # the compiled core checks no index
+                    raise AssertionError(_TOO_MANY)
+                for index in range(len(few) - 2, -1, -2):
+                    op = few[index]
                     users[place] = op.mark
                     place += 1
             else:
+                if place + len(uses) > limit:
+                    raise AssertionError(_TOO_MANY)
                 for op, _ in reversed(uses):
                     users[place] = op.mark
                     place += 1
@@ -235,6 +243,7 @@ class _Builder:
     def steps(self) -> tuple[Lists, Lists, Lists]:
         """The operands, the results and the tensors of every op; notes its kind, what is around it and its sharding."""
         rules, numbers, kind_of, parents, owners = self.rules, self.numbers, self.kind_of, self.parents, self.owners
+        known_names = self.known_names
         specs, unknown, holding = self.specs, self.index.unknown, self.holding
         edges = {op.mark: self.edge(op) for op in self.edges}
         count, values = len(self.ops), len(self.values)
@@ -269,7 +278,7 @@ class _Builder:
                 kind = self.kind(op, key) if given is None else given
             kind_of[number] = kind
             has_tensors = not is_edge and rules[kind] is not None
-            if not (has_tensors or is_edge or name in TERMINATORS or is_known_name(name) or is_known(specs.spec(op))):
+            if not (has_tensors or is_edge or name in known_names) and not self.is_known(op):
                 unknown.append(op)
             for value in op.operands:
                 mark = value.mark
@@ -294,6 +303,13 @@ class _Builder:
             if tensors[place] >= 0:
                 tensors[place] = holders[tensors[place]]
         return lists
+
+    def is_known(self, op: Op) -> bool:
+        """Whether the op has a rule, or is meant to have none; notes its name if that alone says so."""
+        if op.name in TERMINATORS or is_known_name(op.name):
+            self.known_names.add(op.name)
+            return True
+        return is_known(self.specs.spec(op))
 
     def notified(self) -> dict[int, tuple[int, ...]]:
         """The ops that a new sharding concerns, for values for which they are not the owner and the users."""
@@ -418,7 +434,7 @@ class _Builder:
                 shardings.append(result_sharding(function, index))
                 self.index.values.append(FunctionResultPlace(function, index))
                 number += 1
-        users.extend([()] * (number - first))
+        users.extend_empty(number - first)
         notified.update(dict.fromkeys(range(first, number), ()))
         return tuple(found)
 
@@ -427,6 +443,23 @@ class _Builder:
         for op in self.grouped:
             members.setdefault(op.attrs["group_id"], []).append(self.holders[op.operands[0].mark])
         return tuple(tuple(members[group_id]) for group_id in sorted(members))
+
+
+def _last_users_first(operands: Lists, count: int) -> Lists:
+    """Per value, the op of every use, in the order of the ops, backwards."""
+    found = Lists.empty(count, len(operands.numbers))
+    used, firsts, users, starts = operands.numbers, operands.starts, found.numbers, found.starts
+    for place in range(len(used)):
+        starts[used[place] + 1] += 1
+    for value in range(count):
+        starts[value + 1] += starts[value]
+    left = found.starts[1:]
+    for op in range(len(firsts) - 1):
+        for place in range(firsts[op], firsts[op + 1]):
+            value = used[place]
+            left[value] -= 1
+            users[left[value]] = op
+    return found
 
 
 def _view(edge: Op) -> View | None:

@@ -26,7 +26,7 @@ from pyshardy.ir.bytecode import (
     section_at,
 )
 from pyshardy.ir.diagnostics import Diagnostic, Severity, format_location
-from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType, as_uses
+from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType, flat_uses
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.source import ArgPlace, Kind, Source
 
@@ -92,6 +92,7 @@ class _Reader:
         """The module op."""
         top = Block()
         self.read_ops(top, -1, self.next_number() >> 1, [])
+        self.source.uses_in_order &= not self.use_orders
         for value, by_pairs, order in self.use_orders:
             _restore_use_order(value, by_pairs, order)
         assert top.first is not None
@@ -109,6 +110,7 @@ class _Reader:
         position = self.position
         last: Op | None = None
         many: list[Value] = []
+        first_value = _NONE
         for place in range(count):
             # Most numbers take one byte, two or three, as the lowest bits say: only the others are worth a call.
             name = data[position] >> 1
@@ -177,7 +179,7 @@ class _Reader:
                     value.type = type
                     value.owner = op
                     value.index = index
-                    value.uses = ()
+                    value.flat_uses = ()
                     value._location = None
                     if uses <= FEW:
                         results = results + (value,)  # noqa: RUF005 (faster)
@@ -207,11 +209,16 @@ class _Reader:
                     else:
                         number, position = number_at(data, position)
                     value = scope[number] or self.early_value(number)
-                    if value.uses:
+                    if value.flat_uses:
                         value.add_use(op, index)
                     else:
-                        value.uses = ((op, index),)
-                    if uses <= FEW:
+                        value.flat_uses = (op, index)
+                    if uses == 2:
+                        if index:
+                            operands = first_value, value
+                        else:
+                            first_value = value
+                    elif uses <= FEW:
                         operands = operands + (value,)  # noqa: RUF005 (faster)
                     else:
                         many.append(value)
@@ -287,7 +294,7 @@ class _Reader:
         for value in values:
             early = scope[number]
             if early is not None:
-                value.uses = early.uses
+                value.flat_uses = early.flat_uses
                 for op, index in value.uses:
                     op._put_operand(index, value)
             scope[number] = value
@@ -296,6 +303,7 @@ class _Reader:
 
     def early_value(self, number: int) -> Value:
         """What stands for a value until its definition is read: a block may come before that of its operands."""
+        self.source.uses_in_order = False
         found = self.scope[number] = Value(_UNKNOWN, Block(), 0)
         return found
 
@@ -333,6 +341,7 @@ class _Reader:
 
     def read_args(self, block: Block, home: int) -> None:
         """Read the arguments of a block with the number `home`."""
+        args = block.args
         for index in range(self.next_number()):
             type_and_flag = self.next_number()
             location = self.next_number() if type_and_flag & 1 else -1
@@ -342,8 +351,8 @@ class _Reader:
             place = self.arg_places.get(location)
             if place is None:
                 place = self.arg_places[location] = ArgPlace(self.source, home, index)
-            block.add_arg(type, place)
-        self.define(block.args)
+            args.append(Value(type, block, index, place))
+        self.define(args)
         has_use_orders = self.data[self.position]
         self.position += 1
         if has_use_orders:
@@ -358,6 +367,7 @@ class _Reader:
 
 
 _UNKNOWN = ValueType(None, None, "unknown", False, False)
+_NONE = Value(_UNKNOWN, Block(), 0)
 
 
 def _restore_use_order(value: Value, by_pairs: bool, order: list[int]) -> None:
@@ -371,7 +381,7 @@ def _restore_use_order(value: Value, by_pairs: bool, order: list[int]) -> None:
     pairs = zip(order[::2], order[1::2]) if by_pairs else zip(order, range(len(uses)))
     for place, number in pairs:
         at[place] = uses[number]
-    value.uses = as_uses(at[::-1])
+    value.flat_uses = flat_uses(at[::-1])
 
 
 def _refuse_properties(source: Any) -> None:

@@ -20,5 +20,7 @@ cdef class Source:
     cdef public object mlir
     cdef public dict types
     cdef public dict arg_places
+    cdef public frozenset names
     cdef public bint is_intact
+    cdef public bint uses_in_order
     cdef public dict _found

@@ -54,11 +54,14 @@ class Source:
         types: The types of values by their numbers in the bytecode.
         arg_places: An argument of a block with each location that any has, by the number of the location in the
             bytecode, -1 for an unknown one.
+        names: The names of the ops.
         is_intact: Whether the nodes are as they were read, but for their attributes.
+        uses_in_order: Whether the uses of every value, as read, are in the order of the ops, the last one first.
     """
 
     __slots__ = (
-        "module", "code", "kinds", "locations", "blocks", "places", "mlir", "types", "arg_places", "is_intact", "_found"
+        "module", "code", "kinds", "locations", "blocks", "places", "mlir", "types", "arg_places", "names", "is_intact",
+        "uses_in_order", "_found",
     )  # fmt: skip
 
     def __init__(self, module: Any, code: Any) -> None:
@@ -71,7 +74,9 @@ class Source:
         self.mlir = MlirOps(module)
         self.types: dict[int, ValueType] = {}
         self.arg_places: dict[int, ArgPlace] = {}
+        self.names = frozenset(code.names)
         self.is_intact = True
+        self.uses_in_order = True
         self._found: dict[int, Any] = {}
 
     def resize(self, count: int) -> None:

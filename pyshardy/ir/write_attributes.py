@@ -8,7 +8,7 @@ from jaxlib.mlir import ir
 
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.nodes import Op
-from pyshardy.ir.source import Kind, Source
+from pyshardy.ir.source import Source
 
 Change = tuple[tuple[str, Any], ...]
 """Names of attributes, each with what it becomes; None for one that goes."""

@@ -60,7 +60,7 @@ def _free_loop(loop: Op) -> None:
     """
     shardings = loop.attrs.pop(SHARDING, ())
     for value, sharding in zip(loop.results, shardings):
-        if value.uses and value.type.is_ranked_tensor:
+        if value.flat_uses and value.type.is_ranked_tensor:
             constrained = {"sharding": sharding.with_unreduced(())}
             constraint = Op("sdy.sharding_constraint", [value], [value.type], constrained, location=loop.location)
             constraint.insert_after(loop)

@@ -69,7 +69,7 @@ class Rewriter:
 
 def _has_two_users_besides(value: Value, op: Op) -> bool:
     other: Op | None = None
-    for user, _ in reversed(value.uses):
+    for user in value.users():
         if user is op or user is other:
             continue
         if other is not None:
@@ -137,7 +137,7 @@ class GreedyDriver:
             if op.name in patterns:
                 return True
             for result in op.results:
-                if result.uses:
+                if result.flat_uses:
                     break
             else:
                 if is_pure(op):
@@ -153,7 +153,7 @@ class GreedyDriver:
                 continue
             pending.remove(op)
             for result in op.results:
-                if result.uses:
+                if result.flat_uses:
                     break
             else:
                 if is_pure(op):

@@ -129,7 +129,7 @@ class _Splitter:
         op = value.defining_op
         assert op is not None
         is_call = op.name == "func.call"
-        takes_last = takes_last and len(value.uses) == len(op.results) == 1 and not (op.regions or is_call)
+        takes_last = takes_last and value.has_one_use() and len(op.results) == 1 and not (op.regions or is_call)
         for operand in op.operands:
             self.copy(operand, copies, takes_last)
         if takes_last:
@@ -148,7 +148,7 @@ class _Splitter:
 
 def _use_anew(op: Op, index: int, value: Value) -> None:
     """Use a value as an operand, and as its last user, as a copy of the op would, even if it is the operand already."""
-    if value is not op.operands[index] or len(value.uses) > 1:
+    if value is not op.operands[index] or not value.has_one_use():
         op.set_operand(index, value)
 
 
@@ -179,7 +179,7 @@ def _erase_unused(split: _Split, has_groups: bool) -> None:
 def _is_used(op: Op) -> bool:
     """Whether anything but sharding groups uses a result."""
     for result in op.results:
-        for user, _ in result.uses:
+        for user in result.users():
             if user.name != _GROUP:
                 return True
     return False
