@@ -6,6 +6,10 @@ cimport cython
 cpdef tuple number_at(data, Py_ssize_t position)
 
 
+@cython.locals(lengths=list, length=Py_ssize_t, found=list)
+cpdef list _strings(bytes data, Py_ssize_t position)
+
+
 cpdef bytes encode_number(number)
 
 

@@ -150,10 +150,15 @@ def _strings(data: bytes, position: int) -> list[str]:
     count, position = number_at(data, position)
     lengths = []
     for _ in range(count):
-        length, position = number_at(data, position)
+        length = data[position] >> 1
+        if data[position] & 1:
+            position += 1
+        else:
+            length, position = number_at(data, position)
         lengths.append(length)
+    lengths.reverse()
     found = []
-    for length in reversed(lengths):
+    for length in lengths:
         found.append(data[position : position + length - 1].decode("utf-8", "surrogateescape"))
         position += length
     return found

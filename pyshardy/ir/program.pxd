@@ -1,6 +1,7 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
+from pyshardy.ir.functions cimport result_sharding
 from pyshardy.ir.nodes cimport Block, Op, Region, Value, ValueType
 from pyshardy.ir.opspec cimport OpSpecReader
 from pyshardy.ir.purity cimport is_pure
@@ -65,3 +66,9 @@ cdef class _Builder:
 
     @cython.locals(op=Op, value=Value, region=Region, block=Block, found=list, holders=int[::1])
     cpdef list shardings(self)
+
+    @cython.locals(found=list, values=list, function=Op, value=Value, index=Py_ssize_t, first=Py_ssize_t, number=Py_ssize_t, owner=Py_ssize_t, is_main=bint)
+    cpdef tuple add_function_results(self, list shapes, users, dict notified, list shardings)
+
+    @cython.locals(holders=int[::1], values=list, found=dict, number=Py_ssize_t)
+    cpdef dict notified(self)

@@ -314,7 +314,10 @@ class _Builder:
     def notified(self) -> dict[int, tuple[int, ...]]:
         """The ops that a new sharding concerns, for values for which they are not the owner and the users."""
         holders, values = self.holders, self.values
-        found = {number: self.notifications.of(values[number]) for number in self.crossing if holders[number] == number}
+        found: dict[int, tuple[int, ...]] = {}
+        for number in self.crossing:
+            if holders[number] == number:
+                found[number] = self.notifications.of(values[number])
         found |= dict.fromkeys(self.elsewhere, ())
         return found
 
@@ -418,6 +421,7 @@ class _Builder:
     ) -> tuple[FunctionResult, ...]:
         """Append a pseudo-value per function result; those of the main function take part in propagation."""
         main = main_function(self.root)
+        holders, owners, values = self.holders, self.owners, self.index.values
         found = []
         first = number = len(shapes)
         for function in functions(self.root):
@@ -428,11 +432,11 @@ class _Builder:
                 shape = value.type.shape if value.type.is_static else None
                 if is_main and shape is not None:
                     found.append(FunctionResult(value.mark, number))
-                self.holders.append(number)
-                self.owners.append(owner)
+                holders.append(number)
+                owners.append(owner)
                 shapes.append(shape)
                 shardings.append(result_sharding(function, index))
-                self.index.values.append(FunctionResultPlace(function, index))
+                values.append(FunctionResultPlace(function, index))
                 number += 1
         users.extend_empty(number - first)
         notified.update(dict.fromkeys(range(first, number), ()))

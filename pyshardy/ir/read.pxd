@@ -41,5 +41,5 @@ cdef class _Reader:
     @cython.locals(block_count=Py_ssize_t, first=Py_ssize_t, end=Py_ssize_t, index=Py_ssize_t, count=Py_ssize_t, inside=Py_ssize_t, block=Block, blocks=list)
     cpdef read_region(self, Region region, Py_ssize_t home, Py_ssize_t number)
 
-    @cython.locals(index=Py_ssize_t, type_and_flag=Py_ssize_t, location=Py_ssize_t, type=ValueType)
+    @cython.locals(index=Py_ssize_t, type_and_flag=Py_ssize_t, location=Py_ssize_t, type=ValueType, args=list, value=Value)
     cpdef read_args(self, Block block, Py_ssize_t home)

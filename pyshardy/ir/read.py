@@ -351,7 +351,13 @@ class _Reader:
             place = self.arg_places.get(location)
             if place is None:
                 place = self.arg_places[location] = ArgPlace(self.source, home, index)
-            args.append(Value(type, block, index, place))
+            value = Value.__new__(Value)
+            value.type = type
+            value.owner = block
+            value.index = index
+            value.flat_uses = ()
+            value._location = place
+            args.append(value)
         self.define(args)
         has_use_orders = self.data[self.position]
         self.position += 1

@@ -15,7 +15,7 @@ cdef class _Writer:
     @cython.locals(changes=list, kinds=list, region=Region, block=Block, op=Op, kind=Kind, number=Py_ssize_t)
     cpdef collect(self, Op root)
 
-    @cython.locals(new=dict)
+    @cython.locals(new=dict, known=tuple)
     cpdef tuple change(self, Op op, dict old)
 
     @cython.locals(change=tuple)

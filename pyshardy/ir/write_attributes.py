@@ -35,7 +35,7 @@ class _Writer:
     Attributes:
         changes: Per number of an op, what changes.
         number: The number of the op that comes next.
-        known: What changes from some attributes to others, by the identities of both.
+        known: By the identity of attributes that ops share, other ones and what changes from those to these.
     """
 
     def __init__(self, source: Source, table: AttrTable) -> None:
@@ -43,7 +43,7 @@ class _Writer:
         self.table = table
         self.changes: list[Change | None] = [None] * len(source.kinds)
         self.number = 0
-        self.known: dict[tuple[int, int], Change] = {}
+        self.known: dict[int, tuple[dict[str, Any], Change]] = {}
 
     def write(self, root: Op) -> ir.Module:
         self.collect(root)
@@ -77,13 +77,14 @@ class _Writer:
     def change(self, op: Op, old: dict[str, Any]) -> Change:
         """What changes of an op that was read with these attributes."""
         new = op.shared_attrs
-        key = id(old), id(new)
-        found = None if op.owns_attrs else self.known.get(key)
-        if found is None:
-            changed = {name: value for name, value in new.items() if old.get(name) is not value}
-            found = _change(old, self.table.encode_attrs(op.name, changed), new)
-            if not op.owns_attrs:
-                self.known[key] = found
+        if not op.owns_attrs:
+            known = self.known.get(id(new))
+            if known is not None and known[0] is old:
+                return known[1]
+        changed = {name: value for name, value in new.items() if old.get(name) is not value}
+        found = _change(old, self.table.encode_attrs(op.name, changed), new)
+        if not op.owns_attrs:
+            self.known[id(new)] = old, found
         return found
 
     def change_of_function(self, op: Op) -> Change:
