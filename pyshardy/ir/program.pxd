@@ -19,6 +19,13 @@ cpdef list _ops_of(Op root)
 cpdef _counting(Py_ssize_t count)
 
 
+cdef bint _is_alike(Op op, Op other) except -1
+
+
+@cython.locals(place=Py_ssize_t, value=Value, other=Value)
+cdef bint _have_same_types(tuple values, tuple others) except -1
+
+
 @cython.locals(used=int[::1], firsts=int[::1], users=int[::1], starts=int[::1], left=int[::1], place=Py_ssize_t, value=Py_ssize_t, op=Py_ssize_t)
 cpdef _last_users_first(operands, Py_ssize_t count)
 
@@ -46,6 +53,8 @@ cdef class _Builder:
     cdef public list known
     cdef public set known_names
     cdef public list rules
+    cdef public list following
+    cdef public list holds
     cdef public object kind_of
     cdef public object parents
     cdef public object owners
@@ -61,7 +70,7 @@ cdef class _Builder:
     @cython.locals(type=ValueType, value=Value, found=list)
     cpdef list shapes(self)
 
-    @cython.locals(rules=list, numbers=dict, known_names=set, kind_of=int[::1], parents=int[::1], owners=int[::1], holders=int[::1], holding=list, edges=dict, operands=int[::1], results=int[::1], tensors=int[::1], operand_starts=int[::1], result_starts=int[::1], tensor_starts=int[::1], used=Py_ssize_t, defined=Py_ssize_t, joined=Py_ssize_t, parent=Py_ssize_t, number=Py_ssize_t, mark=Py_ssize_t, place=Py_ssize_t, kind=Py_ssize_t, op=Op, value=Value, block=Block, name=str, attrs=dict, has_tensors=bint, is_edge=bint)
+    @cython.locals(rules=list, numbers=dict, known_names=set, following=list, holds=list, last=Py_ssize_t, earlier=Op, has_sharding=bint, kind_of=int[::1], parents=int[::1], owners=int[::1], holders=int[::1], holding=list, edges=dict, operands=int[::1], results=int[::1], tensors=int[::1], operand_starts=int[::1], result_starts=int[::1], tensor_starts=int[::1], used=Py_ssize_t, defined=Py_ssize_t, joined=Py_ssize_t, parent=Py_ssize_t, number=Py_ssize_t, mark=Py_ssize_t, place=Py_ssize_t, kind=Py_ssize_t, op=Op, value=Value, block=Block, name=str, attrs=dict, has_tensors=bint, is_edge=bint)
     cpdef tuple steps(self)
 
     @cython.locals(op=Op, value=Value, region=Region, block=Block, found=list, holders=int[::1])

@@ -112,6 +112,10 @@ class _Builder:
         self.known: list[OpKind] = []
         self.known_names: set[str] = set()
         self.rules: list[Rule | None] = []
+        # Per kind, counted from 1, an op that came after one of that kind, as the next one does in the next layer; and
+        # whether it has a sharding.
+        self.following: list[Op | None] = [None]
+        self.holds: list[bool] = [False]
         self.kind_of = zeros(len(self.ops))
         self.parents = zeros(len(self.ops))
         self.owners = zeros(len(self.values))
@@ -243,7 +247,7 @@ class _Builder:
     def steps(self) -> tuple[Lists, Lists, Lists]:
         """The operands, the results and the tensors of every op; notes its kind, what is around it and its sharding."""
         rules, numbers, kind_of, parents, owners = self.rules, self.numbers, self.kind_of, self.parents, self.owners
-        known_names = self.known_names
+        known_names, following, holds = self.known_names, self.following, self.holds
         specs, unknown, holding = self.specs, self.index.unknown, self.holding
         edges = {op.mark: self.edge(op) for op in self.edges}
         count, values = len(self.ops), len(self.values)
@@ -252,30 +256,39 @@ class _Builder:
         operands, results, tensors = lists[0].numbers, lists[1].numbers, lists[2].numbers
         operand_starts, result_starts, tensor_starts = lists[0].starts, lists[1].starts, lists[2].starts
         used = defined = joined = 0
-        around, parent = None, -1
+        around, parent, kind = None, -1, -1
         for number, op in enumerate(self.ops):
             block = op.block
             if block is not around:
                 around = block
                 parent = -1 if block is None else block.parent_op.mark
             parents[number] = parent
-            name, attrs, rule = op.name, op.shared_attrs, None
-            if attrs:
-                rule = attrs.get(RULE)
-                if SHARDING in attrs and not op.regions:
-                    holding.append(op)
-            is_edge = name in EDGES
-            if is_edge:
-                kind, found = edges[number]
-                for mark in found:
-                    tensors[joined] = mark
-                    joined += 1
+            name = op.name
+            last = kind + 1
+            earlier = following[last]
+            if earlier is not None and _is_alike(op, earlier):
+                kind = kind_of[earlier.mark]
+                is_edge, has_sharding = False, holds[last]
             else:
-                key = specs.shape_key(op, rule)
-                if op.regions and key is not None:
-                    key = key, is_pure(op)  # all that the kind needs of what is inside
-                given = numbers.get(key)
-                kind = self.kind(op, key) if given is None else given
+                attrs = op.shared_attrs
+                has_sharding = SHARDING in attrs and not op.regions
+                is_edge = name in EDGES
+                if is_edge:
+                    kind, found = edges[number]
+                    for mark in found:
+                        tensors[joined] = mark
+                        joined += 1
+                else:
+                    key = specs.shape_key(op, attrs.get(RULE))
+                    if key is not None:
+                        if op.regions:
+                            key = key, is_pure(op)  # all that the kind needs of what is inside
+                        else:
+                            following[last], holds[last] = op, has_sharding
+                    given = numbers.get(key)
+                    kind = self.kind(op, key) if given is None else given
+            if has_sharding:
+                holding.append(op)
             kind_of[number] = kind
             has_tensors = not is_edge and rules[kind] is not None
             if not (has_tensors or is_edge or name in known_names) and not self.is_known(op):
@@ -363,6 +376,8 @@ class _Builder:
             found = self.kinds[kind] = len(self.known)
             self.known.append(kind)
             self.rules.append(kind.rule)
+            self.following.append(None)
+            self.holds.append(False)
         return found
 
     def kind(self, op: Op, key: Hashable) -> int:
@@ -447,6 +462,23 @@ class _Builder:
         for op in self.grouped:
             members.setdefault(op.attrs["group_id"], []).append(self.holders[op.operands[0].mark])
         return tuple(tuple(members[group_id]) for group_id in sorted(members))
+
+
+def _is_alike(op: Op, other: Op) -> bool:
+    """Whether two ops without regions have one name, the same types, and attributes that they share."""
+    if op.shared_attrs is not other.shared_attrs or op.name != other.name or op.regions:
+        return False
+    return _have_same_types(op.operands, other.operands) and _have_same_types(op.results, other.results)
+
+
+def _have_same_types(values: tuple[Value, ...], others: tuple[Value, ...]) -> bool:
+    if len(values) != len(others):
+        return False
+    for place in range(len(values)):
+        value, other = values[place], others[place]
+        if value.type is not other.type:
+            return False
+    return True
 
 
 def _last_users_first(operands: Lists, count: int) -> Lists:
