@@ -6,6 +6,7 @@ from pyshardy.ir.nodes cimport Block, Op, Region, Value, ValueType
 from pyshardy.ir.source cimport Kind, Source
 
 cdef int FEW, HAS_ATTRS, HAS_OPERANDS, HAS_PROPERTIES, HAS_REGIONS, HAS_RESULTS, HAS_SUCCESSORS, HAS_USE_ORDERS
+cdef tuple _NO_USES
 
 
 cdef class _Reader:
@@ -28,7 +29,7 @@ cdef class _Reader:
     cdef public dict arg_places
     cdef public list use_orders
 
-    @cython.locals(data=bytes, names=list, scope=list, types=dict, known=dict, latest=list, kinds=list, position=Py_ssize_t, last=Op, place=Py_ssize_t, name=Py_ssize_t, mask=int, first=Py_ssize_t, number=Py_ssize_t, attributes=Py_ssize_t, properties=Py_ssize_t, kind=Kind, op=Op, results=tuple, operands=tuple, many=list, locations=cython.uint[::1], homes=int[::1], places=int[::1], uses=Py_ssize_t, index=Py_ssize_t, type=ValueType, value=Value, first_value=Value)
+    @cython.locals(data=bytes, names=list, scope=list, types=dict, known=dict, latest=list, kinds=list, position=Py_ssize_t, last=Op, place=Py_ssize_t, name=Py_ssize_t, mask=int, first=Py_ssize_t, number=Py_ssize_t, attributes=Py_ssize_t, properties=Py_ssize_t, kind=Kind, op=Op, results=tuple, operands=tuple, many=list, locations=cython.uint[::1], homes=int[::1], places=int[::1], uses=Py_ssize_t, index=Py_ssize_t, type=ValueType, value=Value, first_value=Value, known_value=Value)
     cpdef read_ops(self, Block block, Py_ssize_t home, Py_ssize_t count, list blocks)
     cpdef Py_ssize_t next_number(self) except -1
 

@@ -179,7 +179,7 @@ class _Reader:
                     value.type = type
                     value.owner = op
                     value.index = index
-                    value.flat_uses = ()
+                    value.flat_uses = _NO_USES
                     value._location = None
                     if uses <= FEW:
                         results = results + (value,)  # noqa: RUF005 (faster)
@@ -208,11 +208,12 @@ class _Reader:
                         position += 3
                     else:
                         number, position = number_at(data, position)
-                    value = scope[number] or self.early_value(number)
-                    if value.flat_uses:
-                        value.add_use(op, index)
-                    else:
+                    known_value = scope[number]
+                    value = self.early_value(number) if known_value is None else known_value
+                    if value.flat_uses is _NO_USES:
                         value.flat_uses = (op, index)
+                    else:
+                        value.add_use(op, index)
                     if uses == 2:
                         if index:
                             operands = first_value, value
@@ -355,7 +356,7 @@ class _Reader:
             value.type = type
             value.owner = block
             value.index = index
-            value.flat_uses = ()
+            value.flat_uses = _NO_USES
             value._location = place
             args.append(value)
         self.define(args)
@@ -372,6 +373,7 @@ class _Reader:
             self.use_orders.append((value, bool(count & 1), [self.next_number() for _ in range(count >> 1)]))
 
 
+_NO_USES = ()
 _UNKNOWN = ValueType(None, None, "unknown", False, False)
 _NONE = Value(_UNKNOWN, Block(), 0)
 
