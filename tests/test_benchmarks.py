@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -24,7 +25,7 @@ from benchmarks.compare import (
     transformer_rows,
 )
 from benchmarks.growth import growth, growth_apart
-from benchmarks.measure import CHAIN, PIPELINE, is_in_reference, our_seconds, stages
+from benchmarks.measure import CHAIN, PIPELINE, is_in_reference, our_seconds, seconds, stages
 from benchmarks.memory import megabytes
 from benchmarks.page import PAGE, WORDS, stage_table, table
 from benchmarks.targets import TARGETS
@@ -119,6 +120,21 @@ def test_the_conflicting_model() -> None:
     assert all(sharding in module.text() for sharding in _shardings())
     assert our_seconds(module, PIPELINE) > 0
     assert sum(" = stablehlo" in line for line in TWENTY_OPS.splitlines()) == 20
+
+
+def test_freeing_the_result_is_not_timed() -> None:
+    """The reference's modules are freed outside of its times."""
+    freed: list[float] = []
+
+    class Slow:
+        def __del__(self) -> None:
+            start = time.process_time()
+            while time.process_time() - start < 0.1:
+                pass
+            freed.append(time.process_time() - start)
+
+    assert seconds(Slow) < 0.05
+    assert sum(freed) >= 0.1
 
 
 def test_stages_add_up() -> None:

@@ -25,13 +25,17 @@ def write_module(root: Op, table: AttrTable) -> ir.Module:
         UnsupportedVersionError: A value that the dialect of the installed jaxlib cannot hold.
     """
     with pause_gc():
-        source = root.source
-        if source is not None and source.is_intact and root.number == 0:
+        if is_copy_enough(root):
             return write_attributes(root, table)
         try:
             return ir.Module.parse(emit_module(root, table))
         except (CannotEmitError, ir.MLIRError):  # an invalid module is for whoever verifies it
             return write_op_by_op(root, table)
+
+
+def is_copy_enough(root: Op) -> bool:
+    """Whether the module is as it was read, but for attributes."""
+    return root.source is not None and root.source.is_intact and root.number == 0
 
 
 def write_op_by_op(root: Op, table: AttrTable) -> ir.Module:

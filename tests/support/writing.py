@@ -1,4 +1,4 @@
-"""Both ways of writing nodes, as bytecode and op by op, compared."""
+"""The ways of writing nodes compared: as bytecode, op by op, and as a copy where only attributes have changed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from pyshardy.ir.emit import emit_module
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.ir.read import read_module
-from pyshardy.ir.write import write_op_by_op
+from pyshardy.ir.write import is_copy_enough, write_op_by_op
+from pyshardy.ir.write_attributes import write_attributes
 
 
 def emitted(module: Module, root: Op) -> str:
-    """The text, with locations and in generic form, of what is written as bytecode; it is that of the other way.
+    """The text, with locations and in generic form, of what is written as bytecode; it is that of the other ways.
 
     Args:
         module: The module that the nodes were read from.
@@ -27,6 +28,8 @@ def emitted(module: Module, root: Op) -> str:
     with module.context:
         found = ir.Module.parse(emit_module(root, module.attrs))
         check_same(found, write_op_by_op(root, module.attrs), module.attrs)
+        if is_copy_enough(root):
+            check_same(write_attributes(root, module.attrs), found, module.attrs)
         return asm(found)
 
 

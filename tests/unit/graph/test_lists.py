@@ -29,6 +29,15 @@ def test_a_copy_may_grow(lists: list[list[int]], more: list[list[int]]) -> None:
     assert list(found) == [tuple(one) for one in lists]
 
 
+@given(SOME, st.integers(0, 5))
+def test_empty_lists_are_added(lists: list[list[int]], count: int) -> None:
+    found, expected = Lists.of(lists), Lists.of([*lists, *[()] * count])
+    found.extend_empty(count)
+    assert list(found) == list(expected)
+    found.extend([(7,)])
+    assert found[-1] == (7,)
+
+
 def test_arrays_are_filled_and_what_is_too_much_is_cut() -> None:
     found = Lists.empty(2, 5)
     assert list(found) == [(), ()]

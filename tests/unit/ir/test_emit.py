@@ -15,7 +15,7 @@ from pyshardy.ir.functions import set_arg_sharding, set_result_sharding
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.tables import CannotEmitError
-from pyshardy.ir.write import write_module, write_op_by_op
+from pyshardy.ir.write import is_copy_enough, write_module, write_op_by_op
 from pyshardy.rules.notation import parse_rule
 from support.writing import asm, check_same, emitted
 
@@ -182,9 +182,12 @@ def use_values_in_another_order(root: Op) -> None:
 
 
 Change = Callable[[Op], None]
-CHANGES: list[Change] = [
+OF_ATTRIBUTES: list[Change] = [
     nothing, set_attributes, set_attributes_of_the_module, remove_attributes, set_attributes_of_functions,
-    set_inherent_attributes, add_a_mesh, exchange_attributes, erase, set_operand, change_name, insert,
+    set_inherent_attributes, exchange_attributes,
+]  # fmt: skip
+CHANGES: list[Change] = [
+    *OF_ATTRIBUTES, add_a_mesh, erase, set_operand, change_name, insert,
     insert_ops_of_other_dialects, move, move_bodies, relocate, new_types, use_values_in_another_order,
 ]  # fmt: skip
 
@@ -195,6 +198,7 @@ def test_as_op_by_op(change: Change) -> None:
     before = asm(module.mlir)
     with module.context, ir.Location.unknown():
         change(root)
+        assert is_copy_enough(root) is (change in OF_ATTRIBUTES)
         text = emitted(module, root)
         assert (text == before) is (change is nothing)
         assert asm(module.mlir) == before

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyshardy.ir.listing import MANY, ops_named, ops_with
+from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk, walk_post_order
 
 NAMES = ("t.a", "t.b", "t.c", "t.d")
@@ -134,6 +135,17 @@ def test_the_lists_are_the_callers() -> None:
     found = ops_named(body, ("t.filler",))
     found.clear()
     assert len(ops_named(body, ("t.filler",))) == MANY + len(NAMES)
+
+
+def test_what_was_not_read_is_not_there_until_it_is_made() -> None:
+    root = Module.parse("func.func @main() { return }").copy_root()
+    assert ops_named(root, ("t.a", "t.b")) == []
+    assert [op.name for op in ops_named(root, ("t.a", "func.return"))] == ["func.return"]
+    (returned,) = ops_named(root, ("func.return",))
+    made = Op("t.a").insert_before(returned)
+    assert ops_named(root, ("t.a", "t.b")) == [made]
+    made.rename("t.b")
+    assert ops_named(root, ("t.b",)) == [made] and ops_named(root, ("t.a",)) == []
 
 
 def test_attributes_are_looked_for_always() -> None:
