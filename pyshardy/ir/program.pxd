@@ -6,7 +6,7 @@ from pyshardy.ir.nodes cimport Block, Op, Region, Value, ValueType
 from pyshardy.ir.opspec cimport OpSpecReader
 from pyshardy.ir.purity cimport is_pure
 
-cdef int NO_VALUE
+cdef int NO_VALUE, _WITH_SHARDING
 cdef str EDGE, RULE, SHARDING
 cdef frozenset EDGES, _UNLIKE_MOST, HOLD_OTHERWISE, TERMINATORS
 
@@ -53,8 +53,7 @@ cdef class _Builder:
     cdef public list known
     cdef public set known_names
     cdef public list rules
-    cdef public list following
-    cdef public list holds
+    cdef public list latest
     cdef public object kind_of
     cdef public object parents
     cdef public object owners
@@ -70,7 +69,7 @@ cdef class _Builder:
     @cython.locals(type=ValueType, value=Value, found=list)
     cpdef list shapes(self)
 
-    @cython.locals(rules=list, numbers=dict, known_names=set, following=list, holds=list, last=Py_ssize_t, earlier=Op, has_sharding=bint, kind_of=int[::1], parents=int[::1], owners=int[::1], holders=int[::1], holding=list, edges=dict, operands=int[::1], results=int[::1], tensors=int[::1], operand_starts=int[::1], result_starts=int[::1], tensor_starts=int[::1], used=Py_ssize_t, defined=Py_ssize_t, joined=Py_ssize_t, parent=Py_ssize_t, number=Py_ssize_t, mark=Py_ssize_t, place=Py_ssize_t, kind=Py_ssize_t, op=Op, value=Value, block=Block, name=str, attrs=dict, has_tensors=bint, is_edge=bint)
+    @cython.locals(rules=list, numbers=dict, known_names=set, latest=list, plain=bytearray, likeness=int, ahead=Py_ssize_t, ops=list, has_sharding=bint, kind_of=int[::1], parents=int[::1], owners=int[::1], holders=int[::1], holding=list, edges=dict, operands=int[::1], results=int[::1], tensors=int[::1], operand_starts=int[::1], result_starts=int[::1], tensor_starts=int[::1], used=Py_ssize_t, defined=Py_ssize_t, joined=Py_ssize_t, parent=Py_ssize_t, number=Py_ssize_t, mark=Py_ssize_t, place=Py_ssize_t, kind=Py_ssize_t, op=Op, value=Value, block=Block, name=str, attrs=dict, has_tensors=bint, is_edge=bint)
     cpdef tuple steps(self)
 
     @cython.locals(op=Op, value=Value, region=Region, block=Block, found=list, holders=int[::1])

@@ -45,6 +45,7 @@ from pyshardy.rules.table import is_known, is_known_name, rule_of
 GROUP = "sdy.sharding_group"
 _UNLIKE_MOST = HOLD_OTHERWISE | SPECIAL | EDGES | {GROUP}
 """Ops whose values are not told of, or do not hold, shardings like those of most; and sharding groups."""
+_WITH_SHARDING = 2
 _TOO_MANY = "uses that are not operands"
 
 
@@ -112,10 +113,7 @@ class _Builder:
         self.known: list[OpKind] = []
         self.known_names: set[str] = set()
         self.rules: list[Rule | None] = []
-        # Per kind, counted from 1, an op that came after one of that kind, as the next one does in the next layer; and
-        # whether it has a sharding.
-        self.following: list[Op | None] = [None]
-        self.holds: list[bool] = [False]
+        self.latest: list[int] = []  # per kind, the op for which it was last looked up
         self.kind_of = zeros(len(self.ops))
         self.parents = zeros(len(self.ops))
         self.owners = zeros(len(self.values))
@@ -247,7 +245,7 @@ class _Builder:
     def steps(self) -> tuple[Lists, Lists, Lists]:
         """The operands, the results and the tensors of every op; notes its kind, what is around it and its sharding."""
         rules, numbers, kind_of, parents, owners = self.rules, self.numbers, self.kind_of, self.parents, self.owners
-        known_names, following, holds = self.known_names, self.following, self.holds
+        known_names, latest = self.known_names, self.latest
         specs, unknown, holding = self.specs, self.index.unknown, self.holding
         edges = {op.mark: self.edge(op) for op in self.edges}
         count, values = len(self.ops), len(self.values)
@@ -256,19 +254,21 @@ class _Builder:
         operands, results, tensors = lists[0].numbers, lists[1].numbers, lists[2].numbers
         operand_starts, result_starts, tensor_starts = lists[0].starts, lists[1].starts, lists[2].starts
         used = defined = joined = 0
-        around, parent, kind = None, -1, -1
-        for number, op in enumerate(self.ops):
+        around, parent = None, -1
+        # Layers repeat: after an op like an earlier one comes mostly one like that which came after the earlier one.
+        plain, ahead, ops = bytearray(count), 0, self.ops
+        for number, op in enumerate(ops):
             block = op.block
             if block is not around:
                 around = block
                 parent = -1 if block is None else block.parent_op.mark
             parents[number] = parent
             name = op.name
-            last = kind + 1
-            earlier = following[last]
-            if earlier is not None and _is_alike(op, earlier):
-                kind = kind_of[earlier.mark]
-                is_edge, has_sharding = False, holds[last]
+            likeness = plain[ahead] if ahead < number else 0
+            if likeness and _is_alike(op, ops[ahead]):
+                kind, is_edge, has_sharding = kind_of[ahead], False, likeness == _WITH_SHARDING
+                plain[number] = likeness
+                ahead += 1
             else:
                 attrs = op.shared_attrs
                 has_sharding = SHARDING in attrs and not op.regions
@@ -284,9 +284,11 @@ class _Builder:
                         if op.regions:
                             key = key, is_pure(op)  # all that the kind needs of what is inside
                         else:
-                            following[last], holds[last] = op, has_sharding
+                            plain[number] = _WITH_SHARDING if has_sharding else 1
                     given = numbers.get(key)
                     kind = self.kind(op, key) if given is None else given
+                ahead = 1 + (ahead if ahead < number and kind_of[ahead] == kind else latest[kind])
+                latest[kind] = number
             if has_sharding:
                 holding.append(op)
             kind_of[number] = kind
@@ -376,8 +378,7 @@ class _Builder:
             found = self.kinds[kind] = len(self.known)
             self.known.append(kind)
             self.rules.append(kind.rule)
-            self.following.append(None)
-            self.holds.append(False)
+            self.latest.append(-1)
         return found
 
     def kind(self, op: Op, key: Hashable) -> int:
