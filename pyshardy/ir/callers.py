@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyshardy.ir.functions import CALL, functions
 from pyshardy.ir.nodes import Op
 
@@ -11,14 +13,16 @@ class Callers:
 
     Args:
         root: The module; it must not change while this is used.
+        calls: All calls in it, each op before what it holds, if they are known.
     """
 
-    def __init__(self, root: Op) -> None:
+    def __init__(self, root: Op, calls: Sequence[Op] | None = None) -> None:
         self._functions = {function.attrs["sym_name"]: function for function in functions(root)}
         self._calls: dict[str, list[Op]] = {}
-        for op in root.region.block:
-            for call in _calls_in(op):
-                self._calls.setdefault(call.attrs["callee"], []).append(call)
+        if calls is None or not all(_is_at_the_top(call, root) for call in calls):
+            calls = [call for op in root.region.block for call in _calls_in(op)]
+        for call in calls:
+            self._calls.setdefault(call.shared_attrs["callee"], []).append(call)
 
     def of(self, function: Op) -> list[Op]:
         """The calls of a function (propagation spec, section 5.4)."""
@@ -27,6 +31,12 @@ class Callers:
     def callee(self, call: Op) -> Op:
         """The function that a call refers to."""
         return self._functions[call.attrs["callee"]]
+
+
+def _is_at_the_top(call: Op, root: Op) -> bool:
+    """Whether it stands in a function of the module, and not inside another op there."""
+    function = call.parent_op
+    return function is not None and function.parent_op is root
 
 
 def _calls_in(top: Op) -> list[Op]:

@@ -143,7 +143,7 @@ def ops_named(op: Op, names: Iterable[str], post_order: bool = False) -> list[Op
     found: list[Op] = []
     wanted = frozenset(names)
     source = op.source
-    if source is None or not source.is_intact or not wanted.isdisjoint(source.names):
+    if source is None or not (source.is_intact and wanted.isdisjoint(source.names)):  # else there are none of them
         _add_ops(op, found, post_order, _NONE, wanted, None)
     return found
 

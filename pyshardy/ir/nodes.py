@@ -17,8 +17,9 @@ from pyshardy.ir.source import Place, Source, location_at
 Use = tuple["Op", int]
 """A place where a value is used: an op and the number of the operand."""
 Uses = tuple[Use, ...] | dict[Use, None]
+"""All places where a value is used, each once, in order."""
 FlatUses = tuple[Any, ...] | dict[Use, None]
-"""All places where a value is used, each once, in order: op, number, op, number, ... while they are few."""
+"""The same as a value holds them: op, number, op, number, ... while they are few."""
 FEW_USES = 4
 """So many uses take less memory, and no more time, in a tuple than in a dictionary."""
 

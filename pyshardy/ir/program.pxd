@@ -11,10 +11,6 @@ cdef str EDGE, RULE, SHARDING
 cdef frozenset EDGES, _UNLIKE_MOST, HOLD_OTHERWISE, TERMINATORS
 
 
-@cython.locals(op=Op, found=list)
-cpdef list _ops_of(Op root)
-
-
 @cython.locals(numbers=int[::1], number=Py_ssize_t)
 cpdef _counting(Py_ssize_t count)
 
@@ -36,6 +32,10 @@ cdef class _Builder:
     cdef public bint conservative
     cdef public object callers
     cdef public list ops
+    cdef public list shapes
+    cdef public list calls
+    cdef public list unknown
+    cdef public bint has_rules
     cdef public list values
     cdef public list holding
     cdef public list grouped
@@ -57,17 +57,13 @@ cdef class _Builder:
     cdef public object kind_of
     cdef public object parents
     cdef public object owners
-    cdef public object index
     cdef public dict views
 
-    @cython.locals(values=list, op=Op, results=tuple, value=Value, number=Py_ssize_t, uses=Py_ssize_t)
-    cpdef Py_ssize_t _give_numbers(self) except -1
+    @cython.locals(ops=list, values=list, shapes=list, block=Block, op=Op, results=tuple, value=Value, type=ValueType, inner=Region, is_unlike=bint)
+    cpdef _give_numbers(self, Region region)
 
     @cython.locals(users=int[::1], starts=int[::1], value=Value, uses=object, few=tuple, op=Op, number=Py_ssize_t, limit=Py_ssize_t, place=Py_ssize_t, index=Py_ssize_t)
     cpdef users_of_values(self)
-
-    @cython.locals(type=ValueType, value=Value, found=list)
-    cpdef list shapes(self)
 
     @cython.locals(rules=list, numbers=dict, known_names=set, latest=list, plain=bytearray, likeness=int, ahead=Py_ssize_t, ops=list, has_sharding=bint, kind_of=int[::1], parents=int[::1], owners=int[::1], holders=int[::1], holding=list, edges=dict, operands=int[::1], results=int[::1], tensors=int[::1], operand_starts=int[::1], result_starts=int[::1], tensor_starts=int[::1], used=Py_ssize_t, defined=Py_ssize_t, joined=Py_ssize_t, parent=Py_ssize_t, number=Py_ssize_t, mark=Py_ssize_t, place=Py_ssize_t, kind=Py_ssize_t, op=Op, value=Value, block=Block, name=str, attrs=dict, has_tensors=bint, is_edge=bint)
     cpdef tuple steps(self)
@@ -75,8 +71,8 @@ cdef class _Builder:
     @cython.locals(op=Op, value=Value, region=Region, block=Block, found=list, holders=int[::1])
     cpdef list shardings(self)
 
-    @cython.locals(found=list, values=list, function=Op, value=Value, index=Py_ssize_t, first=Py_ssize_t, number=Py_ssize_t, owner=Py_ssize_t, is_main=bint)
-    cpdef tuple add_function_results(self, list shapes, users, dict notified, list shardings)
+    @cython.locals(found=list, shapes=list, function=Op, value=Value, index=Py_ssize_t, first=Py_ssize_t, number=Py_ssize_t, owner=Py_ssize_t, is_main=bint)
+    cpdef tuple add_function_results(self, list places, users, dict notified, list shardings)
 
     @cython.locals(holders=int[::1], values=list, found=dict, number=Py_ssize_t)
     cpdef dict notified(self)

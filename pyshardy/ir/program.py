@@ -21,6 +21,7 @@ from pyshardy.ir.callers import Callers
 from pyshardy.ir.dataflow import BARRIER, DATA_FLOW_OPS, EDGE, EDGES, op_of_owner, owns_edge, source_uses
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import (
+    CALL,
     RULE,
     SHARDING,
     function_of_argument,
@@ -30,8 +31,7 @@ from pyshardy.ir.functions import (
     result_sharding,
     return_op,
 )
-from pyshardy.ir.listing import ops_in
-from pyshardy.ir.nodes import TERMINATORS, Op, Value
+from pyshardy.ir.nodes import TERMINATORS, Op, Region, Value
 from pyshardy.ir.notify import SPECIAL, Notifications
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.program_index import FunctionResultPlace, ProgramIndex
@@ -43,19 +43,11 @@ from pyshardy.rules.rule import Rule, Shape
 from pyshardy.rules.table import is_known, is_known_name, rule_of
 
 GROUP = "sdy.sharding_group"
-_UNLIKE_MOST = HOLD_OTHERWISE | SPECIAL | EDGES | {GROUP}
-"""Ops whose values are not told of, or do not hold, shardings like those of most; and sharding groups."""
+_MESH = "sdy.mesh"
+_UNLIKE_MOST = HOLD_OTHERWISE | SPECIAL | EDGES | {GROUP, _MESH}
+"""Ops whose values are not told of, or do not hold, shardings like those of most; sharding groups; and meshes."""
 _WITH_SHARDING = 2
 _TOO_MANY = "uses that are not operands"
-
-
-def _ops_of(root: Op) -> list[Op]:
-    """The ops of a module that take part in its program."""
-    found: list[Op] = []
-    for op in ops_in(root):
-        if op.name != "sdy.mesh" and op is not root:
-            found.append(op)
-    return found
 
 
 def _counting(count: int) -> array[int]:
@@ -88,10 +80,12 @@ class _Builder:
         self.root = root
         self.specs = specs
         self.conservative = conservative
-        self.callers = Callers(root)
         root.mark = -1
-        self.ops = _ops_of(root)
+        self.ops: list[Op] = []
         self.values: list[Value] = []
+        self.shapes: list[Shape] = []
+        self.uses = 0
+        self.calls: list[Op] = []
         self.holding: list[Op] = []
         self.grouped: list[Op] = []
         self.edges: list[Op] = []
@@ -99,7 +93,9 @@ class _Builder:
         self.undecided: list[Value] = []
         self.listed: list[Value] = []
         self.crossing: set[int] = set()
-        self.uses = self._give_numbers()
+        self.has_rules = RULE in root.shared_attrs
+        self._give_numbers(root.region)
+        self.callers = Callers(root, self.calls)
         self.holders = _counting(len(self.values))
         self.elsewhere: list[int] = []
         for value in self.undecided:
@@ -117,39 +113,48 @@ class _Builder:
         self.kind_of = zeros(len(self.ops))
         self.parents = zeros(len(self.ops))
         self.owners = zeros(len(self.values))
-        self.index = ProgramIndex(self.ops, [*self.values], self.known, self.kind_of, [])
+        self.unknown: list[Op] = []
         self.views: dict[int, View] = {}
 
-    def _give_numbers(self) -> int:
-        """Mark every op and every value with its number; note those that are not like most. Returns how many uses.
+    def _give_numbers(self, region: Region) -> None:
+        """Mark every op inside a region, and every value, with its number; note those that are not like most.
 
         `undecided` are the values that may not hold their own sharding; `listed` those whose shardings are in a list;
         `crossing` those whose uses, or themselves, stand for others, so that others are told of them; `holding` the ops
         with shardings elsewhere than in the attribute that most have.
         """
-        values = self.values
-        uses = 0
-        for number, op in enumerate(self.ops):
-            op.mark = number
-            uses += len(op.operands)
-            results = op.results
-            if len(results) == 1:
-                value = results[0]
-                value.mark = len(values)
-                values.append(value)
-            else:
+        ops, values, shapes = self.ops, self.values, self.shapes
+        for block in region.blocks:
+            op = block.first
+            while op is not None:
+                is_unlike = op.name in _UNLIKE_MOST
+                if is_unlike and op.name == _MESH:
+                    self.has_rules |= RULE in op.shared_attrs
+                    op = op.next
+                    continue
+                op.mark = len(ops)
+                ops.append(op)
+                self.uses += len(op.operands)
+                results = op.results
                 for value in results:
                     value.mark = len(values)
                     values.append(value)
-                self.listed += results
-            if op.regions:
-                self._number_arguments(op)
-            if op.name in _UNLIKE_MOST:
-                self._note(op)
-        return uses
+                    type = value.type
+                    shapes.append(type.shape if type.is_static else None)
+                if len(results) > 1:
+                    self.listed += results
+                if is_unlike:
+                    self._note(op)
+                if op.regions:
+                    self._number_arguments(op)
+                    for inner in op.regions:
+                        self._give_numbers(inner)
+                op = op.next
 
     def _note(self, op: Op) -> None:
         name = op.name
+        if name == CALL:
+            self.calls.append(op)
         if name in DATA_FLOW_OPS:
             self.undecided += op.results
         if name in SPECIAL:
@@ -170,6 +175,7 @@ class _Builder:
                 for value in block.args:
                     value.mark = len(self.values)
                     self.values.append(value)
+                    self.shapes.append(value.type.shape if value.type.is_static else None)
                 self.args += block.args
                 if op.name != "func.func":  # the arguments of functions hold their own, each for itself
                     self.undecided += block.args
@@ -185,10 +191,10 @@ class _Builder:
         else:
             users = self.users_of_values()
         notified = self.notified()
-        shapes = self.shapes()
         siblings = {value.mark: found for value in self.listed if (found := self.siblings(value))}
         shardings = self.shardings()
-        main_results = self.add_function_results(shapes, users, notified, shardings)
+        places: list[Value | FunctionResultPlace] = [*self.values]
+        main_results = self.add_function_results(places, users, notified, shardings)
         program = Program(
             meshes=module_meshes(self.root),
             kinds=self.known,
@@ -198,7 +204,7 @@ class _Builder:
             tensors=tensors,
             parents=self.parents,
             views=self.views,
-            shapes=shapes,
+            shapes=self.shapes,
             holders=self.holders,
             owners=self.owners,
             users=users,
@@ -208,7 +214,8 @@ class _Builder:
             main_results=main_results,
             groups=self.groups(),
         )
-        return program, self.index
+        index = ProgramIndex(self.ops, places, self.known, self.kind_of, self.unknown, self.has_rules)
+        return program, index
 
     def users_of_values(self) -> Lists:
         """Per value, the op of every use."""
@@ -234,19 +241,11 @@ class _Builder:
             starts[number + 1] = place
         return found
 
-    def shapes(self) -> list[Shape]:
-        """Per value, its static shape."""
-        found: list[Shape] = []
-        for value in self.values:
-            type = value.type
-            found.append(type.shape if type.is_static else None)
-        return found
-
     def steps(self) -> tuple[Lists, Lists, Lists]:
         """The operands, the results and the tensors of every op; notes its kind, what is around it and its sharding."""
         rules, numbers, kind_of, parents, owners = self.rules, self.numbers, self.kind_of, self.parents, self.owners
         known_names, latest = self.known_names, self.latest
-        specs, unknown, holding = self.specs, self.index.unknown, self.holding
+        specs, unknown, holding = self.specs, self.unknown, self.holding
         edges = {op.mark: self.edge(op) for op in self.edges}
         count, values = len(self.ops), len(self.values)
         lists = Lists.empty(count, self.uses), Lists.empty(count, values), Lists.empty(count, self.uses + values)
@@ -271,6 +270,9 @@ class _Builder:
                 ahead += 1
             else:
                 attrs = op.shared_attrs
+                rule = attrs.get(RULE)
+                if rule is not None:
+                    self.has_rules = True
                 has_sharding = SHARDING in attrs and not op.regions
                 is_edge = name in EDGES
                 if is_edge:
@@ -279,7 +281,7 @@ class _Builder:
                         tensors[joined] = mark
                         joined += 1
                 else:
-                    key = specs.shape_key(op, attrs.get(RULE))
+                    key = specs.shape_key(op, rule)
                     if key is not None:
                         if op.regions:
                             key = key, is_pure(op)  # all that the kind needs of what is inside
@@ -430,14 +432,14 @@ class _Builder:
 
     def add_function_results(
         self,
-        shapes: list[Shape],
+        places: list[Value | FunctionResultPlace],
         users: Lists,
         notified: dict[int, tuple[int, ...]],
         shardings: list[TensorSharding | None],
     ) -> tuple[FunctionResult, ...]:
         """Append a pseudo-value per function result; those of the main function take part in propagation."""
         main = main_function(self.root)
-        holders, owners, values = self.holders, self.owners, self.index.values
+        holders, owners, shapes = self.holders, self.owners, self.shapes
         found = []
         first = number = len(shapes)
         for function in functions(self.root):
@@ -452,7 +454,7 @@ class _Builder:
                 owners.append(owner)
                 shapes.append(shape)
                 shardings.append(result_sharding(function, index))
-                values.append(FunctionResultPlace(function, index))
+                places.append(FunctionResultPlace(function, index))
                 number += 1
         users.extend_empty(number - first)
         notified.update(dict.fromkeys(range(first, number), ()))

@@ -36,6 +36,7 @@ class ProgramIndex:
         kinds: The different kinds of ops.
         kind_of: The kind of every op, by number.
         unknown: The ops that the rule table does not know.
+        has_rules: Whether any op of the module has a rule already.
     """
 
     ops: list[Op]
@@ -43,6 +44,7 @@ class ProgramIndex:
     kinds: list[OpKind]
     kind_of: Sequence[int]
     unknown: list[Op]
+    has_rules: bool
 
     def store_rules(self) -> None:
         """Write the rules onto the ops that have one of their own; edges and barriers have none."""

@@ -7,7 +7,7 @@ from pyshardy.ir.nodes cimport Op, id
 cdef class SharedChanges:
     cdef public dict _made
 
-    @cython.locals(old=dict, key=tuple, found=tuple)
+    @cython.locals(old=dict, of_value=dict, found=tuple)
     cpdef set(self, Op op, str name, value)
 
 

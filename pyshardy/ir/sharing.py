@@ -23,8 +23,8 @@ class SharedChanges:
     """
 
     def __init__(self) -> None:
-        # By the identities of attributes and value, with what keeps these.
-        self._made: dict[tuple[int, str, int], tuple[dict[str, Any], dict[str, Any], Any]] = {}
+        # By the identities of value and attributes: what was made, with what keeps these and the name.
+        self._made: dict[int, dict[int, tuple[dict[str, Any], dict[str, Any], Any, str]]] = {}
 
     def set(self, op: Op, name: str, value: Any) -> None:
         """Give an op this attribute."""
@@ -32,10 +32,12 @@ class SharedChanges:
         if op.owns_attrs:
             old[name] = value
             return
-        key = id(old), name, id(value)
-        found = self._made.get(key)
-        if found is None:
-            found = self._made[key] = {**old, name: value}, old, value
+        of_value = self._made.get(id(value))
+        if of_value is None:
+            of_value = self._made[id(value)] = {}
+        found = of_value.get(id(old))
+        if found is None or found[3] != name:
+            found = of_value[id(old)] = {**old, name: value}, old, value, name
         op.shared_attrs = found[0]
 
 

@@ -69,7 +69,7 @@ def propagate_module(
         info.write()
     if keep_sharding_rules:
         index.store_rules()
-    else:
+    elif index.has_rules or rounds:
         drop_sharding_rules(root)
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from pyshardy.ir.callers import Callers
 from pyshardy.ir.functions import functions
+from pyshardy.ir.listing import ops_named
 
 from .reading import function, names, read
 
@@ -12,7 +13,10 @@ CALL = "func.call @g() {{place = {} : i32}} : () -> ()\n"
 
 def places(text: str, name: str = "g") -> list[int]:
     root = read(text)
-    return [call.attrs["place"].value for call in Callers(root).of(function(root, name))]
+    found = [call.attrs["place"].value for call in Callers(root).of(function(root, name))]
+    known = Callers(root, ops_named(root, ("func.call",)))
+    assert [call.attrs["place"].value for call in known.of(function(root, name))] == found
+    return found
 
 
 def test_calls_of_one_block_come_in_order() -> None:

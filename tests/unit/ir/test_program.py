@@ -77,6 +77,22 @@ def test_ops_and_values_are_numbered_as_they_appear() -> None:
     assert str(found.program) == "func.func()\n  v2 = stablehlo.add(v0, v1) <@m, [{?}]>\n  func.return(v2, v0)"
 
 
+RULED = "sdy.sharding_rule = #sdy.op_sharding_rule<([i], [i])->([i]) {i=8}>"
+
+
+def test_rules_that_were_there() -> None:
+    assert not built_from(SMALL).index.has_rules
+    add = "%0 = stablehlo.add %a, %b {"
+    assert built_from(SMALL.replace(add, f"{add}{RULED}, ")).index.has_rules
+    found = built_from(SMALL)
+    attributes = found.root.attrs
+    attributes[RULE] = parse_rule("<([i])->([i]) {i=8}>")
+    assert Built(found.root).index.has_rules
+    del attributes[RULE]
+    find(found.root, "sdy.mesh").attrs[RULE] = parse_rule("<([i])->([i]) {i=8}>")
+    assert Built(found.root).index.has_rules
+
+
 def test_nodes() -> None:
     found = built_from(SMALL)
     rule = parse_rule("<([i], [i])->([i]) {i=8}>")

@@ -48,6 +48,15 @@ def test_a_copy_shares_what_is_shared_and_copies_what_is_not() -> None:
     assert own.owns_attrs and own.shared_attrs is not op.shared_attrs
 
 
+def test_one_value_under_two_names() -> None:
+    first, value = sharing(x=1), object()
+    second, changes = first.clone(), SharedChanges()
+    third = first.clone()
+    for op, name in ((first, "y"), (second, "z"), (third, "y")):
+        changes.set(op, name, value)
+        assert op.shared_attrs == {"x": 1, name: value}
+
+
 def test_a_change_is_made_once_for_all_that_share() -> None:
     made = []
 
