@@ -90,6 +90,8 @@ def _command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
 def _add_propagation_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("propagation")
     group.add_argument("--strategy", choices=("basic", "aggressive", "basic-then-aggressive"), default="aggressive")
+    text = "the program as XLA hands it to Shardy, as jax.jit does (default), or as it stands"
+    group.add_argument("--view", choices=("xla", "stablehlo"), default="xla", help=text)
     group.add_argument("--no-op-priorities", action="store_true", help="visit all kinds of ops in one round")
     group.add_argument("--no-user-priorities", action="store_true", help="ignore the priorities on dimensions")
     group.add_argument("--conservative", action="store_true", help="avoid sub-axes and axes that do not divide")
@@ -118,10 +120,11 @@ def partition_options(arguments: argparse.Namespace) -> Any:
 
 def propagate_options(arguments: argparse.Namespace) -> Any:
     """The options of propagation on a command line."""
-    from pyshardy.propagation.options import PropagateOptions, StrategyOption
+    from pyshardy.propagation.options import PropagateOptions, StrategyOption, View
 
     return PropagateOptions(
         strategy=StrategyOption(arguments.strategy),
+        view=View(arguments.view),
         op_priorities=not arguments.no_op_priorities,
         user_priorities=not arguments.no_user_priorities,
         conservative=arguments.conservative,

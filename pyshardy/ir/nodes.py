@@ -248,6 +248,27 @@ class Block:
         self._link(op, None, self.first)
         return op
 
+    def reorder(self, ops: Sequence[Op]) -> None:
+        """Put the ops of this block in another order; `ops` are all of them."""
+        previous: Op | None = None
+        order = 0
+        for op in ops:
+            op.prev = previous
+            op.order = order
+            if previous is None:
+                self.first = op
+            else:
+                previous.next = op
+            previous = op
+            order += 1  # noqa: SIM113 (faster than enumerate)
+        if previous is not None:
+            previous.next = None
+        self.last = previous
+        self._ordered = True
+        self.note_change()
+        if self.region is not None:
+            self.region.named = None
+
     def _link(self, op: Op, before: Op | None, after: Op | None) -> None:
         op.block, op.prev, op.next = self, before, after
         if self.region is not None:

@@ -16,7 +16,7 @@ from pyshardy.passes.exporting.export_steps import Step, export_steps
 from pyshardy.passes.options import BOOLEANS, format_value, make_pass, read_options
 from pyshardy.passes.partitioning.partition_options import PartitionOptions
 from pyshardy.passes.table import PASSES, pass_class
-from pyshardy.propagation.options import PropagateOptions
+from pyshardy.propagation.options import PropagateOptions, View
 
 _UP_TO_SPLITTER = (
     "symbol-dce,sdy-lift-inlined-meshes,sdy-remove-size-one-axes,sdy-propagate-sharding-from-func-to-call,"
@@ -28,6 +28,12 @@ _PREPARE = (
     "sdy-sink-func-data-flow-edges,sdy-sharding-group-import,sdy-import-func-calls,symbol-dce,sdy-pre-order-funcs"
 )
 _PREPARE_DEDUP = "sdy-add-func-data-flow-edges,sdy-pre-order-funcs"
+_XLA_VIEW = (
+    "symbol-dce,sdy-lift-inlined-meshes,pyshardy-dedup-meshes,pyshardy-drop-op-shardings,pyshardy-legalize-chlo,"
+    "pyshardy-simplify,pyshardy-sink-constants,pyshardy-expand,pyshardy-inline-and-order,pyshardy-open-captured,"
+    "pyshardy-import-result-sharding"
+)
+_RESTORE = "pyshardy-restore-chlo"
 _BATCHING = "sdy-explicit-gather-scatter-batching"
 _PROPAGATE = "sdy-user-priority-propagate{keep-sharding-rules=true}"
 _FINISH = "sdy-export-named-computations,sdy-propagate-to-func-results,sdy-unflatten-call-graph"
@@ -80,6 +86,12 @@ def _propagation_steps(dedup: bool, batching: bool = False, export: ExportOption
     return [*steps, "symbol-dce,sdy-insert-func-call-reshards", *export_steps(export)]
 
 
+def _xla_view_pipeline(options: dict[str, str]) -> list[Pass]:
+    if options:
+        raise UsageError("reading pipeline options", got=f"'{next(iter(options))}'", needed="none")
+    return parse_pipeline(_XLA_VIEW)
+
+
 def _export_pipeline(options: dict[str, str]) -> list[Pass]:
     read = read_options(ExportOptions, options)
     return _passes_of(export_steps(read), read.dump_directory)
@@ -98,6 +110,7 @@ def _passes_of(steps: Iterable[Step], dump_directory: str = "", first_dump: int 
 
 
 PIPELINES: dict[str, Callable[[dict[str, str]], list[Pass]]] = {
+    "pyshardy-xla-view-pipeline": _xla_view_pipeline,
     "sdy-import-pipeline": _import_pipeline,
     "sdy-propagation-pipeline": _propagation_pipeline,
     "sdy-export-pipeline": _export_pipeline,
@@ -162,6 +175,8 @@ def partition_passes(options: PropagateOptions, partition: PartitionOptions) -> 
 def _passes_with(options: PropagateOptions, dump_directory: str, export: ExportOptions) -> list[Pass]:
     propagate = _propagate_pass(options)
     steps = _propagation_steps(options.dedup_functions_fully, options.explicit_gather_scatter_batching, export)
+    if options.view is View.XLA:
+        steps = [_XLA_VIEW, *steps, _RESTORE]
     passes = _passes_of(steps, dump_directory, _FIRST_DUMP)
     return [propagate if pass_.name == "sdy-user-priority-propagate" else pass_ for pass_ in passes]
 

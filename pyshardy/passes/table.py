@@ -10,6 +10,16 @@ from pyshardy.passes.base import Pass
 
 PASSES: dict[str, str] = {
     "symbol-dce": "common.symbol_dce:SymbolDce",
+    "pyshardy-dedup-meshes": "xla.dedup_meshes:DedupMeshes",
+    "pyshardy-drop-op-shardings": "xla.drop_op_shardings:DropOpShardings",
+    "pyshardy-legalize-chlo": "xla.legalize_chlo:LegalizeChlo",
+    "pyshardy-simplify": "xla.simplify:Simplify",
+    "pyshardy-sink-constants": "xla.sink_constants:SinkConstants",
+    "pyshardy-expand": "xla.expand:Expand",
+    "pyshardy-inline-and-order": "xla.inline_and_order:InlineAndOrder",
+    "pyshardy-open-captured": "xla.open_captured:OpenCaptured",
+    "pyshardy-import-result-sharding": "xla.import_result_sharding:ImportResultSharding",
+    "pyshardy-restore-chlo": "xla.restore_chlo:RestoreChlo",
     "sdy-lift-inlined-meshes": "importing.lift_inlined_meshes:LiftInlinedMeshes",
     "sdy-remove-size-one-axes": "importing.remove_size_one_axes:RemoveSizeOneAxes",
     "sdy-propagate-sharding-from-func-to-call": (

@@ -28,6 +28,15 @@ _STRATEGIES = {
 }
 
 
+class View(Enum):
+    """Which form of a program is propagated through: results depend on the order and the form of its ops."""
+
+    XLA = "xla"
+    """As XLA hands it to Shardy: what `jax.jit` does with the program."""
+    STABLEHLO = "stablehlo"
+    """As it stands: what Shardy's own passes do with it."""
+
+
 class PropagateOptions(Record):
     """How shardings propagate (propagation spec, sections 1 and 7).
 
@@ -43,6 +52,7 @@ class PropagateOptions(Record):
             its own, and the function is copied where they differ.
         explicit_gather_scatter_batching: Whether gathers and scatters whose rows are indexed by their own number get
             batching dimensions before propagation.
+        view: Which form of the program.
     """
 
     strategy: StrategyOption = StrategyOption.AGGRESSIVE
@@ -53,3 +63,4 @@ class PropagateOptions(Record):
     dump_directory: str = ""
     dedup_functions_fully: bool = False
     explicit_gather_scatter_batching: bool = False
+    view: View = View.XLA

@@ -34,6 +34,8 @@ _POINTWISE_TARGETS: Final = """
 RULES: Final[dict[str, str]] = {
     **dict.fromkeys(op_names("stablehlo.", _POINTWISE), "elementwise:pointwise"),
     **dict.fromkeys(op_names("@", _POINTWISE_TARGETS), "elementwise:pointwise"),
+    "mhlo.erf": "elementwise:pointwise",
+    "mhlo.topk": "reduction:top_k",
     "sdy.sharding_constraint": "elementwise:pointwise",
     "stablehlo.all_gather": "collective:all_gather",
     "stablehlo.all_reduce": "collective:all_reduce",

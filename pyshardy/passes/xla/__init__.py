@@ -1,0 +1,1 @@
+"""The rewrites that XLA makes of a program before Shardy sees it."""

@@ -1,0 +1,41 @@
+"""`pyshardy-drop-op-shardings`: what XLA takes of a program are the shardings of its border, constraints and calls."""
+
+from __future__ import annotations
+
+from pyshardy.ir.functions import SHARDING, is_declaration, main_function, return_op
+from pyshardy.ir.listing import ops_with
+from pyshardy.ir.nodes import Op
+from pyshardy.passes.base import Pass, PassContext
+
+
+class DropOpShardings(Pass):
+    """Drop the shardings on ops that HLO does not keep them on, with a warning."""
+
+    name = "pyshardy-drop-op-shardings"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        dropped: list[Op] = []
+        root = _only_result(op)
+        for found in ops_with(op, SHARDING):
+            if found is not root and not found.name.startswith("sdy.") and not _is_callback(found):
+                del found.attrs[SHARDING]
+                dropped.append(found)
+        if dropped:
+            context.diagnostics.warn(
+                dropped[0],
+                f"the shardings on {len(dropped)} ops are left out, as XLA leaves them out: it keeps those of inputs, "
+                "outputs, constraints and callbacks; use sdy.sharding_constraint, or view=stablehlo",
+            )
+
+
+def _only_result(root: Op) -> Op | None:
+    """The op that the only result of the main function comes from: its sharding becomes that of the result."""
+    main = main_function(root)
+    if is_declaration(main):
+        return None
+    returned = return_op(main).operands
+    return returned[0].defining_op if len(returned) == 1 else None
+
+
+def _is_callback(op: Op) -> bool:
+    return op.name == "stablehlo.custom_call" and "_callback" in str(op.shared_attrs.get("call_target_name"))

@@ -1,0 +1,184 @@
+"""`pyshardy-inline-and-order`: calls give way to what they call, and ops stand in the order in which XLA lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyshardy.ir.functions import CALL, functions, is_declaration, main_function
+from pyshardy.ir.listing import ops_named
+from pyshardy.ir.nodes import TERMINATORS, Block, Op, Value
+from pyshardy.ir.symbols import SymbolTable, post_order
+from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.xla.captured import CAPTURING, drop_captured
+from pyshardy.passes.xla.loops import without_invariants
+from pyshardy.passes.xla.simplifier import is_dead, remove_dead
+
+_COMPOSITE = "stablehlo.composite"
+_RESULTS = "pyshardy.results"
+"""Stands for a call with several results while ops are put in order: HLO has them together in a tuple."""
+
+
+class InlineAndOrder(Pass):
+    """Put functions where they are called, and the ops of every computation in post-order."""
+
+    name = "pyshardy-inline-and-order"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        for composite in ops_named(op, (_COMPOSITE,)):
+            composite.rename(CALL)
+            composite.attrs = {"callee": str(composite.shared_attrs["decomposition"])[1:].strip('"')}
+        main = main_function(op)
+        symbols = SymbolTable(op)
+        inlined: dict[str, Op] = {}
+        are_dead_roots = not any(_is_inlined(call, symbols) for call in ops_named(op, (CALL,)))
+        for function in post_order(op):
+            for call in ops_named(function, (CALL,)):
+                callee = symbols[call.attrs["callee"]]
+                if _is_inlined(call, symbols):
+                    inlined[call.attrs["callee"]] = callee
+                    _inline(call, callee)
+            if len(function.region.blocks) == 1:
+                _order(function.region.block, are_dead_roots)
+        for function in functions(op):
+            if function in inlined.values() and function is not main:
+                function.erase()
+            elif not is_declaration(function):
+                for block in function.region.blocks:
+                    _clean(block)
+                link_uses(function)
+
+
+def _is_inlined(call: Op, symbols: SymbolTable) -> bool:
+    callee = symbols[call.attrs["callee"]]
+    return not is_declaration(callee) and len(callee.region.blocks) == 1
+
+
+def _inline(call: Op, callee: Op) -> None:
+    """Replace a call by a copy of the body of what it calls, which goes to the end of the block, as in HLO."""
+    body, block = callee.region.block, call.block
+    assert block is not None
+    mapping: dict[Value, Value] = dict(zip(body.args, call.operands))
+    returned: tuple[Value, ...] = ()
+    for op in body:
+        if op is body.last:
+            returned = tuple(mapping.get(value, value) for value in op.operands)
+        else:
+            block.append(op.clone(mapping))
+    if len(returned) > 1:
+        held = Op(_RESULTS, returned, [value.type for value in returned], None, 0, call.place).insert_before(call)
+        returned = held.results
+    for result, value in zip(call.results, returned):
+        result.replace_uses(value)
+    call.erase()
+
+
+# Order
+
+
+def _order(block: Block, are_dead_roots: bool) -> None:
+    """Put the ops of a block, and of the regions in it, in post-order.
+
+    Args:
+        block: The block.
+        are_dead_roots: Whether HLO still has an op for every result of a tuple, also for those that nothing uses. Where
+            XLA inlines a call it removes what is dead.
+    """
+    if not are_dead_roots:
+        remove_dead(block)
+    count = 0
+    for op in block:
+        op.mark = 0
+        count += 1
+    found: list[Op] = []
+    for op in block:
+        for region in op.regions:
+            for inner in region.blocks:
+                _order(inner, are_dead_roots)
+    for op in block:
+        if not op.has_uses() or (are_dead_roots and _has_dead_result(op)):
+            _visit(op, block, found)
+    assert len(found) == count
+    _relink(block, found)
+
+
+def _has_dead_result(op: Op) -> bool:
+    results = op.results
+    return len(results) > 1 and not all(result.flat_uses for result in results)
+
+
+def _visit(root: Op, block: Block, found: list[Op]) -> None:
+    """List an op behind all that it uses, first operands first."""
+    stack: list[Op] = [root]
+    while stack:
+        op = stack[-1]
+        if op.mark == 0:
+            op.mark = 1
+            for value in reversed(op.operands):
+                owner = value.owner
+                if isinstance(owner, Op) and owner.block is block and owner.mark == 0:
+                    stack.append(owner)
+            continue
+        stack.pop()
+        if op.mark == 1:
+            op.mark = 2
+            found.append(op)
+
+
+def _relink(block: Block, ops: list[Op]) -> None:
+    terminator = next(op for op in ops if op.name in TERMINATORS)
+    if ops[-1] is not terminator:
+        ops.remove(terminator)
+        ops.append(terminator)
+    block.reorder(ops)
+
+
+# Cleaning up
+
+
+def _clean(block: Block) -> None:
+    """Use what a call returned instead of the op that held it together, and drop what is dead."""
+    for op in _backwards(block):
+        if op.name == _RESULTS:
+            for result, value in zip(op.results, op.operands):
+                result.replace_uses(value)
+            op.erase()
+    for op in _backwards(block):
+        for region in op.regions:
+            for inner in region.blocks:
+                _clean(inner)
+        if op.name in CAPTURING:
+            drop_captured(op)
+        made = without_invariants(op) if op.name == "stablehlo.while" else None
+        if is_dead(made or op):
+            (made or op).erase()
+        elif made is not None:
+            for region in made.regions:
+                _clean(region.block)
+
+
+def _backwards(block: Block) -> Iterator[Op]:
+    op = block.last
+    while op is not None:
+        before = op.prev
+        yield op
+        op = before
+
+
+def link_uses(holder: Op) -> None:
+    """Let the uses of every value be in the order of the ops, as if the program had just been read."""
+    for region in holder.regions:
+        for block in region.blocks:
+            for arg in block.args:
+                arg.flat_uses = ()
+            for op in block:
+                for result in op.results:
+                    result.flat_uses = ()
+    for region in holder.regions:
+        for block in region.blocks:
+            for op in block:
+                index = 0
+                for value in op.operands:
+                    value.add_use(op, index)
+                    index += 1  # noqa: SIM113 (faster than enumerate)
+                if op.regions:
+                    link_uses(op)

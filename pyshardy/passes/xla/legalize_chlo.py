@@ -1,0 +1,129 @@
+"""`pyshardy-legalize-chlo`: the ops of CHLO as those that XLA makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyshardy.ir.functions import main_function, return_op
+from pyshardy.ir.hlo import from_hlo, to_hlo
+from pyshardy.ir.listing import ops_in
+from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.read import read_module
+from pyshardy.passes.base import Pass, PassContext
+
+RENAMED = {"chlo.erf": "mhlo.erf", "chlo.top_k": "mhlo.topk"}
+"""The ops that XLA keeps whole, and its names for them."""
+_Kind = tuple[Any, ...]
+
+
+class LegalizeChlo(Pass):
+    """Write the ops of CHLO as XLA does: as ops of StableHLO, or of MHLO where it keeps them whole."""
+
+    name = "pyshardy-legalize-chlo"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        others: dict[_Kind, list[Op]] = {}
+        for found in ops_in(op):
+            if not found.name.startswith("chlo."):
+                continue
+            if found.name == "chlo.square":
+                _square(found)
+            elif found.name in RENAMED:
+                found.rename(RENAMED[found.name])
+            else:
+                others.setdefault(_kind(found), []).append(found)
+        kinds = {kind: ops for kind, ops in others.items() if _is_static(ops[0])}
+        if kinds:
+            templates = _Templates([ops[0] for ops in kinds.values()], context)
+            for number, ops in enumerate(kinds.values()):
+                for found in ops:
+                    templates.replace(number, found)
+
+
+def _kind(op: Op) -> _Kind:
+    types = [value.type for value in (*op.operands, *op.results)]
+    return (op.name, len(op.operands), *types, *sorted((name, str(attr)) for name, attr in op.shared_attrs.items()))
+
+
+def _is_static(op: Op) -> bool:
+    """Whether XLA can have the op at all: it has no dynamic dimensions."""
+    return all(value.type.is_ranked_tensor and value.type.is_static for value in (*op.operands, *op.results))
+
+
+def _square(op: Op) -> None:
+    value = op.operands[0]
+    made = Op("stablehlo.multiply", [value, value], [op.result.type], None, 0, op.place).insert_before(op)
+    op.result.replace_uses(made.result)
+    op.erase()
+
+
+class _Templates:
+    """What XLA makes of some ops, each on arguments of its own.
+
+    Args:
+        ops: The ops, one of each kind.
+        context: What passes share.
+    """
+
+    def __init__(self, ops: Sequence[Op], context: PassContext) -> None:
+        root = read_module(from_hlo(to_hlo(_text_of(ops))), context.attrs)
+        main = main_function(root)
+        self.args = main.region.block.args
+        self.returned = return_op(main).operands
+        self.first_arg: list[int] = []
+        self.first_result: list[int] = []
+        args = results = 0
+        for op in ops:
+            self.first_arg.append(args)
+            self.first_result.append(results)
+            args, results = args + len(op.operands), results + len(op.results)
+
+    def replace(self, number: int, op: Op) -> None:
+        """Put a copy of a template in the place of an op."""
+        first = self.first_arg[number]
+        mapping: dict[Value, Value] = dict(zip(self.args[first:], op.operands))
+        start = self.first_result[number]
+        for index, result in enumerate(op.results):
+            result.replace_uses(_copied(self.returned[start + index], mapping, op))
+        op.erase()
+
+
+def _copied(value: Value, mapping: dict[Value, Value], anchor: Op) -> Value:
+    """A value of a template, with all that it is computed from, in front of `anchor`."""
+    pending = [value]
+    while pending:
+        owner = pending[-1].owner
+        if pending[-1] in mapping:
+            pending.pop()
+            continue
+        assert isinstance(owner, Op)
+        missing = [operand for operand in owner.operands if operand not in mapping]
+        if missing:
+            pending += reversed(missing)
+            continue
+        copy = owner.clone(mapping)
+        copy._location = anchor.place
+        copy.insert_before(anchor)
+        pending.pop()
+    return mapping[value]
+
+
+def _text_of(ops: Sequence[Op]) -> str:
+    """A module with one of each op, on arguments of its own."""
+    args, lines, results, types = [], [], [], []
+    for number, op in enumerate(ops):
+        names = [f"%a{number}_{index}" for index in range(len(op.operands))]
+        args += [f"{name}: {value.type}" for name, value in zip(names, op.operands)]
+        attrs = ", ".join(f'"{name}" = {attr}' for name, attr in op.shared_attrs.items() if name != "sdy.sharding")
+        made = [f"%r{number}#{index}" for index in range(len(op.results))]
+        signature = f"({', '.join(str(v.type) for v in op.operands)}) -> ({', '.join(str(v.type) for v in op.results)})"
+        count = f":{len(op.results)}" if len(op.results) > 1 else ""
+        lines.append(f'  %r{number}{count} = "{op.name}"({", ".join(names)}) {{{attrs}}} : {signature}')
+        results += made if len(made) > 1 else [f"%r{number}"]
+        types += [str(value.type) for value in op.results]
+    body = "\n".join(lines)
+    result = ", ".join(types)
+    return (
+        f"func.func @main({', '.join(args)}) -> ({result}) {{\n{body}\n  return {', '.join(results)} : {result}\n}}\n"
+    )

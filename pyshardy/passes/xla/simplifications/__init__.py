@@ -1,0 +1,1 @@
+"""What `pyshardy-simplify` does with each kind of op; `table.py` lists it."""

@@ -1,0 +1,204 @@
+"""Constants as numpy's arrays and back: what is folded is computed here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+
+from pyshardy.ir.nodes import Op, Value, ValueType
+
+CONSTANT = "stablehlo.constant"
+LARGEST_FOLDED = 65536
+"""So many elements the result may have that is computed from a constant whose elements differ."""
+Array = np.ndarray[Any, Any]
+_NUMPY = {
+    "f16": np.float16, "f32": np.float32, "f64": np.float64, "i1": np.bool_,
+    "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
+    "ui8": np.uint8, "ui16": np.uint16, "ui32": np.uint32, "ui64": np.uint64,
+}  # fmt: skip
+_AS_BITS = ("bf16", "f16")
+
+
+def constant_of(value: Value) -> Any:
+    """The attribute of the constant that a value is; None if it is none."""
+    owner = value.owner
+    return owner.shared_attrs["value"] if isinstance(owner, Op) and owner.name == CONSTANT else None
+
+
+def is_splat(attr: Any) -> bool:
+    """Whether all elements of a constant are the same."""
+    return isinstance(attr, ir.DenseElementsAttr) and attr.is_splat
+
+
+def splat_of(value: Value) -> Any:
+    """The number that all elements of a constant are; None if the value is no such constant."""
+    attr = constant_of(value)
+    if attr is None or not isinstance(attr, (ir.DenseFPElementsAttr, ir.DenseIntElementsAttr)) or not attr.is_splat:
+        return None
+    scalar: Any = attr.get_splat_value()
+    return scalar.value
+
+
+def element_count(type: ValueType) -> int:
+    """Number of elements of a tensor of static shape."""
+    return prod(type.shape or ())
+
+
+def dtype_of(element: str) -> np.dtype[Any] | None:
+    """numpy's type for MLIR's name of an element type; None if it has none."""
+    if element == "bf16":
+        import ml_dtypes  # few programs have constants of it that are folded
+
+        bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return bfloat16
+    found = _NUMPY.get(element)
+    return None if found is None else np.dtype(found)
+
+
+def array_of(value: Value) -> Array | None:
+    """The elements of a constant, or one where all are the same; None if it is none, or of no type of numpy's."""
+    attr: Any = constant_of(value)
+    dtype = None if attr is None else dtype_of(value.type.element)
+    if dtype is None:
+        return None
+    splat = splat_of(value)
+    if splat is not None:
+        if dtype.kind not in "iu":
+            return np.array(splat, dtype)
+        return np.array(splat % (1 << 8 * dtype.itemsize), f"u{dtype.itemsize}").astype(dtype)
+    if type(attr) not in (ir.DenseFPElementsAttr, ir.DenseIntElementsAttr):
+        return None
+    if value.type.element == "bf16":
+        return np.array(list(attr), np.float32).astype(dtype).reshape(value.type.shape or ())
+    return np.array(attr)
+
+
+def attribute_of(array: Array, type: ValueType) -> Any:
+    """A constant of this type with these elements, or with the one element that is given."""
+    if array.ndim == 0 or _is_uniform(array):
+        return splat_attribute(_scalar(array.flat[0], type), type)
+    whole: Any = np.ascontiguousarray(array)
+    if type.element == "i1":
+        return ir.DenseElementsAttr.get(whole).maybe_downcast()
+    element = ir.RankedTensorType(type.mlir).element_type
+    bits = whole.view(np.uint16) if type.element in _AS_BITS else whole
+    return ir.DenseElementsAttr.get(bits, type=element, shape=list(array.shape)).maybe_downcast()
+
+
+def splat_attribute(scalar: Any, type: ValueType) -> Any:
+    """A constant all of whose elements are this one, an MLIR attribute."""
+    return ir.DenseElementsAttr.get_splat(type.mlir, scalar).maybe_downcast()
+
+
+def _is_uniform(array: Array) -> bool:
+    """Whether all elements have the same bits: zeros may have two signs."""
+    bits = np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
+    return bool(array.size) and bool((bits == bits.flat[0]).all())
+
+
+def _scalar(value: Any, type: ValueType) -> Any:
+    element = ir.RankedTensorType(type.mlir).element_type
+    if isinstance(element, ir.FloatType):
+        return ir.FloatAttr.get(element, float(value), loc=ir.Location.unknown())
+    number = int(value)
+    if type.element in ("ui64", "i64") and number >= 1 << 63:
+        number -= 1 << 64  # the same bits: the bindings take no more
+    return ir.IntegerAttr.get(element, number)
+
+
+# What XLA computes of constants
+
+Function = Callable[..., Any]
+
+
+def _divide(a: Array, b: Array) -> Any:
+    if a.dtype.kind not in "iu":
+        return a / b
+    if not np.all(b):
+        return None
+    wide = a.astype(object), b.astype(object)
+    sign = np.where((a < 0) != (b < 0), -1, 1)
+    return (np.abs(wide[0]) // np.abs(wide[1])) * sign
+
+
+def _remainder(a: Array, b: Array) -> Any:
+    return None if a.dtype.kind in "iu" and not np.all(b) else np.fmod(a, b)
+
+
+def _away_from_zero(a: Array) -> Any:
+    return np.where(a < 0, np.ceil(a - 0.5), np.floor(a + 0.5))
+
+
+UNARY: dict[str, Function] = {
+    "stablehlo.abs": np.abs,
+    "stablehlo.cosine": np.cos,
+    "stablehlo.exponential": np.exp,
+    "stablehlo.log": np.log,
+    "stablehlo.logistic": lambda a: 1 / (1 + np.exp(-a)),
+    "stablehlo.negate": np.negative,
+    "stablehlo.not": np.invert,
+    "stablehlo.round_nearest_afz": _away_from_zero,
+    "stablehlo.round_nearest_even": np.rint,
+    "stablehlo.rsqrt": lambda a: 1 / np.sqrt(a),
+    "stablehlo.sign": np.sign,
+    "stablehlo.sine": np.sin,
+    "stablehlo.sqrt": np.sqrt,
+    "stablehlo.tan": np.tan,
+    "stablehlo.tanh": np.tanh,
+}
+"""Ops with one operand; those of floats are computed in double precision and rounded."""
+_EXACT = ("stablehlo.abs", "stablehlo.negate", "stablehlo.not", "stablehlo.sign")
+BINARY: dict[str, Function] = {
+    "stablehlo.add": lambda a, b: a | b if a.dtype == np.bool_ else a + b,
+    "stablehlo.and": np.bitwise_and,
+    "stablehlo.divide": _divide,
+    "stablehlo.maximum": np.maximum,
+    "stablehlo.minimum": np.minimum,
+    "stablehlo.multiply": lambda a, b: a & b if a.dtype == np.bool_ else a * b,
+    "stablehlo.or": np.bitwise_or,
+    "stablehlo.remainder": _remainder,
+    "stablehlo.subtract": lambda a, b: a ^ b if a.dtype == np.bool_ else a - b,
+    "stablehlo.xor": np.bitwise_xor,
+}
+"""Ops with two operands."""
+_COMPARE: dict[str, Function] = {
+    "EQ": np.equal, "NE": np.not_equal, "LT": np.less, "LE": np.less_equal, "GT": np.greater, "GE": np.greater_equal,
+}  # fmt: skip
+
+
+def compute(op: Op, arrays: list[Array]) -> Array | None:
+    """The elements of the result of an op on constants; None where XLA leaves the op."""
+    dtype = dtype_of(op.result.type.element)
+    if dtype is None or not op.result.type.is_static:
+        return None
+    if any(array.ndim for array in arrays) and element_count(op.result.type) > LARGEST_FOLDED:
+        return None
+    with np.errstate(all="ignore"):
+        found = _computed(op, arrays)
+        return None if found is None else np.asarray(found).astype(dtype)
+
+
+def _computed(op: Op, arrays: list[Array]) -> Any:
+    name = op.name
+    if name in UNARY:
+        array = arrays[0]
+        return UNARY[name](array.astype(np.float64) if array.dtype.kind == "f" and name not in _EXACT else array)
+    if name in BINARY:
+        return BINARY[name](*arrays)
+    if name == "stablehlo.compare":
+        return _COMPARE[direction_of(op)](*arrays)
+    if name == "stablehlo.select":
+        return np.where(*arrays)
+    if name == "stablehlo.clamp":
+        return np.minimum(np.maximum(arrays[1], arrays[0]), arrays[2])
+    assert name == "stablehlo.convert"
+    return arrays[0] != 0 if op.result.type.element == "i1" else arrays[0]
+
+
+def direction_of(op: Op) -> str:
+    """How a comparison compares: "LT", "EQ", ..."""
+    return str(op.shared_attrs["comparison_direction"]).rpartition(" ")[2].rstrip(">")

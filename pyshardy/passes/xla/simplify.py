@@ -1,0 +1,21 @@
+"""`pyshardy-simplify`: what XLA folds and simplifies before it builds its own form of a program."""
+
+from __future__ import annotations
+
+from pyshardy.ir.functions import functions, is_declaration
+from pyshardy.ir.nodes import Op
+from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.xla.simplifier import Simplifier
+
+
+class Simplify(Pass):
+    """Fold constants, drop what is dead or changes nothing, and merge what can be merged, as XLA does."""
+
+    name = "pyshardy-simplify"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        from pyshardy.passes.xla.simplifications.table import SIMPLIFICATIONS  # imports numpy
+
+        for function in functions(op):
+            if not is_declaration(function):
+                Simplifier(function, context.attrs, SIMPLIFICATIONS).run()
