@@ -24,7 +24,7 @@ from pyshardy.ir.shardings import Meshes, get_sharding, module_meshes, transform
 from pyshardy.passes.base import Pass
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.passes.pipelines import propagation_passes
-from pyshardy.propagation.options import PropagateOptions
+from pyshardy.propagation.options import PropagateOptions, View
 from pyshardy.propagation.trace import Step
 from pyshardy.report.summary import Summary, TensorRow, format_shape
 from pyshardy.report.tables import summary_html, summary_text
@@ -203,14 +203,19 @@ class Propagation:
         return summary_html(self.summary)
 
 
-def propagate(module: Module, options: PropagateOptions = PropagateOptions()) -> Propagation:
+def propagate(
+    module: Module, options: PropagateOptions = PropagateOptions(), *, view: View | str | None = None
+) -> Propagation:
     """Infer a sharding for every tensor of a module; the module given is not changed.
 
     Args:
         module: What `load` returns.
         options: How to propagate.
+        view: "xla" for the answer that `jax.jit` gives, "stablehlo" for that of Shardy's passes on the module as it
+            stands; by default as the options say, which is the first.
 
     Raises:
+        UsageError: There is no such view.
         PassError: A module that breaks what propagation needs; names the op.
 
     >>> module = load('''
@@ -222,6 +227,7 @@ def propagate(module: Module, options: PropagateOptions = PropagateOptions()) ->
     >>> propagate(module).outputs[0].sharding
     TensorSharding(<@mesh, [{"x"}]>)
     """
+    options = options.with_view(view)
     stages: dict[str, float] = {}
     diagnostics = Diagnostics()
     with _timed(stages, "read"):

@@ -24,7 +24,7 @@ from pyshardy.passes.partitioning.partition_options import PartitionOptions
 from pyshardy.passes.partitioning.survey import distinct_shardings
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.passes.pipelines import partition_passes
-from pyshardy.propagation.options import PropagateOptions
+from pyshardy.propagation.options import PropagateOptions, View
 from pyshardy.report.tables import traffic_text
 from pyshardy.report.traffic import KindTotal, Traffic
 
@@ -110,6 +110,8 @@ def partition(
     program: Module | Propagation,
     options: PartitionOptions = PartitionOptions(),
     propagate_options: PropagateOptions | None = None,
+    *,
+    view: View | str | None = None,
 ) -> Partition:
     """Make the program of one device: local shapes, explicit collectives.
 
@@ -117,8 +119,10 @@ def partition(
         program: What `load` or `propagate` returns; it is not changed.
         options: How to partition.
         propagate_options: How to propagate; by default as was propagated before, or the defaults of `propagate`.
+        view: As for `propagate`.
 
     Raises:
+        UsageError: There is no such view.
         PassError: A program that cannot be partitioned; names the op.
         ShardyError: Shardings on meshes with different numbers of devices.
 
@@ -138,6 +142,7 @@ def partition(
     before = program.before if isinstance(program, Propagation) else program
     if propagate_options is None:
         propagate_options = program.options if isinstance(program, Propagation) else PropagateOptions()
+    propagate_options = propagate_options.with_view(view)
     stages: dict[str, float] = {}
     diagnostics = Diagnostics()
     start = time.perf_counter()

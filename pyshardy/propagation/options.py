@@ -1,10 +1,12 @@
-"""The options of propagation, with the defaults of the reference."""
+"""The options of propagation; but for the view, with the defaults of the reference."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum
 
 from pyshardy.core.record import Record
+from pyshardy.errors import UsageError
 from pyshardy.propagation.step import Strategy
 
 
@@ -64,3 +66,27 @@ class PropagateOptions(Record):
     dedup_functions_fully: bool = False
     explicit_gather_scatter_batching: bool = False
     view: View = View.XLA
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.view, View):
+            object.__setattr__(self, "view", view_of(self.view))
+
+    def with_view(self, view: View | str | None) -> PropagateOptions:
+        """The same with another view; the same if there is none."""
+        return self if view is None else replace(self, view=view_of(view))
+
+
+def view_of(view: View | str) -> View:
+    """A view by its name.
+
+    Raises:
+        UsageError: There is no such view.
+
+    >>> view_of("stablehlo")
+    <View.STABLEHLO: 'stablehlo'>
+    """
+    try:
+        return View(view)
+    except ValueError:
+        names = " or ".join(f'"{one.value}"' for one in View)
+        raise UsageError("choosing the view of a program", got=repr(view), needed=names) from None

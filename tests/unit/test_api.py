@@ -342,7 +342,7 @@ def test_computed_tensors_are_counted_in_all_functions() -> None:
       return %2, %1, %t : {type}, {type}, !stablehlo.token
     }}
     func.func private @f(%a: {type}) -> {type} {{ %0 = stablehlo.negate %a : {type}\nreturn %0 : {type} }}"""
-    summary = pyshardy.propagate(pyshardy.load(text)).summary
+    summary = pyshardy.propagate(pyshardy.load(text), view="stablehlo").summary
     assert (summary.tensors_sharded, summary.tensors_replicated) == (3, 1)  # %0, the call, and @f's; %1; no token
 
 

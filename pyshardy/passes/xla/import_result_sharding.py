@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.ir.functions import (
     SHARDING,
     is_declaration,
@@ -27,9 +27,10 @@ class ImportResultSharding(Pass):
             return
         owner = return_op(main).operands[0].defining_op
         sharding = None if owner is None else _sharding_of(owner, return_op(main).operands[0].index)
-        if sharding is not None and result_sharding(main, 0) is None:
+        is_maximal = sharding is not None and not mesh_of(sharding, context.meshes).axes
+        if sharding is not None and not is_maximal and result_sharding(main, 0) is None:
             set_result_sharding(main, 0, sharding)
-        if owner is not None and not owner.name.startswith("sdy.") and SHARDING in owner.shared_attrs:
+        if owner is not None and sharding is not None and not is_maximal and SHARDING in owner.shared_attrs:
             del owner.attrs[SHARDING]
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pyshardy.ir.attrs import symbols_in
 from pyshardy.ir.functions import CALL, functions, is_declaration, main_function
 from pyshardy.ir.listing import ops_named
-from pyshardy.ir.nodes import TERMINATORS, Block, Op, Value
+from pyshardy.ir.nodes import TERMINATORS, Block, Op, Region, Value
 from pyshardy.ir.symbols import SymbolTable, post_order
 from pyshardy.passes.base import Pass, PassContext
-from pyshardy.passes.xla.captured import CAPTURING, drop_captured
+from pyshardy.passes.xla.captured import CAPTURING, add_captured, drop_captured
 from pyshardy.passes.xla.loops import without_invariants
 from pyshardy.passes.xla.simplifier import is_dead, remove_dead
 
@@ -26,21 +27,17 @@ class InlineAndOrder(Pass):
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         for composite in ops_named(op, (_COMPOSITE,)):
             composite.rename(CALL)
-            composite.attrs = {"callee": str(composite.shared_attrs["decomposition"])[1:].strip('"')}
-        main = main_function(op)
-        symbols = SymbolTable(op)
-        inlined: dict[str, Op] = {}
-        are_dead_roots = not any(_is_inlined(call, symbols) for call in ops_named(op, (CALL,)))
+            composite.attrs = {"callee": symbols_in(composite.shared_attrs["decomposition"])[0][-1]}
+        for found in ops_named(op, CAPTURING, post_order=True):
+            add_captured(found)
+        inliner = _Inliner(op)
         for function in post_order(op):
-            for call in ops_named(function, (CALL,)):
-                callee = symbols[call.attrs["callee"]]
-                if _is_inlined(call, symbols):
-                    inlined[call.attrs["callee"]] = callee
-                    _inline(call, callee)
-            if len(function.region.blocks) == 1:
-                _order(function.region.block, are_dead_roots)
+            inliner.inline_into(function)
+            if inliner.has_order(function.region):
+                _order(function.region.block, not inliner.calls)
+        main = main_function(op)
         for function in functions(op):
-            if function in inlined.values() and function is not main:
+            if function is not main and function.shared_attrs["sym_name"] in inliner.calls:
                 function.erase()
             elif not is_declaration(function):
                 for block in function.region.blocks:
@@ -48,9 +45,41 @@ class InlineAndOrder(Pass):
                 link_uses(function)
 
 
-def _is_inlined(call: Op, symbols: SymbolTable) -> bool:
-    callee = symbols[call.attrs["callee"]]
-    return not is_declaration(callee) and len(callee.region.blocks) == 1
+class _Inliner:
+    """Replaces calls by what they call.
+
+    Args:
+        root: The module.
+
+    Attributes:
+        calls: The names of the functions that have no calls any more.
+    """
+
+    def __init__(self, root: Op) -> None:
+        self.symbols = SymbolTable(root)
+        self._has_order: dict[Region, bool] = {}
+        calls = ops_named(root, (CALL,))
+        kept = {call.attrs["callee"] for call in calls if not self._is_inlined(call)}
+        self.calls = {call.attrs["callee"] for call in calls} - kept
+
+    def has_order(self, region: Region) -> bool:
+        """Whether a region is one computation: one block that ends in an op that is known to end blocks."""
+        found = self._has_order.get(region)
+        if found is None:
+            last = region.blocks[0].last if len(region.blocks) == 1 else None
+            found = self._has_order[region] = last is not None and last.name in TERMINATORS
+        return found
+
+    def _is_inlined(self, call: Op) -> bool:
+        callee = self.symbols.callee(call)
+        assert call.block is not None and call.block.region is not None
+        return not is_declaration(callee) and self.has_order(callee.region) and self.has_order(call.block.region)
+
+    def inline_into(self, function: Op) -> None:
+        """Replace the calls in a function."""
+        for call in ops_named(function, (CALL,)):
+            if self._is_inlined(call):
+                _inline(call, self.symbols.callee(call))
 
 
 def _inline(call: Op, callee: Op) -> None:
@@ -92,8 +121,8 @@ def _order(block: Block, are_dead_roots: bool) -> None:
     found: list[Op] = []
     for op in block:
         for region in op.regions:
-            for inner in region.blocks:
-                _order(inner, are_dead_roots)
+            if len(region.blocks) == 1 and any(inner.name in TERMINATORS for inner in region.block):
+                _order(region.block, are_dead_roots)
     for op in block:
         if not op.has_uses() or (are_dead_roots and _has_dead_result(op)):
             _visit(op, block, found)

@@ -1,14 +1,10 @@
-"""`pyshardy-sink-constants`: a computation inside a loop or branch has its own constants.
-
-What else a loop or branch uses from outside becomes an operand of it, behind those it has, until the ops are in order.
-"""
+"""`pyshardy-sink-constants`: a computation inside a loop or branch has its own constants."""
 
 from __future__ import annotations
 
 from pyshardy.ir.functions import functions, is_declaration
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.passes.base import Pass, PassContext
-from pyshardy.passes.xla.captured import CAPTURING, add_captured
 from pyshardy.passes.xla.simplifications.constants import CONSTANT
 from pyshardy.passes.xla.simplifier import remove_dead
 
@@ -43,5 +39,3 @@ def sink_into(holder: Op) -> None:
                         op.set_operand(index, copy)
                 if op.regions:
                     sink_into(op)
-    if holder.name in CAPTURING:
-        add_captured(holder)

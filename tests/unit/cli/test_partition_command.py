@@ -120,12 +120,12 @@ def test_options_of_propagation_count(cli: Cli, written: Callable[[str], Path]) 
 
 def test_what_is_gathered_is_a_warning_or_refused(cli: Cli, written: Callable[[str], Path]) -> None:
     path = written(TOP_K)
-    found = cli("partition", path)
+    found = cli("partition", path, "--view=stablehlo")
     assert found.status == 0
     *_, warning = found.err.splitlines()
     assert warning.startswith(f"warning: {path}:3:23: 'chlo.top_k' cannot run on shards and runs on whole tensors")
     assert "warning" not in found.out
-    refused = cli("partition", path, "--no-replicate-unsupported")
+    refused = cli("partition", path, "--view=stablehlo", "--no-replicate-unsupported")
     assert (refused.status, refused.out) == (1, "")
     assert refused.err.startswith("error: 'chlo.top_k' op is sharded, and it is not known how to run it on shards")
 

@@ -7,7 +7,7 @@ from pyshardy.passes.base import Pass
 from pyshardy.passes.partitioning.partition_options import PartitionOptions
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.passes.pipelines import parse_pipeline, partition_passes
-from pyshardy.propagation.options import PropagateOptions
+from pyshardy.propagation.options import PropagateOptions, View
 
 TWICE = """func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
   %0 = stablehlo.transpose %a, dims = [0] : (tensor<8xf32>) -> tensor<8xf32>
@@ -142,6 +142,8 @@ def test_no_pass_changes_what_others_share() -> None:
     def check(pass_: Pass, _: Op, __: float) -> None:
         assert [kind.attrs for kind in kinds] == before, pass_.name
 
-    run_on_root(module, root, partition_passes(PropagateOptions(), PartitionOptions()), after_pass=check)
+    run_on_root(
+        module, root, partition_passes(PropagateOptions(view=View.STABLEHLO), PartitionOptions()), after_pass=check
+    )
     names = {op.name for op in walk(root)}
     assert {"stablehlo.all_reduce", "stablehlo.collective_permute", "func.call"} <= names

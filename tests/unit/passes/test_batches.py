@@ -11,7 +11,7 @@ BATCHED, ROWS = '[{"a"}, {}, {}]', '[{}, {"a"}, {}]'
 
 
 def test_a_batch_stays_sharded() -> None:
-    found = pyshardy.partition(pyshardy.load(cholesky(4, BATCHED, BATCHED)))
+    found = pyshardy.partition(pyshardy.load(cholesky(4, BATCHED, BATCHED)), view="stablehlo")
     assert found.traffic.sent_bytes_per_device == 0
     assert not found.warnings
     assert "@lapack_spotrf_ffi" in found.module.text()
@@ -19,7 +19,7 @@ def test_a_batch_stays_sharded() -> None:
 
 
 def test_what_is_not_the_batch_is_gathered_first() -> None:
-    found = pyshardy.partition(pyshardy.load(cholesky(4, ROWS, BATCHED)))
+    found = pyshardy.partition(pyshardy.load(cholesky(4, ROWS, BATCHED)), view="stablehlo")
     assert "all_to_all" in [row.kind for row in found.traffic.collectives]
     assert "-> (tensor<2x6x6xf32>, tensor<2xi32>)" in found.module.text()
 
@@ -29,6 +29,6 @@ def test_what_is_not_the_batch_is_gathered_first() -> None:
     ["", 'num_batch_dims = "0"', 'num_batch_dims = "2"', 'num_batch_dims = "x"', "num_batch_dims = 1 : i64"],
 )
 def test_without_a_batch_that_all_tensors_have_matrices_are_whole(attribute: str) -> None:
-    found = pyshardy.partition(pyshardy.load(cholesky(4, BATCHED, BATCHED, attribute)))
+    found = pyshardy.partition(pyshardy.load(cholesky(4, BATCHED, BATCHED, attribute)), view="stablehlo")
     assert "-> (tensor<4x6x6xf32>, tensor<4xi32>)" in found.module.text()
     assert any("runs on whole tensors instead" in warning for warning in found.warnings)

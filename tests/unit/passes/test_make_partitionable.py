@@ -57,7 +57,7 @@ def test_it_may_leave_ops_alone() -> None:
 def test_then_partitioning_refuses_them() -> None:
     options = pyshardy.PartitionOptions(replicate_unsupported=False)
     with pytest.raises(PassError, match="'chlo.top_k' op") as caught:
-        pyshardy.partition(pyshardy.load(TOP_K), options)
+        pyshardy.partition(pyshardy.load(TOP_K), options, view="stablehlo")
     assert '"f.py":3:4' in str(caught.value)
 
 

@@ -23,7 +23,7 @@ from pyshardy.passes.pipelines import (
     propagation_passes,
 )
 from pyshardy.passes.table import PASSES, pass_class
-from pyshardy.propagation.options import PropagateOptions, StrategyOption
+from pyshardy.propagation.options import PropagateOptions, StrategyOption, View
 from support.reference import jaxlib_version
 
 needs_newest = pytest.mark.skipif(
@@ -314,19 +314,24 @@ def test_reading_options_does_not_use_them_up() -> None:
 
 
 def test_the_propagation_pipeline_with_batching_and_with_deduplication() -> None:
-    plain = written(propagation_passes(PropagateOptions()))
-    batching = written(propagation_passes(PropagateOptions(explicit_gather_scatter_batching=True)))
+    plain = written(propagation_passes(PropagateOptions(view=View.STABLEHLO)))
+    batching = written(propagation_passes(PropagateOptions(view=View.STABLEHLO, explicit_gather_scatter_batching=True)))
     splitter = plain.index("sdy-constant-or-scalar-splitter")
     assert batching == [*plain[: splitter + 1], "sdy-explicit-gather-scatter-batching", *plain[splitter + 1 :]]
-    dedup = propagation_passes(PropagateOptions(dedup_functions_fully=True))
+    dedup = propagation_passes(PropagateOptions(view=View.STABLEHLO, dedup_functions_fully=True))
     assert dedup == parse_pipeline("sdy-propagation-pipeline{dedup-functions-fully=true}")
 
 
 def test_the_propagation_pipeline_with_options_of_its_own() -> None:
     plain = parse_pipeline("sdy-propagation-pipeline")
-    assert propagation_passes(PropagateOptions()) == plain
+    assert propagation_passes(PropagateOptions(view=View.STABLEHLO)) == plain
     options = PropagateOptions(
-        strategy=StrategyOption.BASIC, op_priorities=False, user_priorities=False, conservative=True, trace=True
+        view=View.STABLEHLO,
+        strategy=StrategyOption.BASIC,
+        op_priorities=False,
+        user_priorities=False,
+        conservative=True,
+        trace=True,
     )
     changed = propagation_passes(options)
     assert [pass_ for pass_ in changed if pass_ in plain] == [

@@ -58,7 +58,10 @@ module @"my name" attributes {my.module = 1 : i32, mhlo.num_partitions = 4 : i32
 } loc("at module")
 """
 OPTIONS = {"canonicalize": "{enable-patterns=sdy-collective,sdy-reshard}"}
-PIPELINES_WITH_OPTIONS = [*PIPELINES, *(f"{name}{{dedup-functions-fully=true}}" for name in list(PIPELINES)[:2])]
+PIPELINES_WITH_OPTIONS = [
+    *PIPELINES,
+    *(f"{name}{{dedup-functions-fully=true}}" for name in ("sdy-import-pipeline", "sdy-propagation-pipeline")),
+]
 _MARK = re.compile(r"my\.\w+|\"at \w+\"|my name|\w+\.py\":\d+:\d+|mhlo\.\w+|jax\.\w+|other\.\w+")
 
 OF_THE_CALLEE = {"my.callee", "my.parameter", "my.result", '"at f"'}
