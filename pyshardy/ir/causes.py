@@ -8,7 +8,20 @@ from typing import Any
 from jaxlib.mlir import ir
 
 _NAME = re.compile(r'"((?:[^"\\]|\\.)*)"(?!:\d)')
-_CAUSE = re.compile(r"(?:(.*)/)?((?:reshard|sum) of (?:operand|result)(?: \d+)? of [^/]+)")
+REDUCTIONS = {
+    "add": "sum",
+    "multiply": "product",
+    "maximum": "max",
+    "minimum": "min",
+    "and": "and",
+    "or": "or",
+    "xor": "xor",
+}
+"""What a combination of values is called, by the op of StableHLO that combines two of them."""
+OTHER_REDUCTION = "reduction"
+"""What a combination by any other body is called."""
+_WHAT = "|".join(("reshard", *REDUCTIONS.values(), OTHER_REDUCTION))
+_CAUSE = re.compile(rf"(?:(.*)/)?((?:{_WHAT}) of (?:operand|result)(?: \d+)? of [^/]+)")
 
 
 def with_cause(location: Any, cause: str) -> Any:

@@ -15,6 +15,7 @@ from pyshardy.passes.partitioning.builder import Builder
 from pyshardy.passes.partitioning.single_device import is_on_single_device
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.runtime.callbacks import drop_tokens
+from pyshardy.runtime.device_lists import list_devices
 
 _COLLECTIVES = (
     "all_gather all_slice all_to_all collective_permute reduce_scatter all_reduce sharded_to_unreduced "
@@ -46,6 +47,8 @@ def partitionable(module: Module, device_count: int) -> Module:
             op.rename("sdy.sharding_constraint")
         elif op.name == "sdy.constant":
             op.rename("stablehlo.constant")
+    with module.context:
+        list_devices(root, module)
     for loop in [op for op in walk(root) if op.name == "stablehlo.while"]:
         _free_loop(loop)
     make_runnable(root, module, device_count)
