@@ -24,7 +24,7 @@ from pyshardy.core.notation import (
 )
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.text import quote
-from pyshardy.errors import UnsupportedVersionError
+from pyshardy.errors import InvalidModuleError, UnsupportedVersionError
 from pyshardy.ir.nodes import ValueType
 from pyshardy.rules.notation import parse_rule
 
@@ -303,6 +303,7 @@ _SYMBOL = rf"@([\w$.]+|{_QUOTED})"
 _PATH_IN_TEXT = re.compile(rf"({_SYMBOL}(?:::{_SYMBOL})*)|{_QUOTED}")  # the group is empty for other quoted text
 
 
+_LARGEST_SIZE = 2**63 - 1
 _WITHOUT_SYMBOLS = frozenset((ir.StringAttr, ir.BoolAttr, ir.IntegerAttr, ir.UnitAttr))
 
 
@@ -365,6 +366,12 @@ def _tensor_type(shape: tuple[int, ...], element: Any) -> Any:
     """A tensor type; -1 is a dynamic size."""
     dynamic = ir.ShapedType.get_dynamic_size()
     sizes = [dynamic if size < 0 else size for size in shape]
+    if max(sizes, default=0) > _LARGEST_SIZE:
+        raise InvalidModuleError(
+            "making the type of a tensor",
+            got=f"a dimension of {max(sizes)}, with padding or before it is cut",
+            needed=f"at most {_LARGEST_SIZE}, as MLIR counts in 64 bits",
+        )
     return ir.RankedTensorType.get(sizes, element, loc=ir.Location.unknown())
 
 

@@ -35,7 +35,8 @@ Written by `PYTHONPATH=tests python -m tests.differential.against_xla`, with jax
 `tests/programs` on eight devices: the collectives in what XLA compiles from the program per device, and in what its own
 partitioner makes of the same propagated program (`pyshardy.partitioning.compiled_collectives`). A collective in a loop
 counts once per round, on both sides where XLA knows how many there are; a loop of which it does not counts as one
-round, and the numbers are marked ≥. Of the branches of a conditional, the one that sends most counts. Where a program sends more bytes in all than XLA's, the last column says why; a test refuses any other.
+round, and the numbers are marked ≥. Of the branches of a conditional, the one that sends most counts. Where a program
+sends more bytes in all than XLA's, the last column says why; a test refuses any other.
 
 | program | kind | count | of XLA | bytes that each device sends | of XLA | why more |
 | --- | --- | --: | --: | --: | --: | --- |
