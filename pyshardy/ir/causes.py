@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from jaxlib.mlir import ir
+from pyshardy.ir.strings import location_name, named_location
 
 _NAME = re.compile(r'"((?:[^"\\]|\\.)*)"(?!:\d)')
 REDUCTIONS = {
@@ -26,8 +26,8 @@ _CAUSE = re.compile(rf"(?:(.*)/)?((?:{_WHAT}) of (?:operand|result)(?: \d+)? of 
 
 def with_cause(location: Any, cause: str) -> Any:
     """The location of an op with what made another one necessary, in the scope that JAX gave the op."""
-    scope = location.name_str + "/" if isinstance(location, ir.NameLoc) else ""
-    return ir.Location.name(scope + cause, location)
+    name = location_name(location)
+    return named_location(cause if name is None else f"{name}/{cause}", location)
 
 
 def cause_of(location: Any) -> str | None:

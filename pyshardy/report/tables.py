@@ -9,6 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pyshardy.core.text import format_symbol
 from pyshardy.report.summary import Summary, TensorRow, format_bytes, format_seconds, format_shape
 from pyshardy.report.traffic import CollectiveRow, KindTotal, Traffic
 
@@ -62,7 +63,7 @@ def _heading(summary: Summary) -> Text:
     text = Text()
     text.append(summary.title, style="bold")
     for name, mesh in summary.meshes:
-        text.append(f"\nmesh @{name} = {mesh}")
+        text.append(f"\nmesh {format_symbol(name)} = {mesh}")
     if not summary.meshes:
         text.append("\nno mesh: nothing is sharded")
     return text
