@@ -12,7 +12,7 @@ from jaxlib.mlir import ir
 
 from pyshardy.core.axes import Axes, AxisRef, axes_size, check_axes_in_mesh
 from pyshardy.core.devices import Groups, axes_moved, axes_of_groups
-from pyshardy.core.mesh import Mesh
+from pyshardy.core.mesh import MOST_DEVICES, Mesh
 from pyshardy.core.text import format_symbol, unquote
 from pyshardy.errors import InvalidModuleError
 
@@ -27,7 +27,8 @@ class Grouping(NamedTuple):
     """The devices that work together.
 
     Attributes:
-        axes: The axes of a mesh along which they do, or along which data moves; None if no mesh has such axes.
+        axes: The axes of a mesh along which they do, or along which data moves; None if no mesh has such axes, or is
+            small enough to list its devices.
         mesh_name: The name of that mesh; None if it has none, or there is no such mesh.
         size: How many devices work together.
     """
@@ -97,7 +98,7 @@ def grouping(groups: Any, meshes: Mapping[str, Mesh]) -> Grouping:
         name, mesh, axes = mesh_and_axes(groups, meshes)
         return Grouping(axes, name, axes_size(axes, mesh))
     rows = _rows(groups)
-    found = ((name, axes_of_groups(rows, mesh)) for name, mesh in meshes.items())
+    found = ((name, axes_of_groups(rows, mesh)) for name, mesh in meshes.items() if mesh.size <= MOST_DEVICES)
     return _simplest(found, max(map(len, rows), default=1))
 
 
@@ -105,7 +106,7 @@ def moves(pairs: Any, meshes: Mapping[str, Mesh]) -> Grouping:
     """The axes along which a permutation moves data, of the mesh of which it takes the fewest; two devices each."""
     rows = _rows(pairs)
     devices = {device for row in rows for device in row}
-    fitting = {name: mesh for name, mesh in meshes.items() if max(devices, default=0) < mesh.size}
+    fitting = {name: mesh for name, mesh in meshes.items() if max(devices, default=0) < mesh.size <= MOST_DEVICES}
     return _simplest(((name, axes_moved([(a, b) for a, b in rows], mesh)) for name, mesh in fitting.items()), 2)
 
 

@@ -294,3 +294,27 @@ def test_the_number_of_devices(devices: str, status: int, said: str) -> None:
 def test_devices_that_are_no_number(devices: str, cli: Cli) -> None:
     message = f"error: reading the command line: argument --devices: got '{devices}', needed a whole number from 1"
     assert cli("run", MLP, f"--devices={devices}") == Outcome(2, "", f"{message}\n  try: pyshardy run --help\n")
+
+
+@pytest.mark.parametrize(
+    ("engine", "message"),
+    [
+        ("local", "providing virtual CPU devices: got a program for 2147483648, needed at most 4096"
+         "\n  try: pyshardy partition and pyshardy show, which need no devices"),
+        ("xla", "providing virtual CPU devices: got a program for 2147483648, needed at most 4096"
+         "\n  try: pyshardy partition and pyshardy show, which need no devices"),
+        ("interpreter", "running a program in the interpreter: got 2147483648 devices, needed at most 1048576, as "
+         "something is made for each of them\n  try: a smaller mesh; groups of devices as axes of a mesh "
+         "(--mesh-axes-groups) need no list"),
+    ],
+)  # fmt: skip
+def test_a_program_for_more_devices_than_there_can_be_does_not_run(
+    engine: str, message: str, cli: Cli, written: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    path = written(f"""sdy.mesh @mesh = <["x"=2147483648]>\nfunc.func @main(%a: {T}) -> {T} {{
+      %0 = stablehlo.abs %a : {T}
+      return %0 : {T}
+    }}""")
+    status, out, err = cli("run", path, f"--engine={engine}")
+    assert (status in (1, 2), out, err) == (True, "", f"error: {message}\n")
