@@ -41,6 +41,12 @@ def negate(sharding: str, mesh: str = MESH, type: str = T) -> str:
 """
 
 
+def run_without(stream: int, *args: Any, module: str = "pyshardy.cli.main") -> subprocess.CompletedProcess[bytes]:
+    """Run a command line in a process of which standard output (1) or standard error (2) is closed."""
+    command = ["sh", "-c", f'exec "$@" {stream}>&-', "sh", sys.executable, "-m", module, *map(str, args)]
+    return subprocess.run(command, cwd=MLP.parents[1], capture_output=True, check=False)
+
+
 def run_process(*args: Any, module: str = "pyshardy.cli.main", **options: Any) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", module, *map(str, args)]
     return subprocess.run(command, cwd=MLP.parents[1], stderr=subprocess.PIPE, check=False, **options)
@@ -266,24 +272,20 @@ def test_a_reader_that_goes_away_is_no_error(args: list[Any], module: str) -> No
 
 @pytest.mark.parametrize(("args", "module"), PROCESSES)
 def test_a_closed_output_is_reported(args: list[Any], module: str) -> None:
-    found = run_process(*args, module=module, preexec_fn=lambda: os.close(1))
+    found = run_without(1, *args, module=module)
     assert (found.returncode, found.stderr) == (1, b"error: writing to standard output: got it is closed\n")
 
 
 def test_a_closed_output_does_not_matter_where_nothing_goes_there(tmp_path: Path) -> None:
     path = tmp_path / "out.mlir"
-    found = run_process("propagate", MLP, "-o", path, preexec_fn=lambda: os.close(1))
+    found = run_without(1, "propagate", MLP, "-o", path)
     assert (found.returncode, found.stderr) == (0, b"")
     assert path.read_text() == pyshardy.propagate(pyshardy.load(MLP)).module.text()
 
 
 @pytest.mark.parametrize("module", ["pyshardy.cli.main", "pyshardy.opt"])
 def test_without_standard_error_the_status_says_it(module: str) -> None:
-    arguments = ["show", "missing"] if module.endswith("main") else ["missing"]
-    command = [sys.executable, "-m", module, *arguments]
-    found = subprocess.run(
-        command, cwd=MLP.parents[1], stdout=subprocess.PIPE, preexec_fn=lambda: os.close(2), check=False
-    )
+    found = run_without(2, *(["show", "missing"] if module.endswith("main") else ["missing"]), module=module)
     assert (found.returncode, found.stdout) == (2, b"")
 
 
