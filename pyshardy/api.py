@@ -12,6 +12,7 @@ from typing import Any
 
 from pyshardy.core.boxes import local_shape
 from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.text import format_symbol
 from pyshardy.errors import InvalidModuleError, UsageError
 from pyshardy.frontend.from_text import BYTECODE_MAGIC, load_bytes, load_file
 from pyshardy.frontend.interface import Port, input_ports, output_ports
@@ -316,7 +317,9 @@ def _lost(side: str, rows: Iterable[TensorRow]) -> Iterator[str]:
 def _title(propagation: Propagation) -> str:
     root = propagation.module.root
     name = root.shared_attrs.get("sym_name")
-    return f"module @{name}" if name else f"function @{main_function(root).attrs['sym_name']}"
+    return (
+        f"module {format_symbol(name)}" if name else f"function {format_symbol(main_function(root).attrs['sym_name'])}"
+    )
 
 
 def _rows(before: list[Port], after: list[Port], meshes_before: Meshes, meshes: Meshes) -> tuple[TensorRow, ...]:

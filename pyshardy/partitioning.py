@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from pyshardy.api import Propagation, propagate, warning_text
-from pyshardy.core.mesh import device_count, largest_mesh
+from pyshardy.core.mesh import device_count
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.frontend.interface import Port, input_ports, output_ports
 from pyshardy.ir.diagnostics import Diagnostic, Diagnostics
@@ -77,7 +77,7 @@ class Partition:
     @cached_property
     def traffic(self) -> Traffic:
         """Every collective: its kind, axes and bytes, and the op and source line that made it necessary."""
-        return Traffic(tuple(collectives_of(self.module.root, largest_mesh(self.meshes), self.before.name)))
+        return Traffic(tuple(collectives_of(self.module.root, self.meshes, self.before.name)))
 
     @property
     def warnings(self) -> tuple[str, ...]:

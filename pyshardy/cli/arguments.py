@@ -6,10 +6,13 @@ import argparse
 import math
 from typing import Any, NoReturn
 
+from pyshardy.cli.numbers import whole_number
 from pyshardy.errors import UsageError
 
 TOLERANCE = 1e-3
 """The largest |a-b|/(1+|b|) that `run` allows where the user says nothing."""
+MOST_DEVICES = 4096
+"""So many virtual CPU devices a process can have in reasonable time."""
 EXAMPLE = "example"
 _SIZES = "--layers --width --heads --vocabulary --batch --sequence --optimizer --learning_rate --data --model"
 
@@ -54,15 +57,18 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"got '{text}', needed a whole number from 1")
-    return int(text)
+    return _whole(text, 1, MOST_DEVICES)
 
 
 def _seed(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"got '{text}', needed a whole number from 0")
-    return int(text)
+    return _whole(text, 0, 2**63 - 1)
+
+
+def _whole(text: str, low: int, high: int) -> int:
+    try:
+        return whole_number(text, "reading a number", low, high)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(f"got {error.got}, needed {error.needed}") from error
 
 
 def _tolerance(text: str) -> float:

@@ -10,10 +10,13 @@ from dataclasses import fields
 from typing import Any, NamedTuple, NoReturn
 
 from pyshardy import api
+from pyshardy.cli.arguments import MOST_DEVICES
 from pyshardy.cli.progress import stage
 from pyshardy.errors import UsageError
 from pyshardy.ir.module import Module
 
+_MOST_LAYERS = 10_000
+_LARGEST_SIZE = 2**20
 _DEVICE_FLAG = "--xla_force_host_platform_device_count"
 
 
@@ -50,7 +53,7 @@ def load_example(rest: Sequence[str], devices: int | None = None) -> Example:
             start = time.perf_counter()
             lowered = transformer.lower(config)
             seconds = time.perf_counter() - start
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise UsageError("lowering the example", got=str(error)) from error
     return Example(api.load(lowered), config, seconds)
 
@@ -62,6 +65,10 @@ def _config(cls: Any, rest: Sequence[str]) -> Any:
         parser.add_argument(f"--{size.name}", type=type(size.default), default=size.default)
     parser.error = _refuse  # type: ignore[method-assign]
     values = vars(parser.parse_args(rest))
+    for name, value in values.items():
+        limit = _MOST_LAYERS if name == "layers" else _LARGEST_SIZE
+        if isinstance(value, int) and value > limit:
+            _refuse(f"{name} must be at most {limit}: {value}")
     try:
         return cls(**values)
     except ValueError as error:
@@ -73,8 +80,19 @@ def _refuse(message: str) -> NoReturn:
 
 
 def provide_devices(count: int) -> None:
-    """Ask for this many virtual CPU devices, unless the user has chosen a platform or a number; before jax is there."""
+    """Ask for this many virtual CPU devices, unless the user has chosen a platform or a number; before jax is there.
+
+    Raises:
+        UsageError: More than a process can have in reasonable time.
+    """
     flags = os.environ.get("XLA_FLAGS", "")
     if _DEVICE_FLAG not in flags:
+        if count > MOST_DEVICES:
+            raise UsageError(
+                "providing virtual CPU devices",
+                got=f"a program for {count}",
+                needed=f"at most {MOST_DEVICES}",
+                hint="pyshardy partition and pyshardy show, which need no devices",
+            )
         os.environ["XLA_FLAGS"] = f"{flags} {_DEVICE_FLAG}={count}".strip()
     os.environ.setdefault("JAX_PLATFORMS", "cpu")

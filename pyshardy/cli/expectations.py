@@ -17,8 +17,8 @@ from pyshardy.errors import InvalidModuleError
 from pyshardy.ir.diagnostics import THIS_FILE, Diagnostic, Severity, source_position
 
 _HEAD = (
-    r"expected-(?P<severity>error|warning|remark|note)(?P<regex>-re)?\s*(?:@(?P<place>[+-]\d+|above|below|unknown))?"
-    r"\s*(?:(?P<least>\d+)(?P<most>\+|-\d+)?)?\s*"
+    r"expected-(?P<severity>error|warning|remark|note)(?P<regex>-re)?\s*(?:@(?P<place>[+-]\d{1,18}|above|below|unknown))?"
+    r"\s*(?:(?P<least>\d{1,18})(?P<most>\+|-\d{1,18})?)?\s*"
 )
 _ALONE = re.compile(_HEAD + r"\{\{(?P<text>.*)\}\}$")
 """The only expectation of a line; as in MLIR its text ends with the line, whatever stands in it."""

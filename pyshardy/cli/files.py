@@ -1,43 +1,55 @@
-"""Writing results, where a file appears whole or not at all, and naming the file read in errors."""
+"""Writing results to files and to standard output, and naming the file read in errors."""
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from pyshardy.errors import InvalidModuleError, UsageError
+from pyshardy.report.files import replace_file
 
 
 def write_whole(path: str | Path, content: bytes) -> None:
-    """Write a file so that nobody ever sees a part of it, and nothing is left behind on failure.
+    """Write a file so that nobody ever sees a part of it, and nothing is left behind on failure (`replace_file`).
 
     Raises:
         UsageError: The file cannot be written.
     """
-    import tempfile  # slow to import
-
-    target = Path(path)
-    temporary = None
     try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
+        replace_file(path, content)
     except OSError as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
         reason = (error.strerror or str(error)).lower()
         raise UsageError(f"writing {path}", got=reason, needed="a place that can be written to") from error
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+OUT_OF_MEMORY = "running the command: got a program that takes more memory than there is"
+
+
+class _Closed(io.RawIOBase):
+    """Standard output that is closed: what is written to it is an error, as it is for other programs."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, _: Any) -> int:
+        raise OSError(errno.EBADF, "it is closed")
+
+
+def open_standard_streams() -> None:
+    """Make sure that there are standard streams, and that they take any character: those they have not are escaped."""
+    if sys.stdout is None:
+        sys.stdout = io.TextIOWrapper(_Closed(), encoding="utf-8", write_through=True)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (open as long as the process is there)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors != "backslashreplace":
+            stream.reconfigure(errors="backslashreplace")
 
 
 def writing_to_standard_output(command: Callable[[], int]) -> int:
@@ -45,11 +57,12 @@ def writing_to_standard_output(command: Callable[[], int]) -> int:
 
     A reader that has read enough, as `head` does, is no error worth a message.
     """
+    open_standard_streams()
     try:
         status = command()
         sys.stdout.flush()
     except OSError as error:
-        with suppress(OSError):
+        with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still holds back
         if not isinstance(error, BrokenPipeError):
             print(f"error: writing to standard output: got {(error.strerror or str(error)).lower()}", file=sys.stderr)

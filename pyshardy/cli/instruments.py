@@ -10,10 +10,12 @@ from typing import Any, TextIO
 from jaxlib.mlir import ir
 
 from pyshardy.cli.opt_command import Command
+from pyshardy.core.text import format_symbol
 from pyshardy.errors import InvalidModuleError, ShardyError
 from pyshardy.ir.diagnostics import Diagnostics
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.strings import string_value
 from pyshardy.passes.base import Anchor, Pass
 from pyshardy.passes.options import format_options
 from pyshardy.passes.pipeline import run_on_root
@@ -172,7 +174,7 @@ class Instruments:
                 return
             name = op.attrs["sym_name"]
             if "mlir-print-ir-module-scope" in self._command.flags:
-                scope, text = f" ('func.func' operation: @{name})", print_op(whole, self._command) + "\n"
+                scope, text = f" ('func.func' operation: {format_symbol(name)})", print_op(whole, self._command) + "\n"
             else:
                 operations = whole.regions[0].blocks[0].operations
                 function = next(one for one in operations if is_function(one) and function_name(one) == name)
@@ -187,7 +189,7 @@ def is_function(operation: Any) -> bool:
 
 def function_name(operation: Any) -> str:
     """The name of an MLIR function."""
-    return str(ir.StringAttr(operation.operation.attributes["sym_name"]).value)
+    return string_value(operation.operation.attributes["sym_name"])
 
 
 def mlir_class(pass_: Pass) -> str:

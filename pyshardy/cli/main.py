@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyshardy.cli.arguments import EXAMPLE, make_parser, partition_options, propagate_options
-from pyshardy.cli.files import naming, write_whole, writing_to_standard_output
+from pyshardy.cli.files import OUT_OF_MEMORY, naming, write_whole, writing_to_standard_output
 from pyshardy.errors import ShardyError, UsageError
 
 if TYPE_CHECKING:
@@ -39,6 +39,9 @@ def _main(argv: Sequence[str] | None) -> int:
     except ShardyError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
+    except MemoryError:
+        print(f"error: {OUT_OF_MEMORY}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
@@ -47,10 +50,11 @@ def _main(argv: Sequence[str] | None) -> int:
 def _propagate(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     result = _load_and_propagate(arguments, rest)
     result.module.verify()
+    summary = result.summary  # whatever may fail comes before anything is written
     _write_module(result.module, arguments.output, to_standard_output=not arguments.json)
     if arguments.json:
-        _print_json(result.summary.to_json())
-    _print_warnings(result.summary.warnings)
+        _print_json(summary.to_json())
+    _print_warnings(summary.warnings)
     return 0
 
 
@@ -70,9 +74,10 @@ def _partition(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     module = _load(arguments, rest)
     with stage("partitioning"), naming(arguments.source):
         result = partitioning.partition(module, partition_options(arguments), propagate_options(arguments))
+        data = result.to_json()  # whatever may fail comes before anything is written
     _write_module(result.module, arguments.output, to_standard_output=False)
     if arguments.json:
-        _print_json(result.to_json())
+        _print_json(data)
     elif arguments.output != "-":
         from pyshardy.report.tables import traffic_tables
 

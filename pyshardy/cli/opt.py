@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import BinaryIO, TextIO
 
-from pyshardy.cli.files import write_whole, writing_to_standard_output
+from pyshardy.cli.files import OUT_OF_MEMORY, write_whole, writing_to_standard_output
 from pyshardy.cli.instruments import Instruments, InvalidAfterPass, Timer, find_invalid_pass, print_op
 from pyshardy.cli.opt_command import (
     DEFAULT_SEPARATOR,
@@ -63,6 +63,9 @@ def run_opt(argv: Sequence[str], stdout: BinaryIO, stderr: TextIO, stdin: Binary
     except ShardyError as error:
         stderr.write(f"error: {error}\n")
         return 2 if isinstance(error, (UsageError, NotationError)) else 1
+    except MemoryError:
+        stderr.write(f"error: {OUT_OF_MEMORY}\n")
+        return 1
     if "mlir-timing" in command.flags:
         timer.print_table(stderr)
     return status
@@ -114,7 +117,7 @@ class _Driver:
         """The modules with what separates them, as MLIR has it: also around those that failed."""
         marker = self._command.values.get("output-split-marker", DEFAULT_SEPARATOR)
         end = b"" if "emit-bytecode" in self._command.flags else b"\n"
-        joined = f"{marker}\n".encode().join(b"" if result is None else result + end for result in results)
+        joined = _encoded(f"{marker}\n").join(b"" if result is None else result + end for result in results)
         return joined.removesuffix(end) if results[-1] is not None else joined
 
     def _run_and_report(self, chunk: str | bytes) -> tuple[bytes | None, bool]:
@@ -190,6 +193,14 @@ class _Driver:
                 if file == THIS_FILE and 0 < line <= len(lines):
                     stderr.write(_caret(lines[line - 1], column))
             self._report_lines(diagnostic.notes, lines)
+
+
+def _encoded(text: str) -> bytes:
+    """A text from the command line as bytes; those that were no UTF-8 are as they were."""
+    try:
+        return text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode(errors="backslashreplace")
 
 
 def _caret(line: str, column: int) -> str:

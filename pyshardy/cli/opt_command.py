@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from pyshardy.cli.numbers import whole_number
 from pyshardy.errors import UsageError
 from pyshardy.frontend.from_text import STANDARD_INPUT
 from pyshardy.passes.base import Pass
@@ -67,6 +68,7 @@ _IGNORED = {
 }
 """Flags of MLIR that change nothing here: why."""
 
+_LARGEST_LIMIT = 2**63 - 1
 _BOOLEANS = dict.fromkeys(("true", "TRUE", "True", "1"), True)
 _BOOLEANS |= dict.fromkeys(("false", "FALSE", "False", "0"), False)
 
@@ -169,8 +171,8 @@ def _set_value(command: Command, name: str, value: str) -> None:
     elif name == "pass-pipeline":
         command.passes += parse_pipeline(value)
     else:
-        if what == "N" and not (value.isascii() and value.isdecimal()):
-            raise UsageError(f"reading the flag -{name}", got=f"'{value}'", needed="a whole number from 0")
+        if what == "N":
+            whole_number(value, f"reading the flag -{name}", 0, _LARGEST_LIMIT)
         if what == "PASSES":
             for pass_name in value.split(","):
                 _check_pass(name, pass_name)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyshardy import api
+from pyshardy.cli.arguments import MOST_DEVICES
 from pyshardy.cli.example import load_example, provide_devices
 from pyshardy.cli.files import naming
 from pyshardy.cli.progress import stage
@@ -56,7 +57,8 @@ def run_file(arguments: argparse.Namespace, rest: Sequence[str], options: Any, p
     """Propagate, partition and run the module in a file, on random inputs or those of an `.npz` file."""
     with stage(f"reading {arguments.source}"):
         module = load_file(arguments.source, arguments.allow_unregistered_dialect)
-    provide_devices(arguments.devices or device_count(module_meshes(module.root)))
+    count = arguments.devices or device_count(module_meshes(module.root))
+    provide_devices(min(count, MOST_DEVICES) if arguments.engine == Engine.INTERPRETER.value else count)
     from pyshardy.runtime.inputs import inputs_from_file, random_inputs
 
     def inputs(ports: list[Port]) -> list[Any]:

@@ -31,6 +31,27 @@ def shard_indices(axes: Axes, mesh: Mesh) -> tuple[int, ...]:
     >>> shard_indices((AxisRef("x"),), Mesh([("x", 2), ("y", 2)], device_ids=[3, 1, 2, 0]))
     (1, 0, 1, 0)
     """
+    mesh.check_listable()
+    if not all(one.can_coexist(other) for one in axes for other in axes):
+        return _indices_one_by_one(axes, mesh)
+    weights = [axes_size(axes[place + 1 :], mesh) for place in range(len(axes))]
+    by_position = [0]
+    for atom in ordered_refs(mesh, axes):
+        step = sum(
+            weight * (axis.end(mesh) // atom.end(mesh)) for axis, weight in zip(axes, weights) if axis.contains(atom)
+        )
+        steps = [number * step for number in range(atom.length(mesh))]
+        by_position = [index + more for index in by_position for more in steps]
+    if mesh.device_ids is None:
+        return tuple(by_position)
+    found = [0] * mesh.size
+    for device, index in zip(mesh.device_ids, by_position):
+        found[device] = index
+    return tuple(found)
+
+
+def _indices_one_by_one(axes: Axes, mesh: Mesh) -> tuple[int, ...]:
+    """The same for parts of axes that do not fit each other."""
     found = [0] * mesh.size
     for position, device in enumerate(mesh.device_order):
         coordinates = mesh.coordinates(position)
@@ -155,6 +176,8 @@ def axes_of_groups(groups: Groups, mesh: Mesh) -> Axes | None:
     >>> axes_of_groups(((0, 3), (1, 2)), Mesh([("x", 2), ("y", 2)])) is None
     True
     """
+    if sum(map(len, groups)) != mesh.size:
+        return None
     if sorted(device for group in groups for device in group) != list(range(mesh.size)):
         return None
     order = {device: position for position, device in enumerate(mesh.device_order)}

@@ -13,6 +13,9 @@ from pyshardy.core.intern import Interned, as_integer
 from pyshardy.core.text import quote
 from pyshardy.errors import InvalidShardingError
 
+MOST_DEVICES = 2**20
+"""For so many devices something may be made for each, such as a table of offsets or groups of numbers."""
+
 
 class Mesh(Interned):
     """Named axes with sizes, and the order of the devices on them.
@@ -94,8 +97,13 @@ class Mesh(Interned):
 
     @property
     def device_order(self) -> tuple[int, ...]:
-        """The device id at every position."""
+        """The device id at every position; raises `InvalidShardingError` for more than `MOST_DEVICES`."""
+        self.check_listable()
         return self.device_ids if self.device_ids is not None else tuple(range(self.size))
+
+    def check_listable(self) -> None:
+        """Raise `InvalidShardingError` if there are too many devices to make anything for each of them."""
+        check_count(self.size, f"listing the devices of the mesh of {list(self.axes)}", "devices")
 
     def has_axis(self, name: str) -> bool:
         """Whether the mesh has an axis of this name."""
@@ -167,6 +175,17 @@ def _checked_device_ids(axes: tuple[tuple[str, int], ...], device_ids: tuple[int
             doing, got=f"device ids {list(device_ids)}", needed=f"a permutation of 0 to {total - 1}"
         )
     return device_ids
+
+
+def check_count(count: int, doing: str, what: str) -> None:
+    """Raise `InvalidShardingError` if there are too many devices or shards to make anything for each of them."""
+    if count > MOST_DEVICES:
+        raise InvalidShardingError(
+            doing,
+            got=f"{count} {what}",
+            needed=f"at most {MOST_DEVICES}, as something is made for each of them",
+            hint="a smaller mesh; groups of devices as axes of a mesh (--mesh-axes-groups) need no list",
+        )
 
 
 def largest_mesh(meshes: Mapping[str, Mesh]) -> Mesh | None:

@@ -10,6 +10,7 @@ from jaxlib.mlir import ir
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.functions import SHARDING, arg_attrs, main_function, result_attrs, return_op
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.strings import location_name, shown, string_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +58,12 @@ def output_ports(root: Op) -> list[Port]:
 
 def _arg_name(location: Any, index: int) -> str:
     """JAX names the location of an argument after the argument."""
-    return location.name_str if isinstance(location, ir.NameLoc) else f"arg{index}"
+    name = location_name(location)
+    return f"arg{index}" if name is None else shown(name)
 
 
 def _result_name(info: Any, index: int, count: int) -> str:
-    if isinstance(info, ir.StringAttr) and info.value:
-        return info.value if info.value.startswith("result") else f"result{info.value}"
+    name = shown(string_value(info)) if isinstance(info, ir.StringAttr) else ""
+    if name:
+        return name if name.startswith("result") else f"result{name}"
     return "result" if count == 1 else f"result[{index}]"

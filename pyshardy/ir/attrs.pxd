@@ -4,6 +4,7 @@ cimport cython
 
 cdef class AttrTable:
     cdef public bint loses_locations
+    cdef public bint has_odd_strings
     cdef public dict _decoded_dicts
     cdef public dict _decoded
     cdef public dict _encoded

@@ -23,9 +23,10 @@ from pyshardy.core.notation import (
     scan_axis,
 )
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.core.text import quote
-from pyshardy.errors import UnsupportedVersionError
+from pyshardy.core.text import quote, unquote
+from pyshardy.errors import InvalidModuleError, UnsupportedVersionError
 from pyshardy.ir.nodes import ValueType
+from pyshardy.ir.strings import check_names, make_string, make_symbol, string_value, symbol_name
 from pyshardy.rules.notation import parse_rule
 
 
@@ -88,8 +89,8 @@ AXES = _text_codec(_parse_axis_list, lambda axes: f"#sdy<axis_ref_list{_format_a
 AXES_PER_DIM = _text_codec(
     _parse_axis_lists, lambda dims: f"#sdy<list_of_axis_ref_lists[{', '.join(map(_format_axis_list, dims))}]>"
 )
-STRING = Codec(lambda attr: ir.StringAttr(attr).value, lambda text: ir.StringAttr.get(text))
-SYMBOL = Codec(lambda attr: ir.FlatSymbolRefAttr(attr).value, lambda name: ir.FlatSymbolRefAttr.get(name))
+STRING = Codec(string_value, make_string)
+SYMBOL = Codec(symbol_name, make_symbol)
 INT32 = _integer_codec(32)
 INT64 = _integer_codec(64)
 _I64_ARRAY = Codec(tuple, lambda values: ir.DenseI64ArrayAttr.get(values))
@@ -136,6 +137,7 @@ class AttrTable:
 
     def __init__(self, loses_locations: bool = False) -> None:
         self.loses_locations = loses_locations
+        self.has_odd_strings = False
         self._decoded_dicts: dict[Any, dict[str, Any]] = {}
         self._decoded: dict[tuple[Codec, Any], Any] = {}
         self._encoded: dict[tuple[Codec, Any], Any] = {}
@@ -255,6 +257,8 @@ class AttrTable:
         found = self._decoded_dicts.get(attr)
         if found is None:
             found = {}
+            if self.has_odd_strings:
+                check_names(attr)
             for index in range(len(attr)):
                 entry = attr[index]
                 name, value = entry.name, entry.attr
@@ -303,6 +307,7 @@ _SYMBOL = rf"@([\w$.]+|{_QUOTED})"
 _PATH_IN_TEXT = re.compile(rf"({_SYMBOL}(?:::{_SYMBOL})*)|{_QUOTED}")  # the group is empty for other quoted text
 
 
+_LARGEST_SIZE = 2**63 - 1
 _WITHOUT_SYMBOLS = frozenset((ir.StringAttr, ir.BoolAttr, ir.IntegerAttr, ir.UnitAttr))
 
 
@@ -337,7 +342,7 @@ def string_of(value: Any) -> str | None:
     """The string that an opaque attribute is; None if it is none, or one with a type."""
     if type(value) is not ir.StringAttr or type(value.type) is not ir.NoneType:
         return None
-    return str(value.value_bytes, "utf-8", "surrogateescape")
+    return string_value(value)
 
 
 def _is_of_dialect(value: Any) -> bool:
@@ -346,7 +351,7 @@ def _is_of_dialect(value: Any) -> bool:
 
 
 def _unquoted(name: str) -> str:
-    return ir.StringAttr(ir.Attribute.parse(name)).value if name.startswith('"') else name
+    return unquote(name[1:-1]) if name.startswith('"') else name
 
 
 def _encode_signature(signature: tuple[list[ValueType], list[ValueType]]) -> Any:
@@ -365,6 +370,12 @@ def _tensor_type(shape: tuple[int, ...], element: Any) -> Any:
     """A tensor type; -1 is a dynamic size."""
     dynamic = ir.ShapedType.get_dynamic_size()
     sizes = [dynamic if size < 0 else size for size in shape]
+    if max(sizes, default=0) > _LARGEST_SIZE:
+        raise InvalidModuleError(
+            "making the type of a tensor",
+            got=f"a dimension of {max(sizes)}, with padding or before it is cut",
+            needed=f"at most {_LARGEST_SIZE}, as MLIR counts in 64 bits",
+        )
     return ir.RankedTensorType.get(sizes, element, loc=ir.Location.unknown())
 
 

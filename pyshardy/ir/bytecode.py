@@ -12,6 +12,10 @@ from collections.abc import Iterable
 from io import BytesIO
 from typing import Any, NamedTuple
 
+from pyshardy.core.text import quote
+from pyshardy.errors import InvalidModuleError
+from pyshardy.ir.strings import is_plain
+
 VERSION = 6
 """The version of the format that is asked for: known to jaxlib 0.10 and to all after it."""
 
@@ -36,6 +40,7 @@ class Bytecode(NamedTuple):
         dialects: The names of the dialects, by number.
         names: The full names of its ops, by number.
         is_registered: Per name, whether the dialect that has it is loaded.
+        has_odd_strings: Whether any string is no UTF-8.
     """
 
     data: bytes
@@ -43,6 +48,7 @@ class Bytecode(NamedTuple):
     dialects: list[str]
     names: list[str]
     is_registered: list[bool]
+    has_odd_strings: bool
 
     @property
     def start(self) -> int:
@@ -73,7 +79,8 @@ def parse_bytecode(data: bytes) -> Bytecode:
         position = end
     strings = _strings(data, sections[STRINGS][0])
     dialects, position = _dialects(data, sections[DIALECTS][0], strings)
-    return Bytecode(data, sections, dialects, *_op_names(data, position, strings, dialects))
+    names, is_registered = _op_names(data, position, strings, dialects)
+    return Bytecode(data, sections, dialects, names, is_registered, not all(map(is_plain, strings)))
 
 
 def section_at(data: bytes, position: int) -> tuple[int, int, int]:
@@ -186,7 +193,12 @@ def _op_names(data: bytes, position: int, strings: list[str], dialects: list[str
         count, position = number_at(data, position)
         for _ in range(count):
             name, position = number_at(data, position)
-            names.append(f"{dialects[dialect]}.{strings[name >> 1]}".removesuffix("."))  # an op without a dialect
+            full_name = f"{dialects[dialect]}.{strings[name >> 1]}".removesuffix(".")  # an op without a dialect
+            if not is_plain(full_name):
+                raise InvalidModuleError(
+                    "reading a module", got=f"an op with the name {quote(full_name)}", needed="names in UTF-8"
+                )
+            names.append(full_name)
             is_registered.append(bool(name & 1))
     return names, is_registered
 

@@ -5,16 +5,29 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from jaxlib.mlir import ir
+from pyshardy.ir.strings import location_name, named_location
 
 _NAME = re.compile(r'"((?:[^"\\]|\\.)*)"(?!:\d)')
-_CAUSE = re.compile(r"(?:(.*)/)?((?:reshard|sum) of (?:operand|result)(?: \d+)? of [^/]+)")
+REDUCTIONS = {
+    "add": "sum",
+    "multiply": "product",
+    "maximum": "max",
+    "minimum": "min",
+    "and": "and",
+    "or": "or",
+    "xor": "xor",
+}
+"""What a combination of values is called, by the op of StableHLO that combines two of them."""
+OTHER_REDUCTION = "reduction"
+"""What a combination by any other body is called."""
+_WHAT = "|".join(("reshard", *REDUCTIONS.values(), OTHER_REDUCTION))
+_CAUSE = re.compile(rf"(?:(.*)/)?((?:{_WHAT}) of (?:operand|result)(?: \d+)? of [^/]+)")
 
 
 def with_cause(location: Any, cause: str) -> Any:
     """The location of an op with what made another one necessary, in the scope that JAX gave the op."""
-    scope = location.name_str + "/" if isinstance(location, ir.NameLoc) else ""
-    return ir.Location.name(scope + cause, location)
+    name = location_name(location)
+    return named_location(cause if name is None else f"{name}/{cause}", location)
 
 
 def cause_of(location: Any) -> str | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -75,15 +76,40 @@ class PassError(InvalidModuleError):
         self.diagnostics = (self.diagnostic,)
 
 
-def from_mlir(error: Any) -> tuple[Diagnostic, ...]:
-    """The diagnostics of an `MLIRError`, without the notes that only print the op again."""
-    return tuple(_from_mlir(info) for info in error.error_diagnostics)
+@contextmanager
+def errors_of(context: Any) -> Iterator[list[Diagnostic]]:
+    """The errors that MLIR reports inside the block, without the notes that only print the op again.
+
+    MLIR's own errors come with them too, but end the process where a message is no UTF-8.
+    """
+    found: list[Diagnostic] = []
+
+    def note(diagnostic: Any) -> bool:
+        if diagnostic.severity.name != Severity.ERROR.name:
+            return False
+        found.append(_from_mlir(diagnostic))
+        return True
+
+    before = context.emit_error_diagnostics
+    context.emit_error_diagnostics = True
+    handler = context.attach_diagnostic_handler(note)
+    try:
+        yield found
+    finally:
+        handler.detach()
+        context.emit_error_diagnostics = before
 
 
-def _from_mlir(info: Any) -> Diagnostic:
-    severity = Severity[info.severity.name]
-    notes = tuple(_from_mlir(note) for note in info.notes if "see current operation" not in note.message)
-    return Diagnostic(severity, info.message.strip(), info.location, notes)
+def _from_mlir(diagnostic: Any) -> Diagnostic:
+    notes = tuple(note for note in map(_from_mlir, diagnostic.notes) if "see current operation" not in note.message)
+    return Diagnostic(Severity[diagnostic.severity.name], _message(diagnostic), diagnostic.location, notes)
+
+
+def _message(diagnostic: Any) -> str:
+    try:
+        return str(diagnostic.message).strip()
+    except RuntimeError:
+        return "something with a name that is no UTF-8"
 
 
 _FILE_LOCATION = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.text import format_symbol
 from pyshardy.errors import InvalidModuleError
 from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op, Value, ValueType
@@ -37,7 +38,7 @@ def main_function(root: Op) -> Op:
     for function in found:
         if function.attrs["sym_name"] == "main":
             return function
-    names = ", ".join("@" + function.attrs["sym_name"] for function in found)
+    names = ", ".join(format_symbol(function.attrs["sym_name"]) for function in found)
     raise InvalidModuleError(
         "looking for the main function",
         got=f"the functions {names}" if names else "a module without functions",

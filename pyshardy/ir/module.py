@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from io import BytesIO
 from typing import Any
 
@@ -11,7 +12,7 @@ from pyshardy.errors import InvalidModuleError
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.bytecode import has_lost_range
 from pyshardy.ir.context import make_context
-from pyshardy.ir.diagnostics import from_mlir, source_position
+from pyshardy.ir.diagnostics import Diagnostic, errors_of, source_position
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.read import read_module
 from pyshardy.ir.write import write_module
@@ -60,11 +61,11 @@ class Module:
         True
         """
         context = make_context(allow_unregistered_dialects)
-        with context:
+        with context, errors_of(context) as errors:
             try:
                 parsed = ir.Module.parse(source)
-            except ir.MLIRError as error:
-                raise invalid_module("reading a module", error, name) from error
+            except _PARSER_ERRORS as error:
+                raise invalid_module("reading a module", errors, error, name) from error
         module = cls(context, AttrTable(has_lost_range(source)), mlir=parsed)
         module.name = name
         return module
@@ -117,23 +118,32 @@ class Module:
     def verify(self) -> None:
         """Raise `InvalidModuleError` unless MLIR's verifier accepts the module."""
         with self.context:
-            try:
-                self.mlir.operation.verify()
-            except ir.MLIRError as error:
-                raise invalid_module("verifying a module", error, "-") from error
+            mlir = self.mlir
+            with errors_of(self.context) as errors:
+                try:
+                    mlir.operation.verify()
+                except ir.MLIRError as error:
+                    raise invalid_module("verifying a module", errors, error, "-") from error
 
 
-def invalid_module(doing: str, error: Any, name: str) -> InvalidModuleError:
+_PARSER_ERRORS = (ir.MLIRError, ValueError, MemoryError, RuntimeError)
+"""What the bindings throw at text and bytecode that they cannot read."""
+
+
+def invalid_module(
+    doing: str, diagnostics: Sequence[Diagnostic], error: BaseException, name: str
+) -> InvalidModuleError:
     """The error for a module that MLIR refuses, with its first diagnostic in words and all of them attached.
 
     Args:
         doing: What was being done.
-        error: The `MLIRError`.
+        diagnostics: What MLIR said.
+        error: What the bindings threw.
         name: What to call the source, which MLIR knows as "-".
     """
-    diagnostics = from_mlir(error)
     if not diagnostics:
-        return InvalidModuleError(doing, where=name, got=str(error))
+        reason = "more than memory can hold" if isinstance(error, MemoryError) else str(error)
+        return InvalidModuleError(doing, where=name, got=reason, needed="StableHLO as text or bytecode")
     first = diagnostics[0]
     position = source_position(first.location)
     where = name
@@ -143,7 +153,7 @@ def invalid_module(doing: str, error: Any, name: str) -> InvalidModuleError:
     notes = "; ".join(note.message for note in first.notes)
     got = f"{first.message} ({notes})" if notes else first.message
     found = InvalidModuleError(doing, where=where, got=got, needed=_needed(first.message))
-    found.diagnostics = diagnostics
+    found.diagnostics = tuple(diagnostics)
     return found
 
 

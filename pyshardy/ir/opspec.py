@@ -15,6 +15,7 @@ from jaxlib.mlir import ir
 from pyshardy.ir.dialects import stablehlo
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.plain_attributes import plain_attribute
+from pyshardy.ir.strings import string_value
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers, GatherNumbers
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.user_rules import USER_RULES
@@ -96,7 +97,7 @@ def _name_of(fact: tuple[str, Hashable]) -> str:
 
 
 def _number(attr: Any) -> int | bool | str:
-    found: int | bool | str = attr.value
+    found: int | bool | str = string_value(attr) if isinstance(attr, ir.StringAttr) else attr.value
     return found
 
 
@@ -233,7 +234,7 @@ def _has_plain_combiner(op: Op) -> bool:
 
 
 def _random_state(op: Op) -> _Facts:
-    if op.shared_attrs["call_target_name"].value != "X64Combine":
+    if string_value(op.shared_attrs["call_target_name"]) != "X64Combine":
         return ()
     feeds = any(user.name == "stablehlo.rng_bit_generator" for result in op.results for user, _ in result.uses)
     return (("feeds_rng", feeds),)

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from jaxlib.mlir import ir
 
+from pyshardy.ir.strings import check_names, string_value, symbol_name
+
 
 def plain_attribute(attr: Any) -> Hashable:
     """An attribute as a number, string, boolean or tuple; a dictionary as a tuple of pairs; others as MLIR text.
@@ -25,6 +27,7 @@ def _value(attr: Any) -> Hashable:
 
 
 def _pairs(attr: Any) -> tuple[tuple[str, Hashable], ...]:
+    check_names(attr)
     return tuple((named.name, plain_attribute(named.attr)) for named in attr)
 
 
@@ -32,8 +35,8 @@ _CONVERTERS: Final[dict[Any, Callable[[Any], Hashable]]] = {
     ir.BoolAttr: _value,
     ir.IntegerAttr: _value,
     ir.FloatAttr: _value,
-    ir.StringAttr: _value,
-    ir.FlatSymbolRefAttr: _value,
+    ir.StringAttr: string_value,
+    ir.FlatSymbolRefAttr: symbol_name,
     ir.UnitAttr: lambda attr: True,
     ir.ArrayAttr: lambda attr: tuple(plain_attribute(item) for item in attr),
     ir.DictAttr: _pairs,

@@ -29,6 +29,7 @@ from pyshardy.ir.diagnostics import Diagnostic, Severity, format_location
 from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType, flat_uses
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.source import ArgPlace, Kind, Source
+from pyshardy.ir.strings import named_attributes
 
 SHORTEST_OP = 3
 """No op takes fewer bytes: its name, its mask and its location."""
@@ -76,6 +77,7 @@ class _Reader:
         self.source = source
         self.mlir = source.mlir
         self.table = table
+        table.has_odd_strings |= code.has_odd_strings
         self.position = code.start
         self.number = 0
         self.scope: list[Value | None] = []
@@ -276,7 +278,7 @@ class _Reader:
             source = self.mlir.op_at(home, place)
             if properties >= 0 and not self.is_registered[name]:
                 _refuse_properties(source)
-            attrs = self.table.decode_attrs(full_name, source.attributes.items())
+            attrs = self.table.decode_attrs(full_name, named_attributes(source.attributes))
         if full_name == "func.func":  # its attributes hold lists, which no two functions may share
             return Kind("", attrs, b"", 0, b"", -1, -1)
         if attributes >= 0:

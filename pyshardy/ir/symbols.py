@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pyshardy.core.text import format_symbol
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import calls, functions, is_declaration
 from pyshardy.ir.nodes import Op
@@ -91,7 +92,7 @@ def _visit(start: str, found: dict[str, Op], callees: dict[str, list[str]], done
         elif callee in path:
             steps = list(path)
             cycle = (*steps[steps.index(callee) :], callee)
-            raise PassError(found[callee], f"calls itself: {' -> '.join('@' + step for step in cycle)}")
+            raise PassError(found[callee], f"calls itself: {' -> '.join(format_symbol(step) for step in cycle)}")
         else:
             path[callee] = iter(callees[callee])
 

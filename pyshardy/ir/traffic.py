@@ -2,78 +2,78 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from typing import Any
-
-import numpy as np
-from jaxlib.mlir import ir
-
-from pyshardy.core.axes import Axes, AxisRef, axes_size
-from pyshardy.core.devices import axes_moved, axes_of_groups
-from pyshardy.core.mesh import Mesh
+from pyshardy.core.text import format_symbol
 from pyshardy.ir.causes import cause_of, scope_of
+from pyshardy.ir.device_groups import Grouping, grouping, is_along_axes, moves
 from pyshardy.ir.diagnostics import source_position
 from pyshardy.ir.dtypes import tensor_bytes
-from pyshardy.ir.functions import calls, functions, main_function
-from pyshardy.ir.nodes import Op, Value, walk
-from pyshardy.ir.symbols import post_order
+from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.run_counts import Runs, counted_ops, run_counts
+from pyshardy.ir.shardings import Meshes, module_meshes
 from pyshardy.report.traffic import CollectiveRow
 from pyshardy.reshard.collectives import CollectiveKind, sent_by_device
 
 _KINDS = {f"stablehlo.{kind.value}": kind for kind in CollectiveKind}
-_MESH_AXIS = re.compile(r'axis_ref<name = "((?:[^"\\]|\\.)*)"(?:, sub_axis_info = \((\d+)\)(\d+))?>')
 
 
-def collectives_of(root: Op, mesh: Mesh | None, name: str = "-") -> list[CollectiveRow]:
+def collectives_of(root: Op, meshes: Meshes, name: str = "-") -> list[CollectiveRow]:
     """The collectives of a per-device program, as far as the main function reaches, in program order.
 
+    Of the branches of a conditional, at most one of which runs, the one that sends most bytes is counted.
+
     Args:
-        root: The module.
-        mesh: The mesh over all its devices; None if it has none.
+        root: The module; groups of devices may name its meshes.
+        meshes: The meshes that shardings are on, by name, of which groups that are lists of devices are told.
         name: What to call the text that the program was read from, which MLIR knows as "-".
     """
-    times = _calls(root)
-    return [
-        _row(op, mesh or Mesh([]), times[function.attrs["sym_name"]], name)
-        for function in functions(root)
-        if function.attrs["sym_name"] in times
-        for op in walk(function)
-        if op.name in _KINDS
-    ]
+    reader = _Reader(root, meshes)
+    counts = run_counts(root, _KINDS, reader.sent_bytes)
+    return [_row(op, reader.groups(op), reader.sent_bytes(op), counts[op], name) for op in counted_ops(root, counts)]
 
 
-def _calls(root: Op) -> dict[str, tuple[int, bool]]:
-    """How often every function runs, and whether in a loop: those that run at all, callers first."""
-    times: dict[str, tuple[int, bool]] = {main_function(root).attrs["sym_name"]: (1, False)}
-    for caller in reversed(post_order(root)):
-        count, is_in_loop = times.get(caller.attrs["sym_name"], (0, False))
-        for call in calls(caller) if count else ():
-            before, was_in_loop = times.get(call.attrs["callee"], (0, False))
-            times[call.attrs["callee"]] = before + count, was_in_loop or is_in_loop or _is_in_loop(call)
-    return times
+class _Reader:
+    """What a collective sends, looked up once for each."""
+
+    def __init__(self, root: Op, meshes: Meshes) -> None:
+        self._by_lists = {name: mesh for name, mesh in meshes.items() if mesh.axes}
+        self._by_name = {**module_meshes(root), **meshes}
+        self._groups: dict[Op, Grouping] = {}
+
+    def groups(self, op: Op) -> Grouping:
+        """The devices that work together."""
+        found = self._groups.get(op)
+        if found is None:
+            found = self._groups[op] = self._read_groups(op)
+        return found
+
+    def _read_groups(self, op: Op) -> Grouping:
+        pairs = op.shared_attrs.get("source_target_pairs")
+        if pairs is not None:
+            return moves(pairs, self._by_lists)
+        groups = op.shared_attrs["replica_groups"]
+        return grouping(groups, self._by_name if is_along_axes(groups) else self._by_lists)
+
+    def sent_bytes(self, op: Op) -> int:
+        """Bytes that every device sends each time."""
+        kind, size = _KINDS[op.name], self.groups(op).size
+        return sum(sent_by_device(kind, _bytes(a), _bytes(b), size) for a, b in zip(op.operands, op.results))
 
 
-def _is_in_loop(op: Op) -> bool:
-    return op.enclosing("stablehlo.while") is not None
-
-
-def _row(op: Op, mesh: Mesh, times: tuple[int, bool], name: str) -> CollectiveRow:
-    count, is_in_loop = times
-    kind = _KINDS[op.name]
-    axes, group_size = _groups(op, mesh)
-    sent = [sent_by_device(kind, _bytes(a), _bytes(b), group_size) for a, b in zip(op.operands, op.results)]
+def _row(op: Op, groups: Grouping, sent_bytes: int, runs: Runs, name: str) -> CollectiveRow:
     before, after = op.operands[0].type, op.results[0].type
     return CollectiveRow(
-        kind=kind.value,
-        axes=None if axes is None else tuple(map(str, axes)),
-        group_size=group_size,
+        kind=_KINDS[op.name].value,
+        mesh=None if groups.mesh_name is None else format_symbol(groups.mesh_name),
+        axes=None if groups.axes is None else tuple(map(str, groups.axes)),
+        group_size=groups.size,
         dtype=before.element,
         shape_before=before.shape or (),
         shape_after=after.shape or (),
-        sent_bytes_per_device=sum(sent),
-        times=count,
-        is_in_loop=is_in_loop or _is_in_loop(op),
+        sent_bytes_per_device=sent_bytes,
+        times=runs.times,
+        is_in_loop=runs.is_in_loop,
+        is_lower_bound=not runs.is_exact,
+        is_counted=runs.is_counted,
         op=scope_of(op.location),
         cause=cause_of(op.location),
         source=_source(op, name),
@@ -88,31 +88,3 @@ def _source(op: Op, name: str) -> tuple[str, int, int] | None:
 def _bytes(value: Value) -> int:
     type = value.type
     return tensor_bytes(type.shape, type.element) if type.is_static and type.shape is not None else 0
-
-
-def _groups(op: Op, mesh: Mesh) -> tuple[Axes | None, int]:
-    """The axes along which devices work together, and how many do."""
-    pairs = op.shared_attrs.get("source_target_pairs")
-    if pairs is not None:
-        return axes_moved([(source, target) for source, target in _rows(pairs)], mesh), 2
-    groups = op.attrs["replica_groups"]
-    if not isinstance(groups, ir.DenseElementsAttr):
-        axes = tuple(mesh_axes(str(groups)))
-        return axes, axes_size(axes, mesh)
-    rows = _rows(groups)
-    return axes_of_groups(rows, mesh), max(map(len, rows), default=1)
-
-
-def _rows(attr: Any) -> tuple[tuple[int, ...], ...]:
-    return tuple(tuple(map(int, row)) for row in np.array(ir.DenseIntElementsAttr(attr)))
-
-
-def mesh_axes(text: str) -> Iterator[AxisRef]:
-    """The axes in the text of groups along axes of a mesh.
-
-    >>> text = '#stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [#stablehlo.axis_ref<name = "y">]>'
-    >>> list(mesh_axes(text))
-    [AxisRef('y')]
-    """
-    for name, pre_size, size in _MESH_AXIS.findall(text):
-        yield AxisRef(name, int(pre_size), int(size)) if size else AxisRef(name)

@@ -25,6 +25,7 @@ D = TypeVar("D", bound=HasOptions)
 
 BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 _INTEGER = re.compile(r"-?[0-9]+")
+_MOST_DIGITS = 30
 
 
 def make_pass(cls: type[P], options: dict[str, str]) -> P:
@@ -69,7 +70,9 @@ def _parse_value(cls: type[HasOptions], option: str, text: str, kind: Any) -> An
     elif kind is int:
         needed = "an integer"
         if _INTEGER.fullmatch(text):
-            return int(text)
+            if len(text) <= _MOST_DIGITS and -(2**63) <= int(text) < 2**63:
+                return int(text)
+            text, needed = text[:_MOST_DIGITS], "an integer of 64 bits"
     elif kind is str:
         return text
     elif issubclass(kind, Enum):

@@ -159,7 +159,7 @@ def partition_passes(options: PropagateOptions, partition: PartitionOptions) -> 
             "trim_halos": True,
             "name_causes": True,
         },
-        "sdy-convert-global-to-local": {"enable_rgv3": partition.mesh_axes_groups},
+        "sdy-convert-global-to-local": {"enable_rgv3": partition.mesh_axes_groups, "name_causes": True},
         "sdy-drop-sharding-and-mesh": {"keep_module_sharding_metadata": False},
     }
     passes: list[Pass] = []

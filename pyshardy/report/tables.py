@@ -9,8 +9,9 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pyshardy.core.text import format_symbol
 from pyshardy.report.summary import Summary, TensorRow, format_bytes, format_seconds, format_shape
-from pyshardy.report.traffic import CollectiveRow, Traffic
+from pyshardy.report.traffic import CollectiveRow, KindTotal, Traffic
 
 _PLAIN_WIDTH = 160
 
@@ -62,7 +63,7 @@ def _heading(summary: Summary) -> Text:
     text = Text()
     text.append(summary.title, style="bold")
     for name, mesh in summary.meshes:
-        text.append(f"\nmesh @{name} = {mesh}")
+        text.append(f"\nmesh {format_symbol(name)} = {mesh}")
     if not summary.meshes:
         text.append("\nno mesh: nothing is sharded")
     return text
@@ -75,13 +76,13 @@ def _collectives_table(traffic: Traffic) -> Table:
     table.add_column("bytes sent", justify="right")
     for heading in ("because of", "op", "source"):
         table.add_column(heading, overflow="fold")
+    is_one_mesh = len({row.mesh for row in traffic.collectives if row.mesh is not None}) < 2
     for row in traffic.collectives:
-        times = f" x {row.times}" if row.times > 1 else ""
         table.add_row(
             Text(row.kind),
-            Text(_along(row)),
+            Text(_along(row, is_one_mesh)),
             Text(f"{format_shape(row.shape_before, row.dtype)} -> {format_shape(row.shape_after, row.dtype)}"),
-            format_bytes(row.sent_bytes_per_device) + times + (" per round" if row.is_in_loop else ""),
+            _sent(row),
             Text(row.cause or "the op itself"),
             Text(row.op or ""),
             Text("" if row.source is None else f"{row.source[0]}:{row.source[1]}"),
@@ -89,8 +90,17 @@ def _collectives_table(traffic: Traffic) -> Table:
     return table
 
 
-def _along(row: CollectiveRow) -> str:
-    return f"groups of {row.group_size}" if row.axes is None else ", ".join(row.axes)
+def _along(row: CollectiveRow, is_one_mesh: bool) -> str:
+    if row.axes is None:
+        return f"groups of {row.group_size}"
+    axes = ", ".join(row.axes)
+    return axes if is_one_mesh or row.mesh is None else f"{row.mesh}: {axes}"
+
+
+def _sent(row: CollectiveRow) -> str:
+    times = f" x {row.times}" if row.times > 1 else ""
+    rounds = " per round" if row.is_lower_bound else ""
+    return format_bytes(row.sent_bytes_per_device) + times + rounds + ("" if row.is_counted else ", if taken")
 
 
 def kinds_table(traffic: Traffic) -> Table:
@@ -99,9 +109,11 @@ def kinds_table(traffic: Traffic) -> Table:
     table.add_column("kind")
     table.add_column("count", justify="right")
     table.add_column("bytes sent", justify="right")
-    for total in traffic.kinds:
-        table.add_row(total.kind, str(total.count), format_bytes(total.sent_bytes_per_device))
-    table.add_row("all", str(sum(total.count for total in traffic.kinds)), format_bytes(traffic.sent_bytes_per_device))
+    kinds = traffic.kinds
+    count = sum(total.count for total in kinds)
+    for total in (*kinds, KindTotal("all", count, traffic.sent_bytes_per_device, traffic.is_lower_bound)):
+        sign = "≥ " if total.is_lower_bound else ""
+        table.add_row(total.kind, f"{sign}{total.count}", sign + format_bytes(total.sent_bytes_per_device))
     return table
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from pyshardy.core.mesh import check_count
+
 
 class Window(NamedTuple):
     """How one sharded dimension of the output comes from that of the input.
@@ -89,6 +91,9 @@ def is_free_slice(size: int, out_size: int, start: int, stride: int, shards: int
 def is_free_pad(size: int, out_size: int, low: int, interior: int, shards: int) -> bool:
     """Whether every shard of a padded tensor needs nothing but the same shard of its input.
 
+    Raises:
+        InvalidShardingError: There are too many shards to look at each.
+
     >>> is_free_pad(10, 12, 1, 0, 2), is_free_pad(10, 12, 2, 0, 2)
     (True, False)
     """
@@ -96,6 +101,7 @@ def is_free_pad(size: int, out_size: int, low: int, interior: int, shards: int) 
         return True
     if interior or size < 0:
         return False
+    check_count(shards, "finding what shards need from their neighbours", "shards")
     shard, out_shard = -(-size // shards), -(-out_size // shards)
     for index in range(shards):
         first = max(0, index * out_shard - low)
@@ -112,9 +118,13 @@ def halo_of(window: Window, is_exact: bool = False) -> Halo | None:
         window: How the output comes from the input.
         is_exact: Whether to look for no more than is needed where the input is dilated.
 
+    Raises:
+        InvalidShardingError: There are too many shards to look at each.
+
     >>> halo_of(Window(16, 20, 4, low=3))
     Halo(left=1, right=0, moves=True, footprint=5, slope=1, offset=6, left_part=(2, 4), right_part=(0, 0))
     """
+    check_count(window.shards, "finding what shards need from their neighbours", "shards")
     shard, step = window.shard, window.out_shard * window.stride
     footprint = max(0, step - window.stride + 1)
     needed = [_needed(window, index * step, footprint, is_exact) for index in range(window.shards)]

@@ -8,7 +8,7 @@ from math import prod
 from typing import NamedTuple
 
 from pyshardy.core.axes import axes_size
-from pyshardy.core.mesh import Mesh
+from pyshardy.core.mesh import Mesh, check_count
 from pyshardy.core.sharding import TensorSharding, shard_counts
 from pyshardy.reshard.reshape_groups import Group, GroupKind, reshape_groups
 from pyshardy.reshard.strides import equivalent_across_reshape
@@ -124,6 +124,7 @@ def _split_halo(reshape: Reshape, group: Group) -> SplitHalo | None:
 
 def _starts(sizes: Sequence[int], counts: Sequence[int], tiles: Sequence[int]) -> list[int]:
     """The position, among all elements, of the first one of every shard."""
+    check_count(prod(counts), "finding what shards need from their neighbours", "shards")
     found = []
     for shard in product(*map(range, counts)):
         position = 0

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from pyshardy.core.axes import AxisRef
-from pyshardy.core.boxes import coordinate_along
+from pyshardy.core.axes import AxisRef, ordered_refs
 from pyshardy.core.mesh import Mesh
 
 
@@ -16,22 +15,13 @@ def reversed_mesh(mesh: Mesh, axes: Iterable[AxisRef]) -> Mesh:
     >>> reversed_mesh(Mesh([("x", 2), ("y", 3)]), [AxisRef("y")])
     Mesh([('x', 2), ('y', 3)], device_ids=[2, 1, 0, 5, 4, 3])
     """
-    order = mesh.device_order
-    axes = tuple(axes)
-    return Mesh(mesh.axes, [order[_mirrored(mesh, position, axes)] for position in range(mesh.size)])
-
-
-def _mirrored(mesh: Mesh, position: int, axes: tuple[AxisRef, ...]) -> int:
-    coordinates = mesh.coordinates(position)
-    found = list(coordinates)
-    for axis in axes:
-        here = coordinate_along(axis, mesh, coordinates)
-        unit = mesh.axis_size(axis.name) // axis.end(mesh)
-        found[mesh.positions[axis.name]] += (axis.length(mesh) - 1 - 2 * here) * unit
-    index = 0
-    for (_, size), coordinate in zip(mesh.axes, found):
-        index = index * size + coordinate
-    return index
+    order, axes = mesh.device_order, tuple(axes)
+    positions = [0]
+    for atom in ordered_refs(mesh, axes):
+        length = atom.length(mesh)
+        numbers = range(length)[::-1] if any(axis.contains(atom) for axis in axes) else range(length)
+        positions = [position * length + number for position in positions for number in numbers]
+    return Mesh(mesh.axes, [order[position] for position in positions])
 
 
 class Shift(NamedTuple):

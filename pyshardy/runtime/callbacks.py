@@ -14,6 +14,7 @@ import jax.extend.core
 import numpy as np
 from jax.interpreters import mlir
 
+from pyshardy.core.text import format_symbol
 from pyshardy.errors import ShardyError
 from pyshardy.frontend.from_jax import JaxSignature
 from pyshardy.ir.attrs import AttrTable
@@ -21,6 +22,7 @@ from pyshardy.ir.diagnostics import format_location
 from pyshardy.ir.functions import main_function, return_op
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, ValueType, walk
+from pyshardy.ir.strings import string_value
 from pyshardy.runtime.arrays import is_token, jax_dtype
 
 _BORDER = ("arg_attrs", "res_attrs")
@@ -114,7 +116,7 @@ def calls_python(root: Op) -> bool:
 
 def _calls(root: Op) -> Iterator[Op]:
     for op in walk(root):
-        target = op.attrs["call_target_name"].value if op.name == "stablehlo.custom_call" else ""
+        target = string_value(op.attrs["call_target_name"]) if op.name == "stablehlo.custom_call" else ""
         if "python" in target and "callback" in target:
             yield op
 
@@ -127,7 +129,7 @@ def _number(op: Op, count: int) -> int:
         raise ShardyError(
             "running a module",
             where=format_location(op.location),
-            got=f"@{op.attrs['call_target_name'].value}, a call back into Python",
+            got=f"{format_symbol(string_value(op.attrs['call_target_name']))}, a call back into Python",
             needed="a Python function that is still there, as in a module that comes from a JAX function here",
             hint="load the function itself",
         )
@@ -137,7 +139,7 @@ def _number(op: Op, count: int) -> int:
 def call_per_device(root: Op, attrs: AttrTable) -> None:
     """Let every device of a per-device program call for itself; otherwise XLA's partitioner would see to some calls."""
     for op in _calls(root):
-        target = op.attrs["call_target_name"].value
+        target = string_value(op.attrs["call_target_name"])
         op.attrs["call_target_name"] = attrs.parse(f'"{target.replace("_partitioned_", "_")}"')
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from pyshardy.ir.dtypes import tensor_bytes
@@ -13,7 +13,8 @@ from pyshardy.reshard.collectives import CollectiveKind, sent_by_device
 
 _COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.-]+) (?:\([^\n]*\) -> [^\n]*)?\{$")
 _INSTRUCTION = re.compile(r"^  (?:ROOT )?%[\w.-]+ = (?P<type>\(.*?\)|\S+) (?P<name>[a-z][\w-]*)\((?P<rest>.*)$")
-_CALLED = re.compile(r"(?:calls|to_apply|body|condition|branch_computations|true_computation|false_computation)=")
+_CALLED = re.compile(r"\b(calls|to_apply|body|condition|branch_computations|true_computation|false_computation)=")
+_TRIP_COUNT = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
 _NAME = re.compile(r"%([\w.-]+)")
 _SHAPE = re.compile(r"\b([a-z]\w*)\[([\d,]*)\]")
 _LISTED = r"\{(?P<listed>[^=]*?)\}(?=[,\s]|$)"
@@ -28,24 +29,37 @@ _KINDS = {kind.value.replace("_", "-"): kind for kind in CollectiveKind if kind 
 class _Found:
     kind: CollectiveKind
     sent_bytes_per_device: int
+    times: int = 1
+    is_exact: bool = True
+
+    def in_loop(self, rounds: int, is_exact: bool) -> _Found:
+        """In every round of a loop."""
+        return replace(self, times=self.times * rounds, is_exact=self.is_exact and is_exact)
 
 
 def hlo_kinds(text: str) -> tuple[KindTotal, ...]:
-    """The collectives of a compiled HLO module per kind, counting loops once.
+    """The collectives of a compiled HLO module per kind, counted as `Traffic.kinds` does.
+
+    XLA writes beside a loop how many rounds it makes, if it knows.
 
     >>> hlo_kinds(\"\"\"
     ... ENTRY %main (p: f32[8]) -> f32[8] {
     ...   ROOT %r = f32[8]{0} all-reduce(%p), channel_id=1, replica_groups=[2,4]<=[8], to_apply=%add
     ... }\"\"\")
-    (KindTotal(kind='all_reduce', count=1, sent_bytes_per_device=48),)
+    (KindTotal(kind='all_reduce', count=1, sent_bytes_per_device=48, is_lower_bound=False),)
     """
-    found = list(_reached(_computations(text)))
+    found = [row for row in _reached(_computations(text)) if row.times]
     names = sorted({row.kind.value for row in found})
     return tuple(_total(name, [row for row in found if row.kind.value == name]) for name in names)
 
 
 def _total(name: str, rows: list[_Found]) -> KindTotal:
-    return KindTotal(name, len(rows), sum(row.sent_bytes_per_device for row in rows))
+    count, sent = sum(row.times for row in rows), _cost(rows)
+    return KindTotal(name, count, sent, not all(row.is_exact for row in rows))
+
+
+def _cost(rows: list[_Found]) -> int:
+    return sum(row.times * row.sent_bytes_per_device for row in rows)
 
 
 def _computations(text: str) -> dict[str, list[str]]:
@@ -73,8 +87,22 @@ def _reached(computations: dict[str, list[str]], name: str = "ENTRY") -> Iterato
             if sent is not None:
                 yield _Found(kind, sent)
             continue
-        for called in _called(match["rest"]):
-            yield from _reached(computations, called)
+        yield from _inside(computations, match["name"], match["rest"])
+
+
+def _inside(computations: dict[str, list[str]], name: str, rest: str) -> Iterator[_Found]:
+    """The collectives in what an instruction calls: a loop every round, a conditional the branch that sends most."""
+    called = [(role, list(_reached(computations, computation))) for role, computation in _called(rest)]
+    if name == "conditional":
+        yield from max((found for _, found in called), key=_cost, default=[])
+        return
+    trip_count = _TRIP_COUNT.search(rest)
+    for role, found in called:
+        if name != "while":
+            yield from found
+            continue
+        rounds = (int(trip_count[1]) if trip_count else 0) + (role == "condition")
+        yield from (row.in_loop(rounds if trip_count else 1, trip_count is not None) for row in found)
 
 
 def _result_type(type: str) -> str:
@@ -84,11 +112,12 @@ def _result_type(type: str) -> str:
     return f"{name}[{sizes}]"
 
 
-def _called(rest: str) -> Iterator[str]:
+def _called(rest: str) -> Iterator[tuple[str, str]]:
+    """The computations that an instruction calls, each with what it is to it."""
     for match in _CALLED.finditer(rest):
         part = rest[match.end() :]
         listed = part[1 : part.index("}")] if part.startswith("{") else part.partition(",")[0]
-        yield from _NAME.findall(listed)
+        yield from ((match[1], name) for name in _NAME.findall(listed))
 
 
 def _sent(kind: CollectiveKind, type: str, rest: str) -> int | None:

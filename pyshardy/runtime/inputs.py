@@ -12,6 +12,7 @@ import numpy as np
 
 from pyshardy.errors import UsageError
 from pyshardy.frontend.interface import Port
+from pyshardy.report.summary import format_shape
 from pyshardy.runtime.arrays import jax_dtype
 
 _SMALL = 8
@@ -23,10 +24,14 @@ def random_inputs(ports: Sequence[Port], seed: int = 0) -> list[np.ndarray]:
     Small non-negative integers are also valid where an input holds indices.
 
     Raises:
-        UsageError: An input of dynamic shape.
+        UsageError: An input of dynamic shape, or larger than memory.
     """
     random = np.random.default_rng(seed)
-    return [_random_array(port, random) for port in ports]
+    try:
+        return [_random_array(port, random) for port in ports]
+    except (ValueError, MemoryError, OverflowError) as error:
+        shapes = ", ".join(format_shape(port.shape, port.element) for port in ports)
+        raise UsageError("drawing random inputs", got=shapes, needed="arrays that memory can hold") from error
 
 
 def _random_array(port: Port, random: np.random.Generator) -> np.ndarray:

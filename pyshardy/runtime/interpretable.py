@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any
-
 from jaxlib.mlir import ir
 
-from pyshardy.core.devices import replica_groups
 from pyshardy.errors import ShardyError
 from pyshardy.ir.diagnostics import format_location
 from pyshardy.ir.functions import calls, functions
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
-from pyshardy.ir.shardings import Meshes, module_meshes
 from pyshardy.ir.symbols import post_order
-from pyshardy.ir.traffic import mesh_axes
 from pyshardy.passes.importing.flatten_call_graph import FlattenCallGraph
 from pyshardy.passes.partitioning.channels import CHANNEL, Channels
 from pyshardy.passes.pipeline import run_on_root
+from pyshardy.runtime.device_lists import list_devices
 
-_GROUPS = "replica_groups"
 _LOOP = "stablehlo.while"
-_MESH = re.compile(r"mesh = @([\w.$-]+|\"[^\"]*\")")
 
 
 def make_interpretable(root: Op, module: Module) -> None:
@@ -40,7 +33,6 @@ def make_interpretable(root: Op, module: Module) -> None:
         ShardyError: A collective in a loop.
     """
     run_on_root(module, root, [FlattenCallGraph()])
-    meshes = module_meshes(root)
     with module.context:
         channels = Channels(root, module.attrs)
         repeated = _called_in_loops(root)
@@ -51,8 +43,7 @@ def make_interpretable(root: Op, module: Module) -> None:
                 elif CHANNEL in op.shared_attrs:
                     _check_runs_once(op, function in repeated)
                     op.attrs[CHANNEL] = channels.next()
-                if _GROUPS in op.shared_attrs and not isinstance(op.attrs[_GROUPS], ir.DenseElementsAttr):
-                    op.attrs[_GROUPS] = _numbers(op.attrs[_GROUPS], meshes, module)
+        list_devices(root, module)
 
 
 def _called_in_loops(root: Op) -> set[Op]:
@@ -82,11 +73,3 @@ def _make_general(op: Op) -> None:
     numbers = f"lhs_contracting_dimensions = [{last}], rhs_contracting_dimensions = [0]"
     op.rename("stablehlo.dot_general")
     op.attrs["dot_dimension_numbers"] = ir.Attribute.parse(f"#stablehlo.dot<{numbers}>")
-
-
-def _numbers(groups: Any, meshes: Meshes, module: Module) -> Any:
-    """Groups that are given as axes of a mesh, as numbers of devices."""
-    name = _MESH.search(str(groups))
-    assert name is not None, f"groups along axes of no mesh: {groups}"
-    rows = replica_groups(tuple(mesh_axes(str(groups))), meshes[name[1].strip('"')])
-    return module.attrs.parse(f"dense<{[list(row) for row in rows]}> : tensor<{len(rows)}x{len(rows[0])}xi64>")

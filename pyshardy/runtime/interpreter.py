@@ -17,6 +17,7 @@ import numpy as np
 from jaxlib import version
 
 from pyshardy.core.boxes import device_boxes
+from pyshardy.core.mesh import check_count
 from pyshardy.core.sharding import mesh_of
 from pyshardy.errors import ShardyError, UnsupportedVersionError
 from pyshardy.frontend.interface import Port
@@ -55,6 +56,7 @@ def interpret(module: Module, border: Border, arrays: Sequence[Any]) -> list[np.
     count = border.device_count
     if calls_python(module.root):  # what no version can do comes first
         raise ShardyError(_DOING, got="calls back into Python", needed="an engine that runs in this process")
+    check_count(count, _DOING, "devices")
     _check_threads(count)
     checked = [np.asarray(array) for array in check_inputs(arrays, border.inputs)]
     pieces = [_split(array, border, port) for array, port in zip(checked, border.inputs)]

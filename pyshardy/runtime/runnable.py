@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from math import prod
 
+from pyshardy.core.text import format_symbol
 from pyshardy.errors import ShardyError
 from pyshardy.ir.diagnostics import format_location
 from pyshardy.ir.functions import RULE, SHARDING, functions, main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.shardings import module_meshes
+from pyshardy.ir.strings import is_plain, string_value
 from pyshardy.passes.exporting.export_named_computations import ExportNamedComputations
 from pyshardy.passes.partitioning.builder import Builder
 from pyshardy.passes.partitioning.single_device import is_on_single_device
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.runtime.callbacks import drop_tokens
+from pyshardy.runtime.device_lists import list_devices
 
 _COLLECTIVES = (
     "all_gather all_slice all_to_all collective_permute reduce_scatter all_reduce sharded_to_unreduced "
@@ -46,6 +49,8 @@ def partitionable(module: Module, device_count: int) -> Module:
             op.rename("sdy.sharding_constraint")
         elif op.name == "sdy.constant":
             op.rename("stablehlo.constant")
+    with module.context:
+        list_devices(root, module)
     for loop in [op for op in walk(root) if op.name == "stablehlo.while"]:
         _free_loop(loop)
     make_runnable(root, module, device_count)
@@ -109,7 +114,7 @@ def _leave_out(op: Op) -> None:
 
 def _inspects(op: Op) -> bool:
     """Whether an op hands a sharding to Python, which XLA's partitioner does."""
-    return op.name == "stablehlo.custom_call" and op.attrs["call_target_name"].value == "InspectSharding"
+    return op.name == "stablehlo.custom_call" and string_value(op.attrs["call_target_name"]) == "InspectSharding"
 
 
 def make_runnable(root: Op, module: Module, count: int) -> None:
@@ -121,8 +126,18 @@ def make_runnable(root: Op, module: Module, count: int) -> None:
         root: The module to change.
         module: What it comes from.
         count: Number of devices.
+
+    Raises:
+        ShardyError: The name of a function that JAX cannot hold.
     """
     main = main_function(root)
+    for function in functions(root):
+        if function is not main and not is_plain(function.attrs["sym_name"]):
+            raise ShardyError(
+                "running a program",
+                got=f"the function {format_symbol(function.attrs['sym_name'])}",
+                needed="names in UTF-8, as JAX knows no others",
+            )
     main.attrs["sym_name"] = "main"
     main.attrs.pop("sym_visibility", None)
     with module.context:

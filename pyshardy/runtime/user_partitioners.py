@@ -24,6 +24,7 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.read import read_module
 from pyshardy.ir.shardings import get_sharding, module_meshes, transform_shardings
+from pyshardy.ir.strings import string_value
 from pyshardy.passes.partitioning.channels import CHANNEL, Channels
 from pyshardy.runtime.arrays import jax_dtype
 
@@ -46,13 +47,13 @@ def expand_user_partitioners(root: Op, module: Module) -> None:
     origin = module.origin
     known = origin.partitioners if isinstance(origin, JaxSignature) else {}
     for op in [op for op in walk(root) if _is_call(op)]:
-        partitioner = known.get(op.attrs["backend_config"].value)
+        partitioner = known.get(string_value(op.attrs["backend_config"]))
         if partitioner is not None and op.enclosing("sdy.manual_computation") is None:
             _Expansion(op, partitioner, root, module).run()
 
 
 def _is_call(op: Op) -> bool:
-    return op.name == "stablehlo.custom_call" and op.attrs["call_target_name"].value == _TARGET
+    return op.name == "stablehlo.custom_call" and string_value(op.attrs["call_target_name"]) == _TARGET
 
 
 class _Expansion:

@@ -34,7 +34,9 @@ HEAD = """# Collectives, beside those of XLA's own partitioner
 Written by `PYTHONPATH=tests python -m tests.differential.against_xla`, with jaxlib {version}, from the programs in
 `tests/programs` on eight devices: the collectives in what XLA compiles from the program per device, and in what its own
 partitioner makes of the same propagated program (`pyshardy.partitioning.compiled_collectives`). A collective in a loop
-counts once. Where a program sends more bytes in all than XLA's, the last column says why; a test refuses any other.
+counts once per round, on both sides where XLA knows how many there are; a loop of which it does not counts as one
+round, and the numbers are marked ≥. Of the branches of a conditional, the one that sends most counts. Where a program
+sends more bytes in all than XLA's, the last column says why; a test refuses any other.
 
 | program | kind | count | of XLA | bytes that each device sends | of XLA | why more |
 | --- | --- | --: | --: | --: | --: | --- |
@@ -55,6 +57,11 @@ def sent(found: Totals) -> int:
     return sum(total.sent_bytes_per_device for total in found)
 
 
+def is_lower_bound(found: Totals) -> bool:
+    """Whether there is a loop of which XLA does not know the number of rounds."""
+    return any(total.is_lower_bound for total in found)
+
+
 def rows(name: str, ours: Totals, theirs: Totals) -> Iterator[str]:
     """The lines of the table for one program: one per kind, and one for all of them."""
     sides = [{total.kind: total for total in side} for side in (ours, theirs)]
@@ -65,11 +72,13 @@ def rows(name: str, ours: Totals, theirs: Totals) -> Iterator[str]:
     for kind, one, other in lines:
         numbers = one.count, other.count, one.sent_bytes_per_device, other.sent_bytes_per_device
         reason = MORE.get(name, "") if kind == lines[-1][0] and numbers[2] > numbers[3] else ""
-        yield f"| {name} | {kind} | " + " | ".join(f"{number:,}" for number in numbers) + f" | {reason} |"
+        signs = ["≥ " if side.is_lower_bound else "" for side in (one, other)] * 2
+        cells = [f"{sign}{number:,}" for sign, number in zip(signs, numbers)]
+        yield f"| {name} | {kind} | " + " | ".join(cells) + f" | {reason} |"
 
 
 def _sum(found: Totals) -> KindTotal:
-    return KindTotal("all", sum(total.count for total in found), sent(found))
+    return KindTotal("all", sum(total.count for total in found), sent(found), is_lower_bound(found))
 
 
 def main() -> None:

@@ -189,6 +189,36 @@ def test_groups_as_axes_of_a_mesh() -> None:
     np.testing.assert_array_equal(output, -(A @ B))
 
 
+TWO_MESHES = """sdy.mesh @a = <["x"=2, "y"=4]>
+sdy.mesh @b = <["p"=4, "x"=2], device_ids=[7, 2, 4, 6, 1, 3, 5, 0]>
+func.func @main(%v: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@b, [{}, {"p"}]>},
+                %w: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@b, [{"p"}, {}]>},
+                %u: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@a, [{"x"}, {}]>})
+    -> (tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@b, [{}, {}]>},
+        tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@a, [{}, {}]>}) {
+  %0 = stablehlo.dot_general %v, %w, contracting_dims = [1] x [0]
+    : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
+  return %0, %u : tensor<8x8xf32>, tensor<8x16xf32>
+}"""
+
+
+@pytest.mark.parametrize("mesh_axes_groups", [False, True])
+def test_collectives_are_counted_on_the_mesh_they_are_on(mesh_axes_groups: bool) -> None:
+    """Not on the largest one, of which the axes have other names, sizes and devices."""
+    options = pyshardy.PartitionOptions(mesh_axes_groups=mesh_axes_groups)
+    found = pyshardy.partition(pyshardy.load(TWO_MESHES), options)
+    one, other = np.resize(A, (8, 16)), np.resize(B, (16, 8))
+    assert ("replica_group_mesh_axes" in found.module.text()) == mesh_axes_groups
+    assert [(row.kind, row.mesh, row.axes, row.sent_bytes_per_device) for row in found.traffic.collectives] == [
+        ("all_reduce", "@b", ('"p"',), 2 * 3 * (8 * 8 * 4) // 4),
+        ("all_gather", "@a", ('"x"',), 4 * 16 * 4),
+    ]
+    dot, whole = pyshardy.run(found, one, other, one)
+    np.testing.assert_array_equal(dot, one @ other)
+    np.testing.assert_array_equal(whole, one)
+    assert pyshardy.partitioning.compiled_collectives(found) == found.traffic.kinds
+
+
 def test_a_broken_collective_gives_wrong_numbers(product: pyshardy.Partition) -> None:
     """What the comparisons with one device rely on."""
     text = product.module.text()

@@ -9,6 +9,7 @@ from pyshardy.core.record import Record
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.write import write_module
 from pyshardy.passes.base import Pass, PassContext
+from pyshardy.report.files import replace_file
 
 
 class Dump(Record):
@@ -52,6 +53,6 @@ def save_text(text: str, directory: str, index: int, title: str) -> None:
     """Write a dump; if that fails, standard error says so."""
     path = Path(directory) / f"{index:02d}.{title}.mlir"
     try:
-        path.write_text(text, encoding="utf-8", newline="\n")
+        replace_file(path, text.encode())
     except OSError as error:
         print(f"error when writing file {path}: {error.strerror or error}", file=sys.stderr)

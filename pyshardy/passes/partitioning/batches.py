@@ -8,6 +8,7 @@ from pyshardy.core.sharding import DimSharding, TensorSharding, is_equivalent
 from pyshardy.ir.functions import RULE
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import Meshes, get_sharding
+from pyshardy.ir.strings import string_value
 from pyshardy.passes.partitioning.op_reshards import reshard_around
 from pyshardy.passes.partitioning.shard_pointwise import most_split
 from pyshardy.rules.draft import Draft
@@ -22,7 +23,7 @@ def batch_rank(op: Op) -> int:
     if not isinstance(attributes, ir.DictAttr) or _COUNT not in attributes:
         return 0
     count = attributes[_COUNT]
-    rank = int(count.value) if isinstance(count, ir.StringAttr) and count.value.isdecimal() else 0
+    rank = int(string_value(count)) if isinstance(count, ir.StringAttr) and string_value(count).isdecimal() else 0
     values = (*op.operands, *op.results)
     if not all(value.type.is_ranked_tensor and value.type.is_static for value in values):
         return 0

@@ -6,17 +6,49 @@ stablehlo.dot_general`. XLA shows it in profiles as the name of the collective.
 
 from __future__ import annotations
 
-from pyshardy.ir.causes import with_cause
+from pyshardy.core.sharding import ReductionKind
+from pyshardy.ir.causes import OTHER_REDUCTION, REDUCTIONS, with_cause
 from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op, Value
+from pyshardy.passes.partitioning.meeting import all_reduce_kind
+from pyshardy.passes.partitioning.reduction_kinds import combiners
 
-MADE = {
-    "sdy.reshard": "reshard",
-    "sdy.all_reduce": "sum",
-    "sdy.sharded_to_unreduced": "reshard",
-    "sdy.replicated_to_unreduced": "reshard",
-}
-"""The ops that bring a value to where another op needs it, and what is said of them."""
+_ALL_REDUCE = "sdy.all_reduce"
+MADE = frozenset(("sdy.reshard", _ALL_REDUCE, "sdy.sharded_to_unreduced", "sdy.replicated_to_unreduced"))
+"""The ops that bring a value to where another op needs it."""
+_WITH_BODIES = frozenset(("stablehlo.reduce", "stablehlo.scatter"))
+_SUMS = {ReductionKind.SUM: "add", ReductionKind.MAX: "maximum", ReductionKind.MIN: "minimum"}
+
+
+def reduction_word(op: Op, index: int = 0) -> str:
+    """What combining the parts of a result of an op is called: "sum", "max" and so on.
+
+    Args:
+        op: The op; one with a body combines as that does, any other adds.
+        index: The number of the result.
+    """
+    if not op.regions or op.name not in _WITH_BODIES:
+        return REDUCTIONS["add"]
+    names = combiners(op)
+    return OTHER_REDUCTION if names is None else REDUCTIONS.get(names[index], OTHER_REDUCTION)
+
+
+def result_text(op: Op, index: int) -> str:
+    """A result of an op in words."""
+    return f"result {index} of {op.name}" if len(op.results) > 1 else f"result of {op.name}"
+
+
+def _word(made: Op) -> str:
+    """What is said of an op that brings a value to where another op needs it."""
+    if made.name != _ALL_REDUCE:
+        return "reshard"
+    value = made.operands[0]
+    while value.defining_op is not None and value.defining_op.name in MADE:
+        value = value.defining_op.operands[0]
+    kind = all_reduce_kind(made)
+    if kind is ReductionKind.SUM and value.defining_op is not None:
+        return reduction_word(value.defining_op, value.index)
+    return REDUCTIONS[_SUMS[kind]]
 
 
 class CauseNamer:
@@ -34,8 +66,7 @@ class CauseNamer:
         for index, value in enumerate(op.operands):
             self._before(value, f"operand {index} of {op.name}", op)
         for result in () if op.name in MADE else op.results:
-            what = f"result {result.index}" if len(op.results) > 1 else "result"
-            self._after(result, f"{what} of {op.name}", op)
+            self._after(result, result_text(op, result.index), op)
         for region in op.regions:
             for block in region.blocks:
                 for index, value in enumerate(block.terminator.operands if block.last is not None else ()):
@@ -58,4 +89,4 @@ class CauseNamer:
 
     def _locate(self, made: Op, what: str, op: Op) -> None:
         self._named.add(made)
-        made.location = with_cause(op.location, f"{MADE[made.name]} of {what}")
+        made.location = with_cause(op.location, f"{_word(made)} of {what}")

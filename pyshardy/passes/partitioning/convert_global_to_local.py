@@ -29,6 +29,7 @@ class ConvertGlobalToLocal(Pass):
         enable_rgv3: Whether groups of devices are written as axes of a mesh, not as numbers of devices.
         replica_count: How many replicas run; if several, their number tells a device.
         partition_count: How many partitions run; only one of both counts can be more than one.
+        name_causes: Whether collectives that complete a result are located at its op, by name.
     """
 
     per_dim_all_gather: bool = False
@@ -36,6 +37,7 @@ class ConvertGlobalToLocal(Pass):
     enable_rgv3: bool = True
     replica_count: int = 1
     partition_count: int = 1
+    name_causes: bool = False
 
     name = "sdy-convert-global-to-local"
 
@@ -47,6 +49,7 @@ class ConvertGlobalToLocal(Pass):
             self.combine_multi_dimension_reduce_scatter,
             self.enable_rgv3,
             self.replica_count > 1,
+            self.name_causes,
         )
         note_shardings(op, context)
         localize(op, Localizer(op, context, options))

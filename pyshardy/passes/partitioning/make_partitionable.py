@@ -14,6 +14,7 @@ from pyshardy.ir.functions import RULE, SHARDING
 from pyshardy.ir.listing import ops_in
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import Meshes, get_sharding, get_shardings, set_sharding
+from pyshardy.ir.strings import string_value
 from pyshardy.passes.base import Anchor, Pass, PassContext
 from pyshardy.passes.partitioning.batches import batch_rank, split_batch
 from pyshardy.passes.partitioning.causes import CauseNamer
@@ -98,7 +99,7 @@ class MakePartitionable(Pass):
 
 
 def _target(op: Op) -> str | None:
-    return op.shared_attrs["call_target_name"].value if op.name == "stablehlo.custom_call" else None
+    return string_value(op.shared_attrs["call_target_name"]) if op.name == "stablehlo.custom_call" else None
 
 
 def _check_not_for_xla(op: Op) -> None:

@@ -14,6 +14,7 @@ from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding
 
 REDUCTION_CODES = {ReductionKind.SUM: 0, ReductionKind.MAX: 1, ReductionKind.MIN: 2}
+_KINDS = {code: kind for kind, code in REDUCTION_CODES.items()}
 _WRITES_SUM = hasattr(sdy.AllReduceOp, "reduction_op")
 
 
@@ -32,6 +33,11 @@ def _place_of(value: Value) -> Any:
 def make_reshard(value: Value, sharding: TensorSharding) -> Op:
     """A detached reshard of a value."""
     return Op("sdy.reshard", [value], [value.type], {"sharding": sharding}, location=_place_of(value))
+
+
+def all_reduce_kind(op: Op) -> ReductionKind:
+    """How an `sdy.all_reduce` or `sdy.reduce_scatter` combines values; before jaxlib 0.12 there is one way."""
+    return _KINDS[op.shared_attrs.get("reduction_op", 0)]
 
 
 def make_all_reduce(value: Value, axes: Axes, kind: ReductionKind, sharding: TensorSharding) -> Op:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.strings import string_value
 from pyshardy.rules.elementwise import pointwise
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.properties import ELEMENTWISE, is_elementwise
@@ -60,4 +61,8 @@ _TAKE_SHARDS = frozenset(f"xla_ffi_partitioned_python_{platform}_callback" for p
 
 def takes_shards(op: Op) -> bool:
     """Whether an op shows Python what every device has, whatever that is."""
-    return op.name == "stablehlo.custom_call" and not op.results and op.attrs["call_target_name"].value in _TAKE_SHARDS
+    return (
+        op.name == "stablehlo.custom_call"
+        and not op.results
+        and string_value(op.attrs["call_target_name"]) in _TAKE_SHARDS
+    )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from jaxlib.mlir import ir
 
 from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.text import format_symbol
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import functions, is_declaration
 from pyshardy.ir.module import Module
@@ -134,7 +135,7 @@ def target_function(root: Op, name: str | None) -> Op:
         main = [function for function in found if function.attrs["sym_name"] == "main"]
         wanted = main or [function for function in found if function.shared_attrs.get("sym_visibility") != "private"]
     if not wanted:
-        names = ", ".join(f"@{function.attrs['sym_name']}" for function in found) or "none"
+        names = ", ".join(format_symbol(function.attrs["sym_name"]) for function in found) or "none"
         needed = f"the function @{name}" if name is not None else "a single, public or main function"
         raise PassError(root, f"lacks {needed}, whose ops would be partitioned; it has {names}")
     return wanted[0]

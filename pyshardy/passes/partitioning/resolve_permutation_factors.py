@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import RULE
 from pyshardy.ir.listing import ops_in
@@ -106,7 +107,10 @@ class _Resolver:
             known_rule: Its rule if it must be from before any op was changed.
         """
         neighbours, kind = (op.prev, op.next), kind_of(op)
-        self._resolve(op, known_rule)
+        try:
+            self._resolve(op, known_rule)
+        except InvalidShardingError as error:
+            raise PassError(op, str(error)) from error
         changed = op.block is None or neighbours != (op.prev, op.next)
         if not changed and kind is not None and op.name not in _BY_OPERANDS:
             self.fine.add(kind)

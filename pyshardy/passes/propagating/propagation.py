@@ -13,6 +13,7 @@ from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.ir.program import build_program
 from pyshardy.ir.program_index import ProgramIndex
 from pyshardy.ir.shardings import get_sharding, set_sharding
+from pyshardy.ir.strings import shown, string_value
 from pyshardy.passes.base import PassContext
 from pyshardy.passes.debug_info import DebugInfo, DebugOptions
 from pyshardy.passes.exporting.drop_sharding_rules import drop_sharding_rules
@@ -142,7 +143,7 @@ def _warn_unknown(index: ProgramIndex, context: PassContext) -> None:
     for op in index.unknown:
         name = op.name
         if name == "stablehlo.custom_call":
-            name = f"custom call @{op.attrs['call_target_name'].value}"
+            name = f"custom call @{shown(string_value(op.attrs['call_target_name']))}"
         first.setdefault(name, op)
         counts[name] += 1
     for name, op in first.items():

@@ -9,12 +9,14 @@ import re
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import pyshardy
+from pyshardy.cli import opt
 from pyshardy.cli.main import main
 from pyshardy.errors import InvalidModuleError
 from pyshardy.propagation.options import StrategyOption
@@ -37,6 +39,12 @@ def negate(sharding: str, mesh: str = MESH, type: str = T) -> str:
   return %0 : {type}
 }}
 """
+
+
+def run_without(stream: int, *args: Any, module: str = "pyshardy.cli.main") -> subprocess.CompletedProcess[bytes]:
+    """Run a command line in a process of which standard output (1) or standard error (2) is closed."""
+    command = ["sh", "-c", f'exec "$@" {stream}>&-', "sh", sys.executable, "-m", module, *map(str, args)]
+    return subprocess.run(command, cwd=MLP.parents[1], capture_output=True, check=False)
 
 
 def run_process(*args: Any, module: str = "pyshardy.cli.main", **options: Any) -> subprocess.CompletedProcess[bytes]:
@@ -192,6 +200,40 @@ def test_an_output_that_cannot_be_written_is_refused(output: str, reason: str, c
     assert (tmp_path / "file").read_text() == "what was there"
 
 
+UNKNOWN_SIZE = """func.func @main(%a: tensor<8x!shape.shape>) -> tensor<8x!shape.shape> {
+  return %a : tensor<8x!shape.shape>
+}"""
+
+
+@pytest.mark.parametrize("flags", [[], ["--json"]])
+def test_nothing_is_written_of_which_the_tables_cannot_be_made(flags: list[str], cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "in.mlir").write_text(UNKNOWN_SIZE)
+    message = (
+        "error: looking up the size of an element type: got !shape.shape, needed a type of known size\n  at arg0\n"
+    )
+    output = tmp_path / "out.mlir"
+    assert cli("propagate", tmp_path / "in.mlir", "-o", output, *flags) == Outcome(1, "", message)
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("command", [["propagate"], ["partition"], ["opt"]])
+def test_an_output_that_is_no_file_is_not_replaced(command: list[str], cli: Cli, tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    found: list[bytes] = []
+    reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
+    reader.start()
+    if command == ["opt"]:
+        assert opt.main([str(MLP), "-o", str(link)]) == 0
+    else:
+        assert cli(*command, MLP, "-o", link).status == 0
+    reader.join()
+    assert found[0].startswith(b"module {")
+    assert stat.S_ISFIFO(link.stat().st_mode) and link.is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]
+
+
 def test_a_result_that_is_no_valid_module_is_not_written(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -226,6 +268,31 @@ def test_a_reader_that_goes_away_is_no_error(args: list[Any], module: str) -> No
     found = run_process(*args, module=module, stdout=write)
     os.close(write)
     assert (found.returncode, found.stderr) == (1, b"")
+
+
+@pytest.mark.parametrize(("args", "module"), PROCESSES)
+def test_a_closed_output_is_reported(args: list[Any], module: str) -> None:
+    found = run_without(1, *args, module=module)
+    assert (found.returncode, found.stderr) == (1, b"error: writing to standard output: got it is closed\n")
+
+
+def test_a_closed_output_does_not_matter_where_nothing_goes_there(tmp_path: Path) -> None:
+    path = tmp_path / "out.mlir"
+    found = run_without(1, "propagate", MLP, "-o", path)
+    assert (found.returncode, found.stderr) == (0, b"")
+    assert path.read_text() == pyshardy.propagate(pyshardy.load(MLP)).module.text()
+
+
+@pytest.mark.parametrize("module", ["pyshardy.cli.main", "pyshardy.opt"])
+def test_without_standard_error_the_status_says_it(module: str) -> None:
+    found = run_without(2, *(["show", "missing"] if module.endswith("main") else ["missing"]), module=module)
+    assert (found.returncode, found.stdout) == (2, b"")
+
+
+def test_a_terminal_that_has_few_characters_gets_others_escaped() -> None:
+    found = run_process("show", MLP, stdout=subprocess.PIPE, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert (found.returncode, found.stderr) == (0, b"")
+    assert b"\\u2502" in found.stdout
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")

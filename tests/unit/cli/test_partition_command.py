@@ -109,6 +109,70 @@ def test_groups_are_numbers_or_axes(cli: Cli) -> None:
     assert "replica_group_mesh_axes" in cli("partition", MLP, "-o", "-", "--mesh-axes-groups").out
 
 
+TWO_MESHES = """sdy.mesh @a = <["x"=2, "y"=4]>
+sdy.mesh @b = <["p"=4, "q"=2], device_ids=[7, 2, 4, 6, 1, 3, 5, 0]>
+func.func @main(%v: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@b, [{}, {"p"}]>},
+                %w: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@b, [{"p"}, {}]>},
+                %u: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@a, [{"x"}, {}]>})
+    -> (tensor<8x8xf32>, tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@a, [{}, {}]>}) {
+  %0 = stablehlo.dot_general %v, %w, contracting_dims = [1] x [0]
+    : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
+  return %0, %u : tensor<8x8xf32>, tensor<8x16xf32>
+}"""
+
+
+@pytest.mark.parametrize("flags", [[], ["--mesh-axes-groups"]])
+def test_collectives_are_counted_on_the_mesh_they_are_on(
+    flags: list[str], cli: Cli, written: Callable[[str], Path]
+) -> None:
+    path = written(TWO_MESHES)
+    for command in (["partition"], ["run"]):
+        found = cli(*command, path, "--json", *flags)
+        assert (found.status, found.err) == (0, "")
+        rows = json.loads(found.out)["traffic"]["collectives"]
+        assert [(row["mesh"], row["axes"], row["sent_bytes_per_device"]) for row in rows] == [
+            ("@b", ['"p"'], 2 * 3 * 8 * 8),
+            ("@a", ['"x"'], 4 * 16 * 4),
+        ]
+    assert '@b: "p"' in cli("partition", path, *flags).out
+
+
+def counting(condition: str) -> str:
+    on_x = '{sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}'
+    whole = "#sdy.sharding_per_value<[<@mesh, [{}, {}]>]>"
+    return f"""{MESH}func.func @main(%a: tensor<64x256xf32> {on_x}, %n: tensor<i32>) -> (tensor<64x256xf32> {on_x}) {{
+      %0 = stablehlo.constant dense<0> : tensor<i32>
+      %1 = stablehlo.constant dense<1> : tensor<i32>
+      %m = stablehlo.constant dense<96> : tensor<i32>
+      %2:2 = stablehlo.while(%i = %0, %x = %a) : tensor<i32>, tensor<64x256xf32> cond {{
+        %3 = stablehlo.compare LT, %i, {condition} : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %3 : tensor<i1>
+      }} do {{
+        %3 = stablehlo.add %i, %1 : tensor<i32>
+        %4 = sdy.sharding_constraint %x <@mesh, [{{}}, {{}}]> : tensor<64x256xf32>
+        %5 = stablehlo.reverse %4, dims = [0] {{sdy.sharding = {whole}}} : tensor<64x256xf32>
+        stablehlo.return %3, %5 : tensor<i32>, tensor<64x256xf32>
+      }}
+      return %2#1 : tensor<64x256xf32>
+    }}"""
+
+
+def test_a_loop_multiplies_by_its_rounds(cli: Cli, written: Callable[[str], Path]) -> None:
+    found = cli("partition", written(counting("%m")))
+    assert found.status == 0
+    assert "48.0 KiB x 96 │" in found.out
+    assert " all_gather │    96 │    4.5 MiB\n all        │    96 │    4.5 MiB\n" in found.out
+
+
+def test_a_loop_of_unknown_length_makes_a_lower_bound(cli: Cli, written: Callable[[str], Path]) -> None:
+    path = written(counting("%n"))
+    found = cli("partition", path)
+    assert "48.0 KiB per round │" in found.out
+    assert " all_gather │   ≥ 1 │ ≥ 48.0 KiB\n all        │   ≥ 1 │ ≥ 48.0 KiB\n" in found.out
+    traffic = json.loads(cli("partition", path, "--json").out)["traffic"]
+    assert (traffic["is_lower_bound"], traffic["sent_bytes_per_device"]) == (True, 48 * 1024)
+
+
 def test_options_of_propagation_count(cli: Cli, written: Callable[[str], Path]) -> None:
     path = written(f"""{MESH}func.func @main(%a: {T} {on('[{"x"}, {}]')}, %b: {T} {on('[{}, {"x"}]')}) -> {T} {{
       %0 = stablehlo.add %a, %b : {T}
@@ -230,3 +294,27 @@ def test_the_number_of_devices(devices: str, status: int, said: str) -> None:
 def test_devices_that_are_no_number(devices: str, cli: Cli) -> None:
     message = f"error: reading the command line: argument --devices: got '{devices}', needed a whole number from 1"
     assert cli("run", MLP, f"--devices={devices}") == Outcome(2, "", f"{message}\n  try: pyshardy run --help\n")
+
+
+@pytest.mark.parametrize(
+    ("engine", "message"),
+    [
+        ("local", "providing virtual CPU devices: got a program for 2147483648, needed at most 4096"
+         "\n  try: pyshardy partition and pyshardy show, which need no devices"),
+        ("xla", "providing virtual CPU devices: got a program for 2147483648, needed at most 4096"
+         "\n  try: pyshardy partition and pyshardy show, which need no devices"),
+        ("interpreter", "running a program in the interpreter: got 2147483648 devices, needed at most 1048576, as "
+         "something is made for each of them\n  try: a smaller mesh; groups of devices as axes of a mesh "
+         "(--mesh-axes-groups) need no list"),
+    ],
+)  # fmt: skip
+def test_a_program_for_more_devices_than_there_can_be_does_not_run(
+    engine: str, message: str, cli: Cli, written: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    path = written(f"""sdy.mesh @mesh = <["x"=2147483648]>\nfunc.func @main(%a: {T}) -> {T} {{
+      %0 = stablehlo.abs %a : {T}
+      return %0 : {T}
+    }}""")
+    status, out, err = cli("run", path, f"--engine={engine}")
+    assert (status in (1, 2), out, err) == (True, "", f"error: {message}\n")

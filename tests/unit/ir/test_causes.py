@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jaxlib.mlir import ir
 
-from pyshardy.ir.causes import cause_of, scope_of, with_cause
+from pyshardy.ir.causes import OTHER_REDUCTION, REDUCTIONS, cause_of, scope_of, with_cause
 from pyshardy.ir.context import make_context
 from pyshardy.ir.diagnostics import source_position
 
@@ -27,7 +27,9 @@ def parsed(place: str) -> ir.Location:
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(
-    "cause", [CAUSE, "sum of result of stablehlo.reduce", "reshard of result 2 of the body of stablehlo.while"]
+    "cause",
+    [CAUSE, "reshard of result 2 of the body of stablehlo.while"]
+    + [f"{word} of result of stablehlo.reduce" for word in (*REDUCTIONS.values(), OTHER_REDUCTION)],
 )
 def test_a_cause_is_found_again(cause: str, place: str) -> None:
     with make_context():

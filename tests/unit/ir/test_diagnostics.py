@@ -10,8 +10,8 @@ from pyshardy.ir.diagnostics import (
     Diagnostics,
     PassError,
     Severity,
+    errors_of,
     format_location,
-    from_mlir,
     source_position,
 )
 from pyshardy.ir.nodes import Op
@@ -97,21 +97,21 @@ def test_the_error_at_an_op_without_a_place() -> None:
     assert str(PassError(Op("t.op"), "is not wanted")) == "'t.op' op is not wanted\n  at unknown"
 
 
-def mlir_error(text: str) -> ir.MLIRError:
-    with make_context(), pytest.raises(ir.MLIRError) as caught:
+def errors_in(text: str) -> list[Diagnostic]:
+    with make_context() as context, errors_of(context) as found, pytest.raises(ir.MLIRError):
         ir.Module.parse(text)
-    return caught.value
+    return found
 
 
 def test_diagnostics_of_mlir_with_their_notes() -> None:
-    (found,) = from_mlir(mlir_error("func.func @f() { return }\nfunc.func @f() { return }"))
+    (found,) = errors_in("func.func @f() { return }\nfunc.func @f() { return }")
     assert str(found) == "-:2:1: error: redefinition of symbol named 'f'"
     assert [str(note) for note in found.notes] == ["-:1:1: note: see existing symbol definition here"]
     assert found.notes[0].severity is Severity.NOTE
 
 
 def test_notes_that_print_the_op_again_are_left_out() -> None:
-    with make_context():
+    with make_context() as context:
         module = ir.Module.parse("func.func @f(%a: tensor<8xf32>) { return }", None)
         entry = module.body.operations[0].regions[0].blocks[0]
         type = ir.Type.parse("tensor<4xf32>")
@@ -120,6 +120,23 @@ def test_notes_that_print_the_op_again_are_left_out() -> None:
         with pytest.raises(ir.MLIRError) as caught:
             module.operation.verify()
         assert any("see current operation" in note.message for note in caught.value.error_diagnostics[0].notes)
-        (found,) = from_mlir(caught.value)
+        with errors_of(context) as errors, pytest.raises(ir.MLIRError):
+            module.operation.verify()
+        (found,) = errors
         assert found.notes == ()
         assert found.message == "'stablehlo.sine' op requires compatible types for all operands and results"
+
+
+def test_a_message_that_is_no_utf_8_does_not_end_the_process() -> None:
+    (found,) = errors_in('func.func @f() { func.call @"\\FF"() : () -> ()\nreturn }')
+    assert str(found) == "-:1:18: error: something with a name that is no UTF-8"
+
+
+def test_listening_ends_with_the_block(capfd: pytest.CaptureFixture[str]) -> None:
+    with make_context() as context:
+        with errors_of(context) as found:
+            pass
+        with pytest.raises(ir.MLIRError) as caught:
+            ir.Module.parse("nonsense")
+        assert len(caught.value.error_diagnostics) == 1
+    assert (found, capfd.readouterr().err) == ([], "")

@@ -188,12 +188,36 @@ def test_verifying_refuses_what_passes_broke() -> None:
 
 
 def test_an_error_of_mlir_without_diagnostics() -> None:
-    class Plain(Exception):
-        error_diagnostics: tuple[object, ...] = ()
-
-    error = invalid_module("doing something", Plain("it failed"), "some.mlir")
-    assert str(error) == "doing something: got it failed\n  at some.mlir"
+    error = invalid_module("doing something", [], ValueError("it failed"), "some.mlir")
+    assert str(error) == "doing something: got it failed, needed StableHLO as text or bytecode\n  at some.mlir"
     assert error.diagnostics == ()
+    error = invalid_module("doing something", [], MemoryError("std::bad_alloc"), "some.mlir")
+    assert error.got == "more than memory can hold"
+
+
+HOSTILE = {
+    "a version that nobody has": lambda data: data[:4] + b"\xff" * 8 + data[5:],
+    "only the beginning": lambda data: data[:40],
+    "nothing behind the magic": lambda data: data[:4],
+    "lengths that are too large": lambda data: data[:20] + b"\0" + b"\xff" * 8 + data[29:],
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_bytecode_that_is_none_is_refused(name: str) -> None:
+    with pytest.raises(InvalidModuleError) as caught:
+        Module.parse(HOSTILE[name](Module.parse(TEXT).bytecode()))
+    assert str(caught.value).startswith("reading a module: got ")
+
+
+@pytest.mark.parametrize("error", [ValueError("it failed"), MemoryError(), RuntimeError("nanobind")])
+def test_whatever_the_parser_throws_is_an_error(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(ir.Module, "parse", fail)
+    with pytest.raises(InvalidModuleError, match="^reading a module: got "):
+        Module.parse(TEXT)
 
 
 def test_a_module_of_a_context_at_hand() -> None:

@@ -158,3 +158,15 @@ def test_without_priorities_there_is_nothing_between_them(tmp_path: Path) -> Non
     no_turns = PropagateOptions(dump_directory=str(tmp_path), user_priorities=False)
     run_passes(Module.parse(PRIORITIES), propagation_passes(no_turns))
     assert list(files_in(tmp_path)) == PROPAGATION
+
+
+def test_dumps_follow_links_and_names_that_no_file_has_are_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "00.here.mlir").symlink_to("target")
+    module = Module.parse(PROGRAM)
+    run_passes(module, [SaveModule(str(tmp_path), 0, "here"), SaveModule(str(tmp_path), 0, "a\0b")])
+    assert (tmp_path / "00.here.mlir").is_symlink()
+    assert (tmp_path / "target").read_text().startswith("module {")
+    message = f"error when writing file {tmp_path}/00.a\0b.mlir: a name that no file can have\n"
+    assert capsys.readouterr().err == message

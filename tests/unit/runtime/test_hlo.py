@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
@@ -66,12 +67,45 @@ def test_computations_count_as_often_as_they_are_called() -> None:
         ("ROOT %w = f32[8]{0} while(%p), condition=%cond, body=%body", 1),
         ("ROOT %w = f32[8]{0} call(%p), to_apply=%body", 1),
         ("ROOT %w = f32[8]{0} fusion(%p), kind=kLoop, calls=%body", 1),
-        ("ROOT %w = f32[8]{0} conditional(%p), branch_computations={%body, %body}", 2),
+        ("ROOT %w = f32[8]{0} conditional(%p), branch_computations={%cond, %body, %body}", 1),
         ("ROOT %w = f32[8]{0} conditional(%p), true_computation=%body, false_computation=%cond", 1),
         ("ROOT %w = f32[8]{0} negate(%p)", 0),
     ]:
         found = hlo_kinds(entry(line, body + unused))
-        assert found == ((KindTotal("all_reduce", count, 32 * count),) if count else ())
+        assert found == ((KindTotal("all_reduce", count, 32 * count, "while" in line),) if count else ())
+
+
+REDUCE = "all-reduce(%q), replica_groups={{0,1}}, to_apply=%add"
+LOOPS = f"""%inner (q: f32[8]) -> f32[8] {{
+  ROOT %g = f32[8]{{0}} {REDUCE}
+}}
+
+%check (q: f32[8]) -> pred[] {{
+  ROOT %g = f32[2]{{0}} {REDUCE}
+}}
+
+%outer (q: f32[8]) -> f32[8] {{
+  ROOT %w = f32[8]{{0}} while(%q), condition=%check, body=%inner, backend_config={{"known_trip_count":{{"n":"5"}}}}
+}}
+
+"""
+
+
+def test_rounds_of_loops_multiply() -> None:
+    loop = "ROOT %w = f32[8]{0} while(%p), condition=%other, body=%outer"
+    known = loop + ', metadata={op_name="w"}, backend_config={"known_trip_count":{"n":"3"},"x":{}}'
+    assert hlo_kinds(entry(known, LOOPS)) == (KindTotal("all_reduce", 3 * (5 + 6), 3 * (5 * 32 + 6 * 8)),)
+    assert hlo_kinds(entry(loop, LOOPS)) == (KindTotal("all_reduce", 5 + 6, 5 * 32 + 6 * 8, is_lower_bound=True),)
+
+
+def test_a_loop_of_no_rounds_has_its_condition_alone() -> None:
+    loop = 'ROOT %w = f32[8]{0} while(%p), condition=%check, body=%inner, backend_config={"known_trip_count":{"n":"0"}}'
+    assert hlo_kinds(entry(loop, LOOPS)) == (KindTotal("all_reduce", 1, 8),)
+
+
+def test_the_branch_that_sends_most_counts() -> None:
+    line = "ROOT %c = f32[8]{0} conditional(%p), branch_computations={%inner, %outer, %check}"
+    assert hlo_kinds(entry(line, LOOPS)) == (KindTotal("all_reduce", 5 + 6, 5 * 32 + 6 * 8),)
 
 
 def test_totals_are_sorted_by_name() -> None:
@@ -94,6 +128,40 @@ def test_what_xla_compiles_sends_as_much_as_the_program_says() -> None:
     partition = pyshardy.partition(pyshardy.load(text))
     assert partition.traffic.kinds
     assert compiled_collectives(partition) == partition.traffic.kinds
+
+
+def test_what_xla_compiles_runs_as_often_as_the_program_says() -> None:
+    mesh = Mesh(np.array(jax.devices()), ("x",))
+    on = [NamedSharding(mesh, PartitionSpec(*axes)) for axes in (("x", None), (None, "x"))]
+    w, x = (jax.ShapeDtypeStruct(shape, "float32", sharding=where) for shape, where in zip([(8, 8), (16, 8)], on))
+
+    def layer(x: jax.Array, w: jax.Array) -> jax.Array:
+        return jax.lax.with_sharding_constraint(jnp.tanh(x @ w), on[1])
+
+    def scanned(w: jax.Array, x: jax.Array) -> jax.Array:
+        return jax.lax.scan(lambda x, _: (layer(x, w), None), x, None, length=96)[0]
+
+    def called(w: jax.Array, x: jax.Array) -> jax.Array:
+        return jax.lax.scan(lambda x, s: (jax.jit(layer)(x, w) * s, None), x, jnp.arange(5.0), reverse=True)[0]
+
+    def down(w: jax.Array, x: jax.Array) -> jax.Array:
+        return jax.lax.while_loop(lambda s: s[1] > 0, lambda s: (layer(s[0], w), s[1] - 2), (x, 10))[0]
+
+    def nested(w: jax.Array, x: jax.Array) -> jax.Array:
+        return jax.lax.fori_loop(3, 8, lambda _, x: jax.lax.fori_loop(0, 7, lambda _, x: layer(x, w), x), x)
+
+    def given(w: jax.Array, x: jax.Array) -> jax.Array:
+        rounds = jax.jit(lambda x, n: jax.lax.fori_loop(0, n, lambda _, x: layer(x, w), x))
+        return rounds(rounds(x, 3), 4)
+
+    def taken(w: jax.Array, x: jax.Array) -> jax.Array:
+        return jax.lax.cond(x[0, 0] > 0, lambda: layer(layer(x, w), w), lambda: layer(x, w))
+
+    for function, count in [(scanned, 96), (called, 5), (down, 5), (nested, 35), (given, 7), (taken, 2)]:
+        partition = pyshardy.partition(pyshardy.load(jax.jit(function).lower(w, x)))
+        kinds = {total.kind: total for total in partition.traffic.kinds}
+        assert kinds["reduce_scatter"] == KindTotal("reduce_scatter", count, count * 7 * 16 * 4)
+        assert compiled_collectives(partition) == partition.traffic.kinds
 
 
 def test_what_jax_compiles_is_read() -> None:

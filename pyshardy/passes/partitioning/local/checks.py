@@ -11,6 +11,7 @@ from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import RULE
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.strings import string_value
 from pyshardy.passes.partitioning.kinds import kind_of
 from pyshardy.passes.partitioning.local.localizer import Localizer
 from pyshardy.passes.partitioning.op_rules import rule_on_shards, takes_shards
@@ -70,7 +71,7 @@ def _check(op: Op, local: Localizer) -> None:
         return
     if op.name == "stablehlo.reshape" and 0 in (tensors.shapes[0] or ()):
         return  # every shard is empty, and such a reshape has no rule
-    target = op.attrs["call_target_name"].value if op.name == "stablehlo.custom_call" else ""
+    target = string_value(op.attrs["call_target_name"]) if op.name == "stablehlo.custom_call" else ""
     rule = None if op.name in _TAKES_SIZES or target.startswith(_INTERNAL) else _rule(op, tensors, local)
     if rule is None:
         raise PassError(op, f"is sharded, and it is not known how to run it on shards{_HINT}")

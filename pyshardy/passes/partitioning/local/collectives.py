@@ -15,7 +15,7 @@ from pyshardy.passes.partitioning.builder import Builder
 from pyshardy.passes.partitioning.local.groups import Collectives
 from pyshardy.passes.partitioning.local.identity import identity_text
 from pyshardy.passes.partitioning.local.localizer import Localizer
-from pyshardy.passes.partitioning.local.pending import all_reduce_kind
+from pyshardy.passes.partitioning.meeting import all_reduce_kind
 
 _NOOP = "does nothing; canonicalize{enable-patterns=sdy-collective} removes such ops"
 

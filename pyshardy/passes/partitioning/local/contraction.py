@@ -85,5 +85,5 @@ def _finish(op: Op, axes: Axes, operand: int, local: Localizer) -> None:
     local.keep_only(op, names)
     if not is_partial:
         builder = local.builder_after(op)
-        value = completed(builder, op.result, axes, ReductionKind.SUM, sharding.mesh, local)
+        value = completed(op, builder, op.result, axes, ReductionKind.SUM, sharding.mesh, local)
         local.stand_in(op.result, value)

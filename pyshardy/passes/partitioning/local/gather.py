@@ -47,7 +47,7 @@ def localize_gather(op: Op, local: Localizer) -> None:
     builder = local.builder_after(op)
     value = _masked(op, builder, mask, numbers, kind)
     if not is_partial:
-        value = completed(builder, value, axes, kind, sharding.mesh, local)
+        value = completed(op, builder, value, axes, kind, sharding.mesh, local)
     local.stand_in(op.result, value)
 
 

@@ -13,9 +13,11 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import ReductionKind
 from pyshardy.core.text import format_symbol, quote
 from pyshardy.errors import UnsupportedVersionError
-from pyshardy.ir.nodes import Region, Value, clone_region_into
+from pyshardy.ir.causes import with_cause
+from pyshardy.ir.nodes import Op, Region, Value, clone_region_into
 from pyshardy.passes.exporting.inline_meshes import stablehlo_mesh_text
 from pyshardy.passes.partitioning.builder import Builder
+from pyshardy.passes.partitioning.causes import reduction_word, result_text
 from pyshardy.passes.partitioning.channels import CHANNEL
 from pyshardy.passes.partitioning.local.identity import COMBINERS
 from pyshardy.passes.partitioning.local.localizer import Localizer
@@ -45,10 +47,12 @@ class Collectives:
         local: What the module's ops share.
         builder: Makes the ops.
         mesh: The mesh, as shardings name it.
+        of: The op of which the results are completed; None if that is not what they are for.
     """
 
-    def __init__(self, local: Localizer, builder: Builder, mesh: MeshRef) -> None:
+    def __init__(self, local: Localizer, builder: Builder, mesh: MeshRef, of: Op | None = None) -> None:
         self.local = local
+        self.of = of if local.options.name_causes else None
         self.builder = builder
         self.mesh_ref = mesh
         self.mesh: Mesh = local.meshes[mesh] if isinstance(mesh, str) else mesh
@@ -86,18 +90,20 @@ class Collectives:
         attrs = {"all_gather_dim": self.builder.number(dim), **self._grouped(axes)}
         return self._make("all_gather", value, shape, attrs)
 
-    def all_reduce(self, value: Value, axes: Axes, combine: Combine) -> Value:
-        """Combine the values of a group; `combine` is the body, or how to."""
+    def all_reduce(self, value: Value, axes: Axes, combine: Combine, index: int = 0) -> Value:
+        """Combine the values of a group; `combine` is the body, or how to, `index` that of the result."""
         op = self.builder.op("all_reduce", [value], [value.type], self._grouped(axes), region_count=1)
         self._fill(op.region, value, combine)
+        self._name(op, index)
         return op.result
 
     def reduce_all(self, values: Sequence[Value], axes: Axes, initial: Sequence[Value], body: Region) -> list[Value]:
         """Combine the values of a group by any body: gathered along a new dimension, which is reduced."""
         builder, gathered = self.builder, []
-        for value in values:
+        for index, value in enumerate(values):
             shape = value.type.shape or ()
             gathered.append(self.all_gather(builder.reshape(value, (*shape, 1)), axes, len(shape)))
+            self._name(gathered[-1].defining_op, index)
         attrs = {"dimensions": builder.array([values[0].type.rank])}
         op = builder.op("reduce", [*gathered, *initial], [value.type for value in values], attrs, region_count=1)
         clone_region_into(body, op.region, {})
@@ -147,6 +153,12 @@ class Collectives:
             CHANNEL: self.local.channels.next(),
             "use_global_device_ids": self.local.attrs.parse("unit"),
         }
+
+    def _name(self, made: Op | None, index: int) -> None:
+        """Locate a collective that completes a result of an op there, by name."""
+        if made is not None and self.of is not None and made.name.startswith("stablehlo.all_"):
+            cause = f"{reduction_word(self.of, index)} of {result_text(self.of, index)}"
+            made.location = with_cause(self.builder.location, cause)
 
     def _channel_of_partitions(self) -> dict[str, Any]:
         """Where devices are replicas, these ops work without a channel."""

@@ -31,12 +31,14 @@ class LocalOptions:
         combine_multi_dimension_reduce_scatter: Whether a scatter of several dimensions is one collective.
         mesh_axes_groups: Whether groups of devices are written as axes of a mesh, not as numbers.
         use_replicas: Whether devices are replicas, not partitions.
+        name_causes: Whether collectives that complete a result are located at its op, by name.
     """
 
     per_dim_all_gather: bool = False
     combine_multi_dimension_reduce_scatter: bool = False
     mesh_axes_groups: bool = True
     use_replicas: bool = False
+    name_causes: bool = False
 
 
 class Localizer:

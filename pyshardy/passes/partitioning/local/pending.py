@@ -10,9 +10,8 @@ from pyshardy.ir.nodes import Op, Value
 from pyshardy.passes.partitioning.builder import Builder
 from pyshardy.passes.partitioning.local.groups import Collectives, Combine, MeshRef
 from pyshardy.passes.partitioning.local.localizer import Localizer
-from pyshardy.passes.partitioning.meeting import REDUCTION_CODES
+from pyshardy.passes.partitioning.meeting import all_reduce_kind
 
-_KINDS = {code: kind for kind, code in REDUCTION_CODES.items()}
 _ALL_REDUCE = "sdy.all_reduce"
 
 
@@ -74,11 +73,6 @@ def is_marked(result: Value, axes: Axes, mesh: Mesh, local: Localizer) -> bool:
     return sharding is not None and not subtract_axes(axes, sharding.unreduced, mesh)
 
 
-def all_reduce_kind(op: Op) -> ReductionKind:
-    """How an `sdy.all_reduce` or `sdy.reduce_scatter` combines values; before jaxlib 0.12 there is one way."""
-    return _KINDS[op.shared_attrs.get("reduction_op", 0)]
-
-
 def is_completed_by(result: Value, axes: Axes, mesh: Mesh) -> bool:
     """Whether all that uses a result are all-reduces along exactly these axes."""
     return all(
@@ -93,9 +87,11 @@ def _text(axes: Axes) -> str:
     return "{" + ", ".join(map(str, axes)) + "}"
 
 
-def completed(builder: Builder, value: Value, axes: Axes, combine: Combine, mesh: MeshRef, local: Localizer) -> Value:
-    """What the parts on all devices along the axes are together."""
-    return Collectives(local, builder, mesh).all_reduce(value, axes, combine)
+def completed(
+    op: Op, builder: Builder, value: Value, axes: Axes, combine: Combine, mesh: MeshRef, local: Localizer
+) -> Value:
+    """What the parts of the result of an op on all devices along the axes are together."""
+    return Collectives(local, builder, mesh, op).all_reduce(value, axes, combine)
 
 
 def merged(axes: Axes, mesh: MeshRef, local: Localizer) -> Axes:

@@ -45,7 +45,7 @@ def localize_reduce(op: Op, local: Localizer) -> None:
     builder = local.builder_after(op)
     parts = _with_initial_values(op, starts, builder, axes, sharding, local)
     if kind is None or kind is not plain_kind(op):
-        collectives = Collectives(local, builder, sharding.mesh)
+        collectives = Collectives(local, builder, sharding.mesh, op)
         if len(parts) == 1 and is_all_reduced(_names(op)[0], parts[0].type.element):
             parts = [collectives.all_reduce(parts[0], axes, op.region)]
         else:

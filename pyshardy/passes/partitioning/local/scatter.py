@@ -152,7 +152,7 @@ def _shift_indices(
 def _complete(op: Op, local: Localizer, axes: Axes, sharding: TensorSharding) -> None:
     """Combine the parts of every result on all devices."""
     builder = local.builder_after(op)
-    collectives = Collectives(local, builder, sharding.mesh)
+    collectives = Collectives(local, builder, sharding.mesh, op)
     names = _combiners(op)
     elements = [result.type.element for result in op.results]
     if not all(map(is_all_reduced, names, elements)):
@@ -162,4 +162,4 @@ def _complete(op: Op, local: Localizer, axes: Axes, sharding: TensorSharding) ->
         return
     for name, result in zip(names, op.results):
         combine: Region | str = op.region if len(op.results) == 1 else name
-        local.stand_in(result, collectives.all_reduce(result, axes, combine))
+        local.stand_in(result, collectives.all_reduce(result, axes, combine, result.index))

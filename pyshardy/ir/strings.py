@@ -1,0 +1,107 @@
+"""Strings of MLIR, which are bytes: mostly UTF-8, but any bytes are legal.
+
+The bindings fail on others, and some of their functions end the process. Here such bytes become lone surrogates, as in
+names of files in Python; `core.text.quote` and `format_symbol` write them as MLIR does.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from jaxlib.mlir import ir
+
+from pyshardy.core.text import format_symbol, quote, unquote
+from pyshardy.errors import InvalidModuleError
+
+_SURROGATE = re.compile("[\udc80-\udcff]")
+_KEY = re.compile(r'"((?:[^"\\]|\\.)*)"|[\w$.]+')
+_NAME = re.compile(r'loc\("((?:[^"\\]|\\.)*)"', re.DOTALL)
+
+
+def string_value(attr: Any) -> str:
+    """The string that a string attribute holds."""
+    return str(ir.StringAttr(attr).value_bytes, "utf-8", "surrogateescape")
+
+
+def make_string(text: str) -> Any:
+    """The attribute of a string."""
+    return ir.StringAttr.get(text) if is_plain(text) else ir.Attribute.parse(quote(text))
+
+
+def symbol_name(attr: Any) -> str:
+    """The name that a reference to a symbol holds."""
+    try:
+        name: str = ir.FlatSymbolRefAttr(attr).value
+    except RuntimeError:  # no UTF-8, and so in quotes
+        return unquote(str(attr)[2:-1])
+    return name
+
+
+def make_symbol(name: str) -> Any:
+    """The reference to a symbol."""
+    return ir.FlatSymbolRefAttr.get(name) if is_plain(name) else ir.Attribute.parse(format_symbol(name))
+
+
+def check_names(dictionary: Any) -> None:
+    """Raise unless the names in a dictionary are UTF-8; the bindings end the process when they are asked for others.
+
+    Raises:
+        InvalidModuleError: A name that is no UTF-8.
+    """
+    text, position = str(dictionary), 1
+    for index in range(len(dictionary)):
+        name = _KEY.match(text, position)
+        if name is None or not is_plain(unquote(name[1] or "")):
+            raise _no_attribute_name()
+        position = name.end()
+        if text.startswith(" = ", position):
+            position += len(" = ") + len(str(dictionary[index].attr))
+        position += len(", ")
+
+
+def named_attributes(attributes: Any) -> list[tuple[str, Any]]:
+    """The attributes of an op with their names.
+
+    Raises:
+        InvalidModuleError: A name that is no UTF-8.
+    """
+    try:
+        return list(attributes.items())
+    except RuntimeError as error:
+        raise _no_attribute_name() from error
+
+
+def _no_attribute_name() -> InvalidModuleError:
+    return InvalidModuleError(
+        "reading a module", got="an attribute of which the name is no UTF-8", needed="names in UTF-8"
+    )
+
+
+def location_name(location: Any) -> str | None:
+    """The name of a location; None if it has none. The bindings end the process at a name that is no UTF-8."""
+    if not isinstance(location, ir.NameLoc):
+        return None
+    match = _NAME.match(str(location))
+    return None if match is None else unquote(match[1])
+
+
+def named_location(name: str, location: Any) -> Any:
+    """A location under a name."""
+    if is_plain(name):
+        return ir.Location.name(name, location)
+    return ir.Location.from_attr(ir.Attribute.parse(f"loc({quote(name)}({str(location)[len('loc(') : -1]}))"))
+
+
+def is_plain(text: str) -> bool:
+    """Whether a string is UTF-8."""
+    return text.isascii() or _SURROGATE.search(text) is None
+
+
+def shown(text: str) -> str:
+    r"""A string for people: bytes that are no UTF-8 as MLIR writes them.
+
+    >>> print(shown("a\udcff"))
+    a\FF
+    """
+    return _SURROGATE.sub(lambda match: f"\\{ord(match[0]) - 0xDC00:02X}", text)

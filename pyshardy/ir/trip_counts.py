@@ -1,0 +1,285 @@
+"""How many rounds a loop makes, where that does not depend on data.
+
+A number that a loop counts with is followed through the program as a base plus a known offset: through constants,
+additions, conversions, calls, and loops that hand it on unchanged. A loop whose condition compares two such numbers,
+each of which changes by the same amount every round, makes a known number of rounds.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+from math import prod
+from typing import NamedTuple
+
+from pyshardy.ir.functions import CALL, functions, is_declaration, return_op
+from pyshardy.ir.nodes import Block, Op, Value, ValueType
+
+LOOP = "stablehlo.while"
+_CONSTANTS = frozenset(("stablehlo.constant", "sdy.constant"))
+_SAME = frozenset(
+    ("stablehlo.reshape", "stablehlo.optimization_barrier", "sdy.reshard", "sdy.sharding_constraint",
+     "sdy.data_flow_edge", "stablehlo.broadcast_in_dim")
+)  # fmt: skip
+"""Ops whose results are their operands, one by one, where these are single numbers."""
+_CONVERT, _ADD, _SUBTRACT, _COMPARE, _NOT = (
+    f"stablehlo.{name}" for name in ("convert", "add", "subtract", "compare", "not")
+)
+_FOLDED: dict[str, Callable[[int, int], int]] = {
+    "stablehlo.multiply": operator.mul,
+    "stablehlo.maximum": max,
+    "stablehlo.minimum": min,
+}
+"""What is computed of constants alone."""
+_FLIPPED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
+_NEGATED = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
+_INTEGER = re.compile(r"(u?)i(\d+)")
+_ONE_NUMBER = re.compile(r"dense<\[*(-?\d+)\]*>")
+_DIRECTION = re.compile(r"\b(LT|GT|LE|GE|EQ|NE)\b")
+
+
+class Form(NamedTuple):
+    """A number as another one plus an offset; a constant if there is no other."""
+
+    base: Value | None
+    offset: int
+
+
+class _Test(NamedTuple):
+    """A comparison of two numbers."""
+
+    direction: str
+    left: Form
+    right: Form
+
+
+class _Course(NamedTuple):
+    """How a number changes: where it starts, by how much it grows every round, how small and how large it may get."""
+
+    first: int
+    step: int
+    low: int
+    high: int
+
+    def stays_in_range(self, rounds: int) -> bool:
+        """Whether it does not overflow in so many rounds."""
+        return self.low <= self.first + rounds * self.step <= self.high
+
+
+class TripCounts:
+    """The numbers of rounds of the loops of a module, which must not change while this is in use.
+
+    Args:
+        root: The module.
+    """
+
+    def __init__(self, root: Op) -> None:
+        self._functions = {op.attrs["sym_name"]: op for op in functions(root) if not is_declaration(op)}
+        self._forms: dict[Value, Form] = {}
+
+    def rounds(self, loop: Op, known: Mapping[Value, int] | None = None) -> int | None:
+        """How many rounds a loop makes; None if that is not known.
+
+        Args:
+            loop: A `stablehlo.while`.
+            known: What arguments of the function around it are, as far as they are known numbers.
+        """
+        test = self._test(loop.regions[0].block.terminator.operands[0])
+        if test is None:
+            return None
+        left, right = (self._course(form, loop, known or {}) for form in (test.left, test.right))
+        if left is None or right is None:
+            return None
+        rounds = rounds_until(test.direction, left.first - right.first, left.step - right.step)
+        is_safe = rounds is not None and left.stays_in_range(rounds) and right.stays_in_range(rounds)
+        return rounds if is_safe else None
+
+    def constant(self, value: Value, known: Mapping[Value, int] | None = None) -> int | None:
+        """What a value is that is one whole number, always the same one; None if that is not known."""
+        return self._resolved(self._form(value), known or {}) if _limits(value.type) is not None else None
+
+    def _course(self, form: Form, loop: Op, known: Mapping[Value, int]) -> _Course | None:
+        """How a number in the condition of a loop changes from round to round."""
+        base, offset = form
+        body = loop.regions[1].block
+        if base is None or base.owner is not loop.regions[0].block:
+            number = self._resolved(form, known)
+            return None if number is None else _Course(number, 0, number, number)
+        following = self._form(body.terminator.operands[base.index])
+        start, limits = self.constant(loop.operands[base.index], known), _limits(base.type)
+        if following.base is not body.args[base.index] or start is None or limits is None:
+            return None
+        low, high = limits
+        return _Course(start + offset, following.offset, low + offset, high + offset)
+
+    def _resolved(self, form: Form, known: Mapping[Value, int]) -> int | None:
+        base, offset = form
+        while base is not None:
+            if base in known:
+                return known[base] + offset
+            loop = _loop_of(base)
+            if loop is None or not self._is_handed_on(loop, base.index):
+                return None
+            base, more = self._form(loop.operands[base.index])
+            offset += more
+        return offset
+
+    def _is_handed_on(self, loop: Op, index: int) -> bool:
+        """Whether every round of a loop leaves one of its values as it is."""
+        body = loop.regions[1].block
+        return self._form(body.terminator.operands[index]) == Form(body.args[index], 0)
+
+    def _form(self, value: Value) -> Form:
+        """A number as another one plus an offset. Arguments, and all else that is not known, stand for themselves."""
+        begun: set[Value] = set()
+        pending = [value]
+        while pending:
+            current = pending[-1]
+            begun.add(current)
+            missing = [other for other in self._made_of(current) if other not in self._forms and other not in begun]
+            if current in self._forms or not missing:
+                self._forms.setdefault(current, self._combined(current))
+                pending.pop()
+            else:
+                pending += missing
+        return self._forms[value]
+
+    def _made_of(self, value: Value) -> tuple[Value, ...]:
+        """The numbers of which a number is made, those of its op and those of what the op calls."""
+        op = value.defining_op
+        if op is None or _limits(value.type) is None:
+            return ()
+        if op.name in _SAME:
+            return (op.operands[value.index],)
+        if op.name == LOOP:
+            return op.operands[value.index], op.regions[1].block.terminator.operands[value.index]
+        if op.name == CALL:
+            returned = self._returned(op, value.index)
+            return () if returned is None else (returned, *op.operands)
+        return op.operands if op.name in (_CONVERT, _ADD, _SUBTRACT, *_FOLDED) else ()
+
+    def _combined(self, value: Value) -> Form:
+        """The form of a number from those of which it is made; its own where these do not suffice."""
+        unknown = Form(value, 0)
+        op = value.defining_op
+        if op is None or _limits(value.type) is None:
+            return unknown
+        if op.name in _CONSTANTS:
+            return _form_of_constant(op) or unknown
+        forms = [self._forms.get(other, Form(other, 0)) for other in self._made_of(value)]
+        if not forms:
+            return unknown
+        first = forms[0]
+        if op.name in _SAME:
+            return first if _limits(op.operands[value.index].type) is not None else unknown
+        if op.name == _CONVERT:
+            return first if _holds(value.type, op.operands[0].type, first) else unknown
+        if op.name == LOOP:
+            body = op.regions[1].block
+            return first if forms[1] == Form(body.args[value.index], 0) else unknown
+        if op.name == CALL:
+            return self._through(op, first)
+        return _computed(op.name, *forms) or unknown
+
+    def _returned(self, call: Op, index: int) -> Value | None:
+        """What the function that is called returns as its result of this index."""
+        function = self._functions.get(call.attrs["callee"])
+        return None if function is None else return_op(function).operands[index]
+
+    def _through(self, call: Op, form: Form) -> Form:
+        """A number inside of a function as one at the call."""
+        entry = self._functions[call.attrs["callee"]].region.blocks[0]
+        if form.base is None or form.base.owner is not entry:
+            return form
+        base, offset = self._form(call.operands[form.base.index])
+        return Form(base, offset + form.offset)
+
+    def _test(self, value: Value) -> _Test | None:
+        """The comparison whose outcome a value is."""
+        op = value.defining_op
+        calls: list[Op] = []
+        is_negated = False
+        while op is not None and op.name in (_NOT, CALL, *_SAME):
+            if op.name == _NOT:
+                is_negated = not is_negated
+            if op.name != CALL:
+                value = op.operands[value.index]
+            else:
+                returned = self._returned(op, value.index)
+                if returned is None or op in calls:
+                    return None
+                calls.append(op)
+                value = returned
+            op = value.defining_op
+        if op is None or op.name != _COMPARE or any(_limits(operand.type) is None for operand in op.operands):
+            return None
+        left, right = map(self._form, op.operands)
+        for call in reversed(calls):
+            left, right = self._through(call, left), self._through(call, right)
+        match = _DIRECTION.search(str(op.attrs["comparison_direction"]))
+        if match is None:
+            return None
+        return _Test(_NEGATED[match[1]] if is_negated else match[1], left, right)
+
+
+def rounds_until(direction: str, first: int, step: int) -> int | None:
+    """How often a number that grows by `step` is found on one side of zero before it no longer is; None if for ever.
+
+    >>> rounds_until("LT", -10, 3), rounds_until("GE", 10, -5), rounds_until("NE", -6, 4), rounds_until("LT", 0, -1)
+    (4, 3, None, 0)
+    """
+    if direction in ("GT", "GE"):
+        return rounds_until(_FLIPPED[direction], -first, -step)
+    if direction == "EQ":
+        return 0 if first else None if step == 0 else 1
+    if direction == "NE":
+        if first == 0:
+            return 0
+        return -first // step if step and first % step == 0 and -first // step > 0 else None
+    last = -1 if direction == "LT" else 0
+    if first > last:
+        return 0
+    return (last - first) // step + 1 if step > 0 else None
+
+
+def _limits(type: ValueType) -> tuple[int, int] | None:
+    """The smallest and the largest number of a type of one whole number; None for any other type."""
+    match = _INTEGER.fullmatch("i64" if type.element == "index" else type.element)
+    if match is None or match[0] == "i1" or not type.is_static or prod(type.shape or ()) != 1:
+        return None
+    bits = int(match[2])
+    return (0, 2**bits - 1) if match[1] else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def _holds(target: ValueType, source: ValueType, form: Form) -> bool:
+    """Whether a conversion to a type leaves a number as it is."""
+    wide, narrow = _limits(target), _limits(source)
+    if wide is None or narrow is None:
+        return False
+    low, high = (form.offset, form.offset) if form.base is None else narrow
+    return wide[0] <= low and high <= wide[1]
+
+
+def _form_of_constant(op: Op) -> Form | None:
+    """The number of a constant of one element, from its text, as MLIR's bindings read not all widths."""
+    match = _ONE_NUMBER.match(str(op.shared_attrs["value"]))
+    return None if match is None else Form(None, int(match[1]))
+
+
+def _computed(name: str, left: Form, right: Form) -> Form | None:
+    if name == _ADD and (left.base is None or right.base is None):
+        return Form(left.base or right.base, left.offset + right.offset)
+    if name == _SUBTRACT and right.base is None:
+        return Form(left.base, left.offset - right.offset)
+    if name in _FOLDED and left.base is None and right.base is None:
+        return Form(None, _FOLDED[name](left.offset, right.offset))
+    return None
+
+
+def _loop_of(value: Value) -> Op | None:
+    """The loop of which a value is an argument, of its condition or its body."""
+    owner = value.owner
+    if not isinstance(owner, Block) or owner.region is None:
+        return None
+    return owner.parent_op if owner.parent_op.name == LOOP else None

@@ -1,0 +1,81 @@
+"""Writing files, which appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from itertools import count
+from pathlib import Path
+
+_MOST_LINKS = 40
+"""So many symbolic links in a row are a circle."""
+
+
+def replace_file(path: str | Path, content: bytes) -> None:
+    """Write a file so that nobody ever sees a part of it, and nothing is left behind on failure.
+
+    Symbolic links are followed, and the mode of a file that is there stays. What is no regular file, such as a device
+    or a pipe, is written as it is, never replaced.
+
+    Args:
+        path: Where to.
+        content: What.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    try:
+        target = _target(os.fspath(path))
+        if target is None:
+            with open(path, "wb") as stream:
+                stream.write(content)
+        else:
+            _replace(target, content)
+    except ValueError as error:  # a zero byte, or characters that file names cannot have
+        raise OSError("a name that no file can have") from error
+
+
+def _target(path: str) -> str | None:
+    """The regular file, there or not, that a path leads to; None if it is to be written as it is."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return None
+    except FileNotFoundError:
+        pass
+    for _ in range(_MOST_LINKS):
+        if not os.path.islink(path):
+            return path
+        folder = os.path.dirname(path)
+        if os.path.realpath(folder).startswith("/proc/"):  # a file that this process has open, under another name
+            return None
+        path = os.path.join(folder, os.readlink(path))
+    return path
+
+
+def _replace(target: str, content: bytes) -> None:
+    mode = None
+    if os.path.exists(target):
+        if not os.access(target, os.W_OK):
+            raise PermissionError(13, os.strerror(13))
+        mode = stat.S_IMODE(os.stat(target).st_mode)
+    temporary, handle = _new_file_beside(target)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        if mode is not None:
+            os.chmod(temporary, mode)
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _new_file_beside(target: str) -> tuple[str, int]:
+    """A new file in the folder of another one: its path, and it open."""
+    for number in count():
+        path = os.path.join(os.path.dirname(target), f".pyshardy-{os.getpid()}-{number}")
+        try:
+            return path, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
+        except FileExistsError:
+            continue
+    raise AssertionError

@@ -1,0 +1,154 @@
+"""Strings that are no UTF-8, which are legal in MLIR."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from jaxlib.mlir import ir
+
+import pyshardy
+from pyshardy.errors import InvalidModuleError, ShardyError
+from pyshardy.ir.causes import cause_of, scope_of, with_cause
+from pyshardy.ir.context import make_context
+from pyshardy.ir.strings import (
+    check_names,
+    is_plain,
+    location_name,
+    make_string,
+    make_symbol,
+    named_attributes,
+    named_location,
+    shown,
+    string_value,
+    symbol_name,
+)
+
+TEXTS = {"a": '"a"', "": '""', "é": r'"\C3\A9"', "\udcff": r'"\FF"', 'a"\udc80\\': r'"a\22\80\\"'}
+
+
+@pytest.fixture(autouse=True)
+def _context() -> Iterator[None]:
+    with make_context(allow_unregistered_dialects=True):
+        yield
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_strings_and_symbols_come_back(text: str) -> None:
+    assert str(make_string(text)) == TEXTS[text]
+    assert string_value(ir.Attribute.parse(TEXTS[text])) == string_value(make_string(text)) == text
+    if text:
+        assert symbol_name(ir.Attribute.parse("@" + TEXTS[text])) == symbol_name(make_symbol(text)) == text
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_names_of_locations_come_back(text: str) -> None:
+    inner = ir.Location.file("f.py", 3, 4)
+    found = named_location(text, inner)
+    assert location_name(found) == text
+    assert str(found) == f'loc({TEXTS[text]}("f.py":3:4))'
+    assert location_name(inner) is None
+
+
+def test_causes_in_scopes_that_are_no_utf_8() -> None:
+    found = with_cause(named_location("jit(\udcff)", ir.Location.file("f.py", 3, 4)), "sum of result of stablehlo.dot")
+    assert (cause_of(found), scope_of(found)) == ("sum of result of stablehlo.dot", r"jit(\FF)")
+
+
+def test_what_is_shown() -> None:
+    assert shown("é\udcff\udc80") == r"é\FF\80"
+    assert (is_plain("é"), is_plain("a\udcff")) == (True, False)
+
+
+def test_names_of_attributes_are_refused() -> None:
+    message = "reading a module: got an attribute of which the name is no UTF-8, needed names in UTF-8"
+    for text in (r'{"\FF" = 1 : i32}', r'{a, b = {c = "\FF, "}, "\FF"}', r'{a = @"\FE", "b c" = ["\FF"], "\FF" = "x"}'):
+        with pytest.raises(InvalidModuleError) as caught:
+            check_names(ir.Attribute.parse(text))
+        assert str(caught.value) == message
+    check_names(
+        ir.Attribute.parse(r'{a, b = {c = "\FF, "}, "c d" = 1.5 : f32, "\C3\A9" = #stablehlo.bounds<?>, f = "\FF = "}')
+    )
+    module = ir.Module.parse(r'module attributes {"t.\FF" = 1 : i32} {}')
+    with pytest.raises(InvalidModuleError) as caught:
+        named_attributes(module.operation.attributes)
+    assert str(caught.value) == message
+    plain = ir.Module.parse("module attributes {t.a = 1 : i32} {}").operation.attributes
+    assert [name for name, _ in named_attributes(plain)] == ["t.a"]
+
+
+ABS = '%0 = stablehlo.abs %a : tensor<8xf32> loc("\\FE")\nreturn %0 : tensor<8xf32>'
+PROGRAMS = {
+    "arguments": r'func.func @main(%a: tensor<8xf32> loc("\FF")) -> tensor<8xf32> { ' + ABS + " }",
+    "results": r'func.func @main(%a: tensor<8xf32>) -> (tensor<8xf32> {jax.result_info = "\FF"}) { ' + ABS + " }",
+    "functions": r'func.func @"\FF"(%a: tensor<8xf32>) -> tensor<8xf32> { ' + ABS + " }",
+    "calls": r"""func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
+      %0 = func.call @"\FF"(%a) : (tensor<8xf32>) -> tensor<8xf32>
+      return %0 : tensor<8xf32> }
+    func.func private @"\FF"(%a: tensor<8xf32>) -> tensor<8xf32> { """ + ABS + " }",
+    "meshes": r"""sdy.mesh @"\FF" = <["\FE"=2]>
+    func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@"\FF", [{"\FE"}]>}) -> tensor<8xf32> { """
+    + ABS + " }",
+    "targets": r"""func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
+      %0 = stablehlo.custom_call @"\FF"(%a) {backend_config = "\FF"} : (tensor<8xf32>) -> tensor<8xf32>
+      return %0 : tensor<8xf32> }""",
+    "named computations": r"""func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
+      %0 = sdy.named_computation<"\FF">(%a) (%b: tensor<8xf32>) { sdy.return %b : tensor<8xf32> }
+        : (tensor<8xf32>) -> tensor<8xf32>
+      return %0 : tensor<8xf32> }""",
+    "composites": r"""func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
+      %0 = stablehlo.composite "a.b" %a {composite_attributes = {x = "\FE"}, decomposition = @"\FF"}
+        : (tensor<8xf32>) -> tensor<8xf32>
+      return %0 : tensor<8xf32> }
+    func.func private @"\FF"(%a: tensor<8xf32>) -> tensor<8xf32> { """ + ABS + " }",
+    "modules": r'module @"\FF" attributes {mhlo.a = "\FE"} { func.func @main(%a: tensor<8xf32> {jax.x = "\FF"}) '
+    + "-> tensor<8xf32> { " + ABS + " } }",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["text", "bytecode"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_with_such_names(name: str, form: str) -> None:
+    module = pyshardy.load(PROGRAMS[name])
+    if form == "bytecode":
+        module = pyshardy.load(module.bytecode())
+    found = pyshardy.propagate(module)
+    str(found).encode()
+    found.module.text().encode()
+    pyshardy.load(found.module.bytecode())
+    partition = pyshardy.partition(found)
+    str(partition).encode()
+    if name != "named computations":  # which becomes a call of a function with another name
+        assert r"\FF" in found.module.text(debug_info=True)
+
+
+def test_names_are_shown_as_mlir_writes_them() -> None:
+    assert pyshardy.propagate(pyshardy.load(PROGRAMS["arguments"])).inputs[0].name == r"\FF"
+    assert pyshardy.propagate(pyshardy.load(PROGRAMS["results"])).outputs[0].name == r"result\FF"
+    assert r'@"\FF"' in str(pyshardy.propagate(pyshardy.load(PROGRAMS["functions"]))).splitlines()[0]
+    assert r'mesh @"\FF" = <["\FE"=2]>' in str(pyshardy.propagate(pyshardy.load(PROGRAMS["meshes"])))
+
+
+def test_ops_and_functions_of_such_names_are_refused_where_they_cannot_be() -> None:
+    text = 'func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {\n%0 = "\\FF.x"(%a) : (tensor<8xf32>) -> tensor<8xf32>\nreturn %0 : tensor<8xf32> }'
+    with pytest.raises(InvalidModuleError) as caught:
+        pyshardy.propagate(pyshardy.load(text, allow_unregistered_dialects=True))
+    assert str(caught.value) == r'reading a module: got an op with the name "\FF.x", needed names in UTF-8'
+    with pytest.raises(ShardyError) as refused:
+        pyshardy.run(pyshardy.partition(pyshardy.load(PROGRAMS["calls"])), [0.0] * 8)
+    assert str(refused.value) == (
+        r'running a program: got the function @"\FF", needed names in UTF-8, as JAX knows no others'
+    )
+
+
+@pytest.mark.parametrize("where", ["arguments", "functions", "ops"])
+def test_names_of_attributes_are_refused_everywhere(where: str) -> None:
+    odd = r'{"t.\FF" = 1 : i32}'
+    marks = {place: odd if place == where else "" for place in ("arguments", "functions", "ops")}
+    function = f"attributes {marks['functions']}" if marks["functions"] else ""
+    text = f"""func.func @main(%a: tensor<8xf32> {marks["arguments"]}) -> tensor<8xf32> {function} {{
+      %0 = stablehlo.abs %a {marks["ops"]} : tensor<8xf32>
+      return %0 : tensor<8xf32>
+    }}"""
+    with pytest.raises(InvalidModuleError, match="got an attribute of which the name is no UTF-8"):
+        pyshardy.propagate(pyshardy.load(text))
