@@ -75,7 +75,14 @@ BEFORE = {
 """What prepares the module for a pass that does not take any."""
 OF_THE_MANUAL_COMPUTATION = {"my.manual", '"at manual"', '"at local"'}
 """What has no place once the body of a manual computation has taken its place."""
+OF_THE_CALL = {
+    "my.call", '"at call"', 'file.py":7:8', "my.frontend", "mhlo.frontend_attributes", '"at end"',
+    *OF_THE_CALLEE, '"at z"',
+}  # fmt: skip
+"""What has no place once a function stands where it was called."""
 LOST: dict[str, set[str]] = {
+    "pyshardy-inline-and-order": OF_THE_CALL,
+    "pyshardy-xla-view-pipeline": OF_THE_CALL,
     "sdy-import-func-calls": OF_THE_CALLEE,
     "sdy-propagation-pipeline": OF_THE_CALLEE,
     "sdy-convert-global-to-local": OF_THE_MANUAL_COMPUTATION,

@@ -1,0 +1,6 @@
+sdy.mesh @mesh = <["a"=2, "b"=2]>
+sdy.mesh @all = <["c"=4]>
+func.func @main(%x: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>}) -> tensor<8x4xf32> {
+  %0 = sdy.sharding_constraint %x <@all, [{"c"}, {}]> : tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+}

@@ -1,0 +1,6 @@
+sdy.mesh @mesh = <["a"=2, "b"=2]>
+func.func @main(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  %0 = stablehlo.tanh %x : tensor<8x4xf32>
+  %1 = sdy.sharding_constraint %0 <@mesh, [{"a"}, {}]> : tensor<8x4xf32>
+  return %1 : tensor<8x4xf32>
+}
