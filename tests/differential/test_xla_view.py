@@ -1,0 +1,140 @@
+"""XLA's view: the propagated module is XLA's own, op by op, and inputs and outputs are sharded as XLA compiles them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import pytest
+
+import pyshardy
+from programs import PROGRAMS, Program
+from pyshardy.frontend.interface import Port
+from support.programs import load_example, module_text
+from support.xla import XlaFailed, XlaProcess
+
+from .xla_compare import difference, essence, xla_view
+
+NAMES = (
+    "branches", "cnn_training", "dropout_threefry", "elementwise", "lstm_training", "manual_partial", "microbatches",
+    "moe_sorted_dispatch", "nested_jit", "newton", "pipeline_stages", "ring_attention", "several_meshes", "sorting",
+    "transformer_scan_remat", "unet",
+)  # fmt: skip
+"""Programs with all that the view changes: calls, loops, branches, manual computations, CHLO, several meshes."""
+
+
+@pytest.fixture(scope="module")
+def xla(tmp_path_factory: pytest.TempPathFactory) -> Iterator[XlaProcess]:
+    """XLA in a process of its own."""
+    with XlaProcess(tmp_path_factory.mktemp("dumps") / "xla") as process:
+        yield process
+
+
+def text_of(name: str) -> str:
+    reason = PROGRAMS[name].skip()
+    if reason:
+        pytest.skip(reason)
+    return module_text(PROGRAMS[name])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_propagated_module_is_xlas(name: str, xla: XlaProcess) -> None:
+    text = text_of(name)
+    dumps = xla.dumps(text)
+    for stage in ("01", "02"):
+        assert difference(xla_view(text, stage), dumps[stage]) == "", stage
+
+
+def test_the_example(xla: XlaProcess) -> None:
+    example = load_example("transformer")
+    text = example.lower(example.Config(layers=2, width=64)).as_text()
+    assert difference(xla_view(text, "02"), xla.dumps(text)["02"]) == ""
+
+
+def boxes(sharding: Any, shape: tuple[int, ...]) -> dict[int, Any]:
+    """Which part every device holds."""
+    found = sharding.devices_indices_map(shape)
+    return {device.id: [slice.indices(size) for slice, size in zip(index, shape)] for device, index in found.items()}
+
+
+def wrong_ports(ports: list[Port], ours: list[Any], theirs: list[Any]) -> list[str]:
+    """The names of the inputs or outputs that are not held as XLA compiles them."""
+    assert len(ports) == len(ours) == len(theirs)
+    return [
+        port.name
+        for port, one, other in zip(ports, ours, theirs)
+        if one is not None and boxes(one, port.shape) != boxes(other, port.shape)
+    ]
+
+
+def compiled_and_ours(program: Program) -> tuple[list[str], list[str]]:
+    lowered = program.lower()
+    compiled = lowered.compile()
+    result = pyshardy.propagate(pyshardy.load(lowered))
+    kept = result.module.origin.kept
+    ins = jax.tree.leaves(compiled.input_shardings, is_leaf=lambda leaf: leaf is None)
+    ours = jax.tree.leaves(result.in_shardings, is_leaf=lambda leaf: leaf is None)
+    ins = ins if len(ins) == len(kept) else [ins[leaf] for leaf in kept]
+    outs = jax.tree.leaves(compiled.output_shardings)
+    return (
+        wrong_ports(result.inputs, [ours[leaf] for leaf in kept], ins),
+        wrong_ports(result.outputs, jax.tree.leaves(result.out_shardings), outs),
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["contrastive_training", "fully_sharded", "mlp_training", "resnet_block", "zero_optimizer"]
+)
+def test_inputs_and_outputs_are_sharded_as_jax_compiles_them(name: str) -> None:
+    text_of(name)
+    assert compiled_and_ours(PROGRAMS[name]) == ([], [])
+
+
+SQUARE = """module @square {
+sdy.mesh @mesh = <["data"=4, "model"=2]>
+func.func @main(%a: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {}]>}) -> tensor<8x16xf32> {
+  %0 = chlo.square %a : tensor<8x16xf32> -> tensor<8x16xf32>
+  return %0 : tensor<8x16xf32>
+}
+}"""
+
+
+def test_a_wrong_answer_is_noticed(xla: XlaProcess) -> None:
+    dump = xla.dumps(SQUARE)["02"]
+    assert difference(xla_view(SQUARE, "02"), dump) == ""
+    assert "multiply" in difference(
+        xla_view(SQUARE.replace("chlo.square", "stablehlo.negate").replace(" -> tensor<8x16xf32>\n  r", "\n  r"), "02"),
+        dump,
+    )
+    assert difference(xla_view(SQUARE.replace('"data"}, {}', '"model"}, {}'), "02"), dump) != ""
+    assert difference(xla_view(SQUARE, "02"), re.sub(r'\{"data"\}', '{"model"}', dump, count=2)) != ""
+    assert difference(xla_view(SQUARE, "01"), dump) != ""
+
+
+def test_boxes_that_differ_are_noticed() -> None:
+    mesh = jax.make_mesh((4, 2), ("data", "model"))
+    port = Port("x", 0, (8, 16), "f32", None)
+    one, other = (
+        jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*spec)) for spec in (("data",), (None, "data"))
+    )
+    assert wrong_ports([port], [one], [one]) == []
+    assert wrong_ports([port], [one], [other]) == ["x"]
+
+
+def test_what_xla_refuses_is_an_error(xla: XlaProcess, tmp_path: Path) -> None:
+    with pytest.raises(XlaFailed):
+        xla.dumps(SQUARE.replace("chlo.square", "chlo.no_such_op"))
+    assert "02" in xla.dumps(SQUARE)
+
+
+def test_essence_tells_order_and_attributes_apart() -> None:
+    module = pyshardy.load(SQUARE)
+    assert essence(module) == essence(pyshardy.load(SQUARE.replace("%a", "%other").replace("%0", "%b")))
+    assert essence(module) != essence(
+        pyshardy.load(
+            SQUARE.replace('"data"=4, "model"=2', '"data"=2, "model"=4').replace('{"data"}, {}', '{}, {"data"}')
+        )
+    )
