@@ -168,6 +168,8 @@ def _gather(draw: Draw, element: str, index: str, kind: str) -> str:
 
 def _scatter(draw: Draw, element: str, index: str, kind: str) -> str:
     scheme = Scheme(draw)
+    while not scheme.index_map:  # XLA takes updates of one place for those of all, on one device
+        scheme = Scheme(draw)
     input, updates = tensor(scheme.input, element), tensor(scheme.windows, element)
     name = draw.choice(("set", "add", "add", "maximum", "minimum"))
     body = combiner([element], [] if name == "set" else [name], "%x1" if name == "set" else "")

@@ -19,7 +19,7 @@ from pyshardy.passes.partitioning.batches import batch_rank, split_batch
 from pyshardy.passes.partitioning.causes import CauseNamer
 from pyshardy.passes.partitioning.meeting import make_reshard
 from pyshardy.passes.partitioning.op_reshards import reshard_around
-from pyshardy.passes.partitioning.op_rules import is_pointwise, rule_with_dynamic_sizes, takes_shards
+from pyshardy.passes.partitioning.op_rules import is_buffer, is_pointwise, rule_with_dynamic_sizes, takes_shards
 from pyshardy.passes.partitioning.shard_pointwise import most_split
 from pyshardy.passes.partitioning.single_device import is_on_single_device
 from pyshardy.passes.partitioning.single_dims import WITH_SINGLE_DIMS, share_single_dims
@@ -29,6 +29,10 @@ from pyshardy.report.summary import format_bytes
 _INSPECTION = "InspectSharding"
 """A custom call that hands its operand on, and that XLA's partitioner answers by calling back."""
 _STRUCTURE = ("func.", "sdy.", "builtin.")
+_MADE_IN_PARTS = frozenset(
+    f"stablehlo.{name}" for name in ("constant", "create_token", "iota", "partition_id", "replica_id")
+)
+"""Ops without operands of which every device makes its part; others of them have no rule."""
 _FOR_XLA = frozenset(("CustomSPMDPartitioning",))
 """Custom calls that stand for what XLA's partitioner puts in their place: nobody can run them as they are."""
 _BY_NAME = frozenset(("sdy.propagation_barrier", "sdy.reshard", "stablehlo.custom_call")) | WITH_SINGLE_DIMS
@@ -194,7 +198,7 @@ def _is_sharded(sharding: TensorSharding | None, meshes: Meshes) -> bool:
 def _runs_on_shards(op: Op, context: PassContext) -> bool:
     if op.name.startswith(_STRUCTURE) or is_data_flow_op(op) or op.is_terminator:
         return True
-    if not op.operands:
+    if op.name in _MADE_IN_PARTS or is_buffer(op):
         return True
     rule = op.shared_attrs.get(RULE) or rule_with_dynamic_sizes(context.specs.spec(op))
     return rule is not None and not rule.is_custom and _is_on_one_mesh(op, context.meshes)
