@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from end_to_end import hard_programs, out_of_bounds
+from end_to_end import hard_programs, out_of_bounds, two_meshes
 from end_to_end.number_programs import OP_KINDS, op_program
 from end_to_end.numbers_compare import Verdict, compare_numbers, difference, difference_on_devices
 from jax.sharding import NamedSharding, PartitionSpec
@@ -15,7 +15,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 import pyshardy
 from pyshardy.frontend.interface import output_ports
 
-PROGRAMS = {**hard_programs.PROGRAMS, **out_of_bounds.PROGRAMS}
+PROGRAMS = {**hard_programs.PROGRAMS, **out_of_bounds.PROGRAMS, **two_meshes.PROGRAMS}
 NAN, INF = float("nan"), float("inf")
 
 
