@@ -97,6 +97,18 @@ def test_random_programs_notice(place: str, broken: Any, monkeypatch: pytest.Mon
     assert verdicts[Verdict.DIFFERENT] >= 2, verdicts
 
 
+def _not_clamped(builder: Any, indices: Value, *_: Any) -> Value:
+    """Indices that may be out of bounds."""
+    return indices
+
+
+def test_indices_out_of_bounds_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds = (404, 608, 628)
+    assert {outcome("indexed", seed).verdict for seed in seeds} == {Verdict.EQUAL}
+    monkeypatch.setattr("pyshardy.passes.partitioning.local.gather._clamped", _not_clamped)
+    assert {outcome("indexed", seed).verdict for seed in seeds} == {Verdict.DIFFERENT}
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_programs_return_something(family: str) -> None:
     for seed in range(10):
