@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from math import log10
+
 from pyshardy.core.text import format_symbol
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import calls, functions, is_declaration
+from pyshardy.ir.listing import ops_in
 from pyshardy.ir.nodes import Op
 
 ORIGINAL_NAME = "sdy.original_func_name"
+MOST_COPIED = 1_000_000
+"""How many ops copies of functions may have together."""
+_WRITTEN_OUT = 10**15
 
 
 class SymbolTable:
@@ -103,8 +109,47 @@ def pre_order(root: Op) -> list[Op]:
 
 
 def calls_in_post_order(root: Op) -> list[Op]:
-    """All calls: function by function in post-order, in program order inside each."""
-    return [call for made in _calls_by_function(root).values() for call in made]
+    """All calls: function by function in post-order, in program order inside each.
+
+    Raises:
+        PassError: A function calls itself; or a copy of what is called for every call takes too many ops. Functions
+            that call others twice, which call others twice again, double them at every step.
+    """
+    found = _calls_by_function(root)
+    every = [call for made in found.values() for call in made]
+    if len({call.shared_attrs["callee"] for call in every}) < len(every):
+        _check_copies(found)
+    return every
+
+
+def _check_copies(calls_by_function: dict[Op, list[Op]]) -> None:
+    sizes: dict[str, int] = {}
+    called: set[str] = set()
+    copied, place = 0, None
+    for function, made in calls_by_function.items():
+        callees = [call.shared_attrs["callee"] for call in made]
+        for callee in callees:
+            copied += sizes.get(callee, 1) if callee in called else 0
+            called.add(callee)
+        sizes[function.shared_attrs["sym_name"]] = len(ops_in(function)) + sum(sizes.get(name, 1) for name in callees)
+        if place is None and copied > MOST_COPIED:
+            place = function
+    if place is not None:
+        raise PassError(
+            place,
+            "is one of the functions that call each other so often that a copy for every call takes "
+            f"{_rounded(copied)} ops more; at most {MOST_COPIED} are copied; let a loop repeat the calls, or call the "
+            "functions less often",
+        )
+
+
+def _rounded(number: int) -> str:
+    """A number, or how many digits it has.
+
+    >>> _rounded(33554432), _rounded(2**200)
+    ('33554432', 'about 10^60')
+    """
+    return str(number) if number < _WRITTEN_OUT else f"about 10^{round(number.bit_length() * log10(2))}"
 
 
 def clone_function(function: Op, table: SymbolTable) -> Op:

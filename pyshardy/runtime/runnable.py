@@ -13,7 +13,8 @@ from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.ir.strings import is_plain, string_value
 from pyshardy.passes.exporting.export_named_computations import ExportNamedComputations
-from pyshardy.passes.partitioning.builder import Builder
+from pyshardy.passes.partitioning.builder import Builder, zero_text
+from pyshardy.passes.partitioning.op_rules import is_buffer
 from pyshardy.passes.partitioning.single_device import is_on_single_device
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.runtime.callbacks import drop_tokens
@@ -120,7 +121,8 @@ def _inspects(op: Op) -> bool:
 def make_runnable(root: Op, module: Module, count: int) -> None:
     """Name the main function and the number of devices as XLA wants it, and sorted dimensions from the front.
 
-    XLA looks for a dimension that is counted from the end wherever that leads it, and may not sort at all.
+    XLA looks for a dimension that is counted from the end wherever that leads it, and may not sort at all. For CPUs it
+    has no buffers with anything in them; such a buffer is one of zeros, as JAX makes it there.
 
     Args:
         root: The module to change.
@@ -144,6 +146,15 @@ def make_runnable(root: Op, module: Module, count: int) -> None:
         root.attrs["mhlo.num_partitions"] = module.attrs.parse(f"{count} : i32")
         root.attrs["mhlo.num_replicas"] = module.attrs.parse("1 : i32")
         _count_sorted_dimensions_from_the_front(root, module)
+        _fill_buffers(root, module)
+
+
+def _fill_buffers(root: Op, module: Module) -> None:
+    for op in [op for op in walk(root) if is_buffer(op)]:
+        builder, type = Builder(module.attrs, op, op.location), op.result.type
+        zero = builder.splat(zero_text(type.element), builder.like((), type))
+        op.result.replace_uses(builder.broadcast(zero, type.shape or ()))
+        op.erase()
 
 
 def _count_sorted_dimensions_from_the_front(root: Op, module: Module) -> None:

@@ -42,7 +42,7 @@ FEATURES = (
 MOST_CALLS = 10
 """Calls in the text of a program: flattened, a program with many of them grows beyond measure."""
 CHOICES = {("canonicalize", "enable-patterns"): ("sdy-collective", "sdy-reshard")}
-"""Options whose values are not a matter of their type. Without labels the canonicalizer folds all dialects' ops."""
+"""Options whose values are not a matter of their type, besides none."""
 LATE_STAGES = tuple(
     f"partitioner-stage={stage.value}"
     for stage in PartitionerStage
@@ -73,7 +73,7 @@ def variants(cls: type[HasOptions], in_pairs: tuple[str, ...] = ()) -> list[str]
     """
     hints, name = get_type_hints(cls), cls.name
     base = {option: values[0] for (of, option), values in CHOICES.items() if of == name}
-    found = [base]
+    found = [{}, base] if base else [base]
     for field in fields(cls):
         option = field.name.replace("_", "-")
         if field.name not in NOT_THE_REFERENCE:

@@ -48,7 +48,7 @@ CANONICALIZE = tuple(
     f"canonicalize{{enable-patterns={label} top-down={order}}}"
     for label in ("sdy-collective", "sdy-reshard")
     for order in ("false", "true")
-)
+) + ("canonicalize",)
 PLAN = (
     "func.func(sdy-reshard-to-collectives)",
     "func.func(sdy-reshard-to-collectives{keep-redundant-reshards=true})",

@@ -92,7 +92,7 @@ def dynamic_update_slice(draw: Draw) -> str:
     return function(f"{constant}\n{line}", [*types, "tensor<i32>"])
 
 
-class _Scheme:
+class Scheme:
     """Dimension numbers of a gather or scatter: an input, its windows, and the dimensions of the indices."""
 
     def __init__(self, draw: Draw) -> None:
@@ -125,32 +125,38 @@ class _Scheme:
         for dim, size in zip(kept, self.cut):
             self.slice_sizes[dim] = size
 
+    def gather_numbers(self) -> str:
+        """The attribute of a gather."""
+        return (
+            f"#stablehlo.gather<offset_dims = {self.window}, collapsed_slice_dims = {self.dropped}, "
+            f"operand_batching_dims = {self.batching}, start_indices_batching_dims = {self.index_batching}, "
+            f"start_index_map = {self.index_map}, index_vector_dim = {self.vector}>"
+        )
+
+    def scatter_numbers(self) -> str:
+        """The attribute of a scatter."""
+        return (
+            f"#stablehlo.scatter<update_window_dims = {self.window}, inserted_window_dims = {self.dropped}, "
+            f"input_batching_dims = {self.batching}, scatter_indices_batching_dims = {self.index_batching}, "
+            f"scatter_dims_to_operand_dims = {self.index_map}, index_vector_dim = {self.vector}>"
+        )
+
 
 def gather(draw: Draw) -> str:
     """With batching, collapsed and cut dimensions, and explicit or implicit index vectors."""
-    scheme = _Scheme(draw)
-    numbers = (
-        f"#stablehlo.gather<offset_dims = {scheme.window}, collapsed_slice_dims = {scheme.dropped}, "
-        f"operand_batching_dims = {scheme.batching}, start_indices_batching_dims = {scheme.index_batching}, "
-        f"start_index_map = {scheme.index_map}, index_vector_dim = {scheme.vector}>"
-    )
-    attrs = f"dimension_numbers = {numbers}, slice_sizes = {array(scheme.slice_sizes)}"
+    scheme = Scheme(draw)
+    attrs = f"dimension_numbers = {scheme.gather_numbers()}, slice_sizes = {array(scheme.slice_sizes)}"
     operands = [tensor(scheme.input), tensor(scheme.indices, "i32")]
     return op("stablehlo.gather", operands, [tensor(scheme.windows)], attrs)
 
 
 def scatter(draw: Draw) -> str:
     """Of one to three tensors, with plain combiners and others."""
-    scheme, count = _Scheme(draw), draw.randint(1, 3) if draw.flag(0.3) else 1
+    scheme, count = Scheme(draw), draw.randint(1, 3) if draw.flag(0.3) else 1
     elements = [draw.choice(["f32", "i32", "i1"]) for _ in range(count)]
     inputs = [tensor(scheme.input, element) for element in elements]
     updates = [tensor(scheme.windows, element) for element in elements]
-    numbers = (
-        f"#stablehlo.scatter<update_window_dims = {scheme.window}, inserted_window_dims = {scheme.dropped}, "
-        f"input_batching_dims = {scheme.batching}, scatter_indices_batching_dims = {scheme.index_batching}, "
-        f"scatter_dims_to_operand_dims = {scheme.index_map}, index_vector_dim = {scheme.vector}>"
-    )
-    attrs = f"scatter_dimension_numbers = {numbers}"
+    attrs = f"scatter_dimension_numbers = {scheme.scatter_numbers()}"
     operands = [*inputs, tensor(scheme.indices, "i32"), *updates]
     return op("stablehlo.scatter", operands, inputs, attrs, _scatter_region(draw, elements))
 

@@ -4,7 +4,7 @@ A comment in a module says where that is not so:
 
     // NEWER: reason      jaxlib before 0.12 gives something else
     // DIFFERS: reason    the reference dies, or gives something that makes no sense
-    // UNDEFINED: reason  the reference reads what it has freed: it may die, or not
+    // UNDEFINED: reason  the reference reads what it has freed, or takes all memory: it may die, or not
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def test_pipeline(name: str, modules: list[Named], reference: ReferenceProcess) 
 def test_every_option_is_compared_both_ways() -> None:
     assert "sdy-basic-propagate{keep-sharding-rules=true}" in VARIANTS["sdy-basic-propagate"]
     assert len(VARIANTS["sdy-aggressive-propagate"]) == 7
-    assert len(VARIANTS["canonicalize"]) == 3
+    assert len(VARIANTS["canonicalize"]) == 4
     assert all(len(set(variants)) == len(variants) >= 1 for variants in VARIANTS.values())
     export = PIPELINE_VARIANTS["sdy-export-pipeline"]
     assert len(export) >= 21

@@ -228,6 +228,15 @@ def _move(before: str, after: str) -> str:
     return _program([("12x12xf32", before)], ("12x12xf32", after), body, _SIX)
 
 
+def _buffer() -> str:
+    """A buffer with anything in it, of which every device makes its part; nothing of it gets into the result."""
+    body = """
+  %b = stablehlo.custom_call @AllocateBuffer() : () -> tensor<6x8xf32>
+  %z = stablehlo.subtract %b, %b : tensor<6x8xf32>
+  %r = stablehlo.add %z, %0 : tensor<6x8xf32>"""
+    return _program([("6x8xf32", '[{"a"}, {"b"}]')], ("6x8xf32", '[{"a"}, {"b"}]'), body)
+
+
 _DILATED = "stride = [2], pad = [[1, 2]], lhs_dilate = [2], rhs_dilate = [2]"
 PROGRAMS = {
     "sort along the last dimension, counted from the end": _sort("dimension = -1 : i64", '[{"a"}, {"b"}]'),
@@ -305,6 +314,10 @@ PROGRAMS = {
     "update elements of several shards, which are sharded": _update(2, '[{"b"}]'),
     "add up over devices in another order": _sum_elsewhere(),
     "add up nothing": _nothing(),
+    "take a buffer with anything in it": _buffer(),
+    "shard by two parts of an axis around one of size 1": _negate(
+        "16x6xf32", "[{}, {}]", '[{"a":(1)2, "b", "a":(2)2}, {}]'
+    ).replace('"a"=2, "b"=2', '"a"=4, "b"=1'),
     "gather from rows, beside a padded dimension": _gather_ones('[{"b"}, {"a"}, {}]', '[{}, {"a"}, {}]'),
 }
 """By what they do."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from random import Random
 
@@ -9,7 +10,7 @@ from differential.draw import Draw
 from differential.random_programs import Features, random_program
 from differential.reshard_shardings import Sharder, Style
 from differential.rule_instances import KINDS, MESH
-from end_to_end import typed_programs
+from end_to_end import indexed_programs, typed_programs
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.ir.functions import main_function
@@ -139,6 +140,13 @@ def ending(text: str) -> str:
         return module.with_root(root).text(generic=True)
 
 
+def with_indices(text: str, random: Random) -> str:
+    """The program with indices, and numbers that loops count from, in bounds and out of them, instead of 0."""
+    return re.sub(
+        r"dense<0>(?= : tensor<(\d+x)*i32>)", lambda _: f"dense<{random.choice((0, 0, 1, 2, 5, 40, -1, -3))}>", text
+    )
+
+
 def op_program(kind: str, seed: int) -> str:
     """One op under random shardings."""
     draw = Draw(f"numbers {kind} {seed}")
@@ -154,7 +162,7 @@ def chain_program(seed: int) -> str:
     features = Features(
         ops=random.randint(3, 14), control_flow=0.1, groups=0, annotated=0, manual=0, calls=0.06, without=_OPAQUE
     )
-    return sharded(random_program(random.randrange(2**32), features), random)
+    return sharded(with_indices(random_program(random.randrange(2**32), features), random), random)
 
 
 def annotated_program(seed: int) -> str:
@@ -163,7 +171,7 @@ def annotated_program(seed: int) -> str:
     for attempt in range(1000):
         text = random_program(seed * 1000 + attempt, features)
         if all(mesh.size <= DEVICES for mesh in module_meshes(Module.parse(text).root).values()):
-            return ending(text)
+            return ending(with_indices(text, Random(f"indices {seed}")))
     raise AssertionError("no small mesh in a thousand programs")
 
 
@@ -172,11 +180,18 @@ def typed_program(seed: int) -> str:
     return sharded(*typed_programs.unsharded(seed))
 
 
+def indexed_program(seed: int) -> str:
+    """A gather, scatter or dynamic slice at indices of any kind, with a sharded input or random shardings on everything."""
+    text, draw = indexed_programs.unsharded(seed)
+    return text if "sdy.mesh" in text else sharded(text, draw)
+
+
 FAMILIES: dict[str, Callable[[int], str]] = {
     "op": lambda seed: op_program(OP_KINDS[seed % len(OP_KINDS)], seed),
     "chain": chain_program,
     "annotated": annotated_program,
     "typed": typed_program,
+    "indexed": indexed_program,
 }
 """Per family, how to make a program from a seed."""
 
@@ -185,4 +200,13 @@ def is_move(family: str, seed: int) -> bool:
     """Whether a program computes nothing, so that all numbers must be the same to the last bit."""
     if family == "typed":
         return typed_programs.is_move(seed)
+    if family == "indexed":
+        return indexed_programs.is_move(seed)
     return family == "op" and OP_KINDS[seed % len(OP_KINDS)] in MOVES_DATA
+
+
+def is_wide(family: str, seed: int) -> bool:
+    """Whether integers that a program takes may be out of bounds."""
+    return family in ("typed", "indexed") or (
+        family == "op" and OP_KINDS[seed % len(OP_KINDS)] in indexed_programs.KINDS
+    )

@@ -13,7 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-from end_to_end.number_programs import FAMILIES, is_move
+from end_to_end.number_programs import FAMILIES, is_move, is_wide
 from end_to_end.numbers_compare import Outcome, Verdict, compare_numbers
 from rich.progress import track
 
@@ -21,7 +21,7 @@ from rich.progress import track
 def outcome(family: str, seed: int, engine: str = "local") -> Outcome:
     """How one program fares."""
     return compare_numbers(
-        FAMILIES[family](seed), seed, engine=engine, is_exact=is_move(family, seed), is_wide=family == "typed"
+        FAMILIES[family](seed), seed, engine=engine, is_exact=is_move(family, seed), is_wide=is_wide(family, seed)
     )
 
 

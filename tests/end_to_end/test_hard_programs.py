@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from end_to_end.hard_programs import PROGRAMS
+from end_to_end import hard_programs, out_of_bounds, two_meshes
 from end_to_end.number_programs import OP_KINDS, op_program
 from end_to_end.numbers_compare import Verdict, compare_numbers, difference, difference_on_devices
 from jax.sharding import NamedSharding, PartitionSpec
@@ -15,13 +15,14 @@ from jax.sharding import NamedSharding, PartitionSpec
 import pyshardy
 from pyshardy.frontend.interface import output_ports
 
+PROGRAMS = {**hard_programs.PROGRAMS, **out_of_bounds.PROGRAMS, **two_meshes.PROGRAMS}
 NAN, INF = float("nan"), float("inf")
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_devices_give_what_one_device_gives(name: str) -> None:
     for seed in range(3):
-        found = compare_numbers(PROGRAMS[name], seed)
+        found = compare_numbers(PROGRAMS[name], seed, is_wide=name in out_of_bounds.PROGRAMS)
         assert found.verdict is Verdict.EQUAL, found.details
 
 

@@ -1,6 +1,6 @@
 """Random programs compute the same numbers on eight devices as on one.
 
-`python -m tests.end_to_end.numbers_campaign` runs many more. Of the 300 here none is refused.
+`python -m tests.end_to_end.numbers_campaign` runs many more. Of the 380 here none is refused.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pyshardy.ir.functions import main_function, return_op
 from pyshardy.ir.nodes import Value
 from pyshardy.passes.partitioning.padding.padder import Padder
 
-COUNTS = {"annotated": 40, "chain": 40, "op": 160, "typed": 60}
+COUNTS = {"annotated": 40, "chain": 40, "indexed": 80, "op": 160, "typed": 60}
 """Programs of every family."""
 CHUNK = 20
 SHARED = 8
@@ -95,6 +95,18 @@ def test_random_programs_notice(place: str, broken: Any, monkeypatch: pytest.Mon
     monkeypatch.setattr(place, broken)
     verdicts = Counter(outcome("typed", seed).verdict for seed in (20, 22, 40))
     assert verdicts[Verdict.DIFFERENT] >= 2, verdicts
+
+
+def _not_clamped(builder: Any, indices: Value, *_: Any) -> Value:
+    """Indices that may be out of bounds."""
+    return indices
+
+
+def test_indices_out_of_bounds_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds = (404, 608, 628)
+    assert {outcome("indexed", seed).verdict for seed in seeds} == {Verdict.EQUAL}
+    monkeypatch.setattr("pyshardy.passes.partitioning.local.gather._clamped", _not_clamped)
+    assert {outcome("indexed", seed).verdict for seed in seeds} == {Verdict.DIFFERENT}
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyshardy.core.axes import Axes
+from pyshardy.core.axes import Axes, join_axes
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding, mesh_of
 from pyshardy.ir.nodes import Op
@@ -11,7 +11,7 @@ from pyshardy.passes.base import Pass, PassContext
 
 
 class RemoveSizeOneAxes(Pass):
-    """Drop axes of size 1 from all shardings; meshes and manual axes stay."""
+    """Drop axes of size 1 from all shardings, and join what they stood between; meshes and manual axes stay."""
 
     name = "sdy-remove-size-one-axes"
 
@@ -24,14 +24,18 @@ class RemoveSizeOneAxes(Pass):
 def remove_size_one_axes(sharding: TensorSharding, mesh: Mesh) -> TensorSharding:
     """The sharding without axes of size 1; a dimension that ends up empty and closed loses its priority.
 
+    What stands on both sides of such an axis is joined if it is two parts of one axis.
+
     >>> from pyshardy.core.notation import parse_sharding
     >>> mesh = Mesh([("x", 4), ("o", 1)])
     >>> remove_size_one_axes(parse_sharding('<@m, [{"x", ?}p2, {"o"}p0]>'), mesh)
     TensorSharding(<@m, [{"x", ?}p2, {}]>)
+    >>> remove_size_one_axes(parse_sharding('<@m, [{"x":(1)2, "o", "x":(2)2}]>'), mesh)
+    TensorSharding(<@m, [{"x"}]>)
     """
 
     def kept(axes: Axes) -> Axes:
-        return tuple(axis for axis in axes if not (axis.is_full and mesh.axis_size(axis.name) == 1))
+        return join_axes([tuple(axis for axis in axes if not (axis.is_full and mesh.axis_size(axis.name) == 1))], mesh)
 
     def kept_dim(dim: DimSharding) -> DimSharding:
         axes = kept(dim.axes)

@@ -11,7 +11,7 @@ from pyshardy.ir.dataflow import is_data_flow_op
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.functions import RULE, SHARDING
-from pyshardy.ir.listing import ops_in
+from pyshardy.ir.listing import ops_in, ops_named
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import Meshes, get_sharding, get_shardings, set_sharding
 from pyshardy.ir.strings import string_value
@@ -20,7 +20,8 @@ from pyshardy.passes.partitioning.batches import batch_rank, split_batch
 from pyshardy.passes.partitioning.causes import CauseNamer
 from pyshardy.passes.partitioning.meeting import make_reshard
 from pyshardy.passes.partitioning.op_reshards import reshard_around
-from pyshardy.passes.partitioning.op_rules import is_pointwise, rule_with_dynamic_sizes, takes_shards
+from pyshardy.passes.partitioning.op_rules import is_buffer, is_pointwise, rule_with_dynamic_sizes, takes_shards
+from pyshardy.passes.partitioning.other_meshes import go_through_whole, meet_on_one_mesh
 from pyshardy.passes.partitioning.shard_pointwise import most_split
 from pyshardy.passes.partitioning.single_device import is_on_single_device
 from pyshardy.passes.partitioning.single_dims import WITH_SINGLE_DIMS, share_single_dims
@@ -30,6 +31,10 @@ from pyshardy.report.summary import format_bytes
 _INSPECTION = "InspectSharding"
 """A custom call that hands its operand on, and that XLA's partitioner answers by calling back."""
 _STRUCTURE = ("func.", "sdy.", "builtin.")
+_MADE_IN_PARTS = frozenset(
+    f"stablehlo.{name}" for name in ("constant", "create_token", "iota", "partition_id", "replica_id")
+)
+"""Ops without operands of which every device makes its part; others of them have no rule."""
 _FOR_XLA = frozenset(("CustomSPMDPartitioning",))
 """Custom calls that stand for what XLA's partitioner puts in their place: nobody can run them as they are."""
 _BY_NAME = frozenset(("sdy.propagation_barrier", "sdy.reshard", "stablehlo.custom_call")) | WITH_SINGLE_DIMS
@@ -40,7 +45,8 @@ class MakePartitionable(Pass):
     """Rewrite what is left of propagation, and gather for ops that cannot run on shards, with a warning.
 
     Propagation barriers go; a reshard to a mesh with other axes goes through the whole
-    tensor; what is partial is so on the mesh of what it is made of, where that has another order of devices. An op
+    tensor; what all devices hold whole on a mesh with other axes is sharded as the op that takes it needs it; what is
+    partial is so on the mesh of what it is made of, where that has another order of devices. An op
     without a sharding rule gets whole tensors, unless it is elementwise: then all its tensors are
     sharded alike. An op with a rule that a user has given counts as one without: the rule says how shardings
     propagate, not that the op computes the same on shards; one that says how many of its dimensions are a batch stays
@@ -58,8 +64,8 @@ class MakePartitionable(Pass):
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         namer = CauseNamer(op)
         meshes = context.meshes
-        split = [one for one in distinct_shardings(op) if _is_sharded(one, meshes) or one.unreduced]
-        one_mesh = len({mesh_of(one, meshes) for one in split}) <= 1
+        found = [mesh_of(one, meshes) for one in distinct_shardings(op)]
+        one_mesh = len({mesh for mesh in found if not mesh.is_single_device and not mesh.is_empty}) <= 1
         for inner in ops_in(op):
             rule = inner.shared_attrs.get(RULE)
             if inner is op or (one_mesh and rule is not None and not rule.is_custom and inner.name not in _BY_NAME):
@@ -68,8 +74,7 @@ class MakePartitionable(Pass):
             if inner.name == "sdy.propagation_barrier":
                 _remove_barrier(inner)
             elif inner.name == "sdy.reshard":
-                _go_through_whole(inner, meshes)
-                _keep_whole_at_device(inner, meshes)
+                continue
             elif _target(inner) == _INSPECTION:
                 context.diagnostics.warn(inner, f"'{inner.name}' of @{_INSPECTION} goes: only XLA calls it back")
                 inner.result.replace_uses(inner.operands[0])
@@ -78,12 +83,15 @@ class MakePartitionable(Pass):
                 inner.attrs.pop(SHARDING, None)  # of no device in particular
             elif _has_sharded(inner, meshes):
                 _be_partial_where_operands_are(inner, meshes)
-                is_helped = share_single_dims(inner, context)
+                is_helped = meet_on_one_mesh(inner, context) | share_single_dims(inner, context)
                 if not _runs_on_shards(inner, context):
                     self._help(inner, context)
                     is_helped = True
                 if is_helped:
                     namer.name(inner)
+        for reshard in ops_named(op, ("sdy.reshard",)):
+            go_through_whole(reshard, meshes)
+            _keep_whole_at_device(reshard, meshes)
 
     def _help(self, op: Op, context: PassContext) -> None:
         """Let an op that cannot run as it is sharded do so."""
@@ -138,20 +146,6 @@ def _is_border(op: Op) -> bool:
     return op.is_terminator or op.name == "func.call" or is_data_flow_op(op)
 
 
-def _go_through_whole(reshard: Op, meshes: Meshes) -> None:
-    """Let a reshard to a mesh with other axes gather first, and forget the first mesh."""
-    value, target = reshard.operands[0], reshard.attrs["sharding"]
-    sharding = get_sharding(value)
-    if sharding is None or not (_is_sharded(sharding, meshes) and _is_sharded(target, meshes)):
-        return
-    if mesh_of(sharding, meshes).axes == mesh_of(target, meshes).axes:
-        return
-    whole = make_reshard(value, TensorSharding.replicated_like(sharding.mesh, value.type.rank)).insert_before(reshard)
-    whole.location = reshard.location
-    same = Op("stablehlo.reshape", whole.results, [value.type], {}, location=reshard.location).insert_before(reshard)
-    reshard.set_operand(0, same.result)
-
-
 def _keep_whole_at_device(reshard: Op, meshes: Meshes) -> None:
     """Let a reshard to or from a single device not be joined with the one that gathers for it, or slices behind it."""
     value, target = reshard.operands[0], reshard.attrs["sharding"]
@@ -195,7 +189,7 @@ def _is_sharded(sharding: TensorSharding | None, meshes: Meshes) -> bool:
 def _runs_on_shards(op: Op, context: PassContext) -> bool:
     if op.name.startswith(_STRUCTURE) or is_data_flow_op(op) or op.is_terminator:
         return True
-    if not op.operands:
+    if op.name in _MADE_IN_PARTS or is_buffer(op):
         return True
     rule = op.shared_attrs.get(RULE) or rule_with_dynamic_sizes(context.specs.spec(op))
     return rule is not None and not rule.is_custom and _is_on_one_mesh(op, context.meshes)

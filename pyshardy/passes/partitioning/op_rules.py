@@ -56,6 +56,8 @@ def _large(shape: Shape) -> Shape:
     return shape if shape is None else tuple(_LARGE if size < 0 else size for size in shape)
 
 
+BUFFER = "AllocateBuffer"
+"""The target of a custom call that makes a buffer."""
 _TAKE_SHARDS = frozenset(f"xla_ffi_partitioned_python_{platform}_callback" for platform in ("cpu", "gpu"))
 
 
@@ -65,4 +67,13 @@ def takes_shards(op: Op) -> bool:
         op.name == "stablehlo.custom_call"
         and not op.results
         and string_value(op.attrs["call_target_name"]) in _TAKE_SHARDS
+    )
+
+
+def is_buffer(op: Op) -> bool:
+    """Whether an op makes a buffer with anything in it, of which every device may make its part."""
+    return (
+        op.name == "stablehlo.custom_call"
+        and not op.operands
+        and string_value(op.shared_attrs["call_target_name"]) == BUFFER
     )

@@ -113,3 +113,15 @@ func.func @single_dim(%a: tensor<4x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [
   %0 = stablehlo.reshape %a {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {}, {"y"}]>]>} : (tensor<4x6xf32>) -> tensor<4x6x1xf32>
   return %0 : tensor<4x6x1xf32>
 }
+
+// Every device makes its part of a buffer with anything in it; another call without operands gives whole tensors.
+// CHECK-LABEL: func.func @without_operands
+// CHECK-NEXT: %[[BUFFER:.*]] = stablehlo.custom_call @AllocateBuffer() {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {"y"}]>]>}
+// CHECK-NEXT: %[[WHOLE:.*]] = stablehlo.custom_call @mine() {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {}]>]>}
+// CHECK-NEXT: %[[SHARDED:.*]] = sdy.reshard %[[WHOLE]] <@mesh, [{"x"}, {"y"}]>
+// CHECK-NEXT: return %[[BUFFER]], %[[SHARDED]]
+func.func @without_operands() -> (tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}, tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}) {
+  %0 = stablehlo.custom_call @AllocateBuffer() {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {"y"}]>]>} : () -> tensor<8x8xf32>
+  %1 = stablehlo.custom_call @mine() {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {"y"}]>]>} : () -> tensor<8x8xf32>
+  return %0, %1 : tensor<8x8xf32>, tensor<8x8xf32>
+}

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from pyshardy.ir import symbols
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import calls, functions
+from pyshardy.ir.listing import ops_in
+from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.symbols import (
     ORIGINAL_NAME,
@@ -14,6 +17,7 @@ from pyshardy.ir.symbols import (
     post_order,
     pre_order,
 )
+from pyshardy.passes.pipeline import run_pipeline
 
 from .reading import find, function, names, read
 
@@ -138,6 +142,36 @@ def test_functions_that_call_themselves_are_refused(module: dict[str, str], name
 def test_calls_function_by_function() -> None:
     root = read(calling(main="a b", a="c d", b="d", c="", d=""))
     assert [call.attrs["callee"] for call in calls_in_post_order(root)] == ["c", "d", "d", "a", "b"]
+
+
+def doubling(depth: int) -> str:
+    """Functions that call each other twice."""
+    return calling(
+        main="f0", **{f"f{index}": f"f{index + 1} f{index + 1}" for index in range(depth)}, **{f"f{depth}": ""}
+    )
+
+
+def test_copies_for_every_call_are_counted_before_any_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = doubling(4)
+    module = Module.parse(text)
+    flat = run_pipeline(module, "sdy-flatten-call-graph")
+    more = sum(len(ops_in(one)) for one in functions(flat.root)) - sum(
+        len(ops_in(one)) for one in functions(module.root)
+    )
+    monkeypatch.setattr(symbols, "MOST_COPIED", more)
+    assert len(calls_in_post_order(read(text))) == 9
+    monkeypatch.setattr(symbols, "MOST_COPIED", more - 1)
+    with pytest.raises(PassError, match=rf"a copy for every call takes {more} ops more; at most {more - 1} are copied"):
+        calls_in_post_order(read(text))
+
+
+@pytest.mark.parametrize(("depth", "count"), [(25, r"\d{9}"), (400, r"about 10\^121")])
+@pytest.mark.parametrize("passes", ["sdy-flatten-call-graph", "sdy-import-func-calls"])
+def test_functions_that_double_at_every_step_are_refused(depth: int, count: str, passes: str) -> None:
+    message = f"call each other so often that a copy for every call takes {count} ops more; at most 1000000 are copied"
+    with pytest.raises(PassError, match=message) as caught:
+        run_pipeline(Module.parse(doubling(depth)), passes)
+    assert caught.value.diagnostic.location is not None
 
 
 def test_a_copy_of_a_function_has_copies_of_all_it_calls() -> None:

@@ -131,6 +131,14 @@ PROGRAMS = {
   %r = stablehlo.dynamic_update_slice %e, %u, %j {_s(_ALL)} : (tensor<7xf32>, tensor<1xf32>, tensor<i32>) -> tensor<7xf32>""",
         "7xf32",
     ),
+    "dynamic update of one element at a place of a type that does not count them": _program(
+        "%a: tensor<130xf32>, %u: tensor<1xf32>, %i: tensor<i8>",
+        _sine("%a", "130xf32", _ALL)
+        + f"""  %n = stablehlo.constant dense<100> : tensor<i8>
+  %j = stablehlo.add %i, %n : tensor<i8>
+  %r = stablehlo.dynamic_update_slice %e, %u, %j {_s(_ALL)} : (tensor<130xf32>, tensor<1xf32>, tensor<i8>) -> tensor<130xf32>""",
+        "130xf32",
+    ),
     "gather of windows": _program(
         "%a: tensor<6x7xf32>, %i: tensor<3x1xi32>",
         _sine("%a", "6x7xf32", '[{}, {"x", "y"}]')

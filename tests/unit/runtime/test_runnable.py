@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 from pyshardy.errors import ShardyError
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import walk
+from pyshardy.runtime.execute import run_on_one_device
 from pyshardy.runtime.runnable import partitionable, sequential
 from pyshardy.runtime.stacked import stacked
 
@@ -169,3 +171,12 @@ def test_sorted_dimensions_are_counted_from_the_front(given: str, expected: int)
     for made in (sequential(module), partitionable(module, 8), stacked(module, 4)):
         (op,) = [op for op in walk(made.root) if op.name == "stablehlo.sort"]
         assert op.attrs["dimension"].value == expected
+
+
+def test_buffers_with_anything_in_them_hold_zeros() -> None:
+    module = main(f"%b = stablehlo.custom_call @AllocateBuffer() : () -> {T}\n  %r = stablehlo.add %a, %b")
+    for made in (sequential(module), partitionable(module, 8), stacked(module, 4)):
+        assert "stablehlo.custom_call" not in names(made)
+        made.verify()
+    value = np.arange(64, dtype=np.float32).reshape(8, 8)
+    np.testing.assert_array_equal(run_on_one_device(module, [value])[0], value)

@@ -64,8 +64,18 @@ def holds(element: str, number: int) -> bool:
     >>> holds("i8", 127), holds("i8", 128), holds("ui8", 128)
     (True, False, True)
     """
+    return number <= largest(element)
+
+
+def largest(element: str) -> int:
+    """The largest number of a type of integers.
+
+    >>> largest("i8"), largest("ui16")
+    (127, 65535)
+    """
     found = _INTEGER.fullmatch(element)
-    return found is None or number < 2 ** (int(found[1]) - (not element.startswith("u")))
+    assert found is not None, element
+    return (1 << (int(found[1]) - (not element.startswith("u")))) - 1
 
 
 def wide_enough(builder: Builder, indices: Value, largest: int) -> Value:

@@ -14,7 +14,7 @@ from pyshardy.ir.nodes import Op
 from pyshardy.ir.strings import string_value
 from pyshardy.passes.partitioning.kinds import kind_of
 from pyshardy.passes.partitioning.local.localizer import Localizer
-from pyshardy.passes.partitioning.op_rules import rule_on_shards, takes_shards
+from pyshardy.passes.partitioning.op_rules import is_buffer, rule_on_shards, takes_shards
 from pyshardy.reshard.conflicts import agreed_axes
 from pyshardy.reshard.factors import has_overflow, project_tensors
 from pyshardy.reshard.strides import equivalent_across_reshape
@@ -67,7 +67,7 @@ def check_runs_locally(op: Op, local: Localizer) -> None:
 
 def _check(op: Op, local: Localizer) -> None:
     tensors = _tensors(op, local)
-    if tensors is None or takes_shards(op):
+    if tensors is None or takes_shards(op) or is_buffer(op):
         return
     if op.name == "stablehlo.reshape" and 0 in (tensors.shapes[0] or ()):
         return  # every shard is empty, and such a reshape has no rule

@@ -84,7 +84,8 @@ def _restrict_indices(
     shape = local.value(operand).type.shape or ()
     mask = None
     if any(dim in numbers.indexed for dim in trivial):
-        sizes = [local.global_shape(operand)[dim] for dim in numbers.indexed]
+        whole = local.global_shape(operand)
+        sizes = [whole[dim] if dim in trivial else shape[dim] for dim in numbers.indexed]
         given = wide_enough(builder, local.value(indices), max(sizes))
         given = _clamped(builder, given, sizes, numbers.vector_dim)
         dims = [IndexedDim(sharding.dim_axes[dim] if dim in trivial else (), shape[dim]) for dim in numbers.indexed]
@@ -98,7 +99,7 @@ def _restrict_indices(
 
 
 def _clamped(builder: Builder, indices: Value, sizes: list[int], vector_dim: int) -> Value:
-    """Indices within the whole tensor."""
+    """Indices within the whole tensor; where every device takes what it has, within that, of which it starts at 0."""
     type = indices.type
     zero = builder.splat("0", type)
     if len(sizes) == 1:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyshardy.core.axes import Axes
+from pyshardy.core.axes import Axes, join_axes
 from pyshardy.core.boxes import local_shape
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, mesh_of, shard_counts
@@ -108,7 +108,9 @@ class Localizer:
         if sharding is None or not sharding.dims:
             return self.dim_axes(value)
         mesh = self.mesh(sharding)
-        return tuple(tuple(axis for axis in axes if axis.length(mesh) > 1) for axes in sharding.dim_axes)
+        return tuple(
+            join_axes([tuple(axis for axis in axes if axis.length(mesh) > 1)], mesh) for axes in sharding.dim_axes
+        )
 
     def shard_counts(self, value: Value) -> tuple[int, ...]:
         """The number of shards of every dimension of a value."""

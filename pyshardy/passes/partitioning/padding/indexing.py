@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.dialects import stablehlo
 from pyshardy.ir.nodes import Op, Value
-from pyshardy.passes.partitioning.builder import Builder
+from pyshardy.passes.partitioning.local.bounds import holds, largest, wide_enough
 from pyshardy.passes.partitioning.local.indexing import index_more, scatter_numbers
 from pyshardy.passes.partitioning.padding.constants import CONSTANTS
 from pyshardy.passes.partitioning.padding.padder import Padder, shape_of
@@ -113,15 +113,21 @@ def _start_at_most(op: Op, padder: Padder, start: Value, limit: int) -> Value:
         text = str(defining.attrs["value"])
         value = int(text[len("dense<") : text.index(">")])
         return start if value <= limit else builder.splat(str(limit), start.type)
+    if not holds(start.type.element, limit):
+        return start
     return builder.combine("minimum", start, builder.splat(str(limit), start.type))
 
 
 def _at_most(op: Op, padder: Padder, indices: Value, limits: Sequence[int], vector_dim: int) -> Value:
-    """The indices, each component not above its limit."""
-    builder = padder.like(indices, op)
-    bound = _components(padder.builder(op), indices, limits, vector_dim)
-    if bound.type is not indices.type:
-        bound = builder.broadcast(bound, shape_of(indices), _vector_dims(indices, vector_dim))
+    """The indices, each component not above its limit, or what its type holds if that is less."""
+    builder, type = padder.like(indices, op), indices.type
+    most = [min(limit, largest(type.element)) for limit in limits]
+    if vector_dim == type.rank:
+        bound = builder.splat(str(most[0]), type)
+    else:
+        bound = padder.builder(op).table(most, type.element)
+        if bound.type is not type:
+            bound = builder.broadcast(bound, shape_of(indices), [vector_dim])
     found = builder.combine("minimum", indices, bound)
     if indices in padder.originals:
         padder.originals[found] = padder.originals[indices]
@@ -131,17 +137,12 @@ def _at_most(op: Op, padder: Padder, indices: Value, limits: Sequence[int], vect
 def _elsewhere(
     op: Op, padder: Padder, indices: Value, limits: Sequence[int], vector_dim: int, dims: Sequence[int]
 ) -> Value:
-    """The indices, in their padding each component out of bounds."""
-    make: Callable[[], Value] = lambda: _components(padder.builder(op), indices, limits, vector_dim)  # noqa: E731
-    return padder.masked(indices, op, make, dims, _vector_dims(indices, vector_dim))
-
-
-def _components(builder: Builder, indices: Value, values: Sequence[int], vector_dim: int) -> Value:
-    """A constant with one number per component of an index; of the type of the indices if these have no components."""
+    """The indices, in their padding each component out of bounds; in a wider type if theirs has no such number."""
+    wide = wide_enough(padder.like(indices, op), indices, max(limits))
+    if wide is not indices:
+        padder.originals[wide] = padder.like(indices, op).like(padder.original_shape(indices), wide.type)
+        indices = wide
+    builder, element = padder.builder(op), indices.type.element
     if vector_dim == indices.type.rank:
-        return builder.splat(str(values[0]), indices.type)
-    return builder.table(values, indices.type.element)
-
-
-def _vector_dims(indices: Value, vector_dim: int) -> list[int]:
-    return list(range(indices.type.rank)) if vector_dim == indices.type.rank else [vector_dim]
+        return padder.masked(indices, op, lambda: builder.splat(str(limits[0]), builder.type((), element)), dims)
+    return padder.masked(indices, op, lambda: builder.table(limits, element), dims, [vector_dim])
