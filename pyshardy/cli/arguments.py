@@ -8,8 +8,6 @@ from typing import Any, NoReturn
 
 from pyshardy.errors import UsageError
 
-TOLERANCE = 1e-3
-"""The largest |a-b|/(1+|b|) that `run` allows where the user says nothing."""
 EXAMPLE = "example"
 _SIZES = "--layers --width --heads --vocabulary --batch --sequence --optimizer --learning_rate --data --model"
 
@@ -46,8 +44,8 @@ def make_parser() -> argparse.ArgumentParser:
     run.add_argument("--engine", choices=("local", "xla", "interpreter"), default="local", help=text)
     text = "whether to compare the outputs with those of one device (default yes)"
     run.add_argument("--check", action=argparse.BooleanOptionalAction, default=True, help=text)
-    text = f"largest |a-b|/(1+|b|) allowed (default {TOLERANCE:g})"
-    run.add_argument("--tolerance", type=_tolerance, default=TOLERANCE, help=text)
+    text = "largest |a-b|/(1+|b|) allowed (default: as much as rounding does in this program)"
+    run.add_argument("--tolerance", type=_tolerance, help=text)
     _add_partition_options(run)
     _add_propagation_options(run)
     return parser
