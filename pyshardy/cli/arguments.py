@@ -42,6 +42,7 @@ def make_parser() -> argparse.ArgumentParser:
     run.add_argument("--devices", type=_count, help="number of virtual CPU devices (default: as many as the mesh has)")
     text = "what runs it: the partitioned program (local, interpreter) or XLA's partitioner (xla); default local"
     run.add_argument("--engine", choices=("local", "xla", "interpreter"), default="local", help=text)
+    run.add_argument("--force", action="store_true", help="run what seems to need more memory than there is")
     text = "whether to compare the outputs with those of one device (default yes)"
     run.add_argument("--check", action=argparse.BooleanOptionalAction, default=True, help=text)
     text = "largest |a-b|/(1+|b|) allowed (default: as much as rounding does in this program)"

@@ -23,6 +23,8 @@ from pyshardy.partitioning import Engine, Partition, partition, run
 from pyshardy.report.tables import kinds_table, summary_tables
 
 _Found = TypeVar("_Found")
+_RESULTS = 6
+"""So many versions of the outputs are there at a time: of all devices, of one, and those that round otherwise."""
 
 
 @dataclass
@@ -90,17 +92,35 @@ class _Runner:
                 partitioned = partition(result, partition_options)
             result.stages.append(("partition", time.perf_counter() - start))
             result.diagnostics.messages += partitioned.new_messages(result.diagnostics)
+        if not self.arguments.force:
+            self._check_memory(result, partitioned)
         inputs = self.make_inputs(result.inputs)
         found = self._outputs(result, partitioned, inputs)
         return Ran(result, partitioned, self._differences(result, inputs, found) if self.arguments.check else None)
+
+    def _check_memory(self, result: api.Propagation, partitioned: Partition | None) -> None:
+        """Refuse what this machine has no memory for: on all devices, and then on one."""
+        from pyshardy.runtime.memory import check_memory, peak_bytes, ports_bytes
+
+        count = device_count(result.meshes)
+        needed = result.bytes_on_all_devices if partitioned is None else count * partitioned.bytes_per_device
+        what = f"running a program on {count} devices"
+        if self.arguments.check:
+            outputs = ports_bytes(result.outputs)
+            alone = peak_bytes(self.module.root) + outputs * (1 if self.arguments.tolerance is not None else _RESULTS)
+            if alone > needed:
+                needed, what = alone, "comparing a program with one device (--no-check does not)"
+        check_memory(what, ports_bytes(result.inputs) + needed)
 
     def _outputs(self, result: api.Propagation, partitioned: Partition | None, inputs: list[Any]) -> Sequence[Any]:
         count = device_count(result.meshes)
         with stage(f"compiling and running on {count} devices"):
             if partitioned is None:
-                return _timed(result, f"run on {count} devices", lambda: result.run(*inputs))
+                return _timed(result, f"run on {count} devices", lambda: result.run(*inputs, force=True))
             engine = self.arguments.engine
-            return _timed(result, f"run on {count} devices", lambda: run(partitioned, *inputs, engine=engine))
+            return _timed(
+                result, f"run on {count} devices", lambda: run(partitioned, *inputs, engine=engine, force=True)
+            )
 
     def _differences(self, result: api.Propagation, inputs: list[Any], found: Sequence[Any]) -> list[Any] | None:
         from pyshardy.runtime.compare import compare_outputs

@@ -232,8 +232,8 @@ def chaotic(rounds: int = 60) -> Deep:
 
 DEEP: dict[str, Callable[[], Deep]] = {
     "residual mlp f32": lambda: residual_mlp(jnp.float32),
-    "residual mlp bf16": lambda: residual_mlp(jnp.bfloat16),
-    "residual mlp f16": lambda: residual_mlp(jnp.float16, 8),
+    "residual mlp bf16": lambda: residual_mlp(jnp.bfloat16, 12),
+    "residual mlp f16": lambda: residual_mlp(jnp.float16, 6),
     "relu mlp": lambda: plain_mlp(jax.nn.relu),
     "tanh mlp": lambda: plain_mlp(jnp.tanh, 24),
     "transformer f32": lambda: transformer(jnp.float32),

@@ -18,6 +18,7 @@ import pytest
 from pyshardy.cli import run_command
 from pyshardy.cli.main import main
 from pyshardy.examples import transformer
+from pyshardy.runtime import memory
 
 from .command_line import Cli, Outcome
 from .opt_command_line import Put
@@ -380,3 +381,26 @@ def test_a_tolerance_decides_about_chaos_too(cli: Cli, put: Put) -> None:
     assert (found.status, found.err) == (0, "")
     assert "measure rounding" not in found.out
     assert cli("run", put(CHAOS), "--tolerance", "0.001").status == 1
+
+
+# Memory
+
+
+@pytest.mark.parametrize(
+    ("flags", "doing", "needed"),
+    [
+        ([], "comparing a program with one device (--no-check does not)", "1.1 KiB"),
+        (["--no-check"], "running a program on 8 devices", "640 B"),
+        (["--tolerance", "0.1"], "running a program on 8 devices", "640 B"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    flags: list[str], doing: str, needed: str, cli: Cli, put: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "available_bytes", lambda: 100)
+    message = (
+        f"error: {doing}: got a program that takes about {needed} of memory, needed one that fits in the 100 B that are "
+        "free on this machine\n  try: a smaller program, or --force (force=True in Python) to run it all the same\n"
+    )
+    assert cli("run", put(NEGATE), *flags) == Outcome(2, "", message)
+    assert cli("run", put(NEGATE), *flags, "--force").status == 0
