@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pyshardy.core.boxes import local_shape
+from pyshardy.core.mesh import device_count
 from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.core.text import format_symbol
 from pyshardy.errors import InvalidModuleError, UsageError
@@ -125,6 +126,7 @@ class Propagation:
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     stages: list[tuple[str, float]] = field(default_factory=list)
     _executables: dict[Any, Any] = field(default_factory=dict, repr=False)
+    _fits: bool = field(default=False, repr=False)
 
     @property
     def meshes(self) -> Meshes:
@@ -176,14 +178,41 @@ class Propagation:
         """What the propagated program looks like from outside, as plain data."""
         return _summarize(self)
 
-    def run(self, *arrays: Any, devices: Sequence[Any] | None = None) -> tuple[Any, ...]:
+    def run(self, *arrays: Any, devices: Sequence[Any] | None = None, force: bool = False) -> tuple[Any, ...]:
         """The outputs of the program, run on the devices of its mesh under the shardings found.
 
         Args:
             arrays: The inputs, one global array per input.
             devices: The devices; by default those that the function was lowered for, or those JAX has.
+            force: Whether to run a program that seems to need more memory than this machine has for virtual devices.
+
+        Raises:
+            UsageError: Inputs that do not fit, too few devices, or too little memory.
+            ShardyError: What XLA cannot compile or run.
         """
+        if not (force or self._fits):
+            self._check_fits(arrays, devices)
         return tuple(self.executable(devices)(arrays))
+
+    @cached_property
+    def bytes_on_all_devices(self) -> int:
+        """An estimate of the most that all devices hold at a time: as much as one would, or else all their inputs."""
+        from pyshardy.runtime.memory import peak_bytes
+
+        ports = [*self.inputs, *self.outputs]
+        shards = sum(tensor_bytes(_local(port, self.meshes), port.element) for port in ports)
+        return max(peak_bytes(self.module.root), device_count(self.meshes) * shards)
+
+    def _check_fits(self, arrays: Sequence[Any], devices: Sequence[Any] | None) -> None:
+        """Refuse a first run of what the virtual devices of this process have no memory for."""
+        from pyshardy.runtime.local import devices_in_memory
+        from pyshardy.runtime.memory import check_memory, placed_bytes
+
+        count = device_count(self.meshes)
+        here = devices_in_memory(devices, count)
+        needed = self.bytes_on_all_devices * here // count - placed_bytes(arrays)
+        check_memory(f"running a program on {here} devices", needed)
+        self._fits = True
 
     def executable(self, devices: Sequence[Any] | None = None) -> Any:
         """What XLA's partitioner makes of the program for these devices; compiled once."""

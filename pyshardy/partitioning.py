@@ -63,6 +63,7 @@ class Partition:
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     stages: list[tuple[str, float]] = field(default_factory=list)
     _executables: dict[Any, Any] = field(default_factory=dict, repr=False)
+    _fits: bool = field(default=False, repr=False)
 
     @property
     def device_count(self) -> int:
@@ -73,6 +74,13 @@ class Partition:
     def propagated(self) -> Propagation:
         """The whole program with its shardings, as XLA's own partitioner takes it."""
         return propagate(self.before, self.propagate_options)
+
+    @cached_property
+    def bytes_per_device(self) -> int:
+        """An estimate of the most that a device holds at a time: inputs, outputs, and what is needed in between."""
+        from pyshardy.runtime.memory import peak_bytes
+
+        return peak_bytes(self.module.root)
 
     @cached_property
     def traffic(self) -> Traffic:
@@ -218,7 +226,11 @@ def _meshes_in_use(root: Op) -> Meshes:
 
 
 def run(
-    partition: Partition, *arrays: Any, devices: Sequence[Any] | None = None, engine: Engine | str = Engine.LOCAL
+    partition: Partition,
+    *arrays: Any,
+    devices: Sequence[Any] | None = None,
+    engine: Engine | str = Engine.LOCAL,
+    force: bool = False,
 ) -> tuple[Any, ...]:
     """The outputs of a partitioned program, global arrays with the shardings of the program's outputs.
 
@@ -231,14 +243,17 @@ def run(
             for, or those that JAX has.
         engine: "local" runs the per-device program through XLA; "xla" lets XLA partition the propagated program itself,
             for comparison; "interpreter" runs the per-device program without devices, slowly, and gives NumPy arrays.
+        force: Whether to run a program that seems to need more memory than this machine has for its virtual devices.
 
     Raises:
-        UsageError: Inputs that do not fit, too few devices, or an unknown engine.
+        UsageError: Inputs that do not fit, too few devices, an unknown engine, or too little memory.
         ShardyError: What runs it cannot compile it or fails on the way, such as when another process has died.
     """
     engine = _engine(engine)
     if engine is Engine.XLA:
-        return partition.propagated.run(*arrays, devices=devices)
+        return partition.propagated.run(*arrays, devices=devices, force=force)
+    if not (force or partition._fits):
+        _check_fits(partition, arrays, _devices(partition, devices), engine)
     if engine is Engine.INTERPRETER:
         from pyshardy.runtime.interpreter import interpret
 
@@ -270,6 +285,18 @@ def compiled_collectives(
     return hlo_kinds(_local_executable(partition, devices).as_text())
 
 
+def _check_fits(partition: Partition, arrays: Sequence[Any], devices: Sequence[Any] | None, engine: Engine) -> None:
+    """Refuse a first run of what the virtual devices of this process have no memory for."""
+    from pyshardy.runtime.local import devices_in_memory
+    from pyshardy.runtime.memory import check_memory, placed_bytes
+
+    count = partition.device_count
+    if engine is Engine.LOCAL:
+        count = devices_in_memory(devices, count)
+    check_memory(f"running a program on {count} devices", count * partition.bytes_per_device - placed_bytes(arrays))
+    partition._fits = True
+
+
 def _border_of(partition: Partition) -> Any:
     from pyshardy.runtime.local import Border
 
@@ -288,14 +315,22 @@ def _engine(engine: Engine | str) -> Engine:
 
 def _local_executable(partition: Partition, devices: Sequence[Any] | None) -> Any:
     """The compiled program for these devices, compiled once."""
-    from pyshardy.frontend.from_jax import JaxSignature
     from pyshardy.runtime.local import LocalExecutable
 
-    origin = partition.before.origin
-    if devices is None and isinstance(origin, JaxSignature):
-        devices = origin.devices
+    devices = _devices(partition, devices)
     key = None if devices is None else tuple(devices)
     found = partition._executables.get(key)
     if found is None:
         found = partition._executables[key] = LocalExecutable(partition.module, _border_of(partition), devices)
     return found
+
+
+def _devices(partition: Partition, devices: Sequence[Any] | None) -> Sequence[Any] | None:
+    """The devices that are given, or else those that a JAX function was lowered for; None for those that JAX has."""
+    from pyshardy.frontend.from_jax import JaxSignature
+
+    origin = partition.before.origin
+    if devices is None and isinstance(origin, JaxSignature):
+        found: Sequence[Any] | None = origin.devices
+        return found
+    return devices

@@ -9,8 +9,6 @@ from typing import Any, NoReturn
 from pyshardy.cli.numbers import whole_number
 from pyshardy.errors import UsageError
 
-TOLERANCE = 1e-3
-"""The largest |a-b|/(1+|b|) that `run` allows where the user says nothing."""
 MOST_DEVICES = 4096
 """So many virtual CPU devices a process can have in reasonable time."""
 EXAMPLE = "example"
@@ -47,10 +45,11 @@ def make_parser() -> argparse.ArgumentParser:
     run.add_argument("--devices", type=_count, help="number of virtual CPU devices (default: as many as the mesh has)")
     text = "what runs it: the partitioned program (local, interpreter) or XLA's partitioner (xla); default local"
     run.add_argument("--engine", choices=("local", "xla", "interpreter"), default="local", help=text)
+    run.add_argument("--force", action="store_true", help="run what seems to need more memory than there is")
     text = "whether to compare the outputs with those of one device (default yes)"
     run.add_argument("--check", action=argparse.BooleanOptionalAction, default=True, help=text)
-    text = f"largest |a-b|/(1+|b|) allowed (default {TOLERANCE:g})"
-    run.add_argument("--tolerance", type=_tolerance, default=TOLERANCE, help=text)
+    text = "largest |a-b|/(1+|b|) allowed (default: as much as rounding does in this program)"
+    run.add_argument("--tolerance", type=_tolerance, help=text)
     _add_partition_options(run)
     _add_propagation_options(run)
     return parser

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line; the exit status: 0, 1 for a failure, 2 for a command line that makes no sense."""
+    """Run a command line; the exit status.
+
+    0, 1 for a failure, 2 for a command line that makes no sense, 3 for a comparison that says nothing.
+    """
     return writing_to_standard_output(lambda: _main(argv))
 
 
@@ -101,6 +104,7 @@ def _run(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     if arguments.source == EXAMPLE and arguments.inputs:
         raise UsageError("reading the command line", got="--inputs for the example", needed="it for a file alone")
     from pyshardy.cli import run_command
+    from pyshardy.cli.verdict import exit_status, print_comparison
 
     execute = run_command.run_example if arguments.source == EXAMPLE else run_command.run_file
     found = execute(arguments, rest, propagate_options(arguments), partition_options(arguments))
@@ -108,8 +112,8 @@ def _run(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
         _print_json(run_command.to_json(found, arguments.tolerance))
     else:
         _print_tables(run_command.tables(found))
-        run_command.print_differences(found.differences, arguments.tolerance)
-    return 0 if run_command.is_equal(found.differences, arguments.tolerance) else 1
+        print_comparison(found.differences, arguments.tolerance)
+    return exit_status(found.differences, arguments.tolerance)
 
 
 def _load(arguments: argparse.Namespace, rest: Sequence[str]) -> Module:

@@ -6,13 +6,14 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from pyshardy import api
 from pyshardy.cli.arguments import MOST_DEVICES
 from pyshardy.cli.example import load_example, provide_devices
 from pyshardy.cli.files import naming
 from pyshardy.cli.progress import stage
+from pyshardy.cli.verdict import comparison_to_json
 from pyshardy.core.mesh import device_count
 from pyshardy.errors import ShardyError
 from pyshardy.frontend.from_text import load_file
@@ -21,6 +22,10 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.partitioning import Engine, Partition, partition, run
 from pyshardy.report.tables import kinds_table, summary_tables
+
+_Found = TypeVar("_Found")
+_RESULTS = 6
+"""So many versions of the outputs are there at a time: of all devices, of one, and those that round otherwise."""
 
 
 @dataclass
@@ -59,10 +64,13 @@ def run_file(arguments: argparse.Namespace, rest: Sequence[str], options: Any, p
         module = load_file(arguments.source, arguments.allow_unregistered_dialect)
     count = arguments.devices or device_count(module_meshes(module.root))
     provide_devices(min(count, MOST_DEVICES) if arguments.engine == Engine.INTERPRETER.value else count)
+    from pyshardy.runtime.input_uses import input_uses
     from pyshardy.runtime.inputs import inputs_from_file, random_inputs
 
     def inputs(ports: list[Port]) -> list[Any]:
-        return inputs_from_file(arguments.inputs, ports) if arguments.inputs else random_inputs(ports, arguments.seed)
+        if arguments.inputs:
+            return inputs_from_file(arguments.inputs, ports)
+        return random_inputs(ports, arguments.seed, input_uses(module))
 
     with naming(arguments.source):
         return _Runner(module, inputs, arguments).run(options, partition_options)
@@ -86,17 +94,35 @@ class _Runner:
                 partitioned = partition(result, partition_options)
             result.stages.append(("partition", time.perf_counter() - start))
             result.diagnostics.messages += partitioned.new_messages(result.diagnostics)
+        if not self.arguments.force:
+            self._check_memory(result, partitioned)
         inputs = self.make_inputs(result.inputs)
         found = self._outputs(result, partitioned, inputs)
         return Ran(result, partitioned, self._differences(result, inputs, found) if self.arguments.check else None)
+
+    def _check_memory(self, result: api.Propagation, partitioned: Partition | None) -> None:
+        """Refuse what this machine has no memory for: on all devices, and then on one."""
+        from pyshardy.runtime.memory import check_memory, peak_bytes, ports_bytes
+
+        count = device_count(result.meshes)
+        needed = result.bytes_on_all_devices if partitioned is None else count * partitioned.bytes_per_device
+        what = f"running a program on {count} devices"
+        if self.arguments.check:
+            outputs = ports_bytes(result.outputs)
+            alone = peak_bytes(self.module.root) + outputs * (1 if self.arguments.tolerance is not None else _RESULTS)
+            if alone > needed:
+                needed, what = alone, "comparing a program with one device (--no-check does not)"
+        check_memory(what, ports_bytes(result.inputs) + needed)
 
     def _outputs(self, result: api.Propagation, partitioned: Partition | None, inputs: list[Any]) -> Sequence[Any]:
         count = device_count(result.meshes)
         with stage(f"compiling and running on {count} devices"):
             if partitioned is None:
-                return _timed(result, f"run on {count} devices", lambda: result.run(*inputs))
+                return _timed(result, f"run on {count} devices", lambda: result.run(*inputs, force=True))
             engine = self.arguments.engine
-            return _timed(result, f"run on {count} devices", lambda: run(partitioned, *inputs, engine=engine))
+            return _timed(
+                result, f"run on {count} devices", lambda: run(partitioned, *inputs, engine=engine, force=True)
+            )
 
     def _differences(self, result: api.Propagation, inputs: list[Any], found: Sequence[Any]) -> list[Any] | None:
         from pyshardy.runtime.compare import compare_outputs
@@ -108,10 +134,20 @@ class _Runner:
             except ShardyError as error:
                 result.diagnostics.messages.append(_cannot_compare(error))
                 return None
-        return compare_outputs([port.name for port in result.outputs], found, expected)
+        names = [port.name for port in result.outputs]
+        return compare_outputs(names, found, expected, self._noises(result, inputs, expected))
+
+    def _noises(self, result: api.Propagation, inputs: list[Any], expected: Sequence[Any]) -> list[Any] | None:
+        """What rounding does to the outputs; None if the user says how much is allowed, or it cannot be known."""
+        if self.arguments.tolerance is not None:
+            return None
+        from pyshardy.runtime.rounding import noises
+
+        with stage("finding out what rounding does"):
+            return _timed(result, "measure rounding", lambda: noises(self.module, inputs, expected))
 
 
-def _timed(result: api.Propagation, name: str, action: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+def _timed(result: api.Propagation, name: str, action: Callable[[], _Found]) -> _Found:
     start = time.perf_counter()
     value = action()
     result.stages.append((name, time.perf_counter() - start))
@@ -124,11 +160,6 @@ def _cannot_compare(error: ShardyError) -> Any:
     return Diagnostic(Severity.WARNING, f"not compared with one device: {error.got or error}")
 
 
-def is_equal(differences: list[Any] | None, tolerance: float) -> bool:
-    """Whether all outputs agree within the tolerance; True where nothing could be compared."""
-    return all(difference.max_relative_error <= tolerance for difference in differences or ())
-
-
 def tables(found: Ran) -> Any:
     """The shardings, and the totals of the collectives, for a `rich` console."""
     from rich.console import Group
@@ -139,39 +170,8 @@ def tables(found: Ran) -> Any:
     return Group(summary, "", kinds_table(found.partition.traffic))
 
 
-def to_json(found: Ran, tolerance: float) -> dict[str, Any]:
+def to_json(found: Ran, tolerance: float | None) -> dict[str, Any]:
     """The shardings, the collectives and the comparison as JSON-ready data."""
     data = found.propagation.summary.to_json()
     data["traffic"] = None if found.partition is None else found.partition.traffic.to_json()
-    return data | {"comparison": _comparison(found.differences, tolerance)}
-
-
-def _comparison(differences: list[Any] | None, tolerance: float) -> dict[str, Any] | None:
-    if differences is None:
-        return None
-    rows = [
-        {
-            "name": difference.name,
-            "max_absolute_error": difference.max_absolute_error,
-            "max_relative_error": difference.max_relative_error,
-        }
-        for difference in differences
-    ]
-    return {"equal": is_equal(differences, tolerance), "tolerance": tolerance, "outputs": rows}
-
-
-def print_differences(differences: list[Any] | None, tolerance: float) -> None:
-    """Print the largest error of all outputs, and those that are out of tolerance."""
-    if not differences:
-        return
-    wrong = [difference for difference in differences if difference.max_relative_error > tolerance]
-    for difference in wrong:
-        print(f"output {difference.name}: error {difference.max_absolute_error:.3g}")
-    worst = max(differences, key=lambda difference: difference.max_absolute_error)
-    count = f"{len(differences)} output{'s' * (len(differences) > 1)}"
-    verdict = f"{len(wrong)} differ" if wrong else "all agree"
-    print(
-        f"compared {count} with one device: {verdict}; "
-        f"largest error {worst.max_absolute_error:.3g} in {worst.name} "
-        f"(relative {max(d.max_relative_error for d in differences):.3g}, tolerance {tolerance:g})"
-    )
+    return data | {"comparison": comparison_to_json(found.differences, tolerance)}

@@ -63,6 +63,22 @@ def is_wide(dtype: Any) -> bool:
     return bool(dtype.itemsize == 8 * (2 if dtype.kind == "c" else 1))
 
 
+def mantissa_bits(dtype: Any) -> int:
+    """How many bits of a floating-point number, or of both parts of a complex one, follow the leading one.
+
+    >>> mantissa_bits(np.float32), mantissa_bits(jax.numpy.bfloat16), mantissa_bits(np.complex128)
+    (23, 7, 52)
+    """
+    finfo: Any = jax.numpy.finfo
+    return int(finfo(dtype).nmant)
+
+
+def largest_integer(dtype: Any) -> int:
+    """The largest number of an integer type."""
+    iinfo: Any = jax.numpy.iinfo
+    return int(iinfo(dtype).max)
+
+
 def is_token(value: Value) -> bool:
     """Whether a value is no data but says what comes first."""
     return str(value.type) == "!stablehlo.token"

@@ -1,12 +1,31 @@
-"""How far two sets of outputs are apart."""
+"""How far two sets of outputs are apart, and what that means."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 import numpy as np
+
+from pyshardy.runtime.distances import distances, wide
+from pyshardy.runtime.noise import LIMIT, Noise
+
+TOLERANCE = 1e-3
+"""The largest |a-b|/(1+|b|) where it is not known what rounding does, and the user says nothing."""
+_BLIND = 0.5
+"""Where only errors of this part of the values, or more, would be noticed, nothing is said."""
+_BLUNT = 0.01
+"""Where errors of this part of a value go unnoticed, the user is told."""
+
+
+class Verdict(Enum):
+    """What a comparison says of an output."""
+
+    AGREE = "agree"
+    DIFFER = "differ"
+    CANNOT_TELL = "cannot tell"
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,43 +36,75 @@ class Difference:
         name: Name of the output.
         max_absolute_error: Largest |a - b|; infinite where shapes or not-a-numbers differ.
         max_relative_error: Largest |a - b| / (1 + |b|).
+        noise_ratio: The distance in terms of what rounding does; None if that is not known.
+        noise: What rounding does.
     """
 
     name: str
     max_absolute_error: float
     max_relative_error: float
+    noise_ratio: float | None = None
+    noise: Noise | None = field(default=None, compare=False, repr=False)
+
+    def verdict(self, tolerance: float | None = None) -> Verdict:
+        """Whether the two versions agree.
+
+        Args:
+            tolerance: The largest relative error; by default, what rounding does decides.
+        """
+        if tolerance is not None or self.noise_ratio is None:
+            allowed = TOLERANCE if tolerance is None else tolerance
+            return Verdict.AGREE if self.max_relative_error <= allowed else Verdict.DIFFER
+        if not self.noise_ratio <= LIMIT:
+            return Verdict.DIFFER
+        return Verdict.CANNOT_TELL if self._is_blind() else Verdict.AGREE
+
+    def _is_blind(self) -> bool:
+        if self.noise is None or self.noise.unknown > _BLIND:
+            return self.noise is not None
+        return self.max_absolute_error > 0 and min(self.noise.resolution, self.noise.factor_resolution) > _BLIND
+
+    @property
+    def is_blunt(self) -> bool:
+        """Whether an error of some percent in one value may have gone unnoticed."""
+        return self.noise is not None and self.max_absolute_error > 0 and self.noise.resolution > _BLUNT
 
 
-def compare_outputs(names: Sequence[str], found: Sequence[Any], expected: Sequence[Any]) -> list[Difference]:
+def compare_outputs(
+    names: Sequence[str], found: Sequence[Any], expected: Sequence[Any], noises: Sequence[Noise] | None = None
+) -> list[Difference]:
     """The distance of every output from what is expected, the largest of all its copies; as many of each.
 
     >>> compare_outputs(["x"], [np.array([1.0, 2.0])], [np.array([1.0, 3.0])])
-    [Difference(name='x', max_absolute_error=1.0, max_relative_error=0.25)]
+    [Difference(name='x', max_absolute_error=1.0, max_relative_error=0.25, noise_ratio=None)]
     """
-    return [_compare_output(name, a, np.asarray(b)) for name, a, b in zip(names, found, expected, strict=True)]
+    known: Sequence[Noise | None] = [None] * len(names) if noises is None else noises
+    rows = zip(names, found, expected, known, strict=True)
+    return [_compare_output(name, a, np.asarray(b), noise) for name, a, b, noise in rows]
 
 
-def _compare_output(name: str, found: Any, expected: np.ndarray) -> Difference:
+def _compare_output(name: str, found: Any, expected: np.ndarray, noise: Noise | None) -> Difference:
     """The largest distance of what any device has; devices may have copies of the same part."""
     shards = getattr(found, "addressable_shards", ())
     if len(shards) < 2 or found.shape != expected.shape:
-        return compare_arrays(name, np.asarray(found), expected)
-    pieces = [compare_arrays(name, np.asarray(shard.data), expected[shard.index]) for shard in shards]
+        parts: list[tuple[np.ndarray, Any]] = [(np.asarray(found), ...)]
+    else:
+        parts = [(np.asarray(shard.data), shard.index) for shard in shards]
+    pieces = [compare_arrays(name, part, expected[index]) for part, index in parts]
+    ratio = None
+    if noise is not None:
+        is_same_shape = parts[0][0].shape == expected[parts[0][1]].shape
+        ratio = max(noise.ratio(part, index) for part, index in parts) if is_same_shape else np.inf
     absolute = max(piece.max_absolute_error for piece in pieces)
-    return Difference(name, absolute, max(piece.max_relative_error for piece in pieces))
+    return Difference(name, absolute, max(piece.max_relative_error for piece in pieces), ratio, noise)
 
 
 def compare_arrays(name: str, found: np.ndarray, expected: np.ndarray) -> Difference:
     """The distance of one array from what is expected; equal infinities and not-a-numbers count as equal."""
     if found.shape != expected.shape:
         return Difference(name, float("inf"), float("inf"))
-    kind = complex if np.iscomplexobj(expected) else float
-    a, b = found.astype(kind), expected.astype(kind)
+    distance = distances(found, expected)
     with np.errstate(invalid="ignore"):
-        distance = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
-        if found.dtype.kind in "iu" and expected.dtype.kind in "iu":  # large ones may differ where the floats do not
-            distance = np.where(found == expected, 0.0, np.maximum(distance, 1.0))
-        distance = np.where(np.isnan(distance), np.inf, distance)
-        relative = np.where(distance == 0, 0.0, distance / (1 + np.abs(b)))
+        relative = np.where(distance == 0, 0.0, distance / (1 + np.abs(wide(expected))))
         relative = np.where(np.isnan(relative), np.inf, relative)
     return Difference(name, float(distance.max(initial=0.0)), float(relative.max(initial=0.0)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import jax
 
@@ -20,11 +20,16 @@ _HELLO_SECONDS = 5.0
 """How long process 0 listens to one connection: whoever it is says its number at once."""
 _LONGEST_HELLO = 20
 _INSTANT = 0.001
+_LEAST_SECONDS = 5
 _GO = b"go\n"
+_COUNT = b"count "
+"""How process 0 begins to say how many processes there are, to one that thinks otherwise."""
 _DOING = "joining the processes of a program"
 
 
-def connect(coordinator: str, process_count: int, process_id: int, timeout_s: float = 60.0) -> None:
+def connect(
+    coordinator: str, process_count: int, process_id: int, timeout_s: float = 60.0, lost_after_s: float = 20.0
+) -> None:
     """Join the other processes, so that `jax.devices()` are the devices of all, and `pyshardy.run` uses them.
 
     Every process calls it once, before anything else of JAX. It is `jax.distributed.initialize` behind a meeting of
@@ -35,22 +40,34 @@ def connect(coordinator: str, process_count: int, process_id: int, timeout_s: fl
         process_count: Number of processes.
         process_id: Which one this is, from 0.
         timeout_s: How many seconds to wait for the others.
+        lost_after_s: After how many seconds without a sign of life a process counts as dead. JAX then ends the others,
+            unless `run` has noticed before; 5 at least.
 
     Raises:
-        UsageError: A coordinator that is not host and port, or a number that is no process.
+        UsageError: A coordinator that is not host and port, a number that is no process, another number of processes
+            than process 0 says, or less than 5 seconds.
         ShardyError: Not all processes came in time, or JAX does not join them.
     """
     host, port = _address(coordinator)
     if not 0 <= process_id < process_count:
         raise UsageError(_DOING, got=f"process {process_id}", needed=f"one of 0 to {process_count - 1}")
+    if not lost_after_s >= _LEAST_SECONDS:
+        raise UsageError(_DOING, got=f"lost_after_s {lost_after_s:g}", needed=f"{_LEAST_SECONDS} or more")
     deadline = time.monotonic() + timeout_s
     if process_id == 0:
         _gather(host, port, process_count, deadline, timeout_s)
     else:
-        _report(host, port, process_id, deadline, timeout_s)
+        _report(host, port, (process_id, process_count), deadline, timeout_s)
+    lost = int(lost_after_s)
     try:
-        seconds = max(1, int(timeout_s))
-        jax.distributed.initialize(coordinator, process_count, process_id, initialization_timeout=seconds)
+        jax.distributed.initialize(
+            coordinator,
+            process_count,
+            process_id,
+            initialization_timeout=max(1, int(timeout_s)),
+            heartbeat_timeout_seconds=lost,
+            shutdown_timeout_seconds=lost,
+        )
     except RuntimeError as error:
         reason = str(error).partition("\n")[0]
         raise ShardyError(_DOING, got=reason, needed="processes that have not used JAX before") from error
@@ -74,7 +91,12 @@ def _gather(host: str, port: int, process_count: int, deadline: float, timeout_s
             except TimeoutError:
                 numbers = ", ".join(map(str, missing))
                 raise _missing(f"process {numbers} did not come", timeout_s) from None
-            waiting[_said(connection)] = connection
+            number, count = _said(connection)
+            if count not in (None, process_count):
+                with suppress(OSError):
+                    connection.sendall(_COUNT + f"{process_count}\n".encode())
+                raise _other_count(process_count, f"process {number}", count)
+            waiting[number] = connection
         for number in range(1, process_count):
             try:
                 waiting[number].sendall(_GO)
@@ -82,14 +104,15 @@ def _gather(host: str, port: int, process_count: int, deadline: float, timeout_s
                 raise _missing(f"process {number} did not stay", timeout_s) from None
 
 
-def _said(connection: socket.socket) -> int:
-    """The number that a process says of itself; -1 for somebody else."""
+def _said(connection: socket.socket) -> tuple[int, int | None]:
+    """The number that a process says of itself, and of how many it thinks it is one; -1 and None for somebody else."""
     connection.settimeout(_HELLO_SECONDS)
     try:
         with connection.makefile(errors="replace") as lines:
-            return int(lines.readline(_LONGEST_HELLO))
+            number, count = map(int, lines.readline(_LONGEST_HELLO).split())
+            return number, count
     except (OSError, ValueError):
-        return -1
+        return -1, None
 
 
 def _is_open(connection: socket.socket | None) -> bool:
@@ -115,20 +138,29 @@ def _listener(host: str, port: int) -> Iterator[socket.socket]:
         yield listener
 
 
-def _report(host: str, port: int, process_id: int, deadline: float, timeout_s: float) -> None:
-    """Say our number to process 0, and wait until it lets all go on."""
+def _report(host: str, port: int, own: tuple[int, int], deadline: float, timeout_s: float) -> None:
+    """Say our number, and that of all, to process 0, and wait until it lets all go on."""
     while True:
         left = deadline - time.monotonic()
         if left <= 0:
             raise _missing(f"process 0 does not answer at {host}:{port}", timeout_s)
         try:
             with socket.create_connection((host, port), timeout=left) as connection:
-                connection.sendall(f"{process_id}\n".encode())
-                if connection.makefile("rb").readline() == _GO:
+                connection.sendall("{} {}\n".format(*own).encode())
+                answer = connection.makefile("rb").readline()
+                if answer == _GO:
                     return
+                if answer.startswith(_COUNT):
+                    raise _other_count(own[1], "process 0", int(answer.removeprefix(_COUNT)))
         except OSError:
             pass  # not there yet, or not all there: try again until time is up
         time.sleep(_RETRY_SECONDS)
+
+
+def _other_count(own: int, other: str, count: int | None) -> UsageError:
+    return UsageError(
+        _DOING, got=f"{own} processes here, {count} in {other}", needed="the same process_count in all processes"
+    )
 
 
 def _missing(what: str, timeout_s: float) -> ShardyError:

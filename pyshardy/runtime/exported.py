@@ -16,6 +16,7 @@ from pyshardy.errors import ShardyError
 from pyshardy.frontend.interface import Port
 from pyshardy.ir.dialects import stablehlo
 from pyshardy.ir.module import Module
+from pyshardy.runtime.agreement import agree
 from pyshardy.runtime.arrays import is_wide, jax_dtype
 from pyshardy.runtime.callbacks import callbacks_of, raise_failures, with_callbacks
 
@@ -54,6 +55,8 @@ class Executable:
             )
         self.wide = any(is_wide(jax_dtype(port.element)) for port in (*ins, *outs))
         self._ins, self._shardings = ins, shardings
+        self._module = module
+        self._is_agreed = shardings is None or jax.process_count() == 1
         with self.types():
             exported = _exported(module, _types(ins), _types(outs), shardings)
             program = _calling(exported, self._callbacks) if self._callbacks else exported.call
@@ -67,12 +70,24 @@ class Executable:
         """The outputs for placed inputs.
 
         Raises:
-            ShardyError: XLA fails to compile or run it, or a Python function that it calls fails.
+            ShardyError: XLA fails to compile or run it, a Python function that it calls fails, or another process runs
+                another program.
         """
+        if not self._is_agreed:
+            self._agree()
         with self.types():
             found: list[jax.Array] = _refusing(lambda: list(jax.block_until_ready(self._jitted(*arrays))))
         raise_failures(self._callbacks)
         return found
+
+    def _agree(self) -> None:
+        """Make sure that the other processes run the same, if the devices are those of all of them."""
+        sides = self._shardings or ((), ())
+        devices = [device for sharding in (*sides[0], *sides[1]) for device in sharding.mesh.devices.flat]
+        if len({device.process_index for device in devices}) == jax.process_count():
+            ids = [device.id for device in devices]
+            _refusing(lambda: agree(f"{self._module.text()} {ids}"))
+        self._is_agreed = True
 
     def as_text(self) -> str:
         """What XLA makes of it, as HLO."""
@@ -119,6 +134,7 @@ def _payload(module: Module) -> bytes:
 
 
 def _refusing(action: Any) -> Any:
+    """What an action gives, with an error of XLA as one of pyshardy."""
     try:
         return action()
     except jax.errors.JaxRuntimeError as error:

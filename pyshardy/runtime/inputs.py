@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import sqrt
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,38 +15,53 @@ import numpy as np
 from pyshardy.errors import UsageError
 from pyshardy.frontend.interface import Port
 from pyshardy.report.summary import format_shape
-from pyshardy.runtime.arrays import jax_dtype
+from pyshardy.runtime.arrays import jax_dtype, largest_integer
+from pyshardy.runtime.input_uses import InputUse
 
 _SMALL = 8
+_UNKNOWN = InputUse()
 
 
-def random_inputs(ports: Sequence[Port], seed: int = 0) -> list[np.ndarray]:
-    """Random arrays for the inputs: normal numbers, integers from 0 to 7, coin flips.
+def random_inputs(
+    ports: Sequence[Port], seed: int = 0, uses: Mapping[int, InputUse] = MappingProxyType({})
+) -> list[np.ndarray]:
+    """Random arrays for the inputs: normal numbers, integers from 0 to 7, coin flips, but where a use says more.
 
-    Small non-negative integers are also valid where an input holds indices.
+    Weights are scaled by one over the root of their fan-in, so that a product keeps magnitudes and a deep program does
+    not leave the range of its numbers. Indices point somewhere. What a root is taken of is not negative; exponents
+    are whole, from 1 to 7.
+
+    Args:
+        ports: The inputs.
+        seed: Decides about all numbers.
+        uses: What the program does with its inputs, by their numbers, if that is known.
 
     Raises:
         UsageError: An input of dynamic shape, or larger than memory.
     """
     random = np.random.default_rng(seed)
     try:
-        return [_random_array(port, random) for port in ports]
+        return [_random_array(port, random, uses.get(port.index, _UNKNOWN)) for port in ports]
     except (ValueError, MemoryError, OverflowError) as error:
         shapes = ", ".join(format_shape(port.shape, port.element) for port in ports)
         raise UsageError("drawing random inputs", got=shapes, needed="arrays that memory can hold") from error
 
 
-def _random_array(port: Port, random: np.random.Generator) -> np.ndarray:
+def _random_array(port: Port, random: np.random.Generator, use: InputUse) -> np.ndarray:
     dtype = jax_dtype(port.element)
     if min(port.shape, default=0) < 0:
         raise UsageError("drawing random inputs", got=f"the dynamic shape of {port.name}", needed="static shapes")
-    if dtype == np.bool_ or np.issubdtype(dtype, np.integer) or port.element.startswith(("i", "ui")):
-        high = 2 if dtype == np.bool_ else _SMALL
-        return random.integers(0, high, port.shape).astype(dtype)
-    array = random.normal(0, 1, port.shape)
+    if dtype == np.bool_:
+        return random.integers(0, 2, port.shape).astype(dtype)
+    if np.issubdtype(dtype, np.integer) or port.element.startswith(("i", "ui")):
+        largest = _SMALL - 1 if use.size is None else min(use.size - 1, largest_integer(dtype))
+        return random.integers(int(use.is_count), max(largest, int(use.is_count)) + 1, port.shape).astype(dtype)
+    if use.is_count:
+        return random.integers(1, _SMALL, port.shape).astype(dtype)
+    array = random.normal(0, 1 / sqrt(use.fan_in), port.shape)
     if np.issubdtype(dtype, np.complexfloating):
-        array = array + 1j * random.normal(0, 1, port.shape)
-    return np.asarray(array).astype(dtype)
+        array = array + 1j * random.normal(0, 1 / sqrt(use.fan_in), port.shape)
+    return np.asarray(np.abs(array) if use.is_not_negative else array).astype(dtype)
 
 
 def inputs_from_file(path: str | Path, ports: Sequence[Port]) -> list[Any]:

@@ -142,6 +142,12 @@ class _Shardings:
         return found
 
 
+def devices_in_memory(devices: Sequence[Any] | None, count: int) -> int:
+    """How many of the first devices are virtual ones of this process, and so share its memory."""
+    available = list(jax.devices() if devices is None else devices)[:count]
+    return sum(device.platform == "cpu" and device.process_index == jax.process_index() for device in available)
+
+
 def place(array: Any, sharding: NamedSharding) -> jax.Array:
     """A global array on the devices; with several processes, each holds the whole array and places its part."""
     if isinstance(array, jax.Array) and array.sharding.is_equivalent_to(sharding, array.ndim):

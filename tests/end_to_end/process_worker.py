@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 import jax
@@ -29,6 +30,8 @@ func.func @main(%a: tensor<8x12xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}
 """Devices 0 to 3 are of one process, 4 to 7 of the other: every group along either axis has some of both."""
 SAYS = "worker says "
 """How a line of what a process tells the test begins."""
+LOST_AFTER = 10
+"""After how many seconds without a sign of life a process counts as dead."""
 DIES = 3
 """Exit status of a process that dies."""
 
@@ -44,7 +47,7 @@ def join(how: str, process: int, port: int) -> None:
     """Join the other process, with pyshardy or as JAX does it."""
     address = f"127.0.0.1:{port}"
     if how == "connect":
-        pyshardy.connect(address, PROCESSES, process, timeout_s=60)
+        pyshardy.connect(address, PROCESSES, process, timeout_s=60, lost_after_s=LOST_AFTER)
     else:
         jax.distributed.initialize(address, PROCESSES, process, initialization_timeout=60)
 
@@ -69,8 +72,15 @@ def main(how: str, process: int, port: int, ending: str) -> None:
     """Run the program and compare; then once more, placed, or without the other process."""
     join(how, process, port)
     assert (jax.device_count(), jax.local_device_count()) == (8, 4)
-    partition = pyshardy.partition(pyshardy.load(PROGRAM))
+    text = PROGRAM.replace("stablehlo.negate", "stablehlo.abs") if ending == "differs" and process else PROGRAM
+    partition = pyshardy.partition(pyshardy.load(text))
     a, b, c = inputs()
+    if ending == "differs":
+        try:
+            pyshardy.run(partition, a, b, c)
+        except ShardyError as error:
+            say(f"refused: {error}")
+        return
     expected = [a @ b, -a, c + c]
     outputs = pyshardy.run(partition, a, b, c)
     say(f"checked {check(outputs, expected)} shards")
@@ -79,6 +89,8 @@ def main(how: str, process: int, port: int, ending: str) -> None:
         say(f"checked {check(again, expected)} shards")
         return
     if process == 1:
+        if ending == "stops":
+            os.kill(os.getpid(), signal.SIGSTOP)
         os._exit(DIES)
     try:
         for _ in range(1000):

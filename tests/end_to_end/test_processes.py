@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from end_to_end.process_worker import DIES, ENVIRONMENT, PROGRAM, SAYS, check, inputs
+from end_to_end.process_worker import DIES, ENVIRONMENT, LOST_AFTER, PROGRAM, SAYS, check, inputs
 
 import pyshardy
 
@@ -94,6 +94,26 @@ def test_a_process_that_dies_ends_the_others_run() -> None:
             r"refused: running a module: got .*, needed all processes of the program to keep running", refused
         )
         assert "try: look at what the other processes printed" in refused
+
+
+def test_processes_with_different_programs_are_refused_before_they_run() -> None:
+    with workers("connect", "differs") as processes:
+        for status, said, err in map(ended, processes):
+            assert (status, len(said)) == (0, 1), err
+            assert said[0].startswith(
+                "refused: running a program in several processes: got another program, other options or other shapes in "
+                "process 1 than in process 0"
+            )
+
+
+def test_a_process_that_hangs_ends_the_others_in_time() -> None:
+    with workers("connect", "stops") as (survivor, _):
+        start = time.monotonic()
+        status, said, err = ended(survivor)
+        assert said[:1] == ["checked 12 shards"]
+        assert status != 0
+        assert "another task died" in err
+        assert time.monotonic() - start < 6 * LOST_AFTER
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,9 @@ def test_one_process_waits_for_nobody(joined: Joined, port: int) -> None:
     assert joined == [(address(port), 1, 0)]
 
 
-@pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\n", b"7\n", b"0\n", b"-1\n", b"x" * 10_000, b"\xff\xfe\n"])
+@pytest.mark.parametrize(
+    "said", [b"", b"GET / HTTP/1.1\r\n", b"7\n", b"7 2\n", b"0 2\n", b"-1 2\n", b"x" * 10_000, b"\xff\xfe\n"]
+)
 def test_strangers_are_no_processes(said: bytes, joined: Joined, port: int) -> None:
     thread, errors = in_thread(lambda: connect(address(port), 2, 0, timeout_s=30))
     with dial(port) as stranger:
@@ -98,9 +100,9 @@ def test_strangers_are_no_processes(said: bytes, joined: Joined, port: int) -> N
 def test_a_process_that_comes_and_leaves_is_waited_for(joined: Joined, port: int) -> None:
     thread, errors = in_thread(lambda: connect(address(port), 3, 0, timeout_s=1.5))
     with dial(port) as leaver:
-        leaver.sendall(b"1\n")
+        leaver.sendall(b"1 3\n")
     with dial(port) as other:
-        other.sendall(b"2\n")
+        other.sendall(b"2 3\n")
         thread.join(30)
     (error,) = errors
     assert "got process 1 did not come within 1.5 s" in str(error)
@@ -157,3 +159,30 @@ def test_jax_that_has_begun_already(monkeypatch: pytest.MonkeyPatch, port: int) 
     monkeypatch.setattr(jax.distributed, "initialize", initialize)
     with pytest.raises(ShardyError, match="got jax.distributed.initialize.. must be called before any JAX calls"):
         connect(address(port), 1, 0)
+
+
+def test_processes_that_count_differently_are_refused_on_both_sides(joined: Joined, port: int) -> None:
+    thread, errors = in_thread(lambda: connect(address(port), 2, 0, timeout_s=30))
+    with pytest.raises(UsageError) as caught:
+        connect(address(port), 3, 1, timeout_s=30)
+    thread.join(30)
+    needed = "needed the same process_count in all processes"
+    assert str(caught.value) == f"joining the processes of a program: got 3 processes here, 2 in process 0, {needed}"
+    assert [str(error) for error in errors] == [
+        f"joining the processes of a program: got 2 processes here, 3 in process 1, {needed}"
+    ]
+    assert joined == []
+
+
+def test_jax_is_told_after_how_long_a_process_is_lost(monkeypatch: pytest.MonkeyPatch, port: int) -> None:
+    asked: list[dict[str, int]] = []
+    monkeypatch.setattr(jax.distributed, "initialize", lambda *_, **options: asked.append(options))
+    connect(address(port), 1, 0, timeout_s=7, lost_after_s=11.5)
+    assert asked == [{"initialization_timeout": 7, "heartbeat_timeout_seconds": 11, "shutdown_timeout_seconds": 11}]
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 4.9, float("nan")])
+def test_a_process_is_not_lost_at_once(seconds: float, joined: Joined, port: int) -> None:
+    with pytest.raises(UsageError, match=r"got lost_after_s .*, needed 5 or more"):
+        connect(address(port), 1, 0, lost_after_s=seconds)
+    assert joined == []

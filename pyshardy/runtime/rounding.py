@@ -1,0 +1,185 @@
+"""A program that rounds otherwise: what rounding alone does to its outputs (Monte Carlo arithmetic).
+
+Two correct versions of a program differ: they sum in another order, fuse other ops, round at other places. How far that
+moves the outputs depends on the program: not at all in a copy, to anywhere in a chaotic one. To know, every input and
+every result that is rounded is moved by one step of its type, up or down, and the program runs again. Moving inputs
+alone would not do: an input in f32 hardly moves what one op in bf16 rounds, and some programs draw all they need from
+an integer.
+
+A number that needs only half of its bits stays as it is: it is a count, a mask or a power of two, and was not rounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod, sqrt
+from typing import Any
+
+import jax
+import numpy as np
+
+from pyshardy.frontend.interface import input_ports, output_ports
+from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Op, Region, Value, walk
+from pyshardy.ir.opspec import OpSpecReader
+from pyshardy.passes.partitioning.builder import Builder
+from pyshardy.runtime.arrays import check_inputs, mantissa_bits
+from pyshardy.runtime.callbacks import calls_python
+from pyshardy.runtime.contractions import CONTRACTIONS, products_summed
+from pyshardy.runtime.exported import Executable
+from pyshardy.runtime.noise import Noise
+from pyshardy.runtime.runnable import sequential
+
+_MANTISSAS = {"f64": 52, "f32": 23, "f16": 10, "bf16": 7}
+"""How many bits of a number say how large it is within its power of two."""
+_BITS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16}
+_WIDE = _MANTISSAS["f32"]
+"""Types of so many bits are summed as they are, others in a wider type."""
+_SUMS_PER_STEP = 16
+"""One by one, n numbers are summed with an error of up to sqrt(n)/6 steps; blocks and trees make it less."""
+_NAMES = (
+    "add atan2 batch_norm_grad batch_norm_inference batch_norm_training cbrt cholesky convolution cosine custom_call "
+    "divide dot dot_general exponential exponential_minus_one fft log log_plus_one logistic multiply power rsqrt sine "
+    "sqrt subtract tan tanh triangular_solve"
+)
+_ROUNDING = frozenset(f"stablehlo.{name}" for name in _NAMES.split())
+_APPLYING = frozenset(f"stablehlo.{name}" for name in ("reduce", "reduce_window", "scatter", "select_and_scatter"))
+"""They round if what they apply does: a sum does, a maximum does not."""
+_HOLDING = frozenset(("builtin.module", "func.func", "stablehlo.while", "stablehlo.case", "stablehlo.if"))
+"""Ops in whose regions whole tensors are computed."""
+
+
+_TRIALS = 4
+"""So many runs say what rounding does; the noise of a single number is less than a tenth of what it should be once in
+four thousand programs."""
+
+
+def noises(module: Module, arrays: Sequence[Any], expected: Sequence[Any]) -> list[Noise] | None:
+    """What rounding does to every output; None if it calls Python, which would see every run.
+
+    Args:
+        module: The program.
+        arrays: Its inputs.
+        expected: Its outputs on one device.
+    """
+    if calls_python(module.root):
+        return None
+    trials = list(run_rounding_otherwise(module, arrays))
+    return [Noise(np.asarray(output), found) for output, found in zip(expected, zip(*trials, strict=True))]
+
+
+def run_rounding_otherwise(module: Module, arrays: Sequence[Any]) -> Iterator[list[np.ndarray]]:
+    """The outputs on one device, a few times, each time rounded otherwise; the same in every call.
+
+    Raises:
+        UsageError: Inputs that do not fit.
+        ShardyError: The program is written for several devices, or XLA cannot compile it.
+    """
+    ins, outs = input_ports(module.root), output_ports(module.root)
+    executable = Executable(rounding_otherwise(sequential(module)), ins, outs)
+    checked = [np.asarray(array) for array in check_inputs(arrays, ins)]
+    for trial in range(_TRIALS):
+        random = np.random.default_rng(trial)
+        yield [np.asarray(output) for output in executable([moved(array, random) for array in checked])]
+
+
+def moved(array: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """An array with every floating-point number moved by a step of its type, up or down, as `random` says."""
+    kind = np.dtype(array.dtype)
+    if kind.kind == "c":
+        part = np.dtype(f"f{kind.itemsize // 2}")
+        return moved(np.ascontiguousarray(array).reshape(-1).view(part), random).view(kind).reshape(array.shape)
+    if not jax.numpy.issubdtype(kind, np.floating):
+        return array
+    mantissa = mantissa_bits(kind)
+    signs = random.integers(0, 2, array.shape) * 2 - 1
+    bits = np.ascontiguousarray(array).view(f"u{kind.itemsize}").reshape(array.shape)
+    is_rounded = bits & np.asarray(_low_bits(mantissa), bits.dtype) != 0
+    with np.errstate(all="ignore"):
+        factors = np.where(is_rounded, 1 + signs * 2.0**-mantissa, 1.0).astype(kind)
+        return np.asarray(array * factors, kind)
+
+
+def _low_bits(mantissa: int) -> int:
+    return int(2 ** (mantissa // 2) - 1)
+
+
+def rounding_otherwise(module: Module) -> Module:
+    """The program with every result that is rounded moved by a step of its type, or by more where it is a sum.
+
+    Whether up or down depends on the last bit of the result, which is as good as drawn.
+
+    Args:
+        module: A program for one device, without ops of the `sdy` dialect.
+    """
+    root = module.copy_root()
+    with module.context:
+        reader = OpSpecReader()
+        for op in [op for op in _tensor_ops(root) if _rounds(op)]:
+            steps = max(1.0, sqrt(_summed(op, reader) / _SUMS_PER_STEP))
+            for result in op.results:
+                _move(result, steps, module)
+    return module.with_root(root)
+
+
+def _tensor_ops(op: Op) -> Iterator[Op]:
+    """The ops inside an op that compute whole tensors, not what a reduction applies to two numbers."""
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block:
+                yield inner
+                if inner.name in _HOLDING:
+                    yield from _tensor_ops(inner)
+
+
+def _rounds(op: Op) -> bool:
+    if op.name in _APPLYING:
+        return any(inner.name in _ROUNDING for region in op.regions for inner in _ops_in(region))
+    if op.name == "stablehlo.convert":
+        sizes = [_MANTISSAS.get(value.type.element, 0) for value in (op.operands[0], op.results[0])]
+        return sizes[0] > sizes[1]
+    return op.name in _ROUNDING or op.name.startswith("chlo.")
+
+
+def _ops_in(region: Region) -> Iterator[Op]:
+    return (inner for block in region.blocks for op in block for inner in walk(op))
+
+
+def _summed(op: Op, reader: OpSpecReader) -> float:
+    """How many numbers an op sums for each that it gives."""
+    if op.name in ("stablehlo.reduce", "stablehlo.reduce_window"):
+        return prod(op.operands[0].type.shape or ()) / max(1, prod(op.results[0].type.shape or ()))
+    return products_summed(op, reader) if op.name in CONTRACTIONS else 1
+
+
+def _move(value: Value, steps: float, module: Module) -> None:
+    """Let the users of a value take one that is moved."""
+    type, op = value.type, value.defining_op
+    assert op is not None and op.next is not None
+    element = type.element.removeprefix("complex<").removesuffix(">")
+    if not type.is_ranked_tensor or not type.is_static or element not in _MANTISSAS:
+        return
+    users, builder = set(value.uses), Builder(module.attrs, op.next, op.location)
+    if element == type.element:
+        other = _moved(value, steps, builder)
+    else:
+        part = builder.type(type.shape or (), element)
+        halves = [_moved(builder.value(name, [value], part), steps, builder) for name in ("real", "imag")]
+        other = builder.value("complex", halves, type)
+    value.replace_uses(other, lambda user, index: (user, index) in users)
+
+
+def _moved(value: Value, steps: float, builder: Builder) -> Value:
+    """A value times 1 + a step or 1 - a step; as it is where it needs but half of its bits."""
+    type = value.type
+    mantissa = _MANTISSAS[type.element]
+    size = 2.0**-mantissa * (steps if mantissa >= _WIDE else 1)
+    bits = builder.value("bitcast_convert", [value], builder.type(type.shape or (), f"ui{_BITS[type.element]}"))
+    zero = builder.splat("0", bits.type)
+
+    def has(mask: int) -> Value:
+        return builder.compare("NE", builder.combine("and", bits, builder.splat(str(mask), bits.type)), zero)
+
+    up, down, same = (builder.splat(repr(factor), type) for factor in (1 + size, 1 - size, 1.0))
+    factor = builder.select(has(_low_bits(mantissa)), builder.select(has(1), up, down), same)
+    return builder.combine("multiply", value, factor)

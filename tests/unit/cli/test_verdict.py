@@ -1,0 +1,93 @@
+"""What is said of a comparison, and with which exit status."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyshardy.cli.verdict import comparison_to_json, exit_status, print_comparison
+from pyshardy.runtime.compare import Difference
+from pyshardy.runtime.noise import Noise
+
+ONES = np.ones(100, np.float32)
+
+
+def noise(move: float) -> Noise:
+    """That of an output that rounding moves by so much, up and down."""
+    signs = np.where(np.arange(100) % 2, 1, -1)
+    return Noise(ONES, [(ONES + move * signs).astype(np.float32), (ONES - move * signs).astype(np.float32)])
+
+
+AGREES = Difference("a", 1e-6, 5e-7, 0.8, noise(1e-6))
+DIFFERS = Difference("b", 0.5, 0.25, 123.0, noise(1e-6))
+BLUNT = Difference("c", 0.01, 0.005, 1.0, noise(0.01))
+CHAOTIC = Difference("d", 1.0, 0.5, 1.0, noise(2.0))
+EXACT = Difference("e", 0.0, 0.0, 0.0, noise(2.0))
+NO_NUMBERS = Difference("f", 0.0, 0.0, 0.0, Noise(np.full(4, np.nan), [np.full(4, np.nan)]))
+
+
+@pytest.mark.parametrize(
+    ("differences", "tolerance", "status"),
+    [
+        ([AGREES, BLUNT, EXACT], None, 0),
+        ([AGREES, CHAOTIC], None, 3),
+        ([NO_NUMBERS], None, 3),
+        ([CHAOTIC, DIFFERS], None, 1),
+        ([DIFFERS], 0.25, 0),
+        ([DIFFERS], 0.24, 1),
+        ([CHAOTIC], 0.5, 0),
+        ([Difference("a", 1.0, 0.001)], None, 0),
+        ([Difference("a", 1.0, 0.0011)], None, 1),
+        ([Difference("a", float("inf"), float("inf"), float("inf"), noise(1.0))], None, 1),
+        ([Difference("a", 1.0, 0.1, float("nan"), noise(1.0))], None, 1),
+        ([Difference("a", float("inf"), float("inf"))], 1e300, 1),
+        ([], None, 0),
+        (None, None, 0),
+    ],
+)
+def test_the_worst_output_decides(differences: list[Difference], tolerance: float | None, status: int) -> None:
+    assert exit_status(differences, tolerance) == status
+
+
+@pytest.mark.parametrize(
+    ("differences", "tolerance", "text"),
+    [
+        ([AGREES], None, "compared 1 output with one device: all agree; largest error 1e-06 in a (0.8 of what rounding "
+                         "does)\n"),
+        ([AGREES, DIFFERS], None, "output b: error 0.5\ncompared 2 outputs with one device: 1 differ; largest error 0.5 "
+                                  "in b (1.2e+02 of what rounding does)\n"),
+        ([AGREES, BLUNT], None, "output c: rounding alone moves it by 1%; an error below 0.06 of a single value, or 0.006 "
+                                "of all values would go unnoticed\ncompared 2 outputs with one device: all agree; "
+                                "largest error 0.01 in c (1 of what rounding does)\n"),
+        ([DIFFERS, CHAOTIC], None, "output b: error 0.5\noutput d: cannot tell: rounding alone moves it by 200%\ncompared "
+                                   "2 outputs with one device: 1 differ, cannot tell of 1; largest error 0.5 in b (1.2e+02 "
+                                   "of what rounding does)\n"),
+        ([NO_NUMBERS], None, "output f: cannot tell: 100% of its values are no finite numbers\ncompared 1 output with one "
+                             "device: cannot tell of 1; largest error 0 in f (0 of what rounding does)\n"),
+        ([Difference("a", 3.0, 0.5), Difference("b", 4.0, 0.0), CHAOTIC], 0.25,
+         "output a: error 3\noutput d: error 1\ncompared 3 outputs with one device: 2 differ; largest error 4 in b "
+         "(relative 0.5, tolerance 0.25)\n"),
+        ([Difference("a", 0.5, 0.0)], None, "compared 1 output with one device: all agree; largest error 0.5 in a "
+                                            "(relative 0, tolerance 0.001)\n"),
+        ([], None, ""),
+        (None, None, ""),
+    ],
+)  # fmt: skip
+def test_what_is_printed(
+    differences: list[Difference], tolerance: float | None, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_comparison(differences, tolerance)
+    assert capsys.readouterr().out == text
+
+
+def test_what_is_not_known_is_null() -> None:
+    found = comparison_to_json([Difference("a", 1.0, 0.5)], None)
+    assert found == {
+        "equal": False, "verdict": "differ", "tolerance": 1e-3,
+        "outputs": [{
+            "name": "a", "verdict": "differ", "max_absolute_error": 1.0, "max_relative_error": 0.5,
+            "error_by_rounding": None, "moved_by_rounding": None, "least_noticed_in_one_value": None,
+            "least_noticed_in_all_values": None,
+        }],
+    }  # fmt: skip
+    assert comparison_to_json(None, None) is None
