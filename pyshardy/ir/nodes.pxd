@@ -49,6 +49,9 @@ cdef class Block:
 
     cpdef Op append(self, Op op)
     cpdef Op prepend(self, Op op)
+
+    @cython.locals(previous=Op, op=Op, order=int)
+    cpdef reorder(self, ops)
     cpdef _link(self, Op op, Op before, Op after)
 
     @cython.locals(op=Op)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from pyshardy.ir.attrs import symbols_in
 from pyshardy.ir.functions import CALL, functions, is_declaration, main_function
 from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import TERMINATORS, Block, Op, Region, Value
-from pyshardy.ir.symbols import SymbolTable, post_order
+from pyshardy.ir.symbols import SymbolTable, calls_in_post_order, post_order
 from pyshardy.passes.base import Pass, PassContext
 from pyshardy.passes.xla.captured import CAPTURING, add_captured, drop_captured
 from pyshardy.passes.xla.loops import without_invariants
@@ -41,6 +39,8 @@ class InlineAndOrder(Pass):
                 function.erase()
             elif not is_declaration(function):
                 for block in function.region.blocks:
+                    if inliner.calls:
+                        _forward_results(block)
                     _clean(block)
                 link_uses(function)
 
@@ -51,6 +51,9 @@ class _Inliner:
     Args:
         root: The module.
 
+    Raises:
+        PassError: A function calls itself, or there are too many calls of calls.
+
     Attributes:
         calls: The names of the functions that have no calls any more.
     """
@@ -58,7 +61,7 @@ class _Inliner:
     def __init__(self, root: Op) -> None:
         self.symbols = SymbolTable(root)
         self._has_order: dict[Region, bool] = {}
-        calls = ops_named(root, (CALL,))
+        calls = calls_in_post_order(root)
         kept = {call.attrs["callee"] for call in calls if not self._is_inlined(call)}
         self.calls = {call.attrs["callee"] for call in calls} - kept
 
@@ -143,9 +146,10 @@ def _visit(root: Op, block: Block, found: list[Op]) -> None:
         if op.mark == 0:
             op.mark = 1
             for value in reversed(op.operands):
-                owner = value.owner
-                if isinstance(owner, Op) and owner.block is block and owner.mark == 0:
-                    stack.append(owner)
+                if isinstance(value.owner, Op):
+                    other = value.owner
+                    if other.block is block and other.mark == 0:
+                        stack.append(other)
             continue
         stack.pop()
         if op.mark == 1:
@@ -164,33 +168,44 @@ def _relink(block: Block, ops: list[Op]) -> None:
 # Cleaning up
 
 
-def _clean(block: Block) -> None:
-    """Use what a call returned instead of the op that held it together, and drop what is dead."""
-    for op in _backwards(block):
+def _forward_results(block: Block) -> None:
+    """Use what a call returned instead of the op that held it together."""
+    op = block.last
+    while op is not None:
+        before = op.prev
+        for region in op.regions:
+            for inner in region.blocks:
+                _forward_results(inner)
         if op.name == _RESULTS:
             for result, value in zip(op.results, op.operands):
                 result.replace_uses(value)
             op.erase()
-    for op in _backwards(block):
-        for region in op.regions:
-            for inner in region.blocks:
-                _clean(inner)
-        if op.name in CAPTURING:
-            drop_captured(op)
-        made = without_invariants(op) if op.name == "stablehlo.while" else None
-        if is_dead(made or op):
-            (made or op).erase()
-        elif made is not None:
-            for region in made.regions:
-                _clean(region.block)
+        op = before
 
 
-def _backwards(block: Block) -> Iterator[Op]:
+def _clean(block: Block) -> None:
+    """Drop what is dead, and what loops pass on unchanged, now that calls are gone."""
     op = block.last
     while op is not None:
         before = op.prev
-        yield op
+        if op.regions:
+            _clean_holder(op)
+        elif is_dead(op):
+            op.erase()
         op = before
+
+
+def _clean_holder(op: Op) -> None:
+    for region in op.regions:
+        for block in region.blocks:
+            _clean(block)
+    if op.name in CAPTURING:
+        drop_captured(op)
+    made = without_invariants(op) if op.name == "stablehlo.while" else None
+    if is_dead(made or op):
+        (made or op).erase()
+    elif made is not None:
+        _clean_holder(made)
 
 
 def link_uses(holder: Op) -> None:

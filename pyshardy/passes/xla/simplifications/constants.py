@@ -25,8 +25,10 @@ _AS_BITS = ("bf16", "f16")
 
 def constant_of(value: Value) -> Any:
     """The attribute of the constant that a value is; None if it is none."""
-    owner = value.owner
-    return owner.shared_attrs["value"] if isinstance(owner, Op) and owner.name == CONSTANT else None
+    if not isinstance(value.owner, Op):
+        return None
+    op = value.owner
+    return op.shared_attrs["value"] if op.name == CONSTANT else None
 
 
 def is_splat(attr: Any) -> bool:

@@ -1,0 +1,8 @@
+# Types for the optional compiled core: see docs/performance.md.
+cimport cython
+
+from pyshardy.ir.nodes cimport Op, Value
+
+
+@cython.locals(op=Op)
+cpdef constant_of(Value value)

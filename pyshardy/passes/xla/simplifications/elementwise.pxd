@@ -1,0 +1,12 @@
+# Types for the optional compiled core: see docs/performance.md.
+cimport cython
+
+from pyshardy.ir.nodes cimport Op, Value
+
+
+@cython.locals(first=Value, second=Value, is_first=bint, is_second=bint)
+cpdef binary(Op op, to)
+
+
+@cython.locals(value=Value)
+cpdef fold(Op op, to)
