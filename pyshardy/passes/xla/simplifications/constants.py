@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from math import prod
 from typing import Any
@@ -75,8 +76,26 @@ def array_of(value: Value) -> Array | None:
     if type(attr) not in (ir.DenseFPElementsAttr, ir.DenseIntElementsAttr):
         return None
     if value.type.element == "bf16":
-        return np.array(list(attr), np.float32).astype(dtype).reshape(value.type.shape or ())
+        return _bfloat16(str(attr)).view(dtype).reshape(value.type.shape or ())
     return np.array(attr)
+
+
+_NUMBER = re.compile(r"0x[0-9A-F]{4}\b|[-+]?\d+\.\d+(?:[eE][-+]?\d+)?")
+
+
+def _bfloat16(text: str) -> Array:
+    """The bits of the elements of a constant of bf16, which the bindings hand out as text alone."""
+    values = text.partition("dense<")[2].rpartition(">")[0]
+    values = values.rpartition("> : tensor")[0] or values
+    if values.startswith('"0x'):
+        return np.frombuffer(bytes.fromhex(values[3:-1]), np.uint16)
+    found = _NUMBER.findall(values)
+    rounded = np.array([0.0 if number.startswith("0x") else float(number) for number in found], np.float32)
+    bits = rounded.astype(dtype_of("bf16")).view(np.uint16)
+    bits[[index for index, number in enumerate(found) if number.startswith("0x")]] = [
+        int(number, 16) for number in found if number.startswith("0x")
+    ]
+    return bits
 
 
 def attribute_of(array: Array, type: ValueType) -> Any:

@@ -1,0 +1,69 @@
+"""XLA's view beside XLA's own converters: what they make of StableHLO on the way to HLO and back."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyshardy.ir.context import make_context
+from pyshardy.ir.hlo import from_hlo, to_hlo
+from pyshardy.ir.module import Module
+from pyshardy.passes.pipeline import run_pipeline
+from pyshardy.passes.pipelines import parse_pipeline
+
+from .conversion_cases import CASES, text_of
+from .random_programs import Features, random_program
+from .xla_compare import difference
+
+PLAIN = Features(manual=0.0, constraints=0.0, groups=0.0, annotated=0.0)
+"""What StableHLO has: the converters know Shardy's dialect, which this is not about."""
+
+
+def converted(text: str) -> Module:
+    """A module as XLA hands it on, with calls inlined and ops in XLA's order where there were calls."""
+    with make_context(True):
+        found = Module.parse(str(from_hlo(to_hlo(text))), allow_unregistered_dialects=True)
+    has_calls = "call @" in found.text()
+    return run_pipeline(found, "pyshardy-inline-and-order,symbol-dce" if has_calls else "symbol-dce")
+
+
+def ours(text: str) -> Module:
+    return run_pipeline(Module.parse(text), "pyshardy-xla-view-pipeline,symbol-dce")
+
+
+def compare(text: str) -> str:
+    """How the two differ, or nothing."""
+    return difference(ours(text), converted(text).text())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_case(name: str) -> None:
+    assert _without_captured(compare(text_of(name))) == ""
+
+
+@pytest.mark.parametrize("start", range(0, 120, 10))
+def test_random_programs(start: int) -> None:
+    for seed in range(start, start + 10):
+        program = Module.parse(random_program(seed, PLAIN))
+        text = run_pipeline(program, "sdy-drop-sharding-and-mesh").text()
+        assert _without_captured(compare(text)) == "", seed
+
+
+def _without_captured(found: str) -> str:
+    """Nothing where the state of a loop differs alone: the converters leave in it what the loop takes from outside.
+
+    XLA's import takes that out again, which `test_xla_view.py` compares.
+    """
+    return "" if "stablehlo.while" in found else found
+
+
+def test_a_wrong_answer_is_noticed() -> None:
+    text = text_of("broadcasts")
+    assert (
+        difference(
+            ours(text.replace("dims = [1, 2]", "dims = [0, 2]").replace("tensor<2x4x8xf32>", "tensor<4x2x8xf32>")),
+            converted(text).text(),
+        )
+        != ""
+    )
+    assert difference(Module.parse(text), converted(text).text()) != ""
+    assert len(parse_pipeline("pyshardy-xla-view-pipeline")) > 5
