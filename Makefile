@@ -34,8 +34,9 @@ performance-page: $(COMPILED)/.tested  ## write docs/performance.md anew
 	cd $(COMPILED) && .venv/bin/python -m benchmarks.page --interpreted $(CURDIR)
 	cp $(COMPILED)/docs/performance.md docs/
 
-campaign: $(VENV)/.tested  ## the long campaigns: against the reference, and eight devices against one
+campaign: $(VENV)/.tested  ## the long campaigns: against the reference, against XLA's dumps, and eight devices against one
 	$(BIN)/python -m tests.differential.campaign
+	PYTHONPATH=tests $(BIN)/python -m tests.differential.xla_campaign
 	PYTHONPATH=tests $(BIN)/python -m tests.end_to_end.numbers_campaign
 
 $(VENV)/bin/python:

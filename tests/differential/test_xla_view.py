@@ -14,6 +14,7 @@ import pyshardy
 from programs import PROGRAMS, Program
 from pyshardy.frontend.interface import Port
 from support.programs import load_example, module_text
+from support.reference import jaxlib_version
 from support.xla import XlaFailed, XlaProcess
 
 from .xla_compare import difference, essence, xla_view
@@ -24,6 +25,12 @@ NAMES = (
     "transformer_scan_remat", "unet",
 )  # fmt: skip
 """Programs with all that the view changes: calls, loops, branches, manual computations, CHLO, several meshes."""
+
+
+BEFORE_0_12 = {
+    "elementwise": "before jaxlib 0.12 XLA has no rule for erf",
+    "pipeline_stages": "before jaxlib 0.12 XLA leaves out the sharding of a result that is open everywhere",
+}
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +49,8 @@ def text_of(name: str) -> str:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_propagated_module_is_xlas(name: str, xla: XlaProcess) -> None:
+    if jaxlib_version() < (0, 12) and name in BEFORE_0_12:
+        pytest.skip(BEFORE_0_12[name])
     text = text_of(name)
     dumps = xla.dumps(text)
     for stage in ("01", "02"):

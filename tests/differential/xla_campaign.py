@@ -1,0 +1,151 @@
+"""The long comparison with XLA's dumps: every program under plain and random annotations, for eight devices.
+
+`PYTHONPATH=tests python -m tests.differential.xla_campaign [--seeds 5] [--only NAME]` prints every program that differs,
+and the figures at the end. Programs of packages that are not installed are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from jaxlib.mlir import ir
+
+from programs import PROGRAMS
+from pyshardy.core.mesh import Mesh
+from pyshardy.errors import ShardyError
+from pyshardy.ir.context import make_context
+from support.programs import module_text
+from support.xla import DEVICES, XlaFailed, XlaProcess
+from tests.packages import PROGRAMS as OF_PACKAGES
+from tests.packages.annotate import Annotator
+
+from .xla_compare import difference, essence, xla_view
+
+PLAIN_MESH = Mesh([("data", 4), ("model", 2)])
+MESHES = (
+    Mesh([("a", 2), ("b", 2), ("c", 2)]), Mesh([("a", 4), ("b", 2)]), Mesh([("a", 2), ("b", 4)]), Mesh([("a", 8)]),
+)  # fmt: skip
+
+
+def lowered() -> Iterator[tuple[str, str]]:
+    """Every program that can be lowered here, with its text: first those of the corpus, with shardings of their own."""
+    for name, program in sorted(PROGRAMS.items()):
+        if not program.skip() and not program.in_process:
+            yield name, module_text(program)
+    for name, package in sorted(OF_PACKAGES.items()):
+        if not package.missing():
+            try:
+                yield name, package.lower().as_text()
+            except Exception as error:  # a package that does not fit this JAX
+                print(f"{name}: cannot be lowered: {error}", file=sys.stderr)
+
+
+def plain(text: str, seed: int | str) -> str:
+    """The module with whole axes on some inputs, where they divide, and everything else open."""
+    random = Random(f"{seed}")
+
+    def dims_of(shape: list[int]) -> str:
+        dims: list[list[str]] = [[] for _ in shape]
+        for axis, size in PLAIN_MESH.axes:
+            sizes = [rest // (4 if "data" in dim else 1) for rest, dim in zip(shape, dims)]
+            fitting = [index for index, rest in enumerate(sizes) if rest and rest % size == 0]
+            if fitting and random.random() < 0.6:
+                dims[random.choice(fitting)].append(axis)
+        inside = ", ".join("{" + ", ".join(f'"{axis}"' for axis in dim) + "}" for dim in dims)
+        return f"#sdy.sharding<@mesh, [{inside}]>" if any(dims) else ""
+
+    return _annotated(text, PLAIN_MESH, lambda main: _annotate_inputs(main, dims_of, random))
+
+
+def _annotate_inputs(main: Any, dims_of: Any, random: Random) -> None:
+    inputs = main.attributes["function_type"].value.inputs
+    given = main.attributes["arg_attrs"] if "arg_attrs" in main.attributes else [{}] * len(inputs)
+    attrs = [{item.name: item.attr for item in attr} if len(attr) else {} for attr in given]
+    for attr, type_ in zip(attrs, inputs):
+        is_tensor = isinstance(type_, ir.RankedTensorType) and type_.has_static_shape and type_.rank > 0
+        if is_tensor and random.random() < 0.6:
+            found = dims_of(list(type_.shape))
+            if found:
+                attr["sdy.sharding"] = ir.Attribute.parse(found)
+    main.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(attr) for attr in attrs])
+
+
+def annotated(text: str, seed: int | str) -> str:
+    """The module with random shardings on inputs, outputs and ops, on a random mesh of eight devices."""
+
+    def annotate(main: Any) -> None:
+        annotator.mesh = mesh
+        main.operation.parent.operation.walk(annotator.visit)
+
+    mesh = Random(f"{seed}").choice(MESHES)
+    annotator: Any = None
+
+    def start(main: Any) -> None:
+        nonlocal annotator
+        annotator = Annotator(main.operation.parent, seed, 0.0)
+        annotate(main)
+
+    return _annotated(text, mesh, start)
+
+
+def _annotated(text: str, mesh: Mesh, change: Any) -> str:
+    with make_context(True), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        main = next(op for op in module.body.operations if op.attributes["sym_name"].value == "main")
+        change(main)
+        ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(f"sdy.mesh @mesh = {mesh}"))
+        module.operation.attributes["mhlo.num_partitions"] = ir.IntegerAttr.get(
+            ir.IntegerType.get_signless(32), DEVICES
+        )
+        return str(module)
+
+
+def variants(name: str, text: str, seeds: int) -> Iterator[tuple[str, str]]:
+    """A program as it is if it has shardings, else under annotations."""
+    if "sdy.mesh" in text:
+        yield name, text
+        return
+    for seed in range(seeds):
+        yield f"{name} plain {seed}", plain(text, f"{name} {seed}")
+        yield f"{name} random {seed}", annotated(text, f"{name} {seed}")
+
+
+def main() -> int:
+    """Compare; the exit status is 1 if anything differs."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--only", default="")
+    arguments = parser.parse_args()
+    equal = different = lines = wrong = failed = 0
+    with tempfile.TemporaryDirectory() as folder, XlaProcess(Path(folder) / "xla") as xla:
+        for program, text in lowered():
+            for name, variant in variants(program, text, arguments.seeds) if arguments.only in program else ():
+                try:
+                    dump = xla.dumps(variant).get("02")
+                except XlaFailed:
+                    dump = None
+                if dump is None:
+                    failed += 1
+                    continue
+                try:
+                    ours = xla_view(variant, "02")
+                    found = difference(ours, dump, 10**6)
+                    lines += len(essence(ours))
+                except ShardyError as error:
+                    found = f"refused: {error}"
+                wrong += sum(line.startswith("-") for line in found.splitlines())
+                equal, different = equal + (found == ""), different + (found != "")
+                if found:
+                    print(f"{name}:\n" + "\n".join(found.splitlines()[:8]), flush=True)
+    print(f"{equal} equal, {different} different in {wrong} of {lines} ops; XLA compiles {failed} not")
+    return int(different > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
