@@ -41,3 +41,17 @@ def tensor_bytes(shape: tuple[int, ...], element: str) -> int:
     for size in shape:
         bits *= size
     return -(-bits // 8)
+
+
+def known_bytes(shape: tuple[int, ...] | None, element: str) -> int:
+    """Bytes of a tensor; 0 for what has no shape, a dynamic one, or elements of unknown size.
+
+    >>> known_bytes((2, 3), "f32"), known_bytes(None, "!stablehlo.token"), known_bytes((2, -1), "f32")
+    (24, 0, 0)
+    """
+    if shape is None or -1 in shape:
+        return 0
+    try:
+        return tensor_bytes(shape, element)
+    except InvalidModuleError:
+        return 0

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyshardy.errors import InvalidModuleError, UsageError
+from pyshardy.errors import UsageError
 from pyshardy.frontend.interface import Port
-from pyshardy.ir.dtypes import tensor_bytes
+from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import functions, is_declaration, main_function
 from pyshardy.ir.nodes import Block, Op, Value
 from pyshardy.report.summary import format_bytes
@@ -124,22 +124,12 @@ def _is_table(op: Op) -> bool:
 
 def _bytes(value: Value) -> int:
     type = value.type
-    return _tensor_bytes(type.shape, type.element) if type.is_ranked_tensor else 0
-
-
-def _tensor_bytes(shape: tuple[int, ...] | None, element: str) -> int:
-    """The bytes of a tensor; 0 for one of which they are not known, which is refused elsewhere."""
-    if shape is None or min(shape, default=0) < 0:
-        return 0
-    try:
-        return tensor_bytes(shape, element)
-    except InvalidModuleError:
-        return 0
+    return known_bytes(type.shape, type.element) if type.is_ranked_tensor else 0
 
 
 def ports_bytes(ports: Sequence[Port]) -> int:
     """The bytes of whole inputs or outputs."""
-    return sum(_tensor_bytes(port.shape, port.element) for port in ports)
+    return sum(known_bytes(port.shape, port.element) for port in ports)
 
 
 def placed_bytes(arrays: Sequence[Any]) -> int:

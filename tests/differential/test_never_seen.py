@@ -25,6 +25,8 @@ PLACE = re.compile(r"\n  at -:\d+:\d+$")
 SIZE = re.compile(r"looking up the size of an element type: got .*, needed a type of known size\n  at arg\d")
 REFUSED = ("tensor.cast", "stablehlo.tuple", "stablehlo.dynamic_reshape", "stablehlo.set_dimension_size")
 SILENT = ("stablehlo.infeed", "stablehlo.send")
+OF_XLA = ("mhlo.topk",)
+"""Ops that the passes alone have no rule for; XLA has one, and so has pyshardy (docs/differences.md)."""
 KEPT = (
     "mhlo.custom_call with effect", "mhlo.all_reduce", "mhlo.infeed", "mhlo.fusion", "mhlo.case with effect",
     "stablehlo.custom_call with effect", "stablehlo.case with effect", "scf.if with effect", "shape.cstr_require",
@@ -91,7 +93,7 @@ def test_the_tables_are_shown_or_say_which_op_or_input_cannot_be(name: str) -> N
         assert "inputs" in shown and "mesh @" in shown
 
 
-WITHOUT_RULE = [name for name in OP_CASES if name not in (*REFUSED, *SILENT)]
+WITHOUT_RULE = [name for name in OP_CASES if name not in (*REFUSED, *SILENT, *OF_XLA)]
 
 
 @pytest.mark.parametrize("name", WITHOUT_RULE)
@@ -121,9 +123,10 @@ def test_a_result_that_propagation_cannot_hold_is_refused_at_its_op(name: str) -
 
 
 def test_warnings_of_a_summary_say_where() -> None:
-    summary = pyshardy.propagate(parsed(OP_CASES["chlo.tan"])).summary
+    summary = pyshardy.propagate(parsed(OP_CASES["chlo.tan"]), view="stablehlo").summary
     assert summary.warnings == (
-        "-:3:8: no sharding rule is known for chlo.tan (1 in the module): nothing propagates through it",
+        "-:3:8: no sharding rule is known for chlo.tan (1 in the module): nothing propagates through it; its results, "
+        "128 B, stay whole unless others shard them",
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.listing import ops_in, ops_named
 from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.ir.program import build_program
@@ -21,6 +22,7 @@ from pyshardy.passes.propagating.round_dumps import RoundDumps, erase_dead
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.run import propagate_program
 from pyshardy.propagation.step import StepError
+from pyshardy.report.summary import format_bytes
 
 _GROUP = "sdy.sharding_group"
 
@@ -137,16 +139,20 @@ def _constrain_openly(value: Value, like: TensorSharding) -> None:
 
 
 def _warn_unknown(index: ProgramIndex, context: PassContext) -> None:
-    """Report every kind of op without a rule once, with the number of such ops."""
+    """Report every kind of op without a rule once, with the number of such ops and the bytes of their results."""
     first: dict[str, Op] = {}
     counts: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
     for op in index.unknown:
         name = op.name
         if name == "stablehlo.custom_call":
             name = f"custom call @{shown(string_value(op.attrs['call_target_name']))}"
         first.setdefault(name, op)
         counts[name] += 1
+        sizes[name] += sum(known_bytes(result.type.shape, result.type.element) for result in op.results)
     for name, op in first.items():
+        size = f"; its results, {format_bytes(sizes[name])}, stay whole unless others shard them" if sizes[name] else ""
         context.diagnostics.warn(
-            op, f"no sharding rule is known for {name} ({counts[name]} in the module): nothing propagates through it"
+            op,
+            f"no sharding rule is known for {name} ({counts[name]} in the module): nothing propagates through it{size}",
         )

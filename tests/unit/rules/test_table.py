@@ -110,3 +110,10 @@ def test_rules_survive_clearing_the_caches() -> None:
     first = rule_of(spec("tanh", "4 -> 4"))
     clear_caches()
     assert rule_of(spec("tanh", "4 -> 4")) is first
+
+
+def test_ops_that_xla_keeps_whole_have_xlas_rules() -> None:
+    erf = rule_of(OpSpec("mhlo.erf", [(6, 10)], [(6, 10)]))
+    top_k = rule_of(OpSpec("mhlo.topk", [(6, 10)], [(6, 3), (6, 3)]))
+    assert str(erf) == "<([i, j])->([i, j]) {i=6, j=10}>"
+    assert str(top_k) == ("<([i, j])->([i, j], [i, j]) {i=6, j=10} need_replication={j} blocked_propagation={j}>")
