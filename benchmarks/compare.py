@@ -30,6 +30,7 @@ from benchmarks.measure import (  # noqa: E402
     PIPELINE,
     PROPAGATE,
     PROPAGATE_KEEPING_RULES,
+    VIEW_PIPELINE,
     chain_seconds,
     core_seconds,
     imported,
@@ -85,6 +86,8 @@ def transformer_rows(layers: int, repeat: int, with_details: bool) -> Iterator[R
     module = Module.parse(bytecode)
     ops = op_count(module)
     yield pipeline_row("whole pipeline", "pipeline", module, PIPELINE, repeat)
+    found = in_turn(lambda: our_seconds(module, VIEW_PIPELINE), module, PIPELINE, repeat)
+    yield Row("the same with XLA's view first, which the reference does without", "view", ops, *found)
     if not with_details:
         return
     ready = imported(module)

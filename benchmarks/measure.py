@@ -26,10 +26,12 @@ from pyshardy.passes.base import Pass
 from pyshardy.passes.partitioning.partition_options import PartitionOptions
 from pyshardy.passes.pipeline import run_on_root, run_passes, run_pipeline
 from pyshardy.passes.pipelines import parse_pipeline, partition_passes
-from pyshardy.propagation.options import PropagateOptions
+from pyshardy.propagation.options import PropagateOptions, View
 from pyshardy.propagation.run import propagate_program
 
 PIPELINE = "sdy-propagation-pipeline"
+VIEW_PIPELINE = f"pyshardy-xla-view-pipeline,{PIPELINE},pyshardy-restore-chlo"
+"""The same behind what XLA does before Shardy sees a program, which the reference's pipeline does not do."""
 PROPAGATE = "sdy-user-priority-propagate"
 PROPAGATE_KEEPING_RULES = f"{PROPAGATE}{{keep-sharding-rules=true}}"
 IMPORT = "sdy-import-pipeline"
@@ -103,7 +105,7 @@ def cold(module: Module) -> Module:
 def chain_seconds(module: Module) -> float:
     """The same for all passes of `partition`."""
     module = cold(module)
-    passes = partition_passes(PropagateOptions(), PartitionOptions())
+    passes = partition_passes(PropagateOptions(view=View.STABLEHLO), PartitionOptions())
     return seconds(lambda: run_passes(module, passes).mlir)
 
 

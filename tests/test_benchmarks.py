@@ -33,7 +33,7 @@ from benchmarks.workloads import TWENTY_OPS, _shardings, conflicts, transformer
 from pyshardy.ir.module import Module
 from pyshardy.passes.partitioning.partition_options import PartitionOptions
 from pyshardy.passes.pipelines import parse_pipeline, partition_passes
-from pyshardy.propagation.options import PropagateOptions
+from pyshardy.propagation.options import PropagateOptions, View
 
 LAYERS = 13
 REPEAT = 3
@@ -89,7 +89,7 @@ def test_the_chain_is_that_of_partition() -> None:
     module = Module.parse(TWENTY_OPS)
     assert not is_in_reference(module, "sdy-no-such-pass")
     own = ("pyshardy-", "sdy-save-module")
-    ours = [pass_.name for pass_ in partition_passes(PropagateOptions(), PartitionOptions())]
+    ours = [pass_.name for pass_ in partition_passes(PropagateOptions(view=View.STABLEHLO), PartitionOptions())]
     assert [pass_.name for pass_ in parse_pipeline(CHAIN)] == [name for name in ours if not name.startswith(own)]
 
 

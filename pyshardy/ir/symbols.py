@@ -149,7 +149,7 @@ def _rounded(number: int) -> str:
     >>> _rounded(33554432), _rounded(2**200)
     ('33554432', 'about 10^60')
     """
-    return str(number) if number < _WRITTEN_OUT else f"about 10^{round(number.bit_length() * log10(2))}"
+    return str(number) if number < _WRITTEN_OUT else f"about 10^{int((number.bit_length() - 1) * log10(2))}"
 
 
 def clone_function(function: Op, table: SymbolTable) -> Op:

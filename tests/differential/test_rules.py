@@ -13,6 +13,8 @@ from .rule_compare import differences, reference_rules, specs_of
 from .rule_instances import KINDS, instances, module_of
 
 INSTANCES_PER_KIND = 75
+OF_XLA_ALONE = {"mhlo.erf", "mhlo.topk"}
+"""Ops that only XLA's view makes; `tests/differential/test_xla_view.py` compares where they lead."""
 CHANGED_IN_0_12 = ("reshape", "convolution", "pad", "dynamic_update_slice", "topk")
 _OLD = pytest.mark.skipif(
     jaxlib_version() < (0, 12), reason="jaxlib 0.12 changed the rule of this op; pyshardy gives the new one everywhere"
@@ -33,7 +35,7 @@ def test_rules_are_those_of_the_reference(kind: str, conservative: bool) -> None
 def test_instances_reach_every_entry_of_the_table() -> None:
     text = module_of([function for kind in KINDS for function in instances(kind, 500, seed=1)])
     names = {spec.name if spec.target is None else f"@{spec.target}" for spec in specs_of(text)}
-    assert not set(RULES) - names
+    assert set(RULES) - names == OF_XLA_ALONE
 
 
 def test_instances_reach_every_kind_of_factor() -> None:

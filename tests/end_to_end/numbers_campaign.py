@@ -18,10 +18,15 @@ from end_to_end.numbers_compare import Outcome, Verdict, compare_numbers
 from rich.progress import track
 
 
-def outcome(family: str, seed: int, engine: str = "local") -> Outcome:
+def outcome(family: str, seed: int, engine: str = "local", view: str = "stablehlo") -> Outcome:
     """How one program fares."""
     return compare_numbers(
-        FAMILIES[family](seed), seed, engine=engine, is_exact=is_move(family, seed), is_wide=is_wide(family, seed)
+        FAMILIES[family](seed),
+        seed,
+        engine=engine,
+        is_exact=is_move(family, seed),
+        is_wide=is_wide(family, seed),
+        view=view,
     )
 
 
@@ -32,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=1700, help="programs per family")
     parser.add_argument("--start", type=int, default=0, help="the first seed")
     parser.add_argument("--engine", choices=("local", "interpreter"), default="local")
+    parser.add_argument("--view", choices=("xla", "stablehlo"), default="stablehlo")
     options = parser.parse_args(arguments)
     wrong = 0
     pool = _pool()
@@ -41,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         shared = 0
         for seed in track(range(options.start, options.start + options.count), description=family):
             try:
-                found = pool.submit(outcome, family, seed, options.engine).result()
+                found = pool.submit(outcome, family, seed, options.engine, options.view).result()
             except BrokenProcessPool:  # over some programs XLA ends the process, on one device too
                 found, pool = Outcome(Verdict.NOT_RUN, "XLA ended the process"), _pool()
                 print(f"{family} {seed}: {found.details}")

@@ -28,6 +28,7 @@ FEATURES = Features(ops=8, calls=0.2, groups=0.1, manual=0.1, priorities=0.2, co
 SEEDS = range(12)
 EXPORT = "sdy-export-pipeline{enable-insert-explicit-collectives=true}"
 PIPELINES = (
+    "pyshardy-xla-view-pipeline,sdy-propagation-pipeline,pyshardy-restore-chlo",
     f"sdy-propagation-pipeline,{EXPORT}",
     "sdy-propagation-pipeline{dedup-functions-fully=true},sdy-inline-meshes,sdy-lift-inlined-meshes,"
     "sdy-populate-op-sharding-rules,sdy-drop-sharding-and-mesh",
@@ -140,6 +141,9 @@ HOLDS: dict[str, Callable[[Op], bool]] = {
 """What holds of a module after a pass."""
 AGAIN = (
     "canonicalize",
+    "pyshardy-drop-op-shardings",
+    "pyshardy-expand",
+    "pyshardy-sink-constants",
     "sdy-apply-sharding-constraints",
     "sdy-constant-or-scalar-merger",
     "sdy-constant-or-scalar-splitter",
@@ -152,9 +156,16 @@ AGAIN = (
 )
 """Passes whose promise is that nothing is left to do: running again changes nothing."""
 NOT_HERE = {
+    "pyshardy-dedup-meshes": "needs several meshes: its file-check",
+    "pyshardy-import-result-sharding": "needs a single result: its file-check",
+    "pyshardy-inline-and-order": "puts ops in an order: tests/differential/test_view_conversions.py",
+    "pyshardy-legalize-chlo": "needs ops of CHLO: its file-check",
     "pyshardy-make-partitionable": "depends on what the partitioner has for an op",
+    "pyshardy-open-captured": "needs loops that capture: its file-check",
+    "pyshardy-restore-chlo": "needs ops of CHLO: its file-check",
     "pyshardy-shard-pointwise": "concerns ops that propagation does not know: its file-check",
     "pyshardy-share-reshards": "concerns reshards that are there: its file-check",
+    "pyshardy-simplify": "stops where XLA stops: tests/differential/test_view_conversions.py",
     "sdy-per-instruction-partitioning": "needs operands that agree: tests/differential/test_per_instruction.py",
     "sdy-resolve-permutation-factors": "depends on the kind of permutation",
     "sdy-pad-for-divisibility": "refuses what it cannot pad",

@@ -19,7 +19,7 @@ from pyshardy.ir.nodes import Op, Region, Value, ValueType
 from pyshardy.ir.purity import is_pure
 
 CONSTANTS = frozenset(("stablehlo.constant", "mhlo.constant", "chlo.constant", "arith.constant"))
-_OWN_CONSTANTS = frozenset(("func.func", "builtin.module", "sdy.manual_computation", "sdy.named_computation"))
+OWN_CONSTANTS = frozenset(("func.func", "builtin.module", "sdy.manual_computation", "sdy.named_computation"))
 """Ops whose region keeps its constants to itself."""
 
 
@@ -213,5 +213,5 @@ class _Constants:
 
 
 def _constant_key(op: Op) -> _ConstantKey:
-    home = next(outer for outer in op.ancestors() if outer.name in _OWN_CONSTANTS)
+    home = next(outer for outer in op.ancestors() if outer.name in OWN_CONSTANTS)
     return home.regions[0], op.name.partition(".")[0], op.attrs["value"], op.result.type

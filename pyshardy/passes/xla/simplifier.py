@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.nodes import Block, Op, Value, ValueType
 from pyshardy.ir.purity import is_pure
+from pyshardy.passes.common.greedy import OWN_CONSTANTS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,10 +21,10 @@ _CONSTRAINT = "sdy.sharding_constraint"
 
 
 class Simplifier:
-    """Simplifies one function.
+    """Simplifies one function, or what a manual computation holds.
 
     Args:
-        function: The function.
+        function: The op whose region it is.
         attrs: The attributes and types of its context.
         table: What to try, by name of the op.
     """
@@ -68,6 +69,9 @@ class Simplifier:
 
     def visit(self, op: Op) -> None:
         """Simplify an op as long as anything can be done with it."""
+        if op.name in OWN_CONSTANTS:
+            Simplifier(op, self.attrs, self.table).run()
+            return
         for region in op.regions:
             for block in region.blocks:
                 self._sweep(block)

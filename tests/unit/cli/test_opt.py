@@ -107,10 +107,10 @@ def test_pass_pipelines_as_text(put: Put, flag: tuple[str, ...]) -> None:
     assert run(put(WITH_UNUSED), *flag) == Outcome(0, PRINTED, "")
 
 
-def test_a_pass_that_cannot_run_with_its_options_is_a_wrong_command_line(put: Put) -> None:
-    found = run(put(GOOD), "-canonicalize")
+def test_options_that_do_not_go_together_are_a_wrong_command_line(put: Put) -> None:
+    found = run(put(GOOD), "-sdy-export-pipeline=enable-per-instruction-partitioning=true")
     assert (found.status, found.out) == (2, "")
-    assert found.errors.startswith("error: running canonicalize: got no label in enable-patterns")
+    assert found.errors.startswith("error: reading the options of sdy-export-pipeline: got enable-per-instruction-part")
 
 
 def test_the_caret_stands_below_the_place_whatever_is_before_it(put: Put) -> None:

@@ -158,7 +158,7 @@ def counting(condition: str) -> str:
 
 
 def test_a_loop_multiplies_by_its_rounds(cli: Cli, written: Callable[[str], Path]) -> None:
-    found = cli("partition", written(counting("%m")))
+    found = cli("partition", written(counting("%m")), "--view=stablehlo")
     assert found.status == 0
     assert "48.0 KiB x 96 │" in found.out
     assert " all_gather │    96 │    4.5 MiB\n all        │    96 │    4.5 MiB\n" in found.out
@@ -166,10 +166,10 @@ def test_a_loop_multiplies_by_its_rounds(cli: Cli, written: Callable[[str], Path
 
 def test_a_loop_of_unknown_length_makes_a_lower_bound(cli: Cli, written: Callable[[str], Path]) -> None:
     path = written(counting("%n"))
-    found = cli("partition", path)
+    found = cli("partition", path, "--view=stablehlo")
     assert "48.0 KiB per round │" in found.out
     assert " all_gather │   ≥ 1 │ ≥ 48.0 KiB\n all        │   ≥ 1 │ ≥ 48.0 KiB\n" in found.out
-    traffic = json.loads(cli("partition", path, "--json").out)["traffic"]
+    traffic = json.loads(cli("partition", path, "--view=stablehlo", "--json").out)["traffic"]
     assert (traffic["is_lower_bound"], traffic["sent_bytes_per_device"]) == (True, 48 * 1024)
 
 
@@ -316,5 +316,5 @@ def test_a_program_for_more_devices_than_there_can_be_does_not_run(
       %0 = stablehlo.abs %a : {T}
       return %0 : {T}
     }}""")
-    status, out, err = cli("run", path, f"--engine={engine}")
+    status, out, err = cli("run", path, f"--engine={engine}", "--force")
     assert (status in (1, 2), out, err) == (True, "", f"error: {message}\n")

@@ -13,13 +13,13 @@ from pyshardy.passes.xla.simplifier import Outcome, Simplifier
 
 
 def _starts(values: Sequence[Value]) -> list[int] | None:
-    """The numbers that scalar constants are; None if any is no constant."""
+    """The numbers that scalar constants are, read with a sign as XLA does; None if any is no constant."""
     found = []
     for value in values:
         array = None if constant_of(value) is None else array_of(value)
         if array is None:
             return None
-        found.append(int(array))
+        found.append(int(array.view(f"i{array.itemsize}")))
     return found
 
 
