@@ -10,6 +10,11 @@ from pyshardy.passes.base import Pass
 
 PASSES: dict[str, str] = {
     "symbol-dce": "common.symbol_dce:SymbolDce",
+    "pyshardy-flatten-tuples": "importing.flatten_tuples:FlattenTuples",
+    "pyshardy-import-frontend-attributes": "importing.import_frontend_attributes:ImportFrontendAttributes",
+    "pyshardy-import-hlo-shardings": "importing.import_hlo_shardings:ImportHloShardings",
+    "pyshardy-import-manual-computations": "importing.import_manual_computations:ImportManualComputations",
+    "pyshardy-import-custom-calls": "importing.import_custom_calls:ImportCustomCalls",
     "sdy-lift-inlined-meshes": "importing.lift_inlined_meshes:LiftInlinedMeshes",
     "sdy-remove-size-one-axes": "importing.remove_size_one_axes:RemoveSizeOneAxes",
     "sdy-propagate-sharding-from-func-to-call": (
