@@ -69,7 +69,9 @@ class TilingMesh:
         count = len(tiling.devices)
         if self._size not in (None, count):
             raise InvalidShardingError(
-                _DOING, got=f"a tiling over {count} devices", needed=f"{self._size}, as many as the others have"
+                _DOING,
+                got=f"a tiling over {count} devices",
+                needed=f"{self._size}, as many as {'the others have' if self._given is None else self._given}",
             )
         self._size = count
         digits = self._digits(tiling)

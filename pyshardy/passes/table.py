@@ -14,7 +14,9 @@ PASSES: dict[str, str] = {
     "pyshardy-import-frontend-attributes": "importing.import_frontend_attributes:ImportFrontendAttributes",
     "pyshardy-import-hlo-shardings": "importing.import_hlo_shardings:ImportHloShardings",
     "pyshardy-import-manual-computations": "importing.import_manual_computations:ImportManualComputations",
+    "pyshardy-import-spmd-regions": "importing.import_spmd_regions:ImportSpmdRegions",
     "pyshardy-import-custom-calls": "importing.import_custom_calls:ImportCustomCalls",
+    "pyshardy-add-hlo-rules": "importing.add_hlo_rules:AddHloRules",
     "sdy-lift-inlined-meshes": "importing.lift_inlined_meshes:LiftInlinedMeshes",
     "sdy-remove-size-one-axes": "importing.remove_size_one_axes:RemoveSizeOneAxes",
     "sdy-propagate-sharding-from-func-to-call": (

@@ -17,8 +17,10 @@ from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING, functions, is_declaration, return_op
 from pyshardy.ir.hlo_attributes import (
     CONSTRAINT,
+    FULL_TO_SHARD,
     HLO_SHARDING,
     MANUAL_AXES,
+    SHARD_TO_FULL,
     keeps_sharding,
     set_frontend_attribute,
     target_of,
@@ -140,7 +142,7 @@ class _Importer:
         shardings = [self._convert(one, type, is_constraint) for one, type in zip(found, types)]
         if not types:  # a call without results, as of a callback, may have a sharding all the same
             shardings = [self._convert(found[0], None, is_constraint)] if found else []
-        if is_constraint:
+        if site.is_on_op and target_of(site.op) in (CONSTRAINT, FULL_TO_SHARD, SHARD_TO_FULL):
             shardings = [_with_open_dims(site.op, sharding) for sharding in shardings]
         if not any(shardings):
             return
@@ -149,8 +151,8 @@ class _Importer:
             return
         known = next(sharding for sharding in shardings if sharding is not None)
         site.attrs[SHARDING] = tuple(
-            sharding or TensorSharding.replicated_like(known.mesh, type.rank, is_open=True)
-            for sharding, type in zip(shardings, types or [None])  # type: ignore[list-item]
+            sharding or TensorSharding.replicated_like(known.mesh, rank, is_open=True)
+            for sharding, rank in zip(shardings, [type.rank for type in types] or [0])
         )
 
     def _convert(self, one: HloSharding, type: ValueType | None, is_constraint: bool) -> TensorSharding | None:

@@ -68,7 +68,7 @@ def _import_call(call: Op, body: Op) -> None:
         {
             "in_shardings": in_shardings,
             "out_shardings": () if leave is None else _listed(leave, OUT_SHARDINGS),
-            "manual_axes": _manual_axes(entry, call, leave),
+            "manual_axes": manual_axes(entry, call, leave),
         },
         region_count=1,
         location=call.place,
@@ -93,11 +93,7 @@ def _replace(call: Op, entry: Op | None, leave: Op | None, computation: Op) -> N
         leave.erase()
     call.erase()
     if entry is not None and not entry.has_uses():
-        constraints = [defining_call(value, CONSTRAINT) for value in dict.fromkeys(entry.operands)]
-        entry.erase()
-        for constraint in dict.fromkeys(constraints):
-            if constraint is not None and not constraint.has_uses():
-                constraint.erase()
+        erase_entry(entry)
 
 
 def _only_call(call: Op, found: Iterable[Op | None], target: str) -> Op | None:
@@ -117,21 +113,34 @@ def _inputs(entry: Op | None, taken: Sequence[int]) -> tuple[list[Value], tuple[
     if frontend_attribute(entry.shared_attrs, IN_SHARDINGS) is not None:
         shardings = _listed(entry, IN_SHARDINGS)
         return [entry.operands[index] for index in taken], tuple(shardings[index] for index in taken)
-    operands, found = [], []
-    for index in taken:
-        value = entry.operands[index]
-        constraint = defining_call(value, CONSTRAINT)
-        if constraint is not None and SHARDING in constraint.shared_attrs:
-            operands.append(constraint.operands[0])
-            found.append(constraint.shared_attrs[SHARDING][0])
-            continue
-        function = function_of_argument(value)
-        known = None if function is None else arg_sharding(function, value.index)
-        if known is None:
-            raise PassError(entry, f"has operand {index} without a sharding, and needs a @{CONSTRAINT} before it")
-        operands.append(value)
-        found.append(known)
-    return operands, tuple(found)
+    found = [global_operand(entry, index) for index in taken]
+    return [value for value, _ in found], tuple(sharding for _, sharding in found)
+
+
+def global_operand(entry: Op, index: int) -> tuple[Value, TensorSharding]:
+    """A tensor that enters a manual computation, and its sharding: that of the constraint in front of the entry.
+
+    Raises:
+        PassError: There is neither a constraint nor a sharding of an argument.
+    """
+    value = entry.operands[index]
+    constraint = defining_call(value, CONSTRAINT)
+    if constraint is not None and SHARDING in constraint.shared_attrs:
+        return constraint.operands[0], constraint.shared_attrs[SHARDING][0]
+    function = function_of_argument(value)
+    known = None if function is None else arg_sharding(function, value.index)
+    if known is None:
+        raise PassError(entry, f"has operand {index} without a sharding, and needs a @{CONSTRAINT} before it")
+    return value, known
+
+
+def erase_entry(entry: Op) -> None:
+    """Remove an entry that nothing uses, with the constraints in front of it that nothing else uses."""
+    constraints = [defining_call(value, CONSTRAINT) for value in dict.fromkeys(entry.operands)]
+    entry.erase()
+    for constraint in dict.fromkeys(constraints):
+        if constraint is not None and not constraint.has_uses():
+            constraint.erase()
 
 
 def _listed(op: Op, name: str) -> tuple[TensorSharding, ...]:
@@ -150,7 +159,7 @@ def _listed(op: Op, name: str) -> tuple[TensorSharding, ...]:
     return found
 
 
-def _manual_axes(*ops: Op | None) -> tuple[str, ...]:
+def manual_axes(*ops: Op | None) -> tuple[str, ...]:
     """The manual axes, from the first of some ops that names any."""
     for op in ops:
         text = None if op is None else frontend_attribute(op.shared_attrs, MANUAL_AXES)

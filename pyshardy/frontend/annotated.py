@@ -1,0 +1,70 @@
+"""Modules whose shardings are in HLO's notation instead of the `sdy` dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyshardy.errors import UsageError
+from pyshardy.ir.hlo_attributes import is_annotated
+from pyshardy.ir.module import Module
+from pyshardy.passes.importing.import_hlo_shardings import read_axes
+
+_MARKS = (b"mhlo.sharding", b"xla.sdy.", b"SPMDFullToShardShape")
+"""One of these is in every annotated module, as text or as bytecode."""
+PASSES: tuple[tuple[str, dict[str, str]], ...] = (
+    ("pyshardy-flatten-tuples", {}),
+    ("pyshardy-import-frontend-attributes", {}),
+    ("pyshardy-import-hlo-shardings", {}),
+    ("pyshardy-import-manual-computations", {}),
+    ("pyshardy-import-spmd-regions", {}),
+    ("pyshardy-import-custom-calls", {}),
+    ("pyshardy-add-hlo-rules", {}),
+    ("sdy-lift-inlined-meshes", {"use-single-device-mesh-names": "true"}),
+)
+"""What makes the annotations of HLO those of the dialect: passes with their options."""
+Axes = Mapping[str, int] | str | None
+
+
+def axes_text(mesh: Axes) -> str:
+    """The axes of a mesh as an option has them.
+
+    Raises:
+        UsageError: They are no axes.
+
+    >>> axes_text({"data": 4, "model": 2})
+    'data=4,model=2'
+    """
+    if mesh is None:
+        return ""
+    text = mesh if isinstance(mesh, str) else ",".join(f"{name}={size}" for name, size in mesh.items())
+    if not text:
+        raise UsageError("reading the axes of a mesh", got="none", needed="axes with their sizes, like data=4,model=2")
+    read_axes(text)
+    return text
+
+
+def may_be_annotated(content: bytes) -> bool:
+    """Whether a module in text or bytecode might be annotated, found in no time."""
+    return any(mark in content for mark in _MARKS)
+
+
+def import_annotations(module: Module, mesh: str = "", is_from_hlo: bool = False) -> Module:
+    """The module with the annotations of HLO as those of the `sdy` dialect; as it is without any.
+
+    Args:
+        module: The module.
+        mesh: The axes that GSPMD's tilings are over, as `data=4,model=2`; found without.
+        is_from_hlo: Whether it was HLO, so that its tuples are to be flattened in any case.
+
+    Raises:
+        PassError: An annotation that cannot be imported; names the op.
+    """
+    from pyshardy.passes.pipeline import run_passes
+    from pyshardy.passes.pipelines import named_passes
+
+    if not is_from_hlo and not is_annotated(module.root):
+        return module
+    passes = []
+    for name, options in PASSES:
+        passes += named_passes(name, {"mesh": mesh} if mesh and name == "pyshardy-import-hlo-shardings" else options)
+    return run_passes(module, passes)

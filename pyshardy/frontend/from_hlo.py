@@ -1,0 +1,86 @@
+"""Modules from HLO: the text and the protocol buffers in dumps of XLA."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pyshardy.ir.hlo import bytecode_of_hlo_proto, bytecode_of_hlo_text
+
+_TEXT = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*HloModule\b", re.DOTALL)
+_NAME, _COMPUTATIONS = 1, 3
+_BYTES = 2
+"""The kind of a field that holds text, bytes or another message."""
+
+
+def is_hlo_text(text: str) -> bool:
+    """Whether a text is an HLO module.
+
+    >>> is_hlo_text("HloModule jit_f, num_partitions=8"), is_hlo_text("module @jit_f {}")
+    (True, False)
+    """
+    return _TEXT.match(text) is not None
+
+
+def load_hlo_text(text: str, name: str) -> bytes:
+    """The StableHLO of HLO text, as bytecode; `name` is what to call it in messages."""
+    return bytecode_of_hlo_text(text, name)
+
+
+def hlo_module_proto(content: bytes) -> bytes | None:
+    """The `HloModuleProto` that some bytes are, or that the `HloProto` that they are holds; None if they are neither.
+
+    Both begin with field 1: the name of the module, or the module, of which the name comes first in turn.
+    """
+    fields = dict(_fields(content))
+    first = fields.get(_NAME)
+    if first is None:
+        return None
+    if _is_module(dict(_fields(first))):
+        return first
+    return content if _is_module(fields) else None
+
+
+def load_hlo_proto(proto: bytes, name: str) -> bytes:
+    """The StableHLO of a serialized `HloModuleProto`, as bytecode; `name` is what to call it in messages."""
+    return bytecode_of_hlo_proto(proto, name)
+
+
+def _is_module(fields: dict[int, bytes]) -> bool:
+    return _NAME in fields and _COMPUTATIONS in fields
+
+
+def _fields(content: bytes) -> Iterator[tuple[int, bytes]]:
+    """Number and content of the fields of a message that hold bytes; nothing if it is no message.
+
+    >>> list(_fields(bytes([10, 2, 104, 105, 16, 7])))
+    [(1, b'hi')]
+    """
+    found: list[tuple[int, bytes]] = []
+    position = 0
+    while position < len(content):
+        tag, position = _varint(content, position)
+        kind, size = tag & 7, {1: 8, 5: 4}.get(tag & 7, 0)
+        if kind == 0:
+            _, position = _varint(content, position)
+        elif kind == _BYTES:
+            size, position = _varint(content, position)
+            found.append((tag >> 3, content[position : position + size]))
+        elif not size:
+            return
+        position += size
+    if position == len(content):
+        yield from found
+
+
+def _varint(content: bytes, position: int) -> tuple[int, int]:
+    """The number at a position in as many bytes as it takes, and the position behind it; too far if it has no end."""
+    value = shift = 0
+    while position < len(content) and shift < 70:
+        byte = content[position]
+        position += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value, position
+    return 0, len(content) + 1

@@ -1,0 +1,88 @@
+"""Between HLO and StableHLO: jaxlib's own converters, which are not public; nothing else in the package uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from jaxlib.mlir import ir
+
+from pyshardy.errors import InvalidModuleError, UnsupportedVersionError
+from pyshardy.ir.context import make_context
+
+PORTABLE_PRODUCER = b"StableHLO_v"
+"""What a portable artifact of StableHLO names as its producer, right behind the start of the bytecode."""
+
+
+def bytecode_of_hlo_text(text: str, name: str) -> bytes:
+    """The StableHLO of an HLO module in text form, as bytecode.
+
+    Args:
+        text: The module.
+        name: What to call it in messages.
+
+    Raises:
+        InvalidModuleError: It is no HLO module, or it holds what StableHLO has no op for.
+    """
+    parse = _converter("_hlo", "hlo_module_from_text")
+    found = _convert(lambda: parse(text), name, "HLO as text, such as *.before_optimizations.txt in a dump of XLA")
+    return bytecode_of_hlo_proto(found.as_serialized_hlo_module_proto(), name)
+
+
+def bytecode_of_hlo_proto(content: bytes, name: str) -> bytes:
+    """The StableHLO of a serialized `HloModuleProto`, as bytecode; arguments as those of `bytecode_of_hlo_text`."""
+    convert = _converter("_jax", "mlir", "hlo_to_stablehlo")
+    found = _convert(lambda: convert(content), name, "an HloModuleProto or HloProto, such as *.hlo.pb in a dump of XLA")
+    return bytes(found)
+
+
+def is_portable(content: bytes) -> bool:
+    """Whether bytecode is a portable artifact of StableHLO, which is in the dialect VHLO."""
+    return PORTABLE_PRODUCER in content[:32]
+
+
+def bytecode_of_portable(content: bytes, name: str) -> bytes:
+    """The StableHLO of a portable artifact, as bytecode.
+
+    Raises:
+        InvalidModuleError: It is none, or one of a newer StableHLO than that of this jaxlib.
+    """
+    from io import BytesIO
+
+    convert = _converter("_jax", "mlir", "deserialize_portable_artifact")
+    with make_context() as context:
+        found = _convert(lambda: convert(content, context=context), name, "a StableHLO artifact of no later version")
+        if isinstance(found, bytes):
+            return found
+        if isinstance(found, str):
+            return found.encode()
+        stream = BytesIO()
+        found.operation.write_bytecode(stream)
+    return stream.getvalue()
+
+
+def _convert(convert: Callable[[], Any], name: str, needed: str) -> Any:
+    try:
+        return convert()
+    except (RuntimeError, ValueError, ir.MLIRError) as error:  # jaxlib's own errors are RuntimeErrors
+        got = " ".join(str(error).split("\n\n")[0].split())
+        raise InvalidModuleError("reading a module", where=name, got=got, needed=needed) from error
+
+
+def _converter(module: str, *names: str) -> Any:
+    """Something of jaxlib that is not public.
+
+    Raises:
+        UnsupportedVersionError: This jaxlib does not have it.
+    """
+    from importlib import import_module
+
+    try:
+        found: Any = import_module(f"jaxlib.{module}")
+        for name in names:
+            found = getattr(found, name)
+    except (ImportError, AttributeError) as error:
+        raise UnsupportedVersionError(
+            "reading HLO", got=f"a jaxlib without {'.'.join((module, *names))}", needed="jaxlib 0.10 or newer"
+        ) from error
+    return found
