@@ -20,6 +20,9 @@ class FlattenTuples(Pass):
             _flatten(call, context)
         for element in ops_named(op, (_ELEMENT,)):
             _read_through(element)
+        for made in ops_named(op, ("stablehlo.tuple",)):
+            if not made.has_uses():
+                made.erase()
 
 
 def _flatten(call: Op, context: PassContext) -> None:
@@ -49,8 +52,6 @@ def _read_through(element: Op) -> None:
         return
     element.result.replace_uses(made.operands[_index(element)])
     element.erase()
-    if not made.has_uses():
-        made.erase()
 
 
 def _index(element: Op) -> int:
