@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pyshardy.errors import InvalidModuleError, UsageError
+
+if TYPE_CHECKING:
+    from pyshardy.ir.module import Module
+
+
+def load_source(arguments: argparse.Namespace) -> Module:
+    """The module in the file or dump that a command line names."""
+    from pyshardy.frontend.load import load_path
+
+    return load_path(
+        arguments.source,
+        module=arguments.module,
+        mesh=arguments.mesh,
+        allow_unregistered_dialects=arguments.allow_unregistered_dialect,
+    )
 
 
 def write_whole(path: str | Path, content: bytes) -> None:

@@ -83,6 +83,8 @@ def _partition(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 
 def _show(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     result = _load_and_propagate(arguments, rest)
+    if arguments.compare:
+        return _compare(arguments, result)
     if arguments.json:
         _print_json(result.summary.to_json())
     else:
@@ -90,6 +92,20 @@ def _show(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 
         _print_tables(summary_tables(result.summary))
     return 0
+
+
+def _compare(arguments: argparse.Namespace, result: Propagation) -> int:
+    """Show where the shardings differ from those that XLA decided on; the exit status is 1 if any do."""
+    from pyshardy.frontend.decided import compare, dump_shardings
+
+    if arguments.source == EXAMPLE:
+        raise UsageError("comparing with a dump", got="the example", needed="a directory that XLA dumped to")
+    found = compare(result.module, dump_shardings(arguments.source, arguments.module))
+    if arguments.json:
+        _print_json(found.to_json())
+    else:
+        print(found)
+    return 1 if found.differences else 0
 
 
 def _run(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
@@ -113,11 +129,11 @@ def _load(arguments: argparse.Namespace, rest: Sequence[str]) -> Module:
         from pyshardy.cli.example import load_example
 
         return load_example(rest).module
+    from pyshardy.cli.files import load_source
     from pyshardy.cli.progress import stage
-    from pyshardy.frontend.from_text import load_file
 
     with stage(f"reading {arguments.source}"):
-        return load_file(arguments.source, arguments.allow_unregistered_dialect)
+        return load_source(arguments)
 
 
 def _load_and_propagate(arguments: argparse.Namespace, rest: Sequence[str]) -> Propagation:

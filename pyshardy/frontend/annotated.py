@@ -9,8 +9,10 @@ from pyshardy.ir.hlo_attributes import is_annotated
 from pyshardy.ir.module import Module
 from pyshardy.passes.importing.import_hlo_shardings import read_axes
 
-_MARKS = (b"mhlo.sharding", b"xla.sdy.", b"SPMDFullToShardShape")
-"""One of these is in every annotated module, as text or as bytecode."""
+FROM_HLO = "mhlo.cross_program_prefetches"
+"""An attribute that every module has that was HLO."""
+_MARKS = (b"mhlo.sharding", b"xla.sdy.", FROM_HLO.encode())
+"""One of these is in every annotated module and in every one that was HLO, as text or as bytecode."""
 PASSES: tuple[tuple[str, dict[str, str]], ...] = (
     ("pyshardy-flatten-tuples", {}),
     ("pyshardy-import-frontend-attributes", {}),
@@ -44,27 +46,34 @@ def axes_text(mesh: Axes) -> str:
 
 
 def may_be_annotated(content: bytes) -> bool:
-    """Whether a module in text or bytecode might be annotated, found in no time."""
+    """Whether a module in text or bytecode might be annotated or have been HLO, found in no time."""
     return any(mark in content for mark in _MARKS)
 
 
-def import_annotations(module: Module, mesh: str = "", is_from_hlo: bool = False) -> Module:
-    """The module with the annotations of HLO as those of the `sdy` dialect; as it is without any.
+def import_annotations(module: Module, mesh: Axes = None) -> Module:
+    """The module with the annotations of HLO as those of the `sdy` dialect; as it is, if it was not HLO, without any.
 
     Args:
         module: The module.
-        mesh: The axes that GSPMD's tilings are over, as `data=4,model=2`; found without.
-        is_from_hlo: Whether it was HLO, so that its tuples are to be flattened in any case.
+        mesh: The axes that GSPMD's tilings are over; found without.
 
     Raises:
+        UsageError: Axes for a module that is not annotated, or that are none.
         PassError: An annotation that cannot be imported; names the op.
     """
     from pyshardy.passes.pipeline import run_passes
     from pyshardy.passes.pipelines import named_passes
 
-    if not is_from_hlo and not is_annotated(module.root):
+    axes = axes_text(mesh)
+    if FROM_HLO not in module.root.shared_attrs and not is_annotated(module.root):
+        if axes:
+            raise UsageError(
+                f"laying a module on the mesh {axes}",
+                got="a module without GSPMD's annotations",
+                needed="mhlo.sharding with tilings, such as {devices=[4,2]<=[8]}",
+            )
         return module
     passes = []
     for name, options in PASSES:
-        passes += named_passes(name, {"mesh": mesh} if mesh and name == "pyshardy-import-hlo-shardings" else options)
+        passes += named_passes(name, {"mesh": axes} if axes and name == "pyshardy-import-hlo-shardings" else options)
     return run_passes(module, passes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pyshardy.core.boxes import device_boxes
 from pyshardy.core.sharding import TensorSharding, is_equivalent, is_plain, mesh_of
@@ -71,6 +72,16 @@ class Comparison:
     values: int
     ops: int | None
 
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return {
+            "values": self.values,
+            "ops": self.ops,
+            "differences": [
+                {"where": found.where, "here": found.here, "in_xla": found.in_xla} for found in self.differences
+            ],
+        }
+
     def __str__(self) -> str:
         ops = "the ops are not the same" if self.ops is None else f"{self.ops} results of ops"
         head = f"compared {self.values} inputs and outputs; {ops}: {len(self.differences)} differ"
@@ -112,7 +123,8 @@ def compare(propagated: Module, decided: Decided) -> Comparison:
     """
     root, other = propagated.root, decided.module.root
     meshes = module_meshes(root), module_meshes(other)
-    found, count = [], 0
+    found: list[ShardingDifference] = []
+    count = 0
     for side, ours, theirs in (
         ("input", input_ports(root), decided.inputs),
         ("output", output_ports(root), decided.outputs),
