@@ -5,9 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from pyshardy.ir.attrs import string_of
+from pyshardy.ir.functions import main_function, result_attrs, result_count, set_result_attr
 from pyshardy.ir.hlo import bytecode_of_hlo_proto, bytecode_of_hlo_text
+from pyshardy.ir.hlo_attributes import HLO_SHARDING
+from pyshardy.ir.module import Module
 
 _TEXT = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*HloModule\b", re.DOTALL)
+_OPEN_RESULTS = re.compile(rb"\ballow_spmd_sharding_propagation_to_output=\{([a-z,]+)\}")
 _NAME, _COMPUTATIONS = 1, 3
 _BYTES = 2
 """The kind of a field that holds text, bytes or another message."""
@@ -44,6 +49,28 @@ def hlo_module_proto(content: bytes) -> bytes | None:
 def load_hlo_proto(proto: bytes, name: str) -> bytes:
     """The StableHLO of a serialized `HloModuleProto`, as bytecode; `name` is what to call it in messages."""
     return bytecode_of_hlo_proto(proto, name)
+
+
+def with_open_results(module: Module, content: bytes) -> Module:
+    """The module without the shardings of results that HLO text leaves to propagation.
+
+    HLO gives every result a sharding as soon as one has one, and says in its first line which of them may be changed.
+
+    Args:
+        module: What was read from it.
+        content: The HLO; nothing is said in other forms than text.
+    """
+    match = _OPEN_RESULTS.search(content.partition(b"\n")[0])
+    if match is None:
+        return module
+    flags = match[1].split(b",")
+    root = module.copy_root()
+    main = main_function(root)
+    count = result_count(main)
+    for index, flag in enumerate(flags * count if len(flags) == 1 else flags[:count]):
+        if flag == b"true" and string_of(result_attrs(main, index).get(HLO_SHARDING)) == "{replicated}":
+            set_result_attr(main, index, HLO_SHARDING, None)
+    return module.with_root(root)
 
 
 def _is_module(fields: dict[int, bytes]) -> bool:

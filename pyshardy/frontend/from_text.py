@@ -59,8 +59,23 @@ def load_bytes(content: bytes, name: str = STANDARD_INPUT, allow_unregistered_di
     Raises:
         InvalidModuleError: It is no valid module.
     """
+    return read_module(content, name, allow_unregistered_dialects)[0]
+
+
+def read_module(content: bytes, name: str, allow_unregistered_dialects: bool = False) -> tuple[Module, bytes]:
+    """The module in the content of a file, and the text or bytecode that MLIR read it from.
+
+    The arguments are those of `load_bytes`.
+    """
     source = text_or_bytecode(content, name)
-    return Module.parse(source, name=name, allow_unregistered_dialects=allow_unregistered_dialects)
+    module = Module.parse(source, name=name, allow_unregistered_dialects=allow_unregistered_dialects)
+    if isinstance(source, str):
+        return module, source.encode()
+    if not content.startswith(BYTECODE_MAGIC):
+        from pyshardy.frontend.from_hlo import with_open_results
+
+        module = with_open_results(module, content)
+    return module, source
 
 
 def text_or_bytecode(content: bytes, name: str) -> str | bytes:

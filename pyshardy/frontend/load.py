@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyshardy.errors import UsageError
 from pyshardy.frontend.annotated import Axes, axes_text, import_annotations, may_be_annotated
-from pyshardy.frontend.from_text import STANDARD_INPUT, read_bytes, text_or_bytecode
+from pyshardy.frontend.from_text import STANDARD_INPUT, read_bytes, read_module
 from pyshardy.ir.module import Module
 
 
@@ -41,7 +41,5 @@ def load_content(
 ) -> Module:
     """The module in the content of a file; the arguments are those of `load_path`, `name` is for messages."""
     axes_text(mesh)
-    source = text_or_bytecode(content, name)
-    found = Module.parse(source, name=name, allow_unregistered_dialects=allow_unregistered_dialects)
-    as_bytes = source.encode() if isinstance(source, str) else source
-    return import_annotations(found, mesh) if mesh is not None or may_be_annotated(as_bytes) else found
+    found, source = read_module(content, name, allow_unregistered_dialects)
+    return import_annotations(found, mesh) if mesh is not None or may_be_annotated(source) else found

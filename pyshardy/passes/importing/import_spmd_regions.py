@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING
-from pyshardy.ir.hlo_attributes import FULL_TO_SHARD, SHARD_TO_FULL, custom_calls, target_of
+from pyshardy.ir.hlo_attributes import CONSTRAINT, FULL_TO_SHARD, SHARD_TO_FULL, custom_calls, defining_call, target_of
 from pyshardy.ir.listing import ops_in
 from pyshardy.ir.nodes import Block, Op, Value
 from pyshardy.ir.purity import is_pure
@@ -32,7 +32,7 @@ class ImportSpmdRegions(Pass):
             for region in _regions(block, [entry for entry in entries if entry.block is block]):
                 _enclose(region)
         for left in custom_calls(op, SHARD_TO_FULL):
-            raise PassError(left, f"takes a tensor that came through no @{FULL_TO_SHARD}")
+            _enclose(_without_entries(left))
 
 
 @dataclass(slots=True)
@@ -61,6 +61,22 @@ def _regions(block: Block, entries: list[Op]) -> list[_Region]:
         kind = region.entries if target == FULL_TO_SHARD else region.exits if target == SHARD_TO_FULL else region.inner
         kind.append(op)
     return list(found.values())
+
+
+def _without_entries(end: Op) -> _Region:
+    """The region of a tensor that is made from nothing global; all that only it needs."""
+    found: dict[Op, None] = {}
+    pending = [end]
+    while pending:
+        op = pending.pop()
+        for value in _used(op):
+            maker = value.defining_op
+            if maker is None or maker.block is not end.block:
+                raise PassError(end, f"takes a tensor that came through no @{FULL_TO_SHARD}")
+            if maker not in found and all(user is op or user in found for user in maker.results[value.index].users()):
+                found[maker] = None
+                pending.append(maker)
+    return _Region(inner=sorted(found, key=_place), exits=[end])
 
 
 def _reach(entry: Op, block: Block, owner: dict[Op, Op]) -> None:
@@ -108,10 +124,10 @@ def _enclose(region: _Region) -> None:
         {
             "in_shardings": tuple(sharding for _, sharding in inputs),
             "out_shardings": tuple(_out_sharding(end) for end in region.exits),
-            "manual_axes": manual_axes(*region.entries),
+            "manual_axes": _manual_axes(region),
         },
         region_count=1,
-        location=region.entries[0].place,
+        location=region.ops()[0].place,
     ).insert_after(last)
     anchor = computation
     for op in later:
@@ -122,6 +138,18 @@ def _enclose(region: _Region) -> None:
         end.erase()
     for entry in region.entries:
         erase_entry(entry)
+
+
+def _manual_axes(region: _Region) -> tuple[str, ...]:
+    """The axes that are manual inside a region and not around it."""
+    if region.entries:
+        inside: Op | None = region.entries[0]
+        outside = defining_call(region.entries[0].operands[0], CONSTRAINT)
+    else:
+        outside = region.exits[0]
+        inside = defining_call(outside.operands[0], CONSTRAINT)
+    around = manual_axes(outside)
+    return tuple(name for name in manual_axes(inside) if name not in around)
 
 
 def _place(op: Op) -> int:
@@ -162,14 +190,13 @@ def _out_sharding(end: Op) -> object:
 
 def _fill(body: Block, region: _Region) -> None:
     """Move the ops of a region into the body of its computation."""
-    outer = region.entries[0].block
+    outer = region.ops()[0].block
     assert outer is not None
     for entry in region.entries:
         entry.result.replace_uses(body.add_arg(entry.result.type, entry.place))
     for op in region.inner:
         body.append(op.detach())
-    body.append(Op("sdy.return", [end.operands[0] for end in region.exits], location=region.exits[0].place
-                   if region.exits else region.entries[0].place))  # fmt: skip
+    body.append(Op("sdy.return", [end.operands[0] for end in region.exits], location=region.ops()[-1].place))
     copies: dict[Value, Value] = {}
     front: Op | None = None
     for op in [*body]:
