@@ -153,6 +153,6 @@ def _with_names(module: Module, names: Sequence[str | None]) -> Module:
         return module
     with module.context:
         for argument, name in zip(arguments, names):
-            if name is not None and isinstance(argument.location, ir.UnknownLoc | None):
+            if name is not None and not isinstance(argument.location, ir.NameLoc):
                 argument.location = ir.Location.name(name)
     return module.with_root(root)
