@@ -22,8 +22,8 @@ def artifact_in(content: bytes) -> bytes | None:
     It stands there with its length in front, so that neither jax nor flatbuffers is needed to find it.
     """
     start = content.find(_MAGIC)
-    while start >= _SIZE:
-        size = int.from_bytes(content[start - _SIZE : start], "little")
+    while start >= 0:
+        size = int.from_bytes(content[max(start - _SIZE, 0) : start], "little")
         found = content[start : start + size]
         if size == len(found) and is_portable(found):
             return found
