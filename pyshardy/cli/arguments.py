@@ -81,7 +81,7 @@ def _command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
     parser.set_defaults(command=name)
     parser.epilog = f"sizes of the example: {_SIZES}"
     text = "StableHLO, HLO or what jax.export writes (- is standard input); XLA's dump; or the built-in training step"
-    parser.add_argument("source", metavar="FILE|DIR|example", help=text)
+    parser.add_argument("source", metavar="FILE|example", help=text)
     parser.add_argument("--module", metavar="NAME", help="which module of a dump with several (also DIR::NAME)")
     text = "the axes that GSPMD's tilings are over, like data=4,model=2 (default: found)"
     parser.add_argument("--mesh", metavar="AXES", help=text)

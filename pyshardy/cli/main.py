@@ -82,9 +82,9 @@ def _partition(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 
 
 def _show(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
-    result = _load_and_propagate(arguments, rest)
     if arguments.compare:
-        return _compare(arguments, result)
+        return _compare(arguments, rest)
+    result = _load_and_propagate(arguments, rest)
     if arguments.json:
         _print_json(result.summary.to_json())
     else:
@@ -94,13 +94,16 @@ def _show(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     return 0
 
 
-def _compare(arguments: argparse.Namespace, result: Propagation) -> int:
+def _compare(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     """Show where the shardings differ from those that XLA decided on; the exit status is 1 if any do."""
     from pyshardy.frontend.decided import compare, dump_shardings
+    from pyshardy.frontend.from_dump import is_dump
 
-    if arguments.source == EXAMPLE:
-        raise UsageError("comparing with a dump", got="the example", needed="a directory that XLA dumped to")
-    found = compare(result.module, dump_shardings(arguments.source, arguments.module))
+    if arguments.source == EXAMPLE or not is_dump(arguments.source):
+        got = "the example" if arguments.source == EXAMPLE else arguments.source
+        raise UsageError("comparing with a dump", got=got, needed="a directory that XLA dumped to")
+    decided = dump_shardings(arguments.source, arguments.module)
+    found = compare(_load_and_propagate(arguments, rest).module, decided)
     if arguments.json:
         _print_json(found.to_json())
     else:
