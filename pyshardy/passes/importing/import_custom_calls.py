@@ -12,13 +12,13 @@ from pyshardy.ir.hlo_attributes import (
     CONSTRAINT,
     FUNC_RESULT,
     GROUP,
+    GROUP_ID,
     custom_calls,
     frontend_attribute,
 )
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.base import Pass, PassContext
 
-GROUP_ID = "xla.sdy.sharding_group_id"
 DIRECTION = "xla.sdy.allowed_direction"
 _INTEGER = re.compile(r"(-?\d+)(?: : i(?:64|32))?")
 
@@ -26,8 +26,9 @@ _INTEGER = re.compile(r"(-?\d+)(?: : i(?:64|32))?")
 class ImportCustomCalls(Pass):
     """Turn custom calls into constraints, groups and barriers.
 
-    `@Sharding` is a constraint, and nothing where it says nothing; `@xla.sdy.FuncResultSharding` the sharding of the
-    result it is returned as, or, once its function is inlined, a constraint with open dimensions.
+    `@Sharding` is a constraint or puts its operand into a group, and is nothing where it says nothing.
+    `@xla.sdy.FuncResultSharding` is the sharding of the result it is returned as, or, once its function is inlined, a
+    constraint with open dimensions.
     """
 
     name = "pyshardy-import-custom-calls"
@@ -46,6 +47,9 @@ class ImportCustomCalls(Pass):
 
 
 def _import_constraint(call: Op) -> None:
+    if frontend_attribute(call.shared_attrs, GROUP_ID) is not None:
+        attrs = {"group_id": _number(call, GROUP_ID)}
+        Op("sdy.sharding_group", call.operands, (), attrs, location=call.place).insert_before(call)
     shardings = call.shared_attrs.get(SHARDING)
     if not shardings:
         _drop(call)

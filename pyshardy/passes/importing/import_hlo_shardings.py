@@ -18,6 +18,7 @@ from pyshardy.ir.functions import SHARDING, functions, is_declaration, return_op
 from pyshardy.ir.hlo_attributes import (
     CONSTRAINT,
     FULL_TO_SHARD,
+    GROUP_ID,
     HLO_SHARDING,
     MANUAL_AXES,
     SHARD_TO_FULL,
@@ -128,6 +129,7 @@ class _Importer:
 
     def _import(self, site: _Site, found: tuple[HloSharding, ...]) -> None:
         types = site.types
+        _import_group(site, found)
         if site.is_on_op:
             manual = next((axes for one in found for axes in [self._manual_axes(site.op, one)] if axes), ())
             if manual and (site.op.name == "func.call" or keeps_sharding(site.op)):
@@ -187,6 +189,17 @@ class _Importer:
         if part is not None:
             raise PassError(op, f"is manual along {part}, a part of an axis; manual axes are whole")
         return tuple(axis.name for axis in axes)
+
+
+def _import_group(site: _Site, found: tuple[HloSharding, ...]) -> None:
+    """Note the group that a constraint puts its tensor into."""
+    groups = [one.group for one in found if one.group is not None]
+    if not groups:
+        return
+    if not site.is_on_op or target_of(site.op) != CONSTRAINT:
+        needed = f"it in that of a @{CONSTRAINT}"
+        raise InvalidShardingError("grouping tensors", got="shard_as or shard_like in its sharding", needed=needed)
+    set_frontend_attribute(site.attrs, GROUP_ID, f"{groups[0]} : i64")
 
 
 def _manual_text(names: tuple[str, ...]) -> str:

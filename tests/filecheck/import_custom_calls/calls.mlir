@@ -37,3 +37,20 @@ func.func @main(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf3
   %3 = stablehlo.tanh %2 : tensor<8xf32>
   return %0, %0, %3 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
 }
+
+// -----
+
+// GSPMD's groups, with and without a sharding.
+// CHECK: sdy.mesh @mesh = <["x"=2]>
+// CHECK-NEXT: func.func @main(%arg0: tensor<8xf32>, %arg1: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+// CHECK-NEXT: sdy.sharding_group %arg0 group_id=3 : tensor<8xf32>
+// CHECK-NEXT: sdy.sharding_group %arg1 group_id=3 : tensor<8xf32>
+// CHECK-NEXT: %0 = sdy.sharding_constraint %arg1 <@mesh, [{"x"}]> : tensor<8xf32>
+// CHECK-NEXT: return %arg0, %0 : tensor<8xf32>, tensor<8xf32>
+// CHECK-NEXT: }
+sdy.mesh @mesh = <["x"=2]>
+func.func @main(%x: tensor<8xf32>, %y: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %0 = stablehlo.custom_call @Sharding(%x) {mhlo.frontend_attributes = {xla.sdy.sharding_group_id = "3 : i64"}} : (tensor<8xf32>) -> tensor<8xf32>
+  %1 = stablehlo.custom_call @Sharding(%y) {mhlo.frontend_attributes = {xla.sdy.sharding_group_id = "3 : i64"}, sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>} : (tensor<8xf32>) -> tensor<8xf32>
+  return %0, %1 : tensor<8xf32>, tensor<8xf32>
+}

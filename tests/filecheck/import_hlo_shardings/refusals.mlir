@@ -43,6 +43,13 @@ func.func @main(%a: tensor<8xf32>) {
 
 // -----
 
+// expected-error@+1 {{grouping tensors: got shard_as or shard_like in its sharding, needed it in that of a @Sharding}}
+func.func @main(%a: tensor<8xf32> {mhlo.sharding = "{devices=[2]<=[2] shard_as 1}"}) {
+  return
+}
+
+// -----
+
 func.func @main(%a: tensor<8xf32>) {
   // expected-error@+1 {{'stablehlo.custom_call' op is manual along "x":(1)2, a part of an axis; manual axes are whole}}
   %0 = stablehlo.custom_call @Sharding(%a) {mhlo.sharding = "{mesh['x'=4], [{?}], manual={'x':(1)2}}"} : (tensor<8xf32>) -> tensor<8xf32>
