@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from pyshardy.errors import InvalidModuleError
 from pyshardy.ir.attrs import string_of
 from pyshardy.ir.functions import main_function, result_attrs, result_count, set_result_attr
 from pyshardy.ir.hlo import bytecode_of_hlo_proto, bytecode_of_hlo_text
@@ -13,6 +14,7 @@ from pyshardy.ir.module import Module
 
 _TEXT = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*HloModule\b", re.DOTALL)
 _OPEN_RESULTS = re.compile(rb"\ballow_spmd_sharding_propagation_to_output=\{([a-z,]+)\}")
+_SCHEDULED = re.compile(r"\bis_scheduled=true\b")
 _NAME, _COMPUTATIONS = 1, 3
 _BYTES = 2
 """The kind of a field that holds text, bytes or another message."""
@@ -28,7 +30,18 @@ def is_hlo_text(text: str) -> bool:
 
 
 def load_hlo_text(text: str, name: str) -> bytes:
-    """The StableHLO of HLO text, as bytecode; `name` is what to call it in messages."""
+    """The StableHLO of HLO text, as bytecode; `name` is what to call it in messages.
+
+    Raises:
+        InvalidModuleError: It is no HLO module, one that StableHLO cannot hold, or one that is compiled already.
+    """
+    if _SCHEDULED.search(text.lstrip().partition("\n")[0]) is not None:
+        raise InvalidModuleError(
+            "reading a module",
+            where=name,
+            got="HLO that XLA has partitioned and scheduled: the program of one device",
+            needed="the HLO before that, such as *.before_optimizations.txt",
+        )
     return bytecode_of_hlo_text(text, name)
 
 

@@ -70,6 +70,10 @@ def test_named_axes() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
+        (
+            PLAIN.replace("jit_f,", "jit_f, is_scheduled=true,").encode(),
+            "got HLO that XLA has partitioned and scheduled",
+        ),
         (HEAD.encode(), "Syntax error when trying to parse the text as a HloModule"),
         (proto(PLAIN)[:-40] + b"\xff" * 40, "bytes that are neither UTF-8"),
     ],
