@@ -27,11 +27,12 @@ from pyshardy.ir.hlo_attributes import (
     target_of,
 )
 from pyshardy.ir.listing import ops_with
-from pyshardy.ir.nodes import Op, ValueType
+from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.passes.base import Pass, PassContext
 
 _UNSPECIFIED = re.compile(r"unspecified_dims=\[([\d,\s]*)\]")
 _EMPTY = Mesh([])
+_SAY_MORE = (CONSTRAINT, FULL_TO_SHARD, SHARD_TO_FULL)
 
 
 class ImportHloShardings(Pass):
@@ -77,12 +78,21 @@ def read_axes(text: str) -> tuple[tuple[str, int], ...] | None:
 
 
 class _Site(NamedTuple):
-    """A place where `mhlo.sharding` stands: the op to name, the attributes it is in, the types it is about."""
+    """A place where `mhlo.sharding` stands.
+
+    Attributes:
+        op: The op to name: the one that has it, or the function.
+        attrs: The attributes it is in.
+        types: The types that it is about.
+        is_on_op: Whether it is that of an op, and not of an argument or result.
+        says_more: The custom call that may say which dimensions are open: the op, or the one that a result repeats.
+    """
 
     op: Op
     attrs: dict[str, Any]
     types: list[ValueType]
     is_on_op: bool
+    says_more: Op | None
 
 
 class _Importer:
@@ -144,8 +154,8 @@ class _Importer:
         shardings = [self._convert(one, type, is_constraint) for one, type in zip(found, types)]
         if not types:  # a call without results, as of a callback, may have a sharding all the same
             shardings = [self._convert(found[0], None, is_constraint)] if found else []
-        if site.is_on_op and target_of(site.op) in (CONSTRAINT, FULL_TO_SHARD, SHARD_TO_FULL):
-            shardings = [_with_open_dims(site.op, sharding) for sharding in shardings]
+        if site.says_more is not None:
+            shardings = [_with_open_dims(site.says_more, sharding) for sharding in shardings]
         if not any(shardings):
             return
         if not site.is_on_op:
@@ -215,14 +225,24 @@ def _with_open_dims(op: Op, sharding: TensorSharding | None) -> TensorSharding |
     return sharding.with_dims(dim.opened() if index in left else dim for index, dim in enumerate(sharding.dims))
 
 
+def _maker_with(value: Value, text: str | None) -> Op | None:
+    """The custom call that makes a value and has this sharding, if there is one and it may say more."""
+    maker = value.defining_op
+    if maker is None or target_of(maker) not in _SAY_MORE:
+        return None
+    return maker if text is not None and string_of(maker.shared_attrs.get(HLO_SHARDING)) == text else None
+
+
 def _sites(root: Op) -> Iterator[_Site]:
     for function in functions(root):
         if is_declaration(function):
             continue
         arguments = [arg.type for arg in function.region.blocks[0].args]
-        results = [value.type for value in return_op(function).operands]
-        for name, types in (("arg_attrs", arguments), ("res_attrs", results)):
-            for entry, type in zip(function.shared_attrs.get(name) or (), types):
-                yield _Site(function, entry, [type], False)
+        for entry, type in zip(function.shared_attrs.get("arg_attrs") or (), arguments):
+            yield _Site(function, entry, [type], False, None)
+        for entry, value in zip(function.shared_attrs.get("res_attrs") or (), return_op(function).operands):
+            says_more = _maker_with(value, string_of(entry.get(HLO_SHARDING)))
+            yield _Site(function, entry, [value.type], False, says_more)
     for op in ops_with(root, HLO_SHARDING):
-        yield _Site(op, op.attrs, [result.type for result in op.results], True)
+        says_more = op if target_of(op) in _SAY_MORE else None
+        yield _Site(op, op.attrs, [result.type for result in op.results], True, says_more)

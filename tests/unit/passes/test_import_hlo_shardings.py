@@ -18,3 +18,16 @@ def test_tensors_of_one_group_are_sharded_alike() -> None:
     assert [str(port.sharding) for port in result.outputs] == ['<@mesh, [{"axis_0"}, {}]>'] * 2
     alone = pyshardy.propagate(pyshardy.load(GROUPED.replace("shard_as 5", "shard_as 6", 1)))
     assert [str(port.sharding) for port in alone.outputs] == ['<@mesh, [{"axis_0"}, {}]>', "None"]
+
+
+def test_a_result_that_repeats_a_constraint_leaves_open_what_that_does() -> None:
+    text = """
+    func.func @main(%x: tensor<8x8xf32> {mhlo.sharding = "{devices=[1,8]<=[8]}"})
+        -> (tensor<8x8xf32> {mhlo.sharding = "{replicated}"}) {
+      %0 = stablehlo.custom_call @Sharding(%x) {backend_config = "unspecified_dims=[1]", mhlo.sharding = "{replicated}"}
+          : (tensor<8x8xf32>) -> tensor<8x8xf32>
+      return %0 : tensor<8x8xf32>
+    }"""
+    assert str(pyshardy.propagate(pyshardy.load(text)).outputs[0].sharding) == '<@mesh, [{}, {"axis_0"}]>'
+    closed = text.replace("unspecified_dims=[1]", "")
+    assert str(pyshardy.propagate(pyshardy.load(closed)).outputs[0].sharding) == "<@mesh, [{}, {}]>"
