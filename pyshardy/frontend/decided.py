@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyshardy.core.boxes import device_boxes
 from pyshardy.core.sharding import TensorSharding, is_equivalent, is_plain, mesh_of
@@ -123,34 +123,45 @@ def compare(propagated: Module, decided: Decided) -> Comparison:
     """
     root, other = propagated.root, decided.module.root
     meshes = module_meshes(root), module_meshes(other)
+    inputs, outputs = input_ports(root), output_ports(root)
+    _check_types("input", inputs, decided.inputs, decided.path)
+    _check_types("output", outputs, decided.outputs, decided.path)
+    names = [*(f"input {port.name}" for port in inputs), *(f"output {port.name}" for port in outputs)]
+    ours, theirs = [*inputs, *outputs], [*decided.inputs, *decided.outputs]
     found: list[ShardingDifference] = []
-    count = 0
-    for side, ours, theirs in (
-        ("input", input_ports(root), decided.inputs),
-        ("output", output_ports(root), decided.outputs),
-    ):
-        shapes = [[(port.shape, port.element) for port in ports] for ports in (ours, theirs)]
-        if shapes[0] != shapes[1]:
-            raise UsageError(
-                f"comparing the {side}s with those in {decided.path}",
-                got=f"{len(ours)} {side}s here and {len(theirs)} there, not all of the same types",
-                needed="the same program",
-            )
-        count += len(ours)
-        for mine, its in zip(ours, theirs):
-            found += _difference(f"{side} {mine.name}", mine.sharding, its.sharding, mine.shape, meshes)
-    rows = _results(root), _results(other)
-    if [name for name, _, _, _ in rows[0]] != [name for name, _, _, _ in rows[1]]:
-        return Comparison(tuple(found), count, None)
-    for number, ((name, shape, mine_, _), (_, _, its_, _)) in enumerate(zip(*rows)):
-        found += _difference(f"result {number} ({name})", mine_, its_, shape, meshes)
-    return Comparison(tuple(found), count, len(rows[0]))
+    for name, mine, its in zip(names, ours, theirs):
+        found += _difference(name, mine.sharding, its.sharding, mine.shape, meshes)
+    results, its_results = _results(root), _results(other)
+    if [result.name for result in results] != [result.name for result in its_results]:
+        return Comparison(tuple(found), len(ours), None)
+    for number, (result, its_result) in enumerate(zip(results, its_results)):
+        where = f"result {number} ({result.name})"
+        found += _difference(where, result.sharding, its_result.sharding, result.shape, meshes)
+    return Comparison(tuple(found), len(ours), len(results))
 
 
-def _results(root: Op) -> list[tuple[str, tuple[int, ...], TensorSharding | None, Op]]:
-    """Name, shape and sharding of every tensor that an op of the main function makes."""
+def _check_types(side: str, ours: list[Port], theirs: list[Port], path: Path) -> None:
+    shapes = [[(port.shape, port.element) for port in ports] for ports in (ours, theirs)]
+    if shapes[0] != shapes[1]:
+        raise UsageError(
+            f"comparing the {side}s with those in {path}",
+            got=f"{len(ours)} {side}s here and {len(theirs)} there, not all of the same types",
+            needed="the same program",
+        )
+
+
+class _Result(NamedTuple):
+    """A tensor that an op makes."""
+
+    name: str
+    shape: tuple[int, ...]
+    sharding: TensorSharding | None
+
+
+def _results(root: Op) -> list[_Result]:
+    """Every tensor that an op of the main function makes, in program order."""
     return [
-        (_SAME.get(op.name, op.name), result.type.shape, get_sharding(result), op)
+        _Result(_SAME.get(op.name, op.name), result.type.shape, get_sharding(result))
         for op in ops_in(main_function(root))
         for result in op.results
         if result.type.shape is not None

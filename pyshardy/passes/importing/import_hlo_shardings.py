@@ -138,24 +138,10 @@ class _Importer:
             del site.attrs[HLO_SHARDING]
 
     def _import(self, site: _Site, found: tuple[HloSharding, ...]) -> None:
-        types = site.types
         _import_group(site, found)
-        if site.is_on_op:
-            manual = next((axes for one in found for axes in [self._manual_axes(site.op, one)] if axes), ())
-            if manual and (site.op.name == "func.call" or keeps_sharding(site.op)):
-                set_frontend_attribute(site.attrs, MANUAL_AXES, _manual_text(manual))
-            if SHARDING in site.attrs or (self.is_named and not keeps_sharding(site.op)) or site.op.name == "func.call":
-                return
-        if len(types) > 1 and len(found) == 1:
-            found = found * len(types)
-        if len(types) != len(found) and (types or len(found) != 1):
-            raise InvalidShardingError("counting shardings", got=f"{len(found)}", needed=f"{len(types)}, one per value")
-        is_constraint = site.is_on_op and target_of(site.op) == CONSTRAINT
-        shardings = [self._convert(one, type, is_constraint) for one, type in zip(found, types)]
-        if not types:  # a call without results, as of a callback, may have a sharding all the same
-            shardings = [self._convert(found[0], None, is_constraint)] if found else []
-        if site.says_more is not None:
-            shardings = [_with_open_dims(site.says_more, sharding) for sharding in shardings]
+        if site.is_on_op and not self._keeps(site, found):
+            return
+        shardings = self._convert_all(site, found)
         if not any(shardings):
             return
         if not site.is_on_op:
@@ -164,8 +150,29 @@ class _Importer:
         known = next(sharding for sharding in shardings if sharding is not None)
         site.attrs[SHARDING] = tuple(
             sharding or TensorSharding.replicated_like(known.mesh, rank, is_open=True)
-            for sharding, rank in zip(shardings, [type.rank for type in types] or [0])
+            for sharding, rank in zip(shardings, [type.rank for type in site.types] or [0])
         )
+
+    def _keeps(self, site: _Site, found: tuple[HloSharding, ...]) -> bool:
+        """Whether an op is to have a sharding, after noting its manual axes."""
+        is_call, is_kept = site.op.name == "func.call", keeps_sharding(site.op)
+        manual = next(filter(None, (self._manual_axes(site.op, one) for one in found)), ())
+        if manual and (is_call or is_kept):
+            set_frontend_attribute(site.attrs, MANUAL_AXES, _manual_text(manual))
+        return SHARDING not in site.attrs and not is_call and (is_kept or not self.is_named)
+
+    def _convert_all(self, site: _Site, found: tuple[HloSharding, ...]) -> list[TensorSharding | None]:
+        """The sharding of every value; of an op without results, such as a callback, the one that it has too."""
+        types: list[ValueType | None] = [*site.types] or [None] * min(len(found), 1)
+        if len(found) == 1:
+            found = found * len(types)
+        if len(types) != len(found):
+            raise InvalidShardingError("counting shardings", got=f"{len(found)}", needed=f"{len(types)}, one per value")
+        is_constraint = site.is_on_op and target_of(site.op) == CONSTRAINT
+        shardings = [self._convert(one, type, is_constraint) for one, type in zip(found, types)]
+        if site.says_more is None:
+            return shardings
+        return [_with_open_dims(site.says_more, sharding) for sharding in shardings]
 
     def _convert(self, one: HloSharding, type: ValueType | None, is_constraint: bool) -> TensorSharding | None:
         """The sharding of a value; None where nothing is said of it."""
