@@ -61,7 +61,17 @@ def bytecode_of_portable(content: bytes, name: str) -> bytes:
     return stream.getvalue()
 
 
+_CONVERSIONS: list[str] = []
+"""What was converted, by name."""
+
+
+def has_converted() -> bool:
+    """Whether anything was converted in this process, so that XLA has read its flags."""
+    return bool(_CONVERSIONS)
+
+
 def _convert(convert: Callable[[], Any], name: str, needed: str) -> Any:
+    _CONVERSIONS.append(name)
     try:
         return convert()
     except (RuntimeError, ValueError, ir.MLIRError) as error:  # jaxlib's own errors are RuntimeErrors

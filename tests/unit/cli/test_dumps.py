@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +34,16 @@ def test_hlo_with_axes_of_the_user(tmp_path: Path, capsys: pytest.CaptureFixture
     assert json.loads(capsys.readouterr().out)["inputs"][0]["sharding"] == '[{"axis_0"}, {}]'
     assert shown("show", path, "--mesh", "data=2,model=4", "--json") == 0
     assert json.loads(capsys.readouterr().out)["inputs"][0]["sharding"] == '[{"data", "model":(1)2}, {}]'
+
+
+def test_hlo_runs_on_virtual_devices(tmp_path: Path) -> None:
+    """In a process of its own: reading HLO has XLA read its flags, and then it is too late to ask for devices there."""
+    path = tmp_path / "f.txt"
+    path.write_text(GSPMD)
+    environment = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
+    command = [sys.executable, "-m", "pyshardy.cli.main", "run", str(path)]
+    found = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert "compared 1 output with one device: all agree" in found.stdout, found.stderr
 
 
 def test_which_module(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
