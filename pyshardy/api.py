@@ -15,8 +15,11 @@ from pyshardy.core.mesh import device_count
 from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.core.text import format_symbol
 from pyshardy.errors import InvalidModuleError, UsageError
-from pyshardy.frontend.from_text import BYTECODE_MAGIC, load_bytes, load_file
+from pyshardy.frontend.annotated import Axes, import_annotations
+from pyshardy.frontend.from_export import is_exported
+from pyshardy.frontend.from_text import BYTECODE_MAGIC
 from pyshardy.frontend.interface import Port, input_ports, output_ports
+from pyshardy.frontend.load import load_content, load_path
 from pyshardy.ir.diagnostics import Diagnostic, Diagnostics, source_position
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.functions import main_function
@@ -40,61 +43,77 @@ def load(
     in_shardings: Any = None,
     out_shardings: Any = None,
     allow_unregistered_dialects: bool = False,
+    module: str | None = None,
+    mesh: Axes = None,
 ) -> Module:
     """A StableHLO module from wherever it is.
 
+    Shardings that are in HLO's notation, as in dumps of XLA and in programs made for GSPMD, are imported into the
+    `sdy` dialect.
+
     Args:
-        source: A path (of text or bytecode), MLIR text or bytecode, an MLIR module of jaxlib, what
-            `jax.jit(f).lower(...)` returns, or a function, jitted or not.
+        source: A path (of StableHLO, HLO, or what `jax.export` writes), a directory that XLA dumped to, StableHLO or
+            HLO as text or bytes, an MLIR module of jaxlib, what `jax.jit(f).lower(...)` or `jax.export.export(f)(...)`
+            returns, serialized or not, or a function, jitted or not.
         example_args: For a function, its arguments: arrays or `jax.ShapeDtypeStruct`s.
         in_shardings: For a function that is not jitted, as for `jax.jit`.
         out_shardings: The same for the results.
         allow_unregistered_dialects: Whether text and bytecode may hold ops of dialects that jaxlib does not know, in
             generic form. An MLIR module may if its context allows them.
+        module: For a directory with several modules, the name of one; it may also stand in the path, behind `::`.
+        mesh: Names and sizes of the axes that GSPMD's tilings are over, as `{"data": 4, "model": 2}`; found without.
 
     Raises:
         UsageError: Nothing that a module can be made of, a file that cannot be read, or arguments for what is no
             function.
         InvalidModuleError: MLIR refuses the module.
+        PassError: A sharding in HLO's notation that cannot be imported; names the op.
 
     >>> text = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }"
     >>> load(text).text().startswith("module {")
     True
     """
-    if callable(source):
+    if callable(source) and module is None:
         from pyshardy.frontend.from_jax import load_function
 
-        return load_function(source, example_args, in_shardings, out_shardings)
+        return load_function(source, example_args, in_shardings, out_shardings, mesh)
     if example_args or in_shardings is not None or out_shardings is not None:
         raise UsageError(
             "loading a module",
             got=f"arguments or shardings for a {type(source).__name__}",
             needed="them for a function alone",
         )
+    if isinstance(source, Path) or (isinstance(source, str) and not _is_text(source)):
+        allow = allow_unregistered_dialects
+        return load_path(source, module=module, mesh=mesh, allow_unregistered_dialects=allow)
+    if module is not None:
+        needed = "a directory that XLA dumped to"
+        raise UsageError("loading a module", got=f"module={module!r} for a {type(source).__name__}", needed=needed)
     if isinstance(source, Module):
-        return source
-    if isinstance(source, Path):
-        return load_file(source, allow_unregistered_dialects)
-    if isinstance(source, bytes):
-        return load_bytes(source, allow_unregistered_dialects=allow_unregistered_dialects)
-    if isinstance(source, str) and _is_mlir_text(source):
-        return Module.parse(source, name="the text", allow_unregistered_dialects=allow_unregistered_dialects)
+        return source if mesh is None else import_annotations(source, mesh)
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return load_content(bytes(source), mesh=mesh, allow_unregistered_dialects=allow_unregistered_dialects)
     if isinstance(source, str):
-        return load_file(source, allow_unregistered_dialects)
-    if hasattr(source, "compiler_ir"):
-        from pyshardy.frontend.from_jax import load_lowered
+        return load_content(source.encode(), "the text", mesh, allow_unregistered_dialects)
+    return _load_object(source, mesh)
 
-        return load_lowered(source)
+
+def _load_object(source: Any, mesh: Axes) -> Module:
+    """What JAX makes of a function, or an MLIR module."""
+    if is_exported(source) or hasattr(source, "compiler_ir"):
+        from pyshardy.frontend import from_jax
+
+        return from_jax.load_exported(source, mesh) if is_exported(source) else from_jax.load_lowered(source, mesh)
     if hasattr(source, "operation"):
-        return load_bytes(_bytecode(source), "the module", source.context.allow_unregistered_dialects)
+        return load_content(_bytecode(source), "the module", mesh, source.context.allow_unregistered_dialects)
     raise UsageError(
         "loading a module",
         got=f"a {type(source).__name__}",
-        needed="a path, MLIR text, an MLIR module, a lowered JAX function, or a function",
+        needed="a path, StableHLO or HLO, an MLIR module, a lowered or exported JAX function, or a function",
     )
 
 
-def _is_mlir_text(source: str) -> bool:
+def _is_text(source: str) -> bool:
     return "\n" in source or "{" in source or source.startswith(BYTECODE_MAGIC.decode("latin1"))
 
 

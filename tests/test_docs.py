@@ -1,4 +1,4 @@
-"""The code in the README and in `docs/partitioning.md` runs and prints what it shows; the differences are all listed."""
+"""The code in the README, in `docs/partitioning.md` and in `docs/dumps.md` runs and prints what it shows; the differences are all listed."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ from .differential.notation_compare import KNOWN_DIFFERENCES
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 PARTITIONING = (ROOT / "docs/partitioning.md").read_text()
+DUMPS = (ROOT / "docs/dumps.md").read_text()
 DIFFERENCES = (ROOT / "docs/differences.md").read_text()
 
 
 def blocks(language: str) -> list[str]:
     """The fenced blocks of a language, in the README and the pages that are executed."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", README + PARTITIONING, re.MULTILINE | re.DOTALL)
+    return re.findall(rf"^```{language}\n(.*?)^```$", README + PARTITIONING + DUMPS, re.MULTILINE | re.DOTALL)
 
 
 def matches(expected: str, found: str) -> bool:
@@ -62,7 +63,7 @@ def test_there_are_examples_and_a_wrong_one_is_noticed() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    for folder, text in ((ROOT, README), (ROOT / "docs", PARTITIONING)):
+    for folder, text in ((ROOT, README), (ROOT / "docs", PARTITIONING), (ROOT / "docs", DUMPS)):
         for target in re.findall(r"\]\((?!http)([^)]+)\)", text):
             assert (folder / target).exists(), target
 

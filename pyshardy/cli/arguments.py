@@ -32,6 +32,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_propagation_options(propagate)
 
     show = _command(commands, "show", "infer all shardings and show them as tables")
+    show.add_argument("--compare", action="store_true", help="show where XLA decided otherwise, by its dump")
     _add_propagation_options(show)
 
     partition = _command(commands, "partition", "make the program of one device, show its collectives")
@@ -84,8 +85,11 @@ def _command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
     parser.set_defaults(command=name)
     parser.epilog = f"sizes of the example: {_SIZES}"
-    text = "StableHLO text or bytecode (- is standard input), or the built-in training step"
+    text = "StableHLO, HLO or what jax.export writes (- is standard input); XLA's dump; or the built-in training step"
     parser.add_argument("source", metavar="FILE|example", help=text)
+    parser.add_argument("--module", metavar="NAME", help="which module of a dump with several (also DIR::NAME)")
+    text = "the axes that GSPMD's tilings are over, like data=4,model=2 (default: found)"
+    parser.add_argument("--mesh", metavar="AXES", help=text)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     text = "accept ops of dialects that jaxlib does not know, in generic form"
     parser.add_argument("--allow-unregistered-dialect", action="store_true", help=text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import fields
@@ -82,6 +83,8 @@ def _refuse(message: str) -> NoReturn:
 def provide_devices(count: int) -> None:
     """Ask for this many virtual CPU devices, unless the user has chosen a platform or a number; before jax is there.
 
+    Reading HLO has XLA read its flags, which it does once; JAX has a setting of its own.
+
     Raises:
         UsageError: More than a process can have in reasonable time.
     """
@@ -94,5 +97,8 @@ def provide_devices(count: int) -> None:
                 needed=f"at most {MOST_DEVICES}",
                 hint="pyshardy partition and pyshardy show, which need no devices",
             )
-        os.environ["XLA_FLAGS"] = f"{flags} {_DEVICE_FLAG}={count}".strip()
+        if "pyshardy.ir.hlo" in sys.modules and sys.modules["pyshardy.ir.hlo"].has_converted():
+            os.environ.setdefault("JAX_NUM_CPU_DEVICES", str(count))
+        else:
+            os.environ["XLA_FLAGS"] = f"{flags} {_DEVICE_FLAG}={count}".strip()
     os.environ.setdefault("JAX_PLATFORMS", "cpu")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import errno
 import io
 import os
@@ -9,10 +10,25 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyshardy.errors import InvalidModuleError, UsageError
 from pyshardy.report.files import replace_file
+
+if TYPE_CHECKING:
+    from pyshardy.ir.module import Module
+
+
+def load_source(arguments: argparse.Namespace) -> Module:
+    """The module in the file or dump that a command line names."""
+    from pyshardy.frontend.load import load_path
+
+    return load_path(
+        arguments.source,
+        module=arguments.module,
+        mesh=arguments.mesh,
+        allow_unregistered_dialects=arguments.allow_unregistered_dialect,
+    )
 
 
 def write_whole(path: str | Path, content: bytes) -> None:

@@ -90,6 +90,8 @@ def _partition(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 
 
 def _show(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
+    if arguments.compare:
+        return _compare(arguments, rest)
     result = _load_and_propagate(arguments, rest)
     if arguments.json:
         _print_json(result.summary.to_json())
@@ -98,6 +100,23 @@ def _show(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 
         _print_tables(summary_tables(result.summary))
     return 0
+
+
+def _compare(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
+    """Show where the shardings differ from those that XLA decided on; the exit status is 1 if any do."""
+    from pyshardy.frontend.decided import compare, dump_shardings
+    from pyshardy.frontend.from_dump import is_dump
+
+    if arguments.source == EXAMPLE or not is_dump(arguments.source):
+        got = "the example" if arguments.source == EXAMPLE else arguments.source
+        raise UsageError("comparing with a dump", got=got, needed="a directory that XLA dumped to")
+    decided = dump_shardings(arguments.source, arguments.module)
+    found = compare(_load_and_propagate(arguments, rest).module, decided)
+    if arguments.json:
+        _print_json(found.to_json())
+    else:
+        print(found)
+    return 1 if found.differences else 0
 
 
 def _run(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
@@ -122,11 +141,11 @@ def _load(arguments: argparse.Namespace, rest: Sequence[str]) -> Module:
         from pyshardy.cli.example import load_example
 
         return load_example(rest).module
+    from pyshardy.cli.files import load_source
     from pyshardy.cli.progress import stage
-    from pyshardy.frontend.from_text import load_file
 
     with stage(f"reading {arguments.source}"):
-        return load_file(arguments.source, arguments.allow_unregistered_dialect)
+        return load_source(arguments)
 
 
 def _load_and_propagate(arguments: argparse.Namespace, rest: Sequence[str]) -> Propagation:

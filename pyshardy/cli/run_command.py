@@ -11,12 +11,11 @@ from typing import Any, TypeVar
 from pyshardy import api
 from pyshardy.cli.arguments import MOST_DEVICES
 from pyshardy.cli.example import load_example, provide_devices
-from pyshardy.cli.files import naming
+from pyshardy.cli.files import load_source, naming
 from pyshardy.cli.progress import stage
 from pyshardy.cli.verdict import comparison_to_json
 from pyshardy.core.mesh import device_count
 from pyshardy.errors import ShardyError
-from pyshardy.frontend.from_text import load_file
 from pyshardy.frontend.interface import Port
 from pyshardy.ir.module import Module
 from pyshardy.ir.shardings import module_meshes
@@ -61,7 +60,7 @@ def run_example(arguments: argparse.Namespace, rest: Sequence[str], options: Any
 def run_file(arguments: argparse.Namespace, rest: Sequence[str], options: Any, partition_options: Any) -> Ran:
     """Propagate, partition and run the module in a file, on random inputs or those of an `.npz` file."""
     with stage(f"reading {arguments.source}"):
-        module = load_file(arguments.source, arguments.allow_unregistered_dialect)
+        module = load_source(arguments)
     count = arguments.devices or device_count(module_meshes(module.root))
     provide_devices(min(count, MOST_DEVICES) if arguments.engine == Engine.INTERPRETER.value else count)
     from pyshardy.runtime.input_uses import input_uses

@@ -15,7 +15,9 @@ from pyshardy.core.axes import AxisRef, ordered_refs
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.errors import InvalidShardingError, UnsupportedVersionError, UsageError
+from pyshardy.frontend.annotated import Axes
 from pyshardy.frontend.interface import Port
+from pyshardy.frontend.load import load_content
 from pyshardy.ir.module import Module
 
 Tree = Any
@@ -50,18 +52,43 @@ class JaxSignature:
     lowered: Any = field(default=None, repr=False, compare=False)
 
 
-def load_lowered(lowered: jax.stages.Lowered) -> Module:
-    """The module of a lowered JAX function, with the function's signature in `origin`."""
+def load_lowered(lowered: jax.stages.Lowered, mesh: Axes = None) -> Module:
+    """The module of a lowered JAX function, with the function's signature in `origin`.
+
+    Args:
+        lowered: What `jax.jit(f).lower(...)` gives.
+        mesh: The axes that tilings are over, if it was lowered for GSPMD; found without.
+    """
     stream = BytesIO()
     mlir: Any = lowered.compiler_ir("stablehlo")
     mlir.operation.write_bytecode(stream)
-    module = Module.parse(stream.getvalue(), name="the lowered function")
+    module = load_content(stream.getvalue(), "the lowered function", mesh)
     module.origin = _signature(lowered)
     return module
 
 
+def load_exported(exported: Any, mesh: Axes = None) -> Module:
+    """The module of a `jax.export.Exported`, with the function's signature in `origin`; `mesh` as for `load_lowered`.
+
+    Its shardings are over devices in no particular order: those of an export are not part of it.
+    """
+    module = load_content(exported.mlir_module_serialized, "the exported function", mesh)
+    module.origin = JaxSignature(
+        exported.in_tree,
+        tuple(len(leaf.shape) for leaf in exported.in_avals),
+        tuple(exported.module_kept_var_idx),
+        exported.out_tree,
+        tuple(len(leaf.shape) for leaf in exported.out_avals),
+    )
+    return module
+
+
 def load_function(
-    function: Callable[..., Any], args: Sequence[Any], in_shardings: Any = None, out_shardings: Any = None
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    mesh: Axes = None,
 ) -> Module:
     """Lower a function for example arguments, arrays or `jax.ShapeDtypeStruct`s, and load the module.
 
@@ -70,6 +97,7 @@ def load_function(
         args: Its arguments.
         in_shardings: As for `jax.jit`.
         out_shardings: As for `jax.jit`.
+        mesh: As for `load_lowered`.
 
     Raises:
         UsageError: Shardings for a function that is jitted already, or a function that is compiled already.
@@ -88,7 +116,7 @@ def load_function(
             needed="the shardings in jax.jit itself",
             hint="pass the function before jax.jit, or give jax.jit the shardings",
         )
-    return load_lowered(jitted.lower(*args))
+    return load_lowered(jitted.lower(*args), mesh)
 
 
 def _signature(lowered: jax.stages.Lowered) -> JaxSignature:

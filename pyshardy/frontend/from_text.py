@@ -1,4 +1,4 @@
-"""Modules from files, standard input and strings."""
+"""Modules from files, standard input and strings: StableHLO, portable or not, HLO, and what `jax.export` writes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STANDARD_INPUT = "-"
 
 
 def load_file(path: str | Path, allow_unregistered_dialects: bool = False) -> Module:
-    """The module in a file of StableHLO text or bytecode; `-` is standard input.
+    """The module in a file of StableHLO, HLO or `jax.export`; `-` is standard input.
 
     Args:
         path: The file.
@@ -54,27 +54,67 @@ def load_bytes(content: bytes, name: str = STANDARD_INPUT, allow_unregistered_di
     """The module in the content of a file.
 
     Args:
-        content: Text or bytecode.
+        content: StableHLO or HLO as text, as bytecode or as a protocol buffer, or a serialized `jax.export.Exported`.
         name: What to call it in messages.
         allow_unregistered_dialects: Whether ops of unknown dialects are accepted, in generic form.
 
     Raises:
         InvalidModuleError: It is no valid module.
     """
+    return read_module(content, name, allow_unregistered_dialects)[0]
+
+
+def read_module(content: bytes, name: str, allow_unregistered_dialects: bool = False) -> tuple[Module, bytes]:
+    """The module in the content of a file, and the text or bytecode that MLIR read it from.
+
+    The arguments are those of `load_bytes`.
+    """
     source = text_or_bytecode(content, name)
-    return Module.parse(source, name=name, allow_unregistered_dialects=allow_unregistered_dialects)
+    module = Module.parse(source, name=name, allow_unregistered_dialects=allow_unregistered_dialects)
+    if isinstance(source, str):
+        return module, source.encode()
+    if not content.startswith(BYTECODE_MAGIC):
+        from pyshardy.frontend.from_hlo import with_open_results
+
+        module = with_open_results(module, content)
+    return module, source
 
 
 def text_or_bytecode(content: bytes, name: str) -> str | bytes:
-    """The content as MLIR reads it: bytecode as it is, text decoded."""
+    """The content as MLIR reads it: what is none of MLIR's forms converted to bytecode, text decoded."""
     if content.startswith(BYTECODE_MAGIC):
-        return content
+        return _stable(content, name)
+    from pyshardy.frontend.from_hlo import hlo_module_proto, is_hlo_text, load_hlo_proto, load_hlo_text
+
     try:
-        return content.decode()
+        text = content.decode()
     except UnicodeDecodeError as error:
+        proto = hlo_module_proto(content)
+        if proto is not None:
+            return load_hlo_proto(proto, name)
+        artifact = _artifact(content)
+        if artifact is not None:
+            return _stable(artifact, name)
         raise InvalidModuleError(
             "reading a module",
             where=f"{name}, byte {error.start}",
             got="bytes that are neither UTF-8 text nor MLIR bytecode",
-            needed="StableHLO as text (.mlir) or as MLIR bytecode",
+            needed="StableHLO as text (.mlir) or as MLIR bytecode, HLO as text or .pb, or an Exported of jax.export",
         ) from error
+    if is_hlo_text(text):
+        return load_hlo_text(text, name)
+    proto = hlo_module_proto(content) if content.startswith(b"\n") else None
+    return text if proto is None else load_hlo_proto(proto, name)
+
+
+def _stable(content: bytes, name: str) -> bytes:
+    """Bytecode in the dialects of StableHLO, from that or from a portable artifact."""
+    from pyshardy.ir.hlo import bytecode_of_portable, is_portable
+
+    return bytecode_of_portable(content, name) if is_portable(content) else content
+
+
+def _artifact(content: bytes) -> bytes | None:
+    from pyshardy.frontend.from_export import artifact_in
+
+    return artifact_in(content)

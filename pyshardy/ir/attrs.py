@@ -43,7 +43,8 @@ def _text_codec(parse: Callable[[str], Any], form: Callable[[Any], str]) -> Code
     return Codec(lambda attr: parse(str(attr)), lambda value: ir.Attribute.parse(form(value)), form)
 
 
-def _parse_names(text: str) -> tuple[str, ...]:
+def parse_names(text: str) -> tuple[str, ...]:
+    """The names in `#sdy<manual_axes{...}>`; raises `NotationError` at the offending place."""
     scanner = Scanner(text, "reading manual axes")
     scanner.expect("#sdy<manual_axes{")
     names = scanner.comma_list(lambda: scanner.string("an axis name"), "}")
@@ -84,7 +85,7 @@ SHARDING = _text_codec(parse_sharding, lambda sharding: f"#sdy.sharding{sharding
 SHARDINGS = _text_codec(parse_sharding_list, lambda list_: f"#sdy.sharding_per_value{format_sharding_list(list_)}")
 RULE = _text_codec(parse_rule, lambda rule: f"#sdy.op_sharding_rule{rule}")
 MESH = _text_codec(parse_mesh, lambda mesh: f"#sdy.mesh{mesh}")
-NAMES = _text_codec(_parse_names, lambda names: f"#sdy<manual_axes{{{', '.join(map(quote, names))}}}>")
+NAMES = _text_codec(parse_names, lambda names: f"#sdy<manual_axes{{{', '.join(map(quote, names))}}}>")
 AXES = _text_codec(_parse_axis_list, lambda axes: f"#sdy<axis_ref_list{_format_axis_list(axes)}>")
 AXES_PER_DIM = _text_codec(
     _parse_axis_lists, lambda dims: f"#sdy<list_of_axis_ref_lists[{', '.join(map(_format_axis_list, dims))}]>"

@@ -5,30 +5,111 @@ They are libraries like MLIR's parser: nothing in them propagates shardings.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from jaxlib.mlir import ir
 
-from pyshardy.errors import UnsupportedVersionError
+from pyshardy.errors import InvalidModuleError, UnsupportedVersionError
+from pyshardy.ir.context import make_context
+
+PORTABLE_PRODUCER = b"StableHLO_v"
+"""What a portable artifact of StableHLO names as its producer, right behind the start of the bytecode."""
 
 
-def _converters() -> Any:
-    try:
-        from jaxlib import _jax
-    except ImportError as error:
-        raise UnsupportedVersionError(
-            "converting between StableHLO and HLO", got="a jaxlib without converters", needed="jaxlib 0.10 or newer"
-        ) from error
-    return _jax.mlir
+def bytecode_of_hlo_text(text: str, name: str) -> bytes:
+    """The StableHLO of an HLO module in text form, as bytecode.
+
+    Args:
+        text: The module.
+        name: What to call it in messages.
+
+    Raises:
+        InvalidModuleError: It is no HLO module, or it holds what StableHLO has no op for.
+    """
+    parse = _converter("_hlo", "hlo_module_from_text")
+    found = _convert(lambda: parse(text), name, "HLO as text, such as *.before_optimizations.txt in a dump of XLA")
+    return bytecode_of_hlo_proto(found.as_serialized_hlo_module_proto(), name)
+
+
+def bytecode_of_hlo_proto(content: bytes, name: str) -> bytes:
+    """The StableHLO of a serialized `HloModuleProto`, as bytecode; arguments as those of `bytecode_of_hlo_text`."""
+    convert = _converter("_jax", "mlir", "hlo_to_stablehlo")
+    found = _convert(lambda: convert(content), name, "an HloModuleProto or HloProto, such as *.hlo.pb in a dump of XLA")
+    return bytes(found)
+
+
+def is_portable(content: bytes) -> bool:
+    """Whether bytecode is a portable artifact of StableHLO, which is in the dialect VHLO."""
+    return PORTABLE_PRODUCER in content[:32]
+
+
+def bytecode_of_portable(content: bytes, name: str) -> bytes:
+    """The StableHLO of a portable artifact, as bytecode.
+
+    Raises:
+        InvalidModuleError: It is none, or one of a newer StableHLO than that of this jaxlib.
+    """
+    from io import BytesIO
+
+    convert = _converter("_jax", "mlir", "deserialize_portable_artifact")
+    with make_context() as context:
+        found = _convert(lambda: convert(content, context=context), name, "a StableHLO artifact of no later version")
+        if isinstance(found, bytes):
+            return found
+        if isinstance(found, str):
+            return found.encode()
+        stream = BytesIO()
+        found.operation.write_bytecode(stream)
+    return stream.getvalue()
 
 
 def to_hlo(module: str | bytes) -> bytes:
     """The HLO proto that XLA makes of a StableHLO module, in text or bytecode."""
-    computation = _converters().mlir_module_to_xla_computation(module, use_tuple_args=False, return_tuple=False)
-    proto: bytes = computation.as_serialized_hlo_module_proto()
+    convert = _converter("_jax", "mlir", "mlir_module_to_xla_computation")
+    proto: bytes = convert(module, use_tuple_args=False, return_tuple=False).as_serialized_hlo_module_proto()
     return proto
 
 
 def from_hlo(proto: bytes) -> ir.Module:
     """The StableHLO module of an HLO proto, in the context that is entered."""
-    return ir.Module.parse(_converters().hlo_to_stablehlo(proto))
+    return ir.Module.parse(_converter("_jax", "mlir", "hlo_to_stablehlo")(proto))
+
+
+_CONVERSIONS: list[str] = []
+"""The converters that were used, by name."""
+
+
+def has_converted() -> bool:
+    """Whether anything was converted in this process, so that XLA has read its flags."""
+    return bool(_CONVERSIONS)
+
+
+def _convert(convert: Callable[[], Any], name: str, needed: str) -> Any:
+    try:
+        return convert()
+    except (RuntimeError, ValueError, ir.MLIRError) as error:  # jaxlib's own errors are RuntimeErrors
+        got = " ".join(str(error).split("\n\n")[0].split())
+        raise InvalidModuleError("reading a module", where=name, got=got, needed=needed) from error
+
+
+def _converter(module: str, *names: str) -> Any:
+    """Something of jaxlib that is not public.
+
+    Raises:
+        UnsupportedVersionError: This jaxlib does not have it.
+    """
+    from importlib import import_module
+
+    try:
+        found: Any = import_module(f"jaxlib.{module}")
+        for name in names:
+            found = getattr(found, name)
+    except (ImportError, AttributeError) as error:
+        raise UnsupportedVersionError(
+            "converting between StableHLO and HLO",
+            got=f"a jaxlib without {'.'.join((module, *names))}",
+            needed="jaxlib 0.10 or newer",
+        ) from error
+    _CONVERSIONS.append(names[-1])
+    return found

@@ -10,6 +10,13 @@ from pyshardy.passes.base import Pass
 
 PASSES: dict[str, str] = {
     "symbol-dce": "common.symbol_dce:SymbolDce",
+    "pyshardy-flatten-tuples": "importing.flatten_tuples:FlattenTuples",
+    "pyshardy-import-frontend-attributes": "importing.import_frontend_attributes:ImportFrontendAttributes",
+    "pyshardy-import-hlo-shardings": "importing.import_hlo_shardings:ImportHloShardings",
+    "pyshardy-import-manual-computations": "importing.import_manual_computations:ImportManualComputations",
+    "pyshardy-import-spmd-regions": "importing.import_spmd_regions:ImportSpmdRegions",
+    "pyshardy-import-custom-calls": "importing.import_custom_calls:ImportCustomCalls",
+    "pyshardy-add-hlo-rules": "importing.add_hlo_rules:AddHloRules",
     "pyshardy-dedup-meshes": "xla.dedup_meshes:DedupMeshes",
     "pyshardy-drop-op-shardings": "xla.drop_op_shardings:DropOpShardings",
     "pyshardy-legalize-chlo": "xla.legalize_chlo:LegalizeChlo",

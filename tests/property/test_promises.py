@@ -156,6 +156,13 @@ AGAIN = (
 )
 """Passes whose promise is that nothing is left to do: running again changes nothing."""
 NOT_HERE = {
+    "pyshardy-add-hlo-rules": "needs ops that StableHLO does not know: its file-check",
+    "pyshardy-flatten-tuples": "needs functions with tuples: its file-check",
+    "pyshardy-import-custom-calls": "needs annotations of XLA: its file-check",
+    "pyshardy-import-frontend-attributes": "needs annotations of XLA: its file-check",
+    "pyshardy-import-hlo-shardings": "needs annotations of XLA: its file-check",
+    "pyshardy-import-manual-computations": "needs annotations of XLA: its file-check",
+    "pyshardy-import-spmd-regions": "needs annotations of XLA: its file-check",
     "pyshardy-dedup-meshes": "needs several meshes: its file-check",
     "pyshardy-import-result-sharding": "needs a single result: its file-check",
     "pyshardy-inline-and-order": "puts ops in an order: tests/differential/test_view_conversions.py",

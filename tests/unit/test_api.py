@@ -110,7 +110,7 @@ def test_shardings_of_the_result_of_a_function() -> None:
     [(None, "a NoneType"), (3, "a int"), ([MLP], "a list"), (np.ones(3), "a ndarray")],
 )
 def test_what_holds_no_module_is_refused(source: Any, got: str) -> None:
-    needed = "a path, MLIR text, an MLIR module, a lowered JAX function, or a function"
+    needed = "a path, StableHLO or HLO, an MLIR module, a lowered or exported JAX function, or a function"
     with pytest.raises(UsageError) as caught:
         pyshardy.load(source)
     assert str(caught.value) == f"loading a module: got {got}, needed {needed}"

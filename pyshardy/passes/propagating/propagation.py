@@ -22,7 +22,6 @@ from pyshardy.passes.propagating.round_dumps import RoundDumps, erase_dead
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.run import propagate_program
 from pyshardy.propagation.step import StepError
-from pyshardy.report.summary import format_bytes
 
 _GROUP = "sdy.sharding_group"
 
@@ -150,6 +149,10 @@ def _warn_unknown(index: ProgramIndex, context: PassContext) -> None:
         first.setdefault(name, op)
         counts[name] += 1
         sizes[name] += sum(known_bytes(result.type.shape, result.type.element) for result in op.results)
+    if not first:
+        return
+    from pyshardy.report.summary import format_bytes
+
     for name, op in first.items():
         size = f"; its results, {format_bytes(sizes[name])}, stay whole unless others shard them" if sizes[name] else ""
         context.diagnostics.warn(

@@ -58,7 +58,8 @@ NOT_MODULES = {
     "text": ("this is no MLIR", "reading a module: got custom op 'this' is unknown (tried 'builtin.this' as well), "
              "needed StableHLO, such as jax.jit(f).lower(...).as_text() gives\n  at {path}:1:1"),
     "bytes": (b"\xff\xfe", "reading a module: got bytes that are neither UTF-8 text nor MLIR bytecode, needed "
-              "StableHLO as text (.mlir) or as MLIR bytecode\n  at {path}, byte 0"),
+              "StableHLO as text (.mlir) or as MLIR bytecode, HLO as text or .pb, or an Exported of jax.export\n"
+              "  at {path}, byte 0"),
     "nothing": ("", "looking for the main function: got a module without functions, needed a function named @main, or "
                 "exactly one function"),
     "two functions": ("func.func @f() { return }\nfunc.func @g() { return }", "looking for the main function: got the "
@@ -165,7 +166,6 @@ def test_an_unknown_strategy_is_refused(cli: Cli) -> None:
     ("source", "message"),
     [
         ("missing.mlir", "reading {path}: got no such file"),
-        ("", "reading {path}: got a directory"),
         ("in.mlir/more", "reading {path}: got not a directory"),
     ],
 )

@@ -148,7 +148,7 @@ def test_input_that_is_neither_text_nor_bytecode(put: Put) -> None:
     assert (found.status, found.out) == (1, "")
     assert found.errors == (
         "error: reading a module: got bytes that are neither UTF-8 text nor MLIR bytecode, needed StableHLO as text "
-        f"(.mlir) or as MLIR bytecode\n  at {source}, byte 1\n"
+        f"(.mlir) or as MLIR bytecode, HLO as text or .pb, or an Exported of jax.export\n  at {source}, byte 1\n"
     )
 
 

@@ -347,7 +347,11 @@ def test_help_lists_the_sizes_of_the_example(capsys: pytest.CaptureFixture[str])
     [("", "", 0), ("--xla_force_host_platform_device_count=4", "4", 2)],
 )
 def test_a_process_gets_as_many_devices_as_the_mesh_has_unless_told(flags: str, devices: str, status: int) -> None:
-    environment = {name: value for name, value in os.environ.items() if name not in ("XLA_FLAGS", "JAX_PLATFORMS")}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("XLA_FLAGS", "JAX_NUM_CPU_DEVICES", "JAX_PLATFORMS")
+    }
     found = subprocess.run(
         [sys.executable, "-m", "pyshardy.cli.main", "run", str(MLP)],
         cwd=MLP.parents[1], env=environment | ({"XLA_FLAGS": flags} if flags else {}),

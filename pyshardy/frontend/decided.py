@@ -1,0 +1,197 @@
+"""The shardings that XLA decided on, from its dump, and where pyshardy's differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyshardy.core.boxes import device_boxes
+from pyshardy.core.sharding import TensorSharding, is_equivalent, is_plain, mesh_of
+from pyshardy.errors import UsageError
+from pyshardy.frontend.annotated import import_annotations
+from pyshardy.frontend.from_dump import choose, split_source
+from pyshardy.frontend.from_text import load_file
+from pyshardy.frontend.interface import Port, input_ports, output_ports
+from pyshardy.ir.functions import main_function
+from pyshardy.ir.listing import ops_in
+from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.shardings import Meshes, get_sharding, module_meshes
+
+_SAME = {"sdy.constant": "stablehlo.constant"}
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What XLA decided of one module.
+
+    Attributes:
+        path: The file it was read from.
+        module: The module after propagation in XLA.
+        inputs: Its inputs with their shardings.
+        outputs: Its outputs.
+    """
+
+    path: Path
+    module: Module
+    inputs: list[Port]
+    outputs: list[Port]
+
+
+@dataclass(frozen=True, slots=True)
+class ShardingDifference:
+    """A value that is sharded in one way here and in another in XLA.
+
+    Attributes:
+        where: Which value: "input x", "output result", or an op by name and number.
+        here: Its sharding here.
+        in_xla: Its sharding in XLA.
+    """
+
+    where: str
+    here: str
+    in_xla: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.here} here, {self.in_xla} in XLA"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What came out of comparing with a dump.
+
+    Attributes:
+        differences: The values that are sharded differently.
+        values: How many inputs and outputs were compared.
+        ops: How many results of ops were compared; None if the ops are not the same.
+    """
+
+    differences: tuple[ShardingDifference, ...]
+    values: int
+    ops: int | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return {
+            "values": self.values,
+            "ops": self.ops,
+            "differences": [
+                {"where": found.where, "here": found.here, "in_xla": found.in_xla} for found in self.differences
+            ],
+        }
+
+    def __str__(self) -> str:
+        ops = "the ops are not the same" if self.ops is None else f"{self.ops} results of ops"
+        head = f"compared {self.values} inputs and outputs; {ops}: {len(self.differences)} differ"
+        return "\n".join([head, *(f"  {difference}" for difference in self.differences)])
+
+
+def dump_shardings(source: str | Path, module: str | None = None) -> Decided:
+    """The shardings that XLA's Shardy decided on.
+
+    Args:
+        source: A directory that XLA dumped to, with `::` and the name of a module or without.
+        module: The name of the module.
+
+    Raises:
+        UsageError: There is no such module, or its dump does not have the steps of Shardy.
+    """
+    directory, name = split_source(source)
+    dumped = choose(directory, module or name)
+    path = dumped.decided
+    if path is None:
+        raise UsageError(
+            f"reading what XLA decided for {dumped.name}",
+            got=f"no {directory}/shardy/{dumped.name}/02.after_propagation.mlir",
+            needed="a dump with the steps of Shardy",
+            hint="XLA_FLAGS=--xla_dump_hlo_pass_re=shardy-xla beside --xla_dump_to",
+        )
+    found = import_annotations(load_file(path))
+    return Decided(path, found, input_ports(found.root), output_ports(found.root))
+
+
+def compare(propagated: Module, decided: Decided) -> Comparison:
+    """List the values that a propagated module shards otherwise than XLA.
+
+    Inputs and outputs are compared by position; results of ops too, if both modules have the same ops in the same
+    order. What lays a tensor out alike on the devices is equal, whatever its axes are called.
+
+    Raises:
+        UsageError: The modules have other inputs or outputs.
+    """
+    root, other = propagated.root, decided.module.root
+    meshes = module_meshes(root), module_meshes(other)
+    inputs, outputs = input_ports(root), output_ports(root)
+    _check_types("input", inputs, decided.inputs, decided.path)
+    _check_types("output", outputs, decided.outputs, decided.path)
+    names = [*(f"input {port.name}" for port in inputs), *(f"output {port.name}" for port in outputs)]
+    ours, theirs = [*inputs, *outputs], [*decided.inputs, *decided.outputs]
+    found: list[ShardingDifference] = []
+    for name, mine, its in zip(names, ours, theirs):
+        found += _difference(name, mine.sharding, its.sharding, mine.shape, meshes)
+    results, its_results = _results(root), _results(other)
+    if [result.name for result in results] != [result.name for result in its_results]:
+        return Comparison(tuple(found), len(ours), None)
+    for number, (result, its_result) in enumerate(zip(results, its_results)):
+        where = f"result {number} ({result.name})"
+        found += _difference(where, result.sharding, its_result.sharding, result.shape, meshes)
+    return Comparison(tuple(found), len(ours), len(results))
+
+
+def _check_types(side: str, ours: list[Port], theirs: list[Port], path: Path) -> None:
+    shapes = [[(port.shape, port.element) for port in ports] for ports in (ours, theirs)]
+    if shapes[0] != shapes[1]:
+        raise UsageError(
+            f"comparing the {side}s with those in {path}",
+            got=f"{len(ours)} {side}s here and {len(theirs)} there, not all of the same types",
+            needed="the same program",
+        )
+
+
+class _Result(NamedTuple):
+    """A tensor that an op makes."""
+
+    name: str
+    shape: tuple[int, ...]
+    sharding: TensorSharding | None
+
+
+def _results(root: Op) -> list[_Result]:
+    """Every tensor that an op of the main function makes, in program order."""
+    return [
+        _Result(_SAME.get(op.name, op.name), result.type.shape, get_sharding(result))
+        for op in ops_in(main_function(root))
+        for result in op.results
+        if result.type.shape is not None
+    ]
+
+
+def _difference(
+    where: str,
+    here: TensorSharding | None,
+    in_xla: TensorSharding | None,
+    shape: tuple[int, ...],
+    meshes: tuple[Meshes, Meshes],
+) -> Iterator[ShardingDifference]:
+    if not _is_same(here, in_xla, shape, meshes):
+        yield ShardingDifference(where, _text(here), _text(in_xla))
+
+
+def _is_same(
+    here: TensorSharding | None, in_xla: TensorSharding | None, shape: tuple[int, ...], meshes: tuple[Meshes, Meshes]
+) -> bool:
+    if here is None or in_xla is None:
+        return is_plain(here) and is_plain(in_xla)
+    first, second = mesh_of(here, meshes[0]), mesh_of(in_xla, meshes[1])
+    here, in_xla = here.with_mesh(first), in_xla.with_mesh(second)
+    if is_equivalent(here, in_xla):
+        return True
+    if first is second or first.size != second.size or here.unreduced or in_xla.unreduced or -1 in shape:
+        return False
+    return device_boxes(here, first, shape) == device_boxes(in_xla, second, shape)
+
+
+def _text(sharding: TensorSharding | None) -> str:
+    return "replicated" if sharding is None or is_plain(sharding) else str(sharding)

@@ -1,0 +1,126 @@
+"""Modules from HLO: the text and the protocol buffers in dumps of XLA."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pyshardy.errors import InvalidModuleError
+from pyshardy.ir.attrs import string_of
+from pyshardy.ir.functions import main_function, result_attrs, result_count, set_result_attr
+from pyshardy.ir.hlo import bytecode_of_hlo_proto, bytecode_of_hlo_text
+from pyshardy.ir.hlo_attributes import HLO_SHARDING
+from pyshardy.ir.module import Module
+
+_TEXT = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*HloModule\b", re.DOTALL)
+_OPEN_RESULTS = re.compile(rb"\ballow_spmd_sharding_propagation_to_output=\{([a-z,]+)\}")
+_SCHEDULED = re.compile(r"\bis_scheduled=true\b")
+_NAME, _COMPUTATIONS = 1, 3
+_BYTES = 2
+"""The kind of a field that holds text, bytes or another message."""
+
+
+def is_hlo_text(text: str) -> bool:
+    """Whether a text is an HLO module.
+
+    >>> is_hlo_text("HloModule jit_f, num_partitions=8"), is_hlo_text("module @jit_f {}")
+    (True, False)
+    """
+    return _TEXT.match(text) is not None
+
+
+def load_hlo_text(text: str, name: str) -> bytes:
+    """The StableHLO of HLO text, as bytecode; `name` is what to call it in messages.
+
+    Raises:
+        InvalidModuleError: It is no HLO module, one that StableHLO cannot hold, or one that is compiled already.
+    """
+    if _SCHEDULED.search(text.lstrip().partition("\n")[0]) is not None:
+        raise InvalidModuleError(
+            "reading a module",
+            where=name,
+            got="HLO that XLA has partitioned and scheduled: the program of one device",
+            needed="the HLO before that, such as *.before_optimizations.txt",
+        )
+    return bytecode_of_hlo_text(text, name)
+
+
+def hlo_module_proto(content: bytes) -> bytes | None:
+    """The `HloModuleProto` that some bytes are, or that the `HloProto` that they are holds; None if they are neither.
+
+    Both begin with field 1: the name of the module, or the module, of which the name comes first in turn.
+    """
+    fields = dict(_fields(content))
+    first = fields.get(_NAME)
+    if first is None:
+        return None
+    if _is_module(dict(_fields(first))):
+        return first
+    return content if _is_module(fields) else None
+
+
+def load_hlo_proto(proto: bytes, name: str) -> bytes:
+    """The StableHLO of a serialized `HloModuleProto`, as bytecode; `name` is what to call it in messages."""
+    return bytecode_of_hlo_proto(proto, name)
+
+
+def with_open_results(module: Module, content: bytes) -> Module:
+    """The module without the shardings of results that HLO text leaves to propagation.
+
+    HLO gives every result a sharding as soon as one has one, and says in its first line which of them may be changed.
+
+    Args:
+        module: What was read from it.
+        content: The HLO; nothing is said in other forms than text.
+    """
+    match = _OPEN_RESULTS.search(content.partition(b"\n")[0])
+    if match is None:
+        return module
+    flags = match[1].split(b",")
+    root = module.copy_root()
+    main = main_function(root)
+    count = result_count(main)
+    for index, flag in enumerate(flags * count if len(flags) == 1 else flags[:count]):
+        if flag == b"true" and string_of(result_attrs(main, index).get(HLO_SHARDING)) == "{replicated}":
+            set_result_attr(main, index, HLO_SHARDING, None)
+    return module.with_root(root)
+
+
+def _is_module(fields: dict[int, bytes]) -> bool:
+    return _NAME in fields and _COMPUTATIONS in fields
+
+
+def _fields(content: bytes) -> Iterator[tuple[int, bytes]]:
+    """Number and content of the fields of a message that hold bytes; nothing if it is no message.
+
+    >>> list(_fields(bytes([10, 2, 104, 105, 16, 7])))
+    [(1, b'hi')]
+    """
+    found: list[tuple[int, bytes]] = []
+    position = 0
+    while position < len(content):
+        tag, position = _varint(content, position)
+        kind, size = tag & 7, {1: 8, 5: 4}.get(tag & 7, 0)
+        if kind == 0:
+            _, position = _varint(content, position)
+        elif kind == _BYTES:
+            size, position = _varint(content, position)
+            found.append((tag >> 3, content[position : position + size]))
+        elif not size:
+            return
+        position += size
+    if position == len(content):
+        yield from found
+
+
+def _varint(content: bytes, position: int) -> tuple[int, int]:
+    """The number at a position in as many bytes as it takes, and the position behind it; too far if it has no end."""
+    value = shift = 0
+    while position < len(content) and shift < 70:
+        byte = content[position]
+        position += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value, position
+    return 0, len(content) + 1

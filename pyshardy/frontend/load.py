@@ -1,0 +1,45 @@
+"""Modules from files, dumps, bytes and text, with their annotations in the `sdy` dialect whatever they were in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyshardy.errors import UsageError
+from pyshardy.frontend.annotated import Axes, axes_text, import_annotations, may_be_annotated
+from pyshardy.frontend.from_text import STANDARD_INPUT, read_bytes, read_module
+from pyshardy.ir.module import Module
+
+
+def load_path(
+    source: str | Path, *, module: str | None = None, mesh: Axes = None, allow_unregistered_dialects: bool = False
+) -> Module:
+    """The module in a file, in a directory that XLA dumped to, or from standard input for `-`.
+
+    Args:
+        source: The file or directory; behind a directory `::` and the name of a module may stand.
+        module: The name of the module in a directory.
+        mesh: Names and sizes of the axes that GSPMD's tilings are over; found without.
+        allow_unregistered_dialects: Whether ops of unknown dialects are accepted, in generic form.
+
+    Raises:
+        UsageError: There is no such file or module, or there are several modules, or `mesh` makes no sense.
+        InvalidModuleError: It is no valid module.
+        PassError: An annotation that cannot be imported.
+    """
+    from pyshardy.frontend.from_dump import is_dump, load_dump
+
+    if is_dump(source):
+        return import_annotations(load_dump(source, module, allow_unregistered_dialects), mesh)
+    if module is not None:
+        needed = "a directory that XLA dumped to"
+        raise UsageError(f"reading module {module} of {source}", got="no directory", needed=needed)
+    return load_content(read_bytes(str(source)), str(source), mesh, allow_unregistered_dialects)
+
+
+def load_content(
+    content: bytes, name: str = STANDARD_INPUT, mesh: Axes = None, allow_unregistered_dialects: bool = False
+) -> Module:
+    """The module in the content of a file; the arguments are those of `load_path`, `name` is for messages."""
+    axes_text(mesh)
+    found, source = read_module(content, name, allow_unregistered_dialects)
+    return import_annotations(found, mesh) if mesh is not None or may_be_annotated(source) else found

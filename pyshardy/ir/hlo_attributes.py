@@ -1,0 +1,112 @@
+"""What modules that were HLO hold in the place of the `sdy` dialect: strings in attributes, and custom calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxlib.mlir import ir
+
+from pyshardy.ir.attrs import string_of
+from pyshardy.ir.functions import arg_attrs, functions, is_declaration, result_attrs, result_count
+from pyshardy.ir.listing import ops_with
+from pyshardy.ir.nodes import Op, Value
+
+HLO_SHARDING = "mhlo.sharding"
+FRONTEND_ATTRIBUTES = "mhlo.frontend_attributes"
+MESHES = "xla.sdy.meshes"
+SHARDING = "xla.sdy.sharding"
+RULE = "xla.sdy.sharding_rule"
+IN_SHARDINGS = "xla.sdy.in_shardings"
+OUT_SHARDINGS = "xla.sdy.out_shardings"
+MANUAL_AXES = "xla.sdy.manual_axes"
+GROUP_ID = "xla.sdy.sharding_group_id"
+CUSTOM_CALL = "stablehlo.custom_call"
+GLOBAL_TO_LOCAL = "xla.sdy.GlobalToLocalShape"
+LOCAL_TO_GLOBAL = "xla.sdy.LocalToGlobalShape"
+FULL_TO_SHARD = "SPMDFullToShardShape"
+SHARD_TO_FULL = "SPMDShardToFullShape"
+CONSTRAINT = "Sharding"
+FUNC_RESULT = "xla.sdy.FuncResultSharding"
+GROUP = "xla.sdy.ShardingGroup"
+BARRIER = "xla.sdy.PropagationBarrier"
+MANUAL_BODY = "xla.sdy.manual_computation_body"
+IMPORTED_TARGETS = frozenset(
+    (CONSTRAINT, FUNC_RESULT, GROUP, BARRIER, GLOBAL_TO_LOCAL, LOCAL_TO_GLOBAL, FULL_TO_SHARD, SHARD_TO_FULL)
+)
+"""The custom calls that stand for ops of the `sdy` dialect."""
+_KEEP_THEIRS = frozenset(("stablehlo.send", "stablehlo.recv", "stablehlo.after_all"))
+
+
+def target_of(op: Op) -> str | None:
+    """The name of the target of a custom call; None for another op."""
+    return string_of(op.shared_attrs.get("call_target_name")) if op.name == CUSTOM_CALL else None
+
+
+def custom_calls(root: Op, *targets: str) -> list[Op]:
+    """The custom calls of some targets, in program order."""
+    return [op for op in ops_with(root, "call_target_name") if target_of(op) in targets]
+
+
+def defining_call(value: Value, target: str) -> Op | None:
+    """The custom call of a target that a value is a result of, if it is."""
+    op = value.defining_op
+    return op if op is not None and target_of(op) == target else None
+
+
+def keeps_sharding(op: Op) -> bool:
+    """Whether XLA keeps the sharding of an op when it hands the module to Shardy.
+
+    That is so for what stands for an op of the dialect, for communication with the host and for Python callbacks.
+    """
+    if op.name in _KEEP_THEIRS:
+        return True
+    target = target_of(op)
+    return target is not None and (target in IMPORTED_TARGETS or ("python" in target and "callback" in target))
+
+
+def frontend_attribute(attrs: dict[str, Any], name: str) -> str | None:
+    """The text of a frontend attribute; None if there is none of this name."""
+    found = attrs.get(FRONTEND_ATTRIBUTES)
+    if not isinstance(found, ir.DictAttr) or name not in found:
+        return None
+    return string_of(found[name])
+
+
+def set_frontend_attribute(attrs: dict[str, Any], name: str, text: str | None) -> None:
+    """Set a frontend attribute or, with None, remove it; without any left, they go altogether."""
+    found = attrs.get(FRONTEND_ATTRIBUTES)
+    entries: dict[str, Any] = {}
+    if isinstance(found, ir.DictAttr):
+        entries = {found[index].name: found[index].attr for index in range(len(found))}
+    entries.pop(name, None)
+    if text is not None:
+        entries[name] = ir.StringAttr.get(text)
+    if entries:
+        attrs[FRONTEND_ATTRIBUTES] = ir.DictAttr.get(entries)
+    else:
+        attrs.pop(FRONTEND_ATTRIBUTES, None)
+
+
+def tuple_types(type: Any) -> list[Any] | None:
+    """The MLIR types inside a tuple type; None for another type."""
+    if not isinstance(type, ir.TupleType):
+        return None
+    return [type.get_type(index) for index in range(type.num_types)]
+
+
+def is_annotated(root: Op) -> bool:
+    """Whether a module says in HLO's way, not in that of the `sdy` dialect, how something is sharded."""
+    if frontend_attribute(root.shared_attrs, MESHES) is not None:
+        return True
+    for op in ops_with(root, HLO_SHARDING, (CUSTOM_CALL,)):
+        if HLO_SHARDING in op.shared_attrs or target_of(op) in IMPORTED_TARGETS:
+            return True
+    return any(HLO_SHARDING in attrs for function in functions(root) for attrs in entries_of(function))
+
+
+def entries_of(function: Op) -> list[dict[str, Any]]:
+    """The attributes of every argument and result of a function that has any."""
+    if is_declaration(function):
+        return [entry for name in ("arg_attrs", "res_attrs") for entry in function.shared_attrs.get(name) or ()]
+    arguments = [arg_attrs(function, arg.index) for arg in function.region.blocks[0].args]
+    return arguments + [result_attrs(function, index) for index in range(result_count(function))]

@@ -1,0 +1,28 @@
+"""`pyshardy-add-hlo-rules`: ops that come from HLO alone have the rules that XLA gives them."""
+
+from __future__ import annotations
+
+from pyshardy.ir.functions import RULE
+from pyshardy.ir.listing import ops_named
+from pyshardy.ir.nodes import Op
+from pyshardy.passes.base import Pass, PassContext
+from pyshardy.rules.elementwise import pointwise
+from pyshardy.rules.reduction import top_k
+
+_NAMES = ("acos", "acosh", "asin", "asinh", "atanh", "copy", "cosh", "erf", "sinh")
+_POINTWISE = tuple(f"mhlo.{name}" for name in _NAMES)
+_TOP_K = "mhlo.topk"
+
+
+class AddHloRules(Pass):
+    """Give `mhlo` ops that StableHLO lacks, such as `mhlo.erf` and `mhlo.topk`, the sharding rules they have in XLA."""
+
+    name = "pyshardy-add-hlo-rules"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        for found in ops_named(op, (*_POINTWISE, _TOP_K)):
+            if RULE not in found.shared_attrs:
+                make = top_k if found.name == _TOP_K else pointwise
+                rule = make(context.specs.spec(found), False)
+                if rule is not None:
+                    found.attrs[RULE] = rule

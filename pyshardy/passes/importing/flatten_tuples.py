@@ -1,0 +1,59 @@
+"""`pyshardy-flatten-tuples`: custom calls have a result per value instead of a tuple of them."""
+
+from __future__ import annotations
+
+from pyshardy.ir.hlo_attributes import CUSTOM_CALL, tuple_types
+from pyshardy.ir.listing import ops_named
+from pyshardy.ir.nodes import Op
+from pyshardy.passes.base import Pass, PassContext
+
+_ELEMENT = "stablehlo.get_tuple_element"
+
+
+class FlattenTuples(Pass):
+    """Give custom calls that return a tuple, as in HLO, a result for every element, where only elements are used."""
+
+    name = "pyshardy-flatten-tuples"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        for call in ops_named(op, (CUSTOM_CALL,)):
+            _flatten(call, context)
+        for element in ops_named(op, (_ELEMENT,)):
+            _read_through(element)
+        for made in ops_named(op, ("stablehlo.tuple",)):
+            if not made.has_uses():
+                made.erase()
+
+
+def _flatten(call: Op, context: PassContext) -> None:
+    types = tuple_types(call.result.type.mlir) if len(call.results) == 1 else None
+    if types is None:
+        return
+    elements = call.result.users()
+    if any(element.name != _ELEMENT for element in elements):
+        return
+    flat = Op(
+        call.name,
+        call.operands,
+        [context.attrs.type(type) for type in types],
+        dict(call.shared_attrs),
+        location=call.place,
+    ).insert_before(call)
+    for element in elements:
+        element.result.replace_uses(flat.results[_index(element)])
+        element.erase()
+    call.erase()
+
+
+def _read_through(element: Op) -> None:
+    """Use what a tuple was made of instead of its element."""
+    made = element.operands[0].defining_op if element.operands else None
+    if made is None or made.name != "stablehlo.tuple":
+        return
+    element.result.replace_uses(made.operands[_index(element)])
+    element.erase()
+
+
+def _index(element: Op) -> int:
+    found: int = element.shared_attrs["index"].value
+    return found

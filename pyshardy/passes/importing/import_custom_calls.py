@@ -1,0 +1,108 @@
+"""`pyshardy-import-custom-calls`: the custom calls that stand for ops of the dialect are those ops."""
+
+from __future__ import annotations
+
+import re
+
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.functions import SHARDING, set_result_sharding
+from pyshardy.ir.hlo_attributes import (
+    BARRIER,
+    CONSTRAINT,
+    FUNC_RESULT,
+    GROUP,
+    GROUP_ID,
+    custom_calls,
+    frontend_attribute,
+)
+from pyshardy.ir.nodes import Op
+from pyshardy.passes.base import Pass, PassContext
+
+DIRECTION = "xla.sdy.allowed_direction"
+_INTEGER = re.compile(r"(-?\d+)(?: : i(?:64|32))?")
+
+
+class ImportCustomCalls(Pass):
+    """Turn custom calls into constraints, groups and barriers.
+
+    `@Sharding` is a constraint or puts its operand into a group, and is nothing where it says nothing.
+    `@xla.sdy.FuncResultSharding` is the sharding of the result it is returned as, or, once its function is inlined, a
+    constraint with open dimensions.
+    """
+
+    name = "pyshardy-import-custom-calls"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        for call in custom_calls(op, FUNC_RESULT):
+            _import_result(call)
+        for call in custom_calls(op, CONSTRAINT):
+            _import_constraint(call)
+        for call in custom_calls(op, GROUP):
+            group = Op("sdy.sharding_group", call.operands, (), {"group_id": _number(call, GROUP_ID)})
+            _replace(call, group)
+        for call in custom_calls(op, BARRIER):
+            types = [result.type for result in call.results]
+            _replace(call, Op("sdy.propagation_barrier", call.operands, types, {"allowed_direction": _direction(call)}))
+
+
+def _import_constraint(call: Op) -> None:
+    if frontend_attribute(call.shared_attrs, GROUP_ID) is not None:
+        attrs = {"group_id": _number(call, GROUP_ID)}
+        Op("sdy.sharding_group", call.operands, (), attrs, location=call.place).insert_before(call)
+    shardings = call.shared_attrs.get(SHARDING)
+    if not shardings:
+        _drop(call)
+    else:
+        _constrain(call, shardings[0])
+
+
+def _constrain(call: Op, sharding: TensorSharding) -> None:
+    _replace(call, Op("sdy.sharding_constraint", call.operands, [call.result.type], {"sharding": sharding}))
+
+
+def _import_result(call: Op) -> None:
+    shardings = call.shared_attrs.get(SHARDING)
+    if not shardings:
+        raise PassError(call, "is without the sharding that the result of the function has")
+    for user in call.result.users():
+        if user.name == "stablehlo.reshape" and not user.has_uses():
+            user.erase()  # with which HLO marks the sharding of the root, for nobody
+    uses = call.result.uses
+    if any(user.name != "func.return" for user, _ in uses):
+        _constrain(call, shardings[0].opened())
+        return
+    for user, index in uses:
+        function = user.parent_op
+        assert function is not None
+        set_result_sharding(function, index, shardings[0])
+    _drop(call)
+
+
+def _drop(call: Op) -> None:
+    """Use the operand instead of the result."""
+    call.result.replace_uses(call.operands[0])
+    call.erase()
+
+
+def _replace(call: Op, new: Op) -> None:
+    new.location = call.location
+    new.insert_before(call)
+    for old, result in zip(call.results, new.results):
+        old.replace_uses(result)
+    call.erase()
+
+
+def _number(call: Op, name: str) -> int:
+    text = frontend_attribute(call.shared_attrs, name) or ""
+    match = _INTEGER.fullmatch(text)
+    if match is None:
+        raise PassError(call, f"has {name} = '{text}', and needs a number")
+    return int(match[1])
+
+
+def _direction(call: Op) -> int:
+    found = _number(call, DIRECTION)
+    if found not in range(4):
+        raise PassError(call, f"has {DIRECTION} = {found}, and needs a number from 0 to 3")
+    return found

@@ -1,0 +1,114 @@
+"""`pyshardy-import-frontend-attributes`: Shardy's attributes, where they travel through HLO as strings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from jaxlib.mlir import ir
+
+from pyshardy.core.notation import parse_mesh, parse_sharding, parse_sharding_list
+from pyshardy.errors import ShardyError
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.functions import RULE as SDY_RULE
+from pyshardy.ir.functions import SHARDING as SDY_SHARDING
+from pyshardy.ir.functions import functions
+from pyshardy.ir.hlo_attributes import (
+    FRONTEND_ATTRIBUTES,
+    HLO_SHARDING,
+    MESHES,
+    RULE,
+    SHARDING,
+    entries_of,
+    frontend_attribute,
+    keeps_sharding,
+    set_frontend_attribute,
+)
+from pyshardy.ir.listing import ops_with
+from pyshardy.ir.nodes import Op
+from pyshardy.passes.base import Pass, PassContext
+from pyshardy.rules.notation import parse_rule
+
+T = TypeVar("T")
+
+
+class ImportFrontendAttributes(Pass):
+    """Turn `xla.sdy.*` strings in `mhlo.frontend_attributes` into meshes, shardings and rules.
+
+    In a module that has them, `mhlo.sharding` says the same with less precision and is removed. As in XLA,
+    ops keep no sharding but for what stands for ops of the dialect, Python callbacks, and communication with the host.
+    """
+
+    name = "pyshardy-import-frontend-attributes"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        import_frontend_attributes(op, context)
+
+
+def import_frontend_attributes(root: Op, context: PassContext) -> None:
+    """Import what frontend attributes say; does nothing to a module without meshes in them, but for rules."""
+    meshes = frontend_attribute(root.shared_attrs, MESHES)
+    if meshes is not None:
+        _import_meshes(root, meshes, context)
+        set_frontend_attribute(root.attrs, MESHES, None)
+    for function in functions(root):
+        for entry in entries_of(function):
+            _import_entry(function, entry, meshes is not None)
+    names = (FRONTEND_ATTRIBUTES,) if meshes is None else (FRONTEND_ATTRIBUTES, HLO_SHARDING)
+    for name in names:
+        for op in ops_with(root, name):
+            _import_op(op, meshes is not None)
+
+
+def _import_meshes(root: Op, text: str, context: PassContext) -> None:
+    entries = _read(root, MESHES, text, ir.Attribute.parse)
+    if not isinstance(entries, ir.DictAttr):
+        raise PassError(root, f"has {MESHES} = {text}, and needs names with meshes in braces")
+    known = context.meshes
+    last: Op | None = None
+    for index in range(len(entries)):
+        name, mesh = entries[index].name, _read(root, MESHES, str(entries[index].attr), parse_mesh)
+        if name in known:
+            if known[name] is not mesh:
+                raise PassError(root, f"has two meshes @{name}: {known[name]} as an op, {mesh} in {MESHES}")
+            continue
+        op = Op("sdy.mesh", attrs={"sym_name": name, "mesh": mesh}, location=root.place)
+        last = root.region.block.prepend(op) if last is None else op.insert_after(last)
+
+
+def _import_entry(function: Op, entry: dict[str, Any], has_meshes: bool) -> None:
+    """What an argument or result says."""
+    text = frontend_attribute(entry, SHARDING)
+    if text is not None:
+        entry[SDY_SHARDING] = _read(function, SHARDING, text, parse_sharding)
+        set_frontend_attribute(entry, SHARDING, None)
+    if has_meshes or text is not None:
+        entry.pop(HLO_SHARDING, None)
+
+
+def _import_op(op: Op, has_meshes: bool) -> None:
+    attrs = op.attrs
+    rule = frontend_attribute(attrs, RULE)
+    if rule is not None:
+        if op.name != "stablehlo.get_tuple_element":
+            attrs[SDY_RULE] = _read(op, RULE, rule, parse_rule)
+        set_frontend_attribute(attrs, RULE, None)
+    text = frontend_attribute(attrs, SHARDING)
+    if text is not None:
+        if keeps_sharding(op):
+            attrs[SDY_SHARDING] = _read(op, SHARDING, text, _parse_list)
+        set_frontend_attribute(attrs, SHARDING, None)
+    if has_meshes or text is not None:
+        attrs.pop(HLO_SHARDING, None)
+
+
+def _parse_list(text: str) -> Any:
+    return parse_sharding_list(text) if text.lstrip().startswith("#sdy.sharding_per_value") else (parse_sharding(text),)
+
+
+def _read(op: Op, name: str, text: str, parse: Callable[[str], T]) -> T:
+    """Read the text of an attribute; what is wrong with it is told of the op."""
+    try:
+        return parse(text)
+    except (ShardyError, ir.MLIRError) as error:
+        raise PassError(op, f"has {name} = {text}, which cannot be read: {error}") from error

@@ -1,0 +1,255 @@
+"""`pyshardy-import-hlo-shardings`: `mhlo.sharding`, GSPMD's tilings or named axes, as shardings of the dialect."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from pyshardy.core.hlo_sharding import HloKind, HloSharding, is_named, parse_hlo_shardings
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding, check_sharding, mesh_of
+from pyshardy.core.text import quote
+from pyshardy.core.tilings import TilingMesh, device_order
+from pyshardy.errors import InvalidShardingError, NotationError, UsageError
+from pyshardy.ir.attrs import string_of
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.functions import SHARDING, functions, is_declaration, return_op
+from pyshardy.ir.hlo_attributes import (
+    CONSTRAINT,
+    FULL_TO_SHARD,
+    GROUP_ID,
+    HLO_SHARDING,
+    MANUAL_AXES,
+    SHARD_TO_FULL,
+    keeps_sharding,
+    set_frontend_attribute,
+    target_of,
+)
+from pyshardy.ir.listing import ops_with
+from pyshardy.ir.nodes import Op, Value, ValueType
+from pyshardy.passes.base import Pass, PassContext
+
+_UNSPECIFIED = re.compile(r"unspecified_dims=\[([\d,\s]*)\]")
+_EMPTY = Mesh([])
+_SAY_MORE = (CONSTRAINT, FULL_TO_SHARD, SHARD_TO_FULL)
+
+
+class ImportHloShardings(Pass):
+    """Turn `mhlo.sharding` into shardings of the dialect, on meshes written out in them.
+
+    Tilings are laid on the coarsest mesh that all of them fit on, or on that of the option `mesh`. Where a module names
+    its axes, a `{replicated}` without a mesh says nothing and ops keep no sharding, but for custom calls that stand for
+    ops of the dialect, Python callbacks, and communication with the host, as in XLA.
+
+    Attributes:
+        mesh: The axes of the mesh that tilings are on, as `data=4,model=2`.
+    """
+
+    name = "pyshardy-import-hlo-shardings"
+
+    mesh: str = ""
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        _Importer(op, read_axes(self.mesh)).run()
+
+
+def read_axes(text: str) -> tuple[tuple[str, int], ...] | None:
+    """The axes of a mesh as a command line has them; None for an empty text.
+
+    Raises:
+        UsageError: It is no list of names with sizes.
+
+    >>> read_axes("data=4,model=2")
+    (('data', 4), ('model', 2))
+    """
+    if not text:
+        return None
+    found = []
+    for part in text.split(","):
+        name, equals, size = part.strip().partition("=")
+        if not (name and equals and size.isdecimal() and int(size)):
+            needed = "axes with their sizes, like data=4,model=2"
+            raise UsageError("reading the axes of a mesh", got=f"'{text}'", needed=needed)
+        found.append((name, int(size)))
+    if len(dict(found)) < len(found):
+        raise UsageError("reading the axes of a mesh", got=f"'{text}'", needed="every axis once")
+    return tuple(found)
+
+
+class _Site(NamedTuple):
+    """A place where `mhlo.sharding` stands.
+
+    Attributes:
+        op: The op to name: the one that has it, or the function.
+        attrs: The attributes it is in.
+        types: The types that it is about.
+        is_on_op: Whether it is that of an op, and not of an argument or result.
+        says_more: The custom call that may say which dimensions are open: the op, or the one that a result repeats.
+    """
+
+    op: Op
+    attrs: dict[str, Any]
+    types: list[ValueType]
+    is_on_op: bool
+    says_more: Op | None
+
+
+class _Importer:
+    def __init__(self, root: Op, axes: tuple[tuple[str, int], ...] | None) -> None:
+        self.sites = [site for site in _sites(root) if HLO_SHARDING in site.attrs]
+        texts = [string_of(site.attrs[HLO_SHARDING]) or "" for site in self.sites]
+        self.is_named = any(map(is_named, texts))
+        self.read: dict[str, tuple[HloSharding, ...]] = {}
+        for site, text in zip(self.sites, texts):
+            self._parse(site, text)
+        tilings = [one for found in self.read.values() for one in found if one.kind is HloKind.TILED]
+        try:
+            self.tilings = TilingMesh(axes, device_order(tilings))
+        except InvalidShardingError as error:
+            raise UsageError(error.doing, got=error.got, needed=error.needed) from error
+        for site, text in zip(self.sites, texts):
+            self._add(site, text)
+        self.texts = texts
+
+    def _parse(self, site: _Site, text: str) -> None:
+        if text in self.read:
+            return
+        try:
+            self.read[text] = parse_hlo_shardings(text)
+        except NotationError as error:
+            raise PassError(site.op, f"has {HLO_SHARDING} = {text}, which cannot be read: {error}") from error
+
+    def _add(self, site: _Site, text: str) -> None:
+        for one in self.read[text]:
+            if one.kind is HloKind.TILED:
+                try:
+                    self.tilings.add(one)
+                except InvalidShardingError as error:
+                    raise PassError(site.op, f"has {HLO_SHARDING} = {text}: {error}") from error
+
+    def run(self) -> None:
+        """Replace every `mhlo.sharding`."""
+        for site, text in zip(self.sites, self.texts):
+            try:
+                self._import(site, self.read[text])
+            except InvalidShardingError as error:
+                raise PassError(site.op, f"has {HLO_SHARDING} = {text}: {error}") from error
+            del site.attrs[HLO_SHARDING]
+
+    def _import(self, site: _Site, found: tuple[HloSharding, ...]) -> None:
+        _import_group(site, found)
+        if site.is_on_op and not self._keeps(site, found):
+            return
+        shardings = self._convert_all(site, found)
+        if not any(shardings):
+            return
+        if not site.is_on_op:
+            site.attrs[SHARDING] = shardings[0]
+            return
+        known = next(sharding for sharding in shardings if sharding is not None)
+        site.attrs[SHARDING] = tuple(
+            sharding or TensorSharding.replicated_like(known.mesh, rank, is_open=True)
+            for sharding, rank in zip(shardings, [type.rank for type in site.types] or [0])
+        )
+
+    def _keeps(self, site: _Site, found: tuple[HloSharding, ...]) -> bool:
+        """Whether an op is to have a sharding, after noting its manual axes."""
+        is_call, is_kept = site.op.name == "func.call", keeps_sharding(site.op)
+        manual = next(filter(None, (self._manual_axes(site.op, one) for one in found)), ())
+        if manual and (is_call or is_kept):
+            set_frontend_attribute(site.attrs, MANUAL_AXES, _manual_text(manual))
+        return SHARDING not in site.attrs and not is_call and (is_kept or not self.is_named)
+
+    def _convert_all(self, site: _Site, found: tuple[HloSharding, ...]) -> list[TensorSharding | None]:
+        """The sharding of every value; of an op without results, such as a callback, the one that it has too."""
+        types: list[ValueType | None] = [*site.types] or [None] * min(len(found), 1)
+        if len(found) == 1:
+            found = found * len(types)
+        if len(types) != len(found):
+            raise InvalidShardingError("counting shardings", got=f"{len(found)}", needed=f"{len(types)}, one per value")
+        is_constraint = site.is_on_op and target_of(site.op) == CONSTRAINT
+        shardings = [self._convert(one, type, is_constraint) for one, type in zip(found, types)]
+        if site.says_more is None:
+            return shardings
+        return [_with_open_dims(site.says_more, sharding) for sharding in shardings]
+
+    def _convert(self, one: HloSharding, type: ValueType | None, is_constraint: bool) -> TensorSharding | None:
+        """The sharding of a value; None where nothing is said of it."""
+        rank = 0 if type is None else type.rank
+        if one.kind is HloKind.ONE_DEVICE:
+            return TensorSharding(Mesh([], [one.device]))
+        if one.kind in (HloKind.UNKNOWN, HloKind.MANUAL):
+            return None
+        if one.kind is HloKind.REPLICATED:
+            if one.mesh is None and self.is_named and not is_constraint:
+                return None
+            mesh = one.mesh or (_EMPTY if self.is_named else self.tilings.mesh())
+            return TensorSharding.replicated_like(mesh, rank)
+        found = one.named if one.kind is HloKind.NAMED else self.tilings.place(one).sharding
+        assert found is not None
+        check_sharding(found, mesh_of(found, {}), rank)
+        return found
+
+    def _manual_axes(self, op: Op, one: HloSharding) -> tuple[str, ...]:
+        """The names of the manual axes of a sharding."""
+        if one.kind is HloKind.MANUAL:
+            mesh = one.mesh or self.tilings.mesh()
+            return mesh.axis_names
+        if one.kind is HloKind.NAMED:
+            axes = one.manual
+        elif one.kind is HloKind.TILED:
+            axes = self.tilings.place(one).manual
+        else:
+            return ()
+        part = next((axis for axis in axes if not axis.is_full), None)
+        if part is not None:
+            raise PassError(op, f"is manual along {part}, a part of an axis; manual axes are whole")
+        return tuple(axis.name for axis in axes)
+
+
+def _import_group(site: _Site, found: tuple[HloSharding, ...]) -> None:
+    """Note the group that a constraint puts its tensor into."""
+    groups = [one.group for one in found if one.group is not None]
+    if not groups:
+        return
+    if not site.is_on_op or target_of(site.op) != CONSTRAINT:
+        needed = f"it in that of a @{CONSTRAINT}"
+        raise InvalidShardingError("grouping tensors", got="shard_as or shard_like in its sharding", needed=needed)
+    set_frontend_attribute(site.attrs, GROUP_ID, f"{groups[0]} : i64")
+
+
+def _manual_text(names: tuple[str, ...]) -> str:
+    return "#sdy<manual_axes{" + ", ".join(map(quote, names)) + "}>"
+
+
+def _with_open_dims(op: Op, sharding: TensorSharding | None) -> TensorSharding | None:
+    """A constraint with the dimensions open that it leaves to propagation."""
+    match = _UNSPECIFIED.search(string_of(op.shared_attrs.get("backend_config")) or "")
+    if sharding is None or match is None:
+        return sharding
+    left = {int(part) for part in match[1].split(",") if part.strip()}
+    return sharding.with_dims(dim.opened() if index in left else dim for index, dim in enumerate(sharding.dims))
+
+
+def _maker_with(value: Value, text: str | None) -> Op | None:
+    """The custom call that makes a value and has this sharding, if there is one and it may say more."""
+    maker = value.defining_op
+    if maker is None or target_of(maker) not in _SAY_MORE:
+        return None
+    return maker if text is not None and string_of(maker.shared_attrs.get(HLO_SHARDING)) == text else None
+
+
+def _sites(root: Op) -> Iterator[_Site]:
+    for function in functions(root):
+        if is_declaration(function):
+            continue
+        arguments = [arg.type for arg in function.region.blocks[0].args]
+        for entry, type in zip(function.shared_attrs.get("arg_attrs") or (), arguments):
+            yield _Site(function, entry, [type], False, None)
+        for entry, value in zip(function.shared_attrs.get("res_attrs") or (), return_op(function).operands):
+            says_more = _maker_with(value, string_of(entry.get(HLO_SHARDING)))
+            yield _Site(function, entry, [value.type], False, says_more)
+    for op in ops_with(root, HLO_SHARDING):
+        says_more = op if target_of(op) in _SAY_MORE else None
+        yield _Site(op, op.attrs, [result.type for result in op.results], True, says_more)

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pyshardy import api
+from pyshardy.errors import UsageError
+from pyshardy.frontend.from_dump import argument_names, dumped_modules, is_dump, split_source
+
+from .hlo_texts import GSPMD, INPUT, write_dump
+
+OUTPUT = '<@mesh, [{"data"}, {}]>'
+
+
+def test_what_xla_hands_to_shardy_with_the_names_of_the_hlo(tmp_path: Path) -> None:
+    result = api.propagate(api.load(write_dump(tmp_path, input=INPUT, hlo=GSPMD)))
+    assert [port.name for port in result.inputs] == ["x", "params['w']"]
+    assert str(result.outputs[0].sharding) == OUTPUT
+
+
+@pytest.mark.parametrize("files", [{"hlo": GSPMD}, {"mlir": INPUT}, {"input": INPUT}])
+def test_the_other_files(files: dict[str, str], tmp_path: Path) -> None:
+    result = api.propagate(api.load(write_dump(tmp_path, **files), mesh="data=4,model=2" if "hlo" in files else None))
+    assert str(result.outputs[0].sharding) == OUTPUT
+    assert [port.name for port in result.inputs] == (["x", "params['w']"] if "hlo" in files else ["arg0", "arg1"])
+
+
+def test_names_that_are_not_for_all_arguments_are_not_used(tmp_path: Path) -> None:
+    hlo = GSPMD.replace("parameter(1), metadata", "parameter(1), nothing")
+    result = api.propagate(api.load(write_dump(tmp_path, input=INPUT, hlo=hlo)))
+    assert [port.name for port in result.inputs] == ["arg0", "arg1"]
+
+
+def test_one_of_several_modules(tmp_path: Path) -> None:
+    write_dump(tmp_path, "module_0000.jit_f")
+    write_dump(tmp_path, "module_0001.jit_g", mlir=INPUT.replace("@jit_f", "@jit_g"))
+    for module in (
+        api.load(f"{tmp_path}::jit_g"),
+        api.load(f"{tmp_path}::module_0001.jit_g"),
+        api.load(tmp_path, module="jit_g"),
+    ):
+        assert "@jit_g" in module.text()
+    assert list(dumped_modules(tmp_path)) == ["module_0000.jit_f", "module_0001.jit_g"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (None, "got several modules: module_0000.jit_f, module_0001.jit_f, needed the name of one"),
+        ("jit_f", "got several modules 'jit_f', needed one of module_0000.jit_f, module_0001.jit_f"),
+        ("jit_g", "got no module 'jit_g', needed one of module_0000.jit_f, module_0001.jit_f"),
+    ],
+)
+def test_a_module_that_is_not_one(name: str | None, message: str, tmp_path: Path) -> None:
+    write_dump(tmp_path, "module_0000.jit_f")
+    write_dump(tmp_path, "module_0001.jit_f")
+    with pytest.raises(UsageError) as caught:
+        api.load(tmp_path, module=name)
+    assert f"reading {tmp_path}: {message}" in str(caught.value)
+
+
+def test_a_directory_that_is_no_dump(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="got a directory without a module, needed a dump of XLA"):
+        api.load(tmp_path)
+
+
+def test_a_module_of_what_is_no_directory(tmp_path: Path) -> None:
+    path = tmp_path / "f.mlir"
+    path.write_text(INPUT)
+    with pytest.raises(UsageError, match=r"reading module jit_f of .*f\.mlir: got no directory"):
+        api.load(path, module="jit_f")
+    with pytest.raises(UsageError, match="got module='jit_f' for a str, needed a directory"):
+        api.load(INPUT, module="jit_f")
+
+
+def test_splitting_a_source(tmp_path: Path) -> None:
+    assert split_source("a/b") == (Path("a/b"), None)
+    assert split_source("a::b::c") == (Path("a::b"), "c")
+    assert split_source("::b") == (Path("::b"), None)
+    assert is_dump(tmp_path)
+    assert is_dump(f"{tmp_path}::x")
+    assert not is_dump("")
+    assert not is_dump("-")
+    assert not is_dump(tmp_path / "missing")
+
+
+def test_names_of_parameters() -> None:
+    assert argument_names(GSPMD) == ["x", "params['w']"]
+    assert argument_names(GSPMD.replace("ENTRY", "")) == []
+    assert argument_names(GSPMD.replace('op_name="x"', 'other="x"')) == [None, "params['w']"]
