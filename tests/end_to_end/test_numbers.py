@@ -49,6 +49,20 @@ def test_random_programs_compute_the_same_as_xla_sees_them(family: str) -> None:
     assert {seed: one.details for seed, one in found.items() if one.verdict is not Verdict.EQUAL} == {}
 
 
+@pytest.mark.parametrize("kept", [3, 16])
+@pytest.mark.parametrize("dims", ['[{}, {"x"}]', '[{"x"}, {"y"}]', '[{"x"}, {}]'])
+def test_the_largest_elements_along_a_sharded_dimension(kept: int, dims: str) -> None:
+    sharding = f"{{sdy.sharding = #sdy.sharding<@mesh, {dims}>}}"
+    found = f"tensor<8x{kept}xf32>"
+    text = f"""sdy.mesh @mesh = <["x"=2, "y"=4]>
+    func.func @main(%a: tensor<8x16xf32> {sharding}) -> ({found} {sharding if kept == 16 else ""}) {{
+      %values, %indices = chlo.top_k(%a, k = {kept}) : tensor<8x16xf32> -> ({found}, tensor<8x{kept}xi32>)
+      return %values : {found}
+    }}"""
+    for view in ("xla", "stablehlo"):
+        assert compare_numbers(text, 1, is_exact=True, view=view).verdict is Verdict.EQUAL
+
+
 # That wrong numbers are noticed
 
 PRODUCT = """

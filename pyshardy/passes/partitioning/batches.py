@@ -1,4 +1,4 @@
-"""Custom calls that say how many of their dimensions are a batch: whoever runs them may cut that into shards."""
+"""Ops of which some dimensions are a batch, which may be cut into shards: top-k, and custom calls that say so."""
 
 from __future__ import annotations
 
@@ -15,10 +15,20 @@ from pyshardy.rules.draft import Draft
 
 _ATTRIBUTES = "mhlo.frontend_attributes"
 _COUNT = "num_batch_dims"
+TOP_K = "mhlo.topk"
+_TOP_K_TARGETS = frozenset((TOP_K, "TopK"))
+
+
+def is_top_k(op: Op) -> bool:
+    """Whether an op keeps the largest elements along its last dimension."""
+    is_call = op.name == "stablehlo.custom_call"
+    return op.name == TOP_K or (is_call and string_value(op.shared_attrs["call_target_name"]) in _TOP_K_TARGETS)
 
 
 def batch_rank(op: Op) -> int:
     """How many dimensions all tensors of an op begin with that are a batch; 0 if it does not say so, or is wrong."""
+    if is_top_k(op):
+        return op.operands[0].type.rank - 1
     attributes = op.shared_attrs.get(_ATTRIBUTES) if op.name == "stablehlo.custom_call" else None
     if not isinstance(attributes, ir.DictAttr) or _COUNT not in attributes:
         return 0

@@ -16,7 +16,7 @@ from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import Meshes, get_sharding, get_shardings, set_sharding
 from pyshardy.ir.strings import string_value
 from pyshardy.passes.base import Anchor, Pass, PassContext
-from pyshardy.passes.partitioning.batches import batch_rank, split_batch
+from pyshardy.passes.partitioning.batches import TOP_K, batch_rank, is_top_k, split_batch
 from pyshardy.passes.partitioning.causes import CauseNamer
 from pyshardy.passes.partitioning.meeting import make_reshard
 from pyshardy.passes.partitioning.op_reshards import reshard_around
@@ -37,7 +37,7 @@ _MADE_IN_PARTS = frozenset(
 """Ops without operands of which every device makes its part; others of them have no rule."""
 _FOR_XLA = frozenset(("CustomSPMDPartitioning",))
 """Custom calls that stand for what XLA's partitioner puts in their place: nobody can run them as they are."""
-_BY_NAME = frozenset(("sdy.propagation_barrier", "sdy.reshard", "stablehlo.custom_call")) | WITH_SINGLE_DIMS
+_BY_NAME = frozenset(("sdy.propagation_barrier", "sdy.reshard", "stablehlo.custom_call", TOP_K)) | WITH_SINGLE_DIMS
 """Ops that may need something although they have a rule and all that is sharded is on one mesh."""
 
 
@@ -191,13 +191,19 @@ def _runs_on_shards(op: Op, context: PassContext) -> bool:
         return True
     if op.name in _MADE_IN_PARTS or is_buffer(op):
         return True
+    if is_top_k(op) and any(found and found.dims and found.dims[-1].axes for found in _shardings_around(op)):
+        return False  # the rule lets the last dimension be sharded where all of it is kept
     rule = op.shared_attrs.get(RULE) or rule_with_dynamic_sizes(context.specs.spec(op))
     return rule is not None and not rule.is_custom and _is_on_one_mesh(op, context.meshes)
 
 
+def _shardings_around(op: Op) -> list[TensorSharding | None]:
+    return get_shardings((*op.operands, *op.results))
+
+
 def _is_on_one_mesh(op: Op, meshes: Meshes) -> bool:
     """Whether all that is sharded around an op is so along the axes of one mesh."""
-    found = get_shardings((*op.operands, *op.results))
+    found = _shardings_around(op)
     return len({mesh_of(one, meshes).axes for one in found if one is not None and _is_sharded(one, meshes)}) <= 1
 
 
