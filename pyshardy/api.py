@@ -28,7 +28,7 @@ from pyshardy.ir.nodes import walk
 from pyshardy.ir.shardings import Meshes, get_sharding, module_meshes, transform_shardings
 from pyshardy.passes.base import Pass
 from pyshardy.passes.pipeline import run_on_root
-from pyshardy.passes.pipelines import propagation_passes
+from pyshardy.passes.pipelines import for_module, propagation_passes
 from pyshardy.propagation.options import PropagateOptions, View
 from pyshardy.propagation.trace import Step
 from pyshardy.report.summary import Summary, TensorRow, format_shape
@@ -289,7 +289,7 @@ def propagate(
         stage = stage_of(pass_)
         stages[stage] = stages.get(stage, 0.0) + seconds
 
-    context = run_on_root(module, root, propagation_passes(options), diagnostics, after_pass)
+    context = run_on_root(module, root, propagation_passes(for_module(options, root)), diagnostics, after_pass)
     result = module.with_root(root)
     with _timed(stages, "write"):
         _ = result.mlir

@@ -23,7 +23,7 @@ from pyshardy.passes.base import Pass
 from pyshardy.passes.partitioning.partition_options import PartitionOptions
 from pyshardy.passes.partitioning.survey import distinct_shardings
 from pyshardy.passes.pipeline import run_on_root
-from pyshardy.passes.pipelines import partition_passes
+from pyshardy.passes.pipelines import for_module, partition_passes
 from pyshardy.propagation.options import PropagateOptions, View
 from pyshardy.report.tables import traffic_text
 from pyshardy.report.traffic import KindTotal, Traffic
@@ -167,7 +167,7 @@ def partition(
 
             expand_user_partitioners(current, before)
 
-    run_on_root(before, root, partition_passes(propagate_options, options), diagnostics, after_pass)
+    run_on_root(before, root, partition_passes(for_module(propagate_options, root), options), diagnostics, after_pass)
     module = before.with_root(root)
     start = time.perf_counter()
     module.verify()

@@ -9,6 +9,8 @@ from itertools import count
 from typing import Any
 
 from pyshardy.errors import NotationError, UsageError
+from pyshardy.ir.listing import ops_named
+from pyshardy.ir.nodes import Op
 from pyshardy.passes.base import Anchor, Pass
 from pyshardy.passes.common.save_module import Dump, SaveModule
 from pyshardy.passes.exporting.export_options import ExportOptions, PartitionerStage
@@ -33,6 +35,10 @@ _XLA_VIEW = (
     "pyshardy-simplify,pyshardy-sink-constants,pyshardy-expand,pyshardy-inline-and-order,pyshardy-open-captured,"
     "pyshardy-import-result-sharding"
 )
+_HLO_VIEW = "pyshardy-inline-and-order"
+_VIEWS = {View.XLA: [_XLA_VIEW], View.HLO: [_HLO_VIEW]}
+_OF_HLO = "mhlo.is_dynamic"
+"""What XLA's converter writes on every module that it makes of HLO."""
 _RESTORE = "pyshardy-restore-chlo"
 _BATCHING = "sdy-explicit-gather-scatter-batching"
 _PROPAGATE = "sdy-user-priority-propagate{keep-sharding-rules=true}"
@@ -130,6 +136,13 @@ _LISTS = frozenset(["enable-patterns"])
 """Options that take one more value every time they are given; of others the last value counts."""
 
 
+def for_module(options: PropagateOptions, root: Op) -> PropagateOptions:
+    """The options with the view that is meant for a module: of one that was HLO, XLA has only calls to inline."""
+    if options.view is not View.XLA or _OF_HLO not in root.attrs:
+        return options
+    return options.with_view(View.HLO if ops_named(root, ("func.call",)) else View.STABLEHLO)
+
+
 def propagation_passes(options: PropagateOptions) -> list[Pass]:
     """The propagation pipeline with options that its textual form does not have.
 
@@ -175,8 +188,8 @@ def partition_passes(options: PropagateOptions, partition: PartitionOptions) -> 
 def _passes_with(options: PropagateOptions, dump_directory: str, export: ExportOptions) -> list[Pass]:
     propagate = _propagate_pass(options)
     steps = _propagation_steps(options.dedup_functions_fully, options.explicit_gather_scatter_batching, export)
-    if options.view is View.XLA:
-        steps = [_XLA_VIEW, *steps, _RESTORE]
+    if options.view in _VIEWS:
+        steps = [*_VIEWS[options.view], *steps, _RESTORE]
     passes = _passes_of(steps, dump_directory, _FIRST_DUMP)
     return [propagate if pass_.name == "sdy-user-priority-propagate" else pass_ for pass_ in passes]
 

@@ -35,6 +35,8 @@ class View(Enum):
 
     XLA = "xla"
     """As XLA hands it to Shardy: what `jax.jit` does with the program."""
+    HLO = "hlo"
+    """As XLA hands it to Shardy where XLA has rewritten it already, as programs in HLO are: calls are inlined."""
     STABLEHLO = "stablehlo"
     """As it stands: what Shardy's own passes do with it."""
 
@@ -88,5 +90,5 @@ def view_of(view: View | str) -> View:
     try:
         return View(view)
     except ValueError:
-        names = " or ".join(f'"{one.value}"' for one in View)
+        names = f"one of {', '.join(one.value for one in View)}"
         raise UsageError("choosing the view of a program", got=repr(view), needed=names) from None

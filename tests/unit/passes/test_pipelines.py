@@ -9,6 +9,7 @@ from jaxlib.mlir import passmanager
 
 from pyshardy.errors import NotationError, UsageError
 from pyshardy.ir.context import make_context
+from pyshardy.ir.module import Module
 from pyshardy.passes.base import Anchor, Pass
 from pyshardy.passes.common.save_module import Dump
 from pyshardy.passes.exporting.export_options import ExportOptions
@@ -16,6 +17,7 @@ from pyshardy.passes.exporting.export_steps import export_steps
 from pyshardy.passes.options import format_options, format_value, make_pass, read_options
 from pyshardy.passes.pipelines import (
     PIPELINES,
+    for_module,
     is_pass_or_pipeline,
     named_passes,
     parse_option_text,
@@ -508,3 +510,37 @@ def test_partitioning_op_by_op_needs_the_last_stage(stage: str) -> None:
         "reading the options of sdy-export-pipeline: got enable-per-instruction-partitioning with "
         f"partitioner-stage={stage}, needed {LAST_STAGE}"
     )
+
+
+ABS = "func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> { %0 = stablehlo.abs %a : tensor<8xf32> return %0 : tensor<8xf32> }"
+CALL = """func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = func.call @f(%a) : (tensor<8xf32>) -> tensor<8xf32> return %0 : tensor<8xf32> }
+func.func private @f(%a: tensor<8xf32>) -> tensor<8xf32> { return %a : tensor<8xf32> }"""
+
+
+@pytest.mark.parametrize(
+    ("body", "is_hlo", "view"),
+    [
+        (ABS, False, View.XLA),
+        (CALL, False, View.XLA),
+        (ABS, True, View.STABLEHLO),
+        (CALL, True, View.HLO),
+    ],
+)
+def test_what_was_hlo_is_not_rewritten_again(body: str, is_hlo: bool, view: View) -> None:
+    attributes = "attributes {mhlo.is_dynamic = false}" if is_hlo else ""
+    root = Module.parse(f"module @m {attributes} {{ {body} }}").root
+    assert for_module(PropagateOptions(), root).view is view
+    for given in (View.HLO, View.STABLEHLO):
+        assert for_module(PropagateOptions(view=given), root).view is given
+    names = [pass_.name for pass_ in propagation_passes(for_module(PropagateOptions(), root))]
+    assert ("pyshardy-simplify" in names, "pyshardy-inline-and-order" in names) == (
+        view is View.XLA,
+        view is not View.STABLEHLO,
+    )
+
+
+def test_views_that_there_are_not() -> None:
+    with pytest.raises(UsageError) as caught:
+        PropagateOptions().with_view("tpu")
+    assert str(caught.value) == "choosing the view of a program: got 'tpu', needed one of xla, hlo, stablehlo"
