@@ -9,6 +9,7 @@ from pyshardy.ir.hlo import from_hlo, to_hlo
 from pyshardy.ir.module import Module
 from pyshardy.passes.pipeline import run_pipeline
 from pyshardy.passes.pipelines import parse_pipeline
+from support.reference import jaxlib_version
 
 from .conversion_cases import CASES, text_of
 from .random_programs import Features, random_program
@@ -35,8 +36,14 @@ def compare(text: str) -> str:
     return difference(ours(text), converted(text).text())
 
 
+CHANGED = {"fold xor of integers"}
+"""What the converters of jaxlib 0.10 leave as it is; the view is that of the newest XLA everywhere."""
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_case(name: str) -> None:
+    if name in CHANGED and jaxlib_version() < (0, 12):
+        pytest.skip("jaxlib 0.12 changed what this becomes; pyshardy gives the new form everywhere")
     assert _without_captured(compare(text_of(name))) == ""
 
 

@@ -125,14 +125,15 @@ def test_in_a_narrow_type_an_error_of_all_of_a_large_output_is_noticed(name: str
 
 def test_an_error_as_large_as_the_comparison_says_is_noticed() -> None:
     right = deep("recurrent bf16")
-    difference, noise = right.compare()[0], right.noises[0]
-    assert difference.is_blunt
+    noise = right.noises[0]
     assert 0.1 < noise.resolution < 1
     sizes = np.abs(right.expected[0].astype(float)).reshape(-1)
     typical = np.argsort(sizes)[3 * len(sizes) // 4]
     wrong = right.expected[0].astype(float)
     wrong.flat[typical] *= 1 + 2 * noise.resolution
-    assert noise.ratio(wrong.astype(right.expected[0].dtype)) > LIMIT
+    noticed = wrong.astype(right.expected[0].dtype)
+    assert noise.ratio(noticed) > LIMIT
+    assert right.compare([noticed, *right.found[1:]])[0].is_blunt  # less might not have been
 
 
 def test_a_low_layer_does_not_hide_errors_before_it() -> None:

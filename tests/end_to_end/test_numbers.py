@@ -25,6 +25,7 @@ from pyshardy.frontend.interface import output_ports
 from pyshardy.ir.functions import main_function, return_op
 from pyshardy.ir.nodes import Value
 from pyshardy.passes.partitioning.padding.padder import Padder
+from support.reference import jaxlib_version
 
 COUNTS = {"annotated": 40, "chain": 40, "indexed": 80, "op": 160, "typed": 60}
 """Programs of every family."""
@@ -33,11 +34,21 @@ SHARED = 8
 """The smallest number of programs of which a device has less than everything, or sends something, of a chunk."""
 
 
+def is_xla_fault(family: str, seed: int) -> bool:
+    """Whether the XLA of this jaxlib computes a program wrongly: 0.10 adds the indices of slices of slices unclamped."""
+    return (family, seed) == ("op", 87) and jaxlib_version() < (0, 12)
+
+
+def test_what_is_left_out_is_wrong_by_xlas_own_partitioner_too() -> None:
+    wanted = Verdict.DIFFERENT if is_xla_fault("op", 87) else Verdict.EQUAL
+    assert {outcome("op", 87, engine).verdict for engine in ("local", "xla")} == {wanted}
+
+
 @pytest.mark.parametrize(
     ("family", "start"), [(family, start) for family in FAMILIES for start in range(0, COUNTS[family], CHUNK)]
 )
 def test_random_programs_compute_the_same(family: str, start: int) -> None:
-    found = {seed: outcome(family, seed) for seed in range(start, start + CHUNK)}
+    found = {seed: outcome(family, seed) for seed in range(start, start + CHUNK) if not is_xla_fault(family, seed)}
     assert {seed: one.details for seed, one in found.items() if one.verdict is Verdict.DIFFERENT} == {}
     assert {one.verdict for one in found.values()} == {Verdict.EQUAL}, found
     assert sum(one.is_shared for one in found.values()) >= SHARED, found
