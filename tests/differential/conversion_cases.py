@@ -154,12 +154,46 @@ _case(
     "%0, %1, %2 : <2x3f>, <4x8f>, <4xf>",
 )
 _case(
+    "an index that is large without a sign",
+    "%a: <4x8f>",
+    "%n = stablehlo.constant dense<4294967295> : <u>\n"
+    "%0 = stablehlo.dynamic_slice %a, %n, %n, sizes = [2, 3] : (<4x8f>, <u>, <u>) -> <2x3f>",
+    "%0 : <2x3f>",
+)
+for _what, _body in {
+    "negate": "%0 = stablehlo.negate %a : <0x4f>",
+    "optimization_barrier": "%0 = stablehlo.optimization_barrier %a : <0x4f>",
+    "custom_call": "%0 = stablehlo.custom_call @f(%a) : (<0x4f>) -> <0x4f>",
+    "iota": "%0 = stablehlo.iota dim = 0 : <0x4f>",
+    "slice": "%0 = stablehlo.slice %b [2:2, 0:4] : (<8x4f>) -> <0x4f>",
+}.items():
+    _case(f"{_what} without elements", "%a: <0x4f>, %b: <8x4f>", _body, "%0 : <0x4f>")
+_case(
+    "a product along a dimension of size 0",
+    "%a: <3x0f>, %b: <0x4f>",
+    "%0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (<3x0f>, <0x4f>) -> <3x4f>",
+    "%0 : <3x4f>",
+)
+for _shape, _along in {"4xf": "[0]", "f": "[0, 1]"}.items():
+    _case(
+        f"a sum of nothing to {_shape}",
+        "%a: <0x4f>, %s: <f>",
+        f"%0 = stablehlo.reduce(%a init: %s) applies stablehlo.add across dimensions = {_along} : (<0x4f>, <f>) -> <{_shape}>",
+        f"%0 : <{_shape}>",
+    )
+_case(
     "a pad of nothing",
     "%a: <4xf>, %s: <f>",
     "%0 = stablehlo.pad %a, %s, low = [0], high = [0], interior = [0] : (<4xf>, <f>) -> <4xf>",
     "%0 : <4xf>",
 )
 _case("a reverse of one", "%a: <1x8f>", "%0 = stablehlo.reverse %a, dims = [0] : <1x8f>", "%0 : <1x8f>")
+_case(
+    "reverses of constants",
+    "",
+    f"{_FLOATS}\n%0 = stablehlo.reverse %c, dims = [0] : <4xf>\n%1 = stablehlo.reverse %s, dims = [0] : <4xf>",
+    "%0, %1 : <4xf>, <4xf>",
+)
 _case(
     "numbers that are nearly all the same",
     "",

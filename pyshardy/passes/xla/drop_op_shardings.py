@@ -17,7 +17,7 @@ class DropOpShardings(Pass):
         dropped: list[Op] = []
         root = _only_result(op)
         for found in ops_with(op, SHARDING):
-            if found is not root and not found.name.startswith("sdy.") and not _is_callback(found):
+            if found is not root and not _keeps(found):
                 del found.attrs[SHARDING]
                 dropped.append(found)
         if dropped:
@@ -37,5 +37,7 @@ def _only_result(root: Op) -> Op | None:
     return returned[0].defining_op if len(returned) == 1 else None
 
 
-def _is_callback(op: Op) -> bool:
+def _keeps(op: Op) -> bool:
+    if op.name.startswith("sdy."):
+        return op.name != "sdy.propagation_barrier"
     return op.name == "stablehlo.custom_call" and "_callback" in str(op.shared_attrs.get("call_target_name"))

@@ -14,8 +14,11 @@ class Simplify(Pass):
     name = "pyshardy-simplify"
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        from pyshardy.passes.xla.simplifications.empty import replace_empty
         from pyshardy.passes.xla.simplifications.table import SIMPLIFICATIONS  # imports numpy
 
         for function in functions(op):
             if not is_declaration(function):
-                Simplifier(function, context.attrs, SIMPLIFICATIONS).run()
+                simplifier = Simplifier(function, context.attrs, SIMPLIFICATIONS)
+                replace_empty(simplifier)
+                simplifier.run()

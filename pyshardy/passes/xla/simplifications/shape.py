@@ -208,9 +208,13 @@ def pad(op: Op, to: Simplifier) -> Outcome:
 
 
 def reverse(op: Op, to: Simplifier) -> Outcome:
-    """A reverse along dimensions of one element."""
-    shape = _shape(op.operands[0])
-    return op.operands[0] if all(shape[dim] == 1 for dim in _dims(op, "dimensions")) else None
+    """A reverse along dimensions of one element, or of a constant."""
+    operand = op.operands[0]
+    shape, dims = _shape(operand), _dims(op, "dimensions")
+    array = None if constant_of(operand) is None else array_of(operand)
+    if array is None:
+        return operand if all(shape[dim] == 1 for dim in dims) else None
+    return operand if array.ndim == 0 else to.constant(op, np.flip(array, dims), op.result.type)
 
 
 def reduce(op: Op, to: Simplifier) -> Outcome:
