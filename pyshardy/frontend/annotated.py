@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pyshardy.errors import UsageError
+from pyshardy.ir.functions import FROM_HLO
 from pyshardy.ir.hlo_attributes import is_annotated
 from pyshardy.ir.module import Module
 from pyshardy.passes.importing.import_hlo_shardings import read_axes
 
-FROM_HLO = "mhlo.cross_program_prefetches"
-"""An attribute that every module has that was HLO."""
 _MARKS = (b"mhlo.sharding", b"xla.sdy.", FROM_HLO.encode())
 """One of these is in every annotated module and in every one that was HLO, as text or as bytecode."""
 PASSES: tuple[tuple[str, dict[str, str]], ...] = (

@@ -13,6 +13,8 @@ from pyshardy.ir.nodes import Op, Value, ValueType
 
 SHARDING = "sdy.sharding"
 RULE = "sdy.sharding_rule"
+FROM_HLO = "mhlo.cross_program_prefetches"
+"""An attribute that every module has that was HLO: the converter writes it."""
 CALL = "func.call"
 
 

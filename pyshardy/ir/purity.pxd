@@ -4,11 +4,11 @@ cimport cython
 from pyshardy.ir.nodes cimport Block, Op, Region
 
 
-cpdef bint is_pure(Op op) except -1
+cpdef bint is_pure(Op op, frozenset also=*) except -1
 
 
 @cython.locals(region=Region, block=Block, inner=Op)
-cdef bint _has_no_effect(Op op) except -1
+cdef bint _has_no_effect(Op op, frozenset also) except -1
 
 
 @cython.locals(name=str)

@@ -29,19 +29,19 @@ _ENDS = TERMINATORS | {
 """Ops that end a block: never removed by themselves, and without an effect of their own."""
 
 
-def is_pure(op: Op) -> bool:
-    """Whether the op, with all that it holds, has no effect but its results."""
-    return op.name not in _ENDS and _has_no_effect(op)
+def is_pure(op: Op, also: frozenset[str] = frozenset()) -> bool:
+    """Whether the op, with all that it holds, has no effect but its results; ops called as in `also` have none."""
+    return op.name not in _ENDS and _has_no_effect(op, also)
 
 
-def _has_no_effect(op: Op) -> bool:
-    if op.name not in _ENDS and not _is_pure_alone(op):
+def _has_no_effect(op: Op, also: frozenset[str]) -> bool:
+    if op.name not in _ENDS and op.name not in also and not _is_pure_alone(op):
         return False
     for region in op.regions:
         for block in region.blocks:
             inner = block.first
             while inner is not None:
-                if not _has_no_effect(inner):
+                if not _has_no_effect(inner, also):
                     return False
                 inner = inner.next
     return True

@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 from pyshardy.errors import NotationError, UsageError
+from pyshardy.ir.functions import FROM_HLO
 from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.base import Anchor, Pass
@@ -37,8 +38,6 @@ _XLA_VIEW = (
 )
 _HLO_VIEW = "pyshardy-inline-and-order"
 _VIEWS = {View.XLA: [_XLA_VIEW], View.HLO: [_HLO_VIEW]}
-_OF_HLO = "mhlo.is_dynamic"
-"""What XLA's converter writes on every module that it makes of HLO."""
 _RESTORE = "pyshardy-restore-chlo"
 _BATCHING = "sdy-explicit-gather-scatter-batching"
 _PROPAGATE = "sdy-user-priority-propagate{keep-sharding-rules=true}"
@@ -138,7 +137,7 @@ _LISTS = frozenset(["enable-patterns"])
 
 def for_module(options: PropagateOptions, root: Op) -> PropagateOptions:
     """The options with the view that is meant for a module: of one that was HLO, XLA has only calls to inline."""
-    if options.view is not View.XLA or _OF_HLO not in root.attrs:
+    if options.view is not View.XLA or FROM_HLO not in root.shared_attrs:
         return options
     return options.with_view(View.HLO if ops_named(root, ("func.call",)) else View.STABLEHLO)
 

@@ -182,6 +182,12 @@ for _shape, _along in {"4xf": "[0]", "f": "[0, 1]"}.items():
         f"%0 : <{_shape}>",
     )
 _case(
+    "a constant of equal complex numbers",
+    "%p: <4xb>, %a: <4xc>",
+    "%c = stablehlo.constant dense<(0.0, 0.0)> : <4xc>\n%0 = stablehlo.select %p, %a, %c : <4xb>, <4xc>",
+    "%0 : <4xc>",
+)
+_case(
     "a pad of nothing",
     "%a: <4xf>, %s: <f>",
     "%0 = stablehlo.pad %a, %s, low = [0], high = [0], interior = [0] : (<4xf>, <f>) -> <4xf>",

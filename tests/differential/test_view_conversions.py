@@ -6,6 +6,7 @@ import pytest
 
 from pyshardy.ir.context import make_context
 from pyshardy.ir.hlo import from_hlo, to_hlo
+from pyshardy.ir.listing import ops_in
 from pyshardy.ir.module import Module
 from pyshardy.passes.pipeline import run_pipeline
 from pyshardy.passes.pipelines import parse_pipeline
@@ -61,6 +62,14 @@ def _without_captured(found: str) -> str:
     XLA's import takes that out again, which `test_xla_view.py` compares.
     """
     return "" if "stablehlo.while" in found else found
+
+
+def test_exponentials_of_complex_numbers_are_not_written_out() -> None:
+    """A known difference: docs/differences.md."""
+    text = "func.func @main(%a: T) -> T { %0 = stablehlo.exponential %a : T return %0 : T }"
+    text = text.replace("T", "tensor<4xcomplex<f32>>")
+    assert [op.name for op in ops_in(ours(text).root)].count("stablehlo.exponential") == 1
+    assert [op.name for op in ops_in(converted(text).root)].count("stablehlo.complex") == 1
 
 
 def test_a_wrong_answer_is_noticed() -> None:

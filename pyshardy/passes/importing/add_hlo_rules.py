@@ -7,22 +7,19 @@ from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.base import Pass, PassContext
 from pyshardy.rules.elementwise import pointwise
-from pyshardy.rules.reduction import top_k
 
-_NAMES = ("acos", "acosh", "asin", "asinh", "atanh", "copy", "cosh", "erf", "sinh")
+_NAMES = ("acos", "acosh", "asin", "asinh", "atanh", "copy", "cosh", "sinh")
 _POINTWISE = tuple(f"mhlo.{name}" for name in _NAMES)
-_TOP_K = "mhlo.topk"
 
 
 class AddHloRules(Pass):
-    """Give `mhlo` ops that StableHLO lacks, such as `mhlo.erf` and `mhlo.topk`, the sharding rules they have in XLA."""
+    """Give elementwise `mhlo` ops that StableHLO lacks, such as `mhlo.copy`, the sharding rules they have in XLA."""
 
     name = "pyshardy-add-hlo-rules"
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        for found in ops_named(op, (*_POINTWISE, _TOP_K)):
+        for found in ops_named(op, _POINTWISE):
             if RULE not in found.shared_attrs:
-                make = top_k if found.name == _TOP_K else pointwise
-                rule = make(context.specs.spec(found), False)
+                rule = pointwise(context.specs.spec(found), False)
                 if rule is not None:
                     found.attrs[RULE] = rule

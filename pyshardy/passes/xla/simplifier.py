@@ -17,7 +17,8 @@ Outcome = Value | Sequence[Value] | bool | None
 """What to use instead of the results of an op; True if the op itself was changed; None if nothing was."""
 Simplification = Callable[[Op, "Simplifier"], Outcome]
 _CONSTANT = "stablehlo.constant"
-_CONSTRAINT = "sdy.sharding_constraint"
+_DROPPED = frozenset(("sdy.sharding_constraint",))
+"""What XLA drops too where nothing uses it."""
 
 
 class Simplifier:
@@ -147,5 +148,5 @@ def remove_dead(block: Block) -> None:
 
 
 def is_dead(op: Op) -> bool:
-    """Whether an op has no effect and nothing uses it; XLA drops unused constraints too."""
-    return bool(op.results) and not op.has_uses() and (op.name == _CONSTRAINT or is_pure(op))
+    """Whether an op has no effect, with all that it holds, and nothing uses it."""
+    return bool(op.results) and not op.has_uses() and is_pure(op, _DROPPED)

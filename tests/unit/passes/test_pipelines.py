@@ -528,7 +528,7 @@ func.func private @f(%a: tensor<8xf32>) -> tensor<8xf32> { return %a : tensor<8x
     ],
 )
 def test_what_was_hlo_is_not_rewritten_again(body: str, is_hlo: bool, view: View) -> None:
-    attributes = "attributes {mhlo.is_dynamic = false}" if is_hlo else ""
+    attributes = "attributes {mhlo.cross_program_prefetches = []}" if is_hlo else ""
     root = Module.parse(f"module @m {attributes} {{ {body} }}").root
     assert for_module(PropagateOptions(), root).view is view
     for given in (View.HLO, View.STABLEHLO):

@@ -34,7 +34,12 @@ def constant_of(value: Value) -> Any:
 
 def is_splat(attr: Any) -> bool:
     """Whether all elements of a constant are the same."""
-    return isinstance(attr, ir.DenseElementsAttr) and attr.is_splat
+    if not isinstance(attr, ir.DenseElementsAttr):  # the bindings have no class for those of complex numbers
+        try:
+            attr = ir.DenseElementsAttr(attr)
+        except ValueError:
+            return False
+    return bool(attr.is_splat)
 
 
 def splat_of(value: Value) -> Any:
