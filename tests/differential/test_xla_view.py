@@ -13,10 +13,13 @@ import pytest
 import pyshardy
 from programs import PROGRAMS, Program
 from pyshardy.frontend.interface import Port
+from pyshardy.ir.module import Module
 from support.programs import load_example, module_text
 from support.reference import jaxlib_version
 from support.xla import XlaFailed, XlaProcess
+from tests.end_to_end.number_programs import FAMILIES
 
+from .xla_campaign import as_jax_writes
 from .xla_compare import difference, essence, xla_view
 
 NAMES = (
@@ -115,6 +118,46 @@ func.func private @f(%x: tensor<16xf32>) -> {type_(result)} {{
 def test_the_only_result_is_sharded_as_what_is_behind_calls(places: str, xla: XlaProcess) -> None:
     text = through_calls(*(axis.strip() for axis in places))
     assert difference(xla_view(text, "01"), xla.dumps(text)["01"]) == ""
+
+
+_T = "%t = stablehlo.transpose %x, dims = [1, 2, 0] : (tensor<4x8x4xi32>) -> tensor<8x4x4xi32>"
+_RETURNED_FIRST = {
+    "transpose": "%f = stablehlo.transpose %t, dims = [0, 2, 1] : (tensor<8x4x4xi32>) -> tensor<8x4x4xi32>",
+    "back again": "%f = stablehlo.transpose %t, dims = [2, 0, 1] : (tensor<8x4x4xi32>) -> tensor<4x8x4xi32>",
+    "elementwise": "%f = stablehlo.multiply %t, %o : tensor<8x4x4xi32>",
+    "second operand": "%f = stablehlo.multiply %o, %t : tensor<8x4x4xi32>",
+    "reverse": "%f = stablehlo.reverse %t, dims = [1] : tensor<8x4x4xi32>",
+    "slice": "%f = stablehlo.slice %t [0:8, 0:4, 0:2] : (tensor<8x4x4xi32>) -> tensor<8x4x2xi32>",
+}
+
+
+@pytest.mark.parametrize("is_sharded", [True, False])
+@pytest.mark.parametrize("kind", _RETURNED_FIRST)
+def test_transposed_results_are_listed_behind_others_as_in_hlo(kind: str, is_sharded: bool, xla: XlaProcess) -> None:
+    first = _RETURNED_FIRST[kind]
+    type_ = first.rpartition(" ")[2]
+    sharding = '{sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}, {}]>}' if is_sharded else ""
+    text = f"""module @jit_f attributes {{mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32}} {{
+sdy.mesh @mesh = <["a"=2, "b"=4]>
+func.func public @main(%x: tensor<4x8x4xi32>, %o: tensor<8x4x4xi32>) -> ({type_} {sharding}, tensor<4x8x4xi32>) {{
+  {_T}
+  {first}
+  %s = stablehlo.negate %x : tensor<4x8x4xi32>
+  return %f, %s : {type_}, tensor<4x8x4xi32>
+}}
+}}"""
+    assert difference(xla_view(text, "01"), xla.dumps(text)["01"]) == ""
+
+
+@pytest.mark.parametrize(("family", "seed"), [("annotated", 65), ("typed", 17)])
+def test_what_is_known_to_differ_shards_inputs_and_outputs_alike(family: str, seed: int, xla: XlaProcess) -> None:
+    if jaxlib_version() < (0, 12):
+        pytest.skip("random programs are compared with the newest XLA")
+    text = as_jax_writes(Module.parse(FAMILIES[family](seed)).text())
+    dump = xla.dumps(text)["02"]
+    assert difference(xla_view(text, "02"), dump) != ""
+    theirs = Module.parse(dump, allow_unregistered_dialects=True)
+    assert essence(xla_view(text, "02"))[0] == essence(theirs)[0]
 
 
 def boxes(sharding: Any, shape: tuple[int, ...]) -> dict[int, Any]:

@@ -5,7 +5,7 @@ from pyshardy.ir.nodes cimport Block, Op, Region, Value
 
 
 @cython.locals(op=Op, region=Region, count=Py_ssize_t)
-cdef _order(Block block, bint are_dead_roots)
+cdef _order(Block block, bint are_dead_roots, bint are_reshaped=*)
 
 
 @cython.locals(results=tuple)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pyshardy.ir.attrs import symbols_in
-from pyshardy.ir.functions import CALL, functions, is_declaration, main_function
+from pyshardy.ir.functions import CALL, SHARDING, functions, is_declaration, main_function
 from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import TERMINATORS, Block, Op, Region, Value
 from pyshardy.ir.symbols import SymbolTable, calls_in_post_order, post_order
 from pyshardy.passes.base import Pass, PassContext
 from pyshardy.passes.xla.captured import CAPTURING, add_captured, drop_captured
+from pyshardy.passes.xla.layouts import has_default_layout
 from pyshardy.passes.xla.loops import without_invariants
 from pyshardy.passes.xla.simplifier import is_dead, remove_dead
 
@@ -32,7 +33,7 @@ class InlineAndOrder(Pass):
         for function in post_order(op):
             inliner.inline_into(function)
             if inliner.has_order(function.region):
-                _order(function.region.block, not inliner.calls)
+                _order(function.region.block, not inliner.calls, _has_result_sharding(function))
         main = main_function(op)
         for function in functions(op):
             if function is not main and function.shared_attrs["sym_name"] in inliner.calls:
@@ -107,13 +108,19 @@ def _inline(call: Op, callee: Op) -> None:
 # Order
 
 
-def _order(block: Block, are_dead_roots: bool) -> None:
+def _has_result_sharding(function: Op) -> bool:
+    return any(SHARDING in attrs for attrs in function.shared_attrs.get("res_attrs") or ())
+
+
+def _order(block: Block, are_dead_roots: bool, are_reshaped: bool = False) -> None:
     """Put the ops of a block, and of the regions in it, in post-order.
 
     Args:
         block: The block.
         are_dead_roots: Whether HLO still has an op for every result of a tuple, also for those that nothing uses. Where
             XLA inlines a call it removes what is dead.
+        are_reshaped: Whether HLO has a reshape of every result, as it has if one of them is sharded. They are dead but
+            for those of results that do not lie in memory as others do.
     """
     if not are_dead_roots:
         remove_dead(block)
@@ -126,11 +133,33 @@ def _order(block: Block, are_dead_roots: bool) -> None:
         for region in op.regions:
             if len(region.blocks) == 1 and any(inner.name in TERMINATORS for inner in region.block):
                 _order(region.block, are_dead_roots)
+    last = block.last
+    assert last is not None
+    owners = [value.defining_op for value in last.operands]
+    returned = [owner if owner is not None and owner.block is block else None for owner in owners]
+    only = returned[0] if len(returned) == 1 else None
+    if only is not None and _is_constant(only):
+        _visit(only, block, found)
     for op in block:
-        if not op.has_uses() or (are_dead_roots and _has_dead_result(op)):
+        if op is last and are_dead_roots and are_reshaped and only is None:
+            for value, owner in zip(last.operands, returned):
+                if owner is not None and has_default_layout(value):
+                    _visit(owner, block, found)
+        is_root = not op.has_uses() or (op is only and _is_only_returned(op))
+        if is_root or (are_dead_roots and _has_dead_result(op)):
             _visit(op, block, found)
     assert len(found) == count
     _relink(block, found)
+
+
+def _is_constant(op: Op) -> bool:
+    """Whether an op is a constant or a broadcast one: XLA lists these first."""
+    source = op.operands[0].defining_op if op.name == "stablehlo.broadcast_in_dim" else op
+    return source is not None and source.name == "stablehlo.constant"
+
+
+def _is_only_returned(op: Op) -> bool:
+    return all(user.name in TERMINATORS for result in op.results for user, _ in result.uses)
 
 
 def _has_dead_result(op: Op) -> bool:
