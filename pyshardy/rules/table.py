@@ -171,6 +171,9 @@ def load_builder(entry: str) -> RuleBuilder:
     return cast(RuleBuilder, getattr(import_module(f"pyshardy.rules.{module}"), function))
 
 
+register_cache(load_builder.cache_clear)
+
+
 def _check_static(spec: OpSpec) -> None:
     if not spec.is_static:
         raise InvalidRuleError(
