@@ -75,7 +75,7 @@ def product(first: str, second: str, result: str) -> str:
 
 def conflicts() -> list[list[str]]:
     """The rows of the table of conflicts: three shardings, and what two strategies do."""
-    table = PAGES[ROOT / "docs/semantics/propagation.md"].partition("### Conflicts")[2].partition("\n### ")[0]
+    table = PAGES[ROOT / "docs/semantics" / "propagation.md"].partition("### Conflicts")[2].partition("\n### ")[0]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("| `")]
     assert len(rows) == 7
     return rows

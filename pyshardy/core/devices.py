@@ -1,7 +1,9 @@
-"""Where a device stands in the grid of some axes, and which devices work together (partitioner spec, section 2).
+"""Where a device stands in the grid of some axes, and which devices work together.
 
 A list of axes spans a grid, first axis most major. A device of the mesh has an index in that grid; the devices that
 differ along these axes alone make a group.
+
+Source: docs/semantics/partitioner.md#devices-and-groups
 """
 
 from __future__ import annotations

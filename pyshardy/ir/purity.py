@@ -1,4 +1,7 @@
-"""Which ops may be removed when nothing uses their results (propagation spec, section 6.4)."""
+"""Which ops may be removed when nothing uses their results.
+
+Source: docs/semantics/propagation.md#dead-ops
+"""
 
 from __future__ import annotations
 

@@ -114,7 +114,10 @@ def _cannot_fail(spec: OpSpec) -> bool:
 
 
 class Priority(IntEnum):
-    """How an op takes part in op-priority propagation (propagation spec, section 7.2)."""
+    """How an op takes part in op-priority propagation.
+
+    Source: docs/semantics/propagation.md#op-priorities
+    """
 
     OTHER = 0
     """Joins with its pass-through factors in round 2 and with all factors in round 3."""

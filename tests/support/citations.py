@@ -1,23 +1,23 @@
-"""Citations of the pages that say what the code does: `Source: docs/semantics/propagation.md#one-step`.
+"""Citations of the pages that say what the code does, such as the one that a step of propagation has:
 
-A docstring has them in a paragraph of its own, a comment at its end, several with a comma between them. Anywhere else
-a page may be named as it likes, as long as it exists.
+    Source: docs/semantics/propagation.md#one-step
+
+In a docstring a citation stands in a line of its own, in a comment or another string at its end.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
-_TARGET = r"docs/semantics/[a-z-]+\.md#[a-z0-9-]+"
-_CITATION = re.compile(rf"\bSource: ({_TARGET}(?:, {_TARGET})*)(?=\.?(?:\s|$|\"|'))")
+_CITATION = re.compile(r"\bSource: (docs/semantics/[a-z-]+\.md)#([a-z0-9-]+)(?=$|[\"'])", re.MULTILINE)
 _MENTION = re.compile(r"docs/[\w/-]+\.md(?:#[\w-]*)?")
-_OLD = re.compile(r"\bspec(?:ification)?s?, (?:end of )?(?:sections? )?\d|\b[Ss]ections? \d")
-"""The number of a section, which no page has."""
+_ATTEMPT = re.compile(r"\bSource:? (?!docs/semantics/)\S*\.md\S*")
+_NUMBER = re.compile(r"\b[Ss]pec(?:ification)?s?, (?:end of )?(?:sections? )?\d[\d.]*|\b[Ss]ections? \d[\d.]*")
 _HEADING = re.compile(r"^#{1,6} +(.*?) *$", re.MULTILINE)
 _FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
@@ -37,30 +37,29 @@ def anchors(page: str) -> list[str]:
 
 
 @cache
-def _anchors_of(path: Path) -> Collection[str] | None:
+def _anchors_of(page: str) -> Collection[str] | None:
+    path = ROOT / page
     return frozenset(anchors(path.read_text())) if path.exists() else None
 
 
-def cited(source: str) -> Iterator[str]:
-    """What a source cites: pages with their anchors."""
-    for found in _CITATION.findall(source):
-        yield from found.split(", ")
+def cited(source: str) -> list[tuple[str, str]]:
+    """What a source cites: pages, and headings on them."""
+    return _CITATION.findall(source)
 
 
 def wrong_citations(source: str) -> list[str]:
-    """What is wrong with what a source cites: no such page, no such heading, another form, a number of a section."""
-    found = [f"{text!r}: no page has numbers" for text in _OLD.findall(source)]
-    in_form = {match.span() for match in _CITATION.finditer(source)}
+    """What is wrong with the citations in a source, and with what it says of pages at all."""
+    found = [f"{text}: no page has numbers" for text in _NUMBER.findall(source)]
+    found += [f"{text}: no page of docs/semantics" for text in _ATTEMPT.findall(source)]
+    citations = {match.start(1): match.end() for match in _CITATION.finditer(source)}
     for match in _MENTION.finditer(source):
         text = match.group()
-        name, _, anchor = text.partition("#")
-        known = _anchors_of(ROOT / name)
+        page, hash_, anchor = text.partition("#")
+        known = _anchors_of(page)
         if known is None:
             found.append(f"{text}: no such page")
-        elif "#" in text and anchor not in known:
+        elif hash_ and anchor not in known:
             found.append(f"{text}: no such heading")
-        elif name.startswith("docs/semantics/") and not any(
-            a <= match.start() and match.end() <= b for a, b in in_form
-        ):
-            found.append(f"{text}: not of the form 'Source: docs/semantics/PAGE.md#HEADING'")
+        elif page.startswith("docs/semantics/") and citations.get(match.start()) != match.end():
+            found.append(f"{text}: not a citation, 'Source: docs/semantics/PAGE.md#HEADING' at the end of a line")
     return found
