@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from pyshardy.graph.program import Direction
 from pyshardy.ir.functions import functions
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import walk
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.pipeline import run_pipeline
+from pyshardy.propagation.schedule import directions
+from pyshardy.rules.properties import Priority
+from pyshardy.rules.rule import FactorKind, Rule
 from support.reference import jaxlib_version
 
 from .differential.compare import compare
@@ -104,3 +108,27 @@ def test_the_table_of_conflicts(row: list[str]) -> None:
     program = product(*(cell.strip("`") for cell in shardings))
     assert in_words(program, "basic") == basic
     assert in_words(program, "aggressive") == (basic if aggressive == "the same" else aggressive)
+
+
+ROWS = (
+    Priority.PASS_THROUGH,
+    Priority.PASS_THROUGH,
+    Priority.FORWARD,
+    Priority.FORWARD,
+    Priority.BROADCAST,
+    Priority.OTHER,
+)
+"""What the rows of the table of op priorities are about."""
+
+
+def test_the_table_of_op_priorities() -> None:
+    table = PAGES[ROOT / "docs/semantics" / "propagation.md"].partition("### Op priorities")[2].partition("\n### ")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("|")][2:]
+    rule = Rule([4, 4], [[[0], [1]]], [[[0]]], [FactorKind.PASS_THROUGH, FactorKind.REDUCTION])
+    for row, priority in zip(rows, ROWS, strict=True):
+        for round_, cell in enumerate(row[1:]):
+            passing, other = directions(rule, priority, Direction.BOTH, round_)
+            if "more than once" in row[0] and round_ == 0:
+                passing = other = Direction.NONE
+            words = passing.name.lower() + ("" if passing is other else f", other factors {other.name.lower()}")
+            assert cell == words, (row[0], round_)

@@ -1,6 +1,8 @@
 """Properties of ops beside their rule: element-wise, preserving constants, and the classes of op priority.
 
 Being element-wise is independent of having a rule. The lists are those observed in the reference.
+
+Source: docs/semantics/rules.md#elementwise-ops
 """
 
 from __future__ import annotations
