@@ -32,9 +32,9 @@ _PREPARE = (
 )
 _PREPARE_DEDUP = "sdy-add-func-data-flow-edges,sdy-pre-order-funcs"
 _XLA_VIEW = (
-    "symbol-dce,sdy-lift-inlined-meshes,pyshardy-dedup-meshes,pyshardy-drop-op-shardings,pyshardy-legalize-chlo,"
-    "pyshardy-simplify,pyshardy-sink-constants,pyshardy-expand,pyshardy-inline-and-order,pyshardy-open-captured,"
-    "pyshardy-import-result-sharding"
+    "symbol-dce,sdy-lift-inlined-meshes,pyshardy-dedup-meshes,pyshardy-import-result-sharding,"
+    "pyshardy-drop-op-shardings,pyshardy-legalize-chlo,pyshardy-simplify,pyshardy-sink-constants,pyshardy-expand,"
+    "pyshardy-inline-and-order,pyshardy-open-captured"
 )
 _HLO_VIEW = "pyshardy-inline-and-order"
 _VIEWS = {View.XLA: [_XLA_VIEW], View.HLO: [_HLO_VIEW]}

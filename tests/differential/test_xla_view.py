@@ -63,6 +63,60 @@ def test_the_example(xla: XlaProcess) -> None:
     assert difference(xla_view(text, "02"), xla.dumps(text)["02"]) == ""
 
 
+_SHARDED = '{sdy.sharding = #sdy.sharding<@mesh, [{"%s"}]>}'
+_OP_SHARDED = '{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"%s"}]>]>}'
+
+
+def through_calls(op: str, result: str, inner: str, middle: str, outer: str) -> str:
+    """A result behind two calls, and the axis that shards it at every place that can say so; "" where none does."""
+
+    def on(axis: str, form: str) -> str:
+        return form % axis if axis else ""
+
+    def type_(axis: str) -> str:
+        return f"(tensor<16xf32> {on(axis, _SHARDED)})"
+
+    counts = "mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32"
+    return f"""module @jit_f attributes {{{counts}}} {{
+sdy.mesh @mesh = <["a"=2, "b"=2, "c"=2]>
+func.func public @main(%x: tensor<16xf32>) -> tensor<16xf32> {{
+  %0 = call @g(%x) {on(outer, _OP_SHARDED)} : (tensor<16xf32>) -> tensor<16xf32>
+  return %0 : tensor<16xf32>
+}}
+func.func private @g(%x: tensor<16xf32>) -> {type_(middle)} {{
+  %0 = call @f(%x) {on(inner, _OP_SHARDED)} : (tensor<16xf32>) -> tensor<16xf32>
+  return %0 : tensor<16xf32>
+}}
+func.func private @f(%x: tensor<16xf32>) -> {type_(result)} {{
+  %0 = stablehlo.negate %x {on(op, _OP_SHARDED)} : tensor<16xf32>
+  return %0 : tensor<16xf32>
+}}
+}}"""
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        "a    ",
+        " a   ",
+        "  a  ",
+        "   a ",
+        "    a",
+        "ab   ",
+        " ab  ",
+        " a b ",
+        " a  b",
+        "a  b ",
+        "a   b",
+        "  abc",
+        "  a b",
+    ],
+)
+def test_the_only_result_is_sharded_as_what_is_behind_calls(places: str, xla: XlaProcess) -> None:
+    text = through_calls(*(axis.strip() for axis in places))
+    assert difference(xla_view(text, "01"), xla.dumps(text)["01"]) == ""
+
+
 def boxes(sharding: Any, shape: tuple[int, ...]) -> dict[int, Any]:
     """Which part every device holds."""
     found = sharding.devices_indices_map(shape)

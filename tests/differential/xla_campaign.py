@@ -1,12 +1,14 @@
-"""The long comparison with XLA's dumps: every program under plain and random annotations, for eight devices.
+"""The long comparison with XLA's dumps, for eight devices.
 
-`PYTHONPATH=tests python -m tests.differential.xla_campaign [--seeds 5] [--only NAME]` prints every program that differs,
-and the figures at the end. Programs of packages that are not installed are left out.
+`PYTHONPATH=tests python -m tests.differential.xla_campaign [--seeds 5] [--random 100] [--only NAME]` compares every
+program of the corpus and of the packages under plain and random annotations, and random programs of every family. It
+prints every program that differs, and the figures at the end. Programs of packages that are not installed are left out.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -20,8 +22,10 @@ from programs import PROGRAMS
 from pyshardy.core.mesh import Mesh
 from pyshardy.errors import ShardyError
 from pyshardy.ir.context import make_context
+from pyshardy.ir.module import Module
 from support.programs import module_text
 from support.xla import DEVICES, XlaFailed, XlaProcess
+from tests.end_to_end.number_programs import FAMILIES
 from tests.packages import PROGRAMS as OF_PACKAGES
 from tests.packages.annotate import Annotator
 
@@ -33,13 +37,13 @@ MESHES = (
 )  # fmt: skip
 
 
-def lowered() -> Iterator[tuple[str, str]]:
+def lowered(only: str) -> Iterator[tuple[str, str]]:
     """Every program that can be lowered here, with its text: first those of the corpus, with shardings of their own."""
     for name, program in sorted(PROGRAMS.items()):
-        if not program.skip() and not program.in_process:
+        if only in name and not program.skip() and not program.in_process:
             yield name, module_text(program)
     for name, package in sorted(OF_PACKAGES.items()):
-        if not package.missing():
+        if only in name and not package.missing():
             try:
                 yield name, package.lower().as_text()
             except Exception as error:  # a package that does not fit this JAX
@@ -116,33 +120,59 @@ def variants(name: str, text: str, seeds: int) -> Iterator[tuple[str, str]]:
         yield f"{name} random {seed}", annotated(text, f"{name} {seed}")
 
 
+def random_programs(count: int) -> Iterator[tuple[str, str]]:
+    """The first random programs of every family, as a module that XLA's compiler takes from JAX."""
+    for family, program in FAMILIES.items():
+        for seed in range(count):
+            yield f"{family} {seed}", as_jax_writes(Module.parse(program(seed)).text())
+
+
+def as_jax_writes(text: str) -> str:
+    """The module with the name and the counts that XLA's compiler reads, its first mesh called `mesh`."""
+    text = re.sub(r"@m(0?)(?=[ ,])", "@mesh", text)
+    counts = f"mhlo.num_partitions = {DEVICES} : i32, mhlo.num_replicas = 1 : i32"
+    return re.sub(
+        r"^module( @\w+)?( attributes \{)?",
+        lambda found: f"module @jit_f attributes {{{counts}" + (", " if found[2] else "} "),
+        text,
+        count=1,
+    )
+
+
+def programs(seeds: int, count: int, only: str) -> Iterator[tuple[str, str]]:
+    """All that is compared, by name."""
+    for program, text in lowered(only):
+        yield from variants(program, text, seeds)
+    yield from (found for found in random_programs(count) if only in found[0])
+
+
 def main() -> int:
     """Compare; the exit status is 1 if anything differs."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--random", type=int, default=100, help="programs of every random family")
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
     equal = different = lines = wrong = failed = 0
     with tempfile.TemporaryDirectory() as folder, XlaProcess(Path(folder) / "xla") as xla:
-        for program, text in lowered():
-            for name, variant in variants(program, text, arguments.seeds) if arguments.only in program else ():
-                try:
-                    dump = xla.dumps(variant).get("02")
-                except XlaFailed:
-                    dump = None
-                if dump is None:
-                    failed += 1
-                    continue
-                try:
-                    ours = xla_view(variant, "02")
-                    found = difference(ours, dump, 10**6)
-                    lines += len(essence(ours))
-                except ShardyError as error:
-                    found = f"refused: {error}"
-                wrong += sum(line.startswith("-") for line in found.splitlines())
-                equal, different = equal + (found == ""), different + (found != "")
-                if found:
-                    print(f"{name}:\n" + "\n".join(found.splitlines()[:8]), flush=True)
+        for name, text in programs(arguments.seeds, arguments.random, arguments.only):
+            try:
+                dump = xla.dumps(text).get("02")
+            except XlaFailed:
+                dump = None
+            if dump is None:
+                failed += 1
+                continue
+            try:
+                ours = xla_view(text, "02")
+                found = difference(ours, dump, 10**6)
+                lines += len(essence(ours))
+            except ShardyError as error:
+                found = f"refused: {error}"
+            wrong += sum(line.startswith("-") for line in found.splitlines())
+            equal, different = equal + (found == ""), different + (found != "")
+            if found:
+                print(f"{name}:\n" + "\n".join(found.splitlines()[:8]), flush=True)
     print(f"{equal} equal, {different} different in {wrong} of {lines} ops; XLA compiles {failed} not")
     return int(different > 0)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyshardy.ir.functions import SHARDING, is_declaration, main_function, return_op
+from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.listing import ops_with
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.base import Pass, PassContext
@@ -15,9 +15,8 @@ class DropOpShardings(Pass):
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         dropped: list[Op] = []
-        root = _only_result(op)
         for found in ops_with(op, SHARDING):
-            if found is not root and not _keeps(found):
+            if not _keeps(found):
                 del found.attrs[SHARDING]
                 dropped.append(found)
         if dropped:
@@ -26,15 +25,6 @@ class DropOpShardings(Pass):
                 f"the shardings on {len(dropped)} ops are left out, as XLA leaves them out: it keeps those of inputs, "
                 "outputs, constraints and callbacks; use sdy.sharding_constraint, or view=stablehlo",
             )
-
-
-def _only_result(root: Op) -> Op | None:
-    """The op that the only result of the main function comes from: its sharding becomes that of the result."""
-    main = main_function(root)
-    if is_declaration(main):
-        return None
-    returned = return_op(main).operands
-    return returned[0].defining_op if len(returned) == 1 else None
 
 
 def _keeps(op: Op) -> bool:

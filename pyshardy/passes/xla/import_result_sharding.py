@@ -12,12 +12,13 @@ from pyshardy.ir.functions import (
     return_op,
     set_result_sharding,
 )
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.base import Pass, PassContext
 
 
 class ImportResultSharding(Pass):
-    """Let the only result of the main function have the sharding of the op that it comes from."""
+    """Let the only result of the main function have the sharding of the op that it comes from, behind calls too."""
 
     name = "pyshardy-import-result-sharding"
 
@@ -25,17 +26,36 @@ class ImportResultSharding(Pass):
         main = main_function(op)
         if is_declaration(main) or result_count(main) != 1:
             return
+        sharding = _sharding_of_only_result(main, SymbolTable(op))
+        if sharding is None or not mesh_of(sharding, context.meshes).axes:
+            return
+        set_result_sharding(main, 0, sharding)
         owner = return_op(main).operands[0].defining_op
-        sharding = None if owner is None else _sharding_of(owner, return_op(main).operands[0].index)
-        is_maximal = sharding is not None and not mesh_of(sharding, context.meshes).axes
-        if sharding is not None and not is_maximal and result_sharding(main, 0) is None:
-            set_result_sharding(main, 0, sharding)
-        if owner is not None and sharding is not None and not is_maximal and SHARDING in owner.shared_attrs:
+        if owner is not None and SHARDING in owner.shared_attrs:
             del owner.attrs[SHARDING]
 
 
-def _sharding_of(op: Op, index: int) -> TensorSharding | None:
-    found: TensorSharding | tuple[TensorSharding, ...] | None = op.shared_attrs.get(
-        {"sdy.sharding_constraint": "sharding", "sdy.manual_computation": "out_shardings"}.get(op.name, SHARDING)
-    )
-    return found[index] if isinstance(found, tuple) else found
+def _sharding_of_only_result(main: Op, table: SymbolTable) -> TensorSharding | None:
+    """That of a result behind calls, else that of the op behind them, else that of the innermost call that has one."""
+    function, values = main, list[Value]()
+    while result_sharding(function, 0) is None:
+        value = return_op(function).operands[0]
+        owner = value.defining_op
+        if owner is None or value in values:
+            break
+        values.append(value)
+        callee = table.callee(owner) if owner.name == "func.call" else None
+        if callee is None or is_declaration(callee) or result_count(callee) != 1:
+            break
+        function = callee
+    else:
+        return result_sharding(function, 0)
+    return next((found for value in reversed(values) if (found := _sharding_of(value)) is not None), None)
+
+
+def _sharding_of(value: Value) -> TensorSharding | None:
+    op = value.defining_op
+    assert op is not None
+    name = {"sdy.sharding_constraint": "sharding", "sdy.manual_computation": "out_shardings"}.get(op.name, SHARDING)
+    found: TensorSharding | tuple[TensorSharding, ...] | None = op.shared_attrs.get(name)
+    return found[value.index] if isinstance(found, tuple) else found
