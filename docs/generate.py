@@ -1,4 +1,8 @@
-"""Writes `docs/passes.md` from the pass table and the modules in `docs/examples/`: `python docs/generate.py`."""
+"""Writes what pages show of passes: `python docs/generate.py`.
+
+`docs/passes.md` comes from the pass table and the modules in `docs/examples/`. On the pages of `docs/semantics/`, a
+block of MLIR with "after `PIPELINE`" behind it, once or several times, gets what the pipeline makes of it.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,10 @@ from pyshardy.passes.table import PASSES, pass_class
 
 FOLDER = Path(__file__).parent
 TARGET = FOLDER / "passes.md"
+PAGES = sorted((FOLDER / "semantics").glob("*.md"))
+_MLIR = r"```mlir\n(?:(?!```).)*```\n"
+_EXAMPLE = re.compile(rf"({_MLIR})((?:\nafter `[^`]+`\n\n{_MLIR})+)", re.DOTALL)
+_AFTER = re.compile(rf"\nafter `([^`]+)`\n\n({_MLIR})", re.DOTALL)
 OPTIONS = {
     "canonicalize": "{enable-patterns=sdy-collective}",
     "sdy-convert-global-to-local": "{enable-rgv3=false}",
@@ -68,14 +76,49 @@ def section(name: str) -> str:
     text, _, _ = (getdoc(cls) or "").partition("\n\nAttributes:\n")
     runs_on = "the module" if cls.anchor is Anchor.MODULE else "every function"
     before = (FOLDER / "examples" / f"{name}.mlir").read_text()
-    after = run_pipeline(Module.parse(before), name + OPTIONS.get(name, "")).text()
-    after = re.sub(r"^  ", "", after.removeprefix("module {\n").rstrip().removesuffix("}"), flags=re.MULTILINE)
+    after = shown(run_pipeline(Module.parse(before), name + OPTIONS.get(name, "")))
     title = f"`{name}{OPTIONS.get(name, '')}`"
     options = "\n".join(["", "Options, with their defaults:", "", *options_of(cls), ""]) if fields(cls) else ""
     return (
         f"## `{name}`\n\n{text}\n\nRuns on {runs_on}.\n{options}\n"
-        f"```mlir\n{before}```\n\nafter {title}\n\n```mlir\n{after.rstrip()}\n```\n"
+        f"```mlir\n{before}```\n\nafter {title}\n\n```mlir\n{after}\n```\n"
     )
+
+
+def shown(module: Module) -> str:
+    """A module as pages show it: what is in it, unless it says something itself."""
+    text = module.text().rstrip()
+    if not text.startswith("module {\n"):
+        return text
+    text = text.removeprefix("module {\n").removesuffix("}").rstrip()
+    return re.sub(r"^  ", "", text, flags=re.MULTILINE)
+
+
+def examples(text: str) -> list[tuple[str, str, str]]:
+    """The examples on a page: a module, a pipeline, and what the page says that this makes of it."""
+    return [
+        (_inside(before), pipeline, _inside(after))
+        for before, results in _EXAMPLE.findall(text)
+        for pipeline, after in _AFTER.findall(results)
+    ]
+
+
+def _inside(block: str) -> str:
+    return block.removeprefix("```mlir\n").removesuffix("```\n")
+
+
+def with_results(text: str) -> str:
+    """A page with what the pipelines of its examples give."""
+
+    def filled(example: re.Match[str]) -> str:
+        module = Module.parse(_inside(example[1]))
+
+        def result(after: re.Match[str]) -> str:
+            return f"\nafter `{after[1]}`\n\n```mlir\n{shown(run_pipeline(module, after[1]))}\n```\n"
+
+        return example[1] + _AFTER.sub(result, example[2])
+
+    return _EXAMPLE.sub(filled, text)
 
 
 def page() -> str:
@@ -89,4 +132,6 @@ def page() -> str:
 
 if __name__ == "__main__":
     TARGET.write_text(page())
+    for path in PAGES:
+        path.write_text(with_results(path.read_text()))
     sys.exit(0)

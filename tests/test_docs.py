@@ -1,4 +1,4 @@
-"""The code in the README, in `docs/partitioning.md` and in `docs/dumps.md` runs and prints what it shows; the differences are all listed."""
+"""The code in the README and on the pages of `docs` runs and prints what it shows; links lead somewhere; the differences are all listed."""
 
 from __future__ import annotations
 
@@ -14,20 +14,26 @@ from pyshardy.ir.module import Module
 from pyshardy.passes.pipeline import run_pipeline
 from pyshardy.passes.table import PASSES
 from pyshardy.rules.user_rules import USER_RULES, unregister_rule
+from support.citations import anchors
 from support.reference import jaxlib_version
 
 from .differential.notation_compare import KNOWN_DIFFERENCES
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
-PARTITIONING = (ROOT / "docs/partitioning.md").read_text()
-DUMPS = (ROOT / "docs/dumps.md").read_text()
 DIFFERENCES = (ROOT / "docs/differences.md").read_text()
+PAGES = {
+    path: path.read_text()
+    for path in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+    if path.name not in ("CHANGELOG.md", "passes.md")
+}
+"""All pages but the one that is written by `docs/generate.py`; links in that one lead to itself."""
 
 
 def blocks(language: str) -> list[str]:
-    """The fenced blocks of a language, in the README and the pages that are executed."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", README + PARTITIONING + DUMPS, re.MULTILINE | re.DOTALL)
+    """The fenced blocks of a language; what a reader is not to run is marked `no-run`."""
+    found = re.compile(rf"^```{language}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    return [block for text in PAGES.values() for block in found.findall(text)]
 
 
 def matches(expected: str, found: str) -> bool:
@@ -63,9 +69,13 @@ def test_there_are_examples_and_a_wrong_one_is_noticed() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    for folder, text in ((ROOT, README), (ROOT / "docs", PARTITIONING), (ROOT / "docs", DUMPS)):
-        for target in re.findall(r"\]\((?!http)([^)]+)\)", text):
-            assert (folder / target).exists(), target
+    links = [(path, target) for path, text in PAGES.items() for target in re.findall(r"\]\((?!http)([^)]+)\)", text)]
+    assert len(links) > 10
+    for path, target in links:
+        file, _, anchor = target.partition("#")
+        page = path.parent / file if file else path
+        assert page.exists(), f"{path.name}: {target}"
+        assert not anchor or anchor in anchors(page.read_text()), f"{path.name}: {target}"
 
 
 def test_make_targets_exist() -> None:

@@ -1,8 +1,11 @@
-"""Axis references and the algebra on them and on lists of them (representation spec, sections 2.2 to 2.4).
+"""Axis references and the algebra on them and on lists of them.
 
 A mesh axis of size N is a chain of factors 1..N. A reference names an interval of it: the full axis is
 `[1, N)`, the sub-axis `"x":(2)4` is `[2, 8)`: what is left when the axis is reshaped to `[2, 4, N/8]` and
 the middle factor is taken. References to different axes never overlap.
+
+Source: docs/semantics/representation.md#axes-and-sub-axes
+Source: docs/semantics/representation.md#algebra-of-axes
 """
 
 from __future__ import annotations

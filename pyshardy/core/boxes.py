@@ -1,6 +1,8 @@
-"""From a sharding and a shape to what every device holds (representation spec, section 1).
+"""From a sharding and a shape to what every device holds.
 
 A dimension of size `d` in `n` shards gives every device `ceil(d / n)` elements; the last shards are padded.
+
+Source: docs/semantics/representation.md#what-a-device-holds
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Where a device stands in the grid of some axes, and which devices work together (partitioner spec, section 2).
+"""Where a device stands in the grid of some axes, and which devices work together.
 
 A list of axes spans a grid, first axis most major. A device of the mesh has an index in that grid; the devices that
 differ along these axes alone make a group.
+
+Source: docs/semantics/partitioner.md#devices-and-groups
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from math import prod
 
 from pyshardy.core.axes import Axes, AxisRef, append_or_merge, axes_size, ordered_refs
 from pyshardy.core.boxes import coordinate_along
+from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, shard_counts
 from pyshardy.errors import InvalidShardingError
@@ -50,6 +53,9 @@ def shard_indices(axes: Axes, mesh: Mesh) -> tuple[int, ...]:
     return tuple(found)
 
 
+register_cache(shard_indices.cache_clear)
+
+
 def _indices_one_by_one(axes: Axes, mesh: Mesh) -> tuple[int, ...]:
     """The same for parts of axes that do not fit each other."""
     found = [0] * mesh.size
@@ -80,6 +86,9 @@ def replica_groups(axes: Axes, mesh: Mesh) -> Groups:
     return tuple(map(tuple, groups))
 
 
+register_cache(replica_groups.cache_clear)
+
+
 @lru_cache(maxsize=1024)
 def permutation(before: TensorSharding, before_mesh: Mesh, after: TensorSharding, mesh: Mesh) -> tuple[int, ...]:
     """For every device, the one its shard goes to where the number of shards of the whole tensor stays.
@@ -105,6 +114,9 @@ def permutation(before: TensorSharding, before_mesh: Mesh, after: TensorSharding
     return tuple(targets[index] for index in sources)
 
 
+register_cache(permutation.cache_clear)
+
+
 @lru_cache(maxsize=1024)
 def shift_pairs(axes: Axes, mesh: Mesh, step: int) -> Groups:
     """Source and target of a shift by `step` shards along the grid of `axes`, in order of the sources in the mesh.
@@ -118,6 +130,9 @@ def shift_pairs(axes: Axes, mesh: Mesh, step: int) -> Groups:
         sources = group[max(0, -step) : max(0, len(group) - max(0, step))]
         targets.update(zip(sources, group[max(0, step) :]))
     return tuple((device, targets[device]) for device in mesh.device_order if device in targets)
+
+
+register_cache(shift_pairs.cache_clear)
 
 
 def _pairs(sources: Sequence[int], targets: Sequence[int]) -> tuple[int, ...]:
@@ -221,6 +236,9 @@ def _prime_atoms(mesh: Mesh) -> Axes:
             found.append(AxisRef(name) if factor == size else AxisRef(name, pre, factor))
             pre *= factor
     return tuple(found)
+
+
+register_cache(_prime_atoms.cache_clear)
 
 
 def _stride(axis: AxisRef, mesh: Mesh) -> int:

@@ -1,7 +1,9 @@
-"""Meshes: named axes over devices (representation spec, section 2.1).
+"""Meshes: named axes over devices.
 
 A mesh lays its devices out in row-major order: the first axis is the slowest. The device at position `p` is
 `device_ids[p]` when the mesh gives an explicit order, and `p` otherwise.
+
+Source: docs/semantics/representation.md#meshes
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Reading meshes, axes and shardings from text; `str` of each value is the exact inverse.
 
-The grammar is that of the `sdy` dialect (representation spec, section 3). A leading `#sdy.mesh`,
+The grammar is that of the `sdy` dialect. A leading `#sdy.mesh`,
 `#sdy.sharding` or `#sdy.sharding_per_value` is accepted on input and never printed.
+
+Source: docs/semantics/representation.md#notation
 """
 
 from __future__ import annotations

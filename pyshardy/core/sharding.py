@@ -1,4 +1,7 @@
-"""Dimension and tensor shardings (representation spec, sections 2.5 to 2.7)."""
+"""Dimension and tensor shardings.
+
+Source: docs/semantics/representation.md#shardings
+"""
 
 from __future__ import annotations
 

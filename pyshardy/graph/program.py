@@ -33,7 +33,9 @@ class Direction(IntEnum):
 
 
 class View(NamedTuple):
-    """How the edge of a manual computation sees shardings on its other side (propagation spec, section 5.3).
+    """How the edge of a manual computation sees shardings on its other side.
+
+    Source: docs/semantics/propagation.md#manual-computations
 
     Attributes:
         is_argument: Whether the edge is that of a block argument, which is held without the manual axes;

@@ -25,7 +25,10 @@ class Callers:
             self._calls.setdefault(call.shared_attrs["callee"], []).append(call)
 
     def of(self, function: Op) -> list[Op]:
-        """The calls of a function (propagation spec, section 5.4)."""
+        """The calls of a function.
+
+        Source: docs/semantics/propagation.md#calls
+        """
         return self._calls.get(function.attrs["sym_name"], [])
 
     def callee(self, call: Op) -> Op:

@@ -9,6 +9,7 @@ from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _jax_mlir_ext
 from jaxlib.mlir._mlir_libs._mlir import register_type_caster
 
+from pyshardy.core.intern import register_cache
 from pyshardy.ir.dialects import chlo, mhlo, sdy, stablehlo
 
 
@@ -46,6 +47,9 @@ def _mend_casts() -> None:
     register_type_caster(dense, replace=True)(_cast_dense)
     for location in (ir.CallSiteLoc, ir.FileLineColLoc, ir.FusedLoc, ir.NameLoc, ir.UnknownLoc):
         register_type_caster(location.static_typeid, replace=True)(partial(_cast_location, location))
+
+
+register_cache(_mend_casts.cache_clear)
 
 
 def _cast_dense(attr: Any) -> Any:

@@ -1,8 +1,10 @@
-"""Data-flow ops and their edges (representation spec, section 7).
+"""Data-flow ops and their edges.
 
 An edge joins sources (operands of the op or of a region's terminator) with targets (results, block
 arguments) that must be sharded alike. One target owns the edge; when the owner's only use is an
 `sdy.data_flow_edge`, that op holds the sharding of all targets.
+
+Source: docs/semantics/representation.md#data-flow-edges
 """
 
 from __future__ import annotations
@@ -85,7 +87,9 @@ def edge_of(owner: Value) -> Op | None:
 def edge_of_source(op: Op, index: int) -> Op | None:
     """The edge that operand `index` of `op` is a source of, as far as the reference recognises it.
 
-    Operands of named and manual computations are not recognised (representation spec, section 7.5).
+    Operands of named and manual computations are not recognised.
+
+    Source: docs/semantics/representation.md#edges-that-are-not-found
     """
     if op.name in _SAME_INDEX_OPS:
         return edge_of(op.results[index])

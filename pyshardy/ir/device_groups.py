@@ -12,6 +12,7 @@ from jaxlib.mlir import ir
 
 from pyshardy.core.axes import Axes, AxisRef, axes_size, check_axes_in_mesh
 from pyshardy.core.devices import Groups, axes_moved, axes_of_groups
+from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import MOST_DEVICES, Mesh
 from pyshardy.core.text import format_symbol, unquote
 from pyshardy.errors import InvalidModuleError
@@ -119,10 +120,14 @@ def _simplest(found: Iterable[tuple[str, Axes | None]], size: int) -> Grouping:
 
 
 def _rows(attr: Any) -> Groups:
-    return _numbers(ir.DenseIntElementsAttr(attr))
+    numbers = np.array(ir.DenseIntElementsAttr(attr)).astype(np.int64)
+    return _numbers(numbers.tobytes(), numbers.shape)
 
 
 @lru_cache(maxsize=64)
-def _numbers(attr: Any) -> Groups:
-    """The rows of an attribute that many collectives share."""
-    return tuple(tuple(map(int, row)) for row in np.array(attr))
+def _numbers(data: bytes, shape: tuple[int, ...]) -> Groups:
+    """The rows that many collectives have; by their numbers, as an attribute would keep its whole context alive."""
+    return tuple(map(tuple, np.frombuffer(data, np.int64).reshape(shape).tolist()))
+
+
+register_cache(_numbers.cache_clear)

@@ -1,9 +1,11 @@
 """A module as plain Python objects: what every pass of pyshardy works on.
 
 MLIR is read once into these nodes (`read.py`) and written once from them (`write.py`). They mirror MLIR's
-structure, including the order of use-lists: some results of propagation depend on it (propagation spec,
-section 6.5). Attributes that pyshardy understands are held as values of `core` and `rules`, all others as
+structure, including the order of use-lists: some results of propagation depend on it.
+Attributes that pyshardy understands are held as values of `core` and `rules`, all others as
 opaque MLIR attributes (`attrs.py` says which).
+
+Source: docs/semantics/propagation.md#order-of-uses
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Which ops a new sharding of a value concerns, in the order of the reference (propagation spec, section 6.3)."""
+"""Which ops a new sharding of a value concerns, in the order of the reference.
+
+Source: docs/semantics/propagation.md#who-is-told
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,13 @@
-"""Which ops may be removed when nothing uses their results (propagation spec, section 6.4)."""
+"""Which ops may be removed when nothing uses their results.
+
+Source: docs/semantics/propagation.md#dead-ops
+"""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
+from pyshardy.core.intern import register_cache
 from pyshardy.ir.nodes import TERMINATORS, Op
 
 _PURE_DIALECTS = frozenset(("stablehlo", "chlo", "arith", "math", "complex", "tensor", "mhlo", "scf", "shape"))
@@ -58,3 +62,6 @@ def _is_pure_alone(op: Op) -> bool:
 @lru_cache(maxsize=1024)
 def _is_pure_name(name: str) -> bool:
     return name in _PURE_OF_OTHERS or (name not in _IMPURE_OPS and name.partition(".")[0] in _PURE_DIALECTS)
+
+
+register_cache(_is_pure_name.cache_clear)

@@ -1,4 +1,7 @@
-"""Reading and writing the sharding of a value, wherever it is stored (representation spec, section 6)."""
+"""Reading and writing the sharding of a value, wherever it is stored.
+
+Source: docs/semantics/representation.md#where-shardings-live
+"""
 
 from __future__ import annotations
 
@@ -188,8 +191,9 @@ _WITH_OWN_ATTRIBUTES = HOLD_OTHERWISE | {"func.func"}
 def transform_shardings(root: Op, change: Callable[[TensorSharding], TensorSharding]) -> None:
     """Replace every sharding of a module; `change` is asked once for each, in the canonical order of the first ones.
 
-    Functions come argument by argument, then result by result; ops before what they hold (representation spec,
-    section 6.3).
+    Functions come argument by argument, then result by result; ops before what they hold.
+
+    Source: docs/semantics/representation.md#order-of-a-walk
 
     Raises:
         PassError: `change` refused a sharding; names the op that carries it.

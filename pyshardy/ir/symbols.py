@@ -1,4 +1,7 @@
-"""Symbols and the call graph of a module (import spec, section 2)."""
+"""Symbols and the call graph of a module.
+
+Source: docs/semantics/import.md#symbols-and-calls
+"""
 
 from __future__ import annotations
 

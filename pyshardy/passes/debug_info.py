@@ -1,4 +1,7 @@
-"""Debug attributes: where shardings come from, and how they got there (propagation spec, section 10)."""
+"""Debug attributes: where shardings come from, and how they got there.
+
+Source: docs/semantics/propagation.md#debug-attributes
+"""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, ClassVar, Protocol, TypeVar, get_type_hints
 
+from pyshardy.core.intern import register_cache
 from pyshardy.errors import UsageError
 from pyshardy.passes.base import Pass
 
@@ -59,6 +60,9 @@ def read_options(cls: type[D], options: dict[str, str]) -> D:
 @lru_cache(maxsize=256)
 def _type_hints(cls: type[Any]) -> dict[str, Any]:
     return get_type_hints(cls)
+
+
+register_cache(_type_hints.cache_clear)
 
 
 def _parse_value(cls: type[HasOptions], option: str, text: str, kind: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 
+from pyshardy.core.intern import register_cache
 from pyshardy.errors import UsageError
 from pyshardy.passes.base import Pass
 
@@ -100,3 +101,6 @@ def pass_class(name: str) -> type[Pass]:
     module, class_name = PASSES[name].split(":")
     found: type[Pass] = getattr(import_module(f"pyshardy.passes.{module}"), class_name)
     return found
+
+
+register_cache(pass_class.cache_clear)

@@ -1,4 +1,7 @@
-"""The aggressive strategy: resolve conflicts by sizes (propagation spec, section 4.5)."""
+"""The aggressive strategy: resolve conflicts by sizes.
+
+Source: docs/semantics/propagation.md#aggressive-strategy
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The basic strategy: extend only where no tensor of the op conflicts (propagation spec, section 4.4)."""
+"""The basic strategy: extend only where no tensor of the op conflicts.
+
+Source: docs/semantics/propagation.md#basic-strategy
+"""
 
 from __future__ import annotations
 

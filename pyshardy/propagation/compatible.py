@@ -1,4 +1,8 @@
-"""Which axes the tensors of a step agree on, and where conflicts cut them (propagation spec, sections 4.3, 4.4)."""
+"""Which axes the tensors of a step agree on, and where conflicts cut them.
+
+Source: docs/semantics/propagation.md#compatible-axes
+Source: docs/semantics/propagation.md#basic-strategy
+"""
 
 from __future__ import annotations
 

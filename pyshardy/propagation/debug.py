@@ -1,4 +1,7 @@
-"""What the debug attributes of a module say, from the trace (propagation spec, section 10)."""
+"""What the debug attributes of a module say, from the trace.
+
+Source: docs/semantics/propagation.md#debug-attributes
+"""
 
 from __future__ import annotations
 

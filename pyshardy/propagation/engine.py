@@ -1,5 +1,7 @@
 # cython: boundscheck=False, initializedcheck=False
-"""The one worklist and fixed point of propagation (propagation spec, section 6).
+"""The one worklist and fixed point of propagation.
+
+Source: docs/semantics/propagation.md#the-fixed-point
 
 The order of visits is part of the result. It is that of a sweep over all ops in program order, in which an
 op that a change concerns and that was already passed is visited again at once, last concerned first. A

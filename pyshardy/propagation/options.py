@@ -42,7 +42,10 @@ class View(Enum):
 
 
 class PropagateOptions(Record):
-    """How shardings propagate (propagation spec, sections 1 and 7).
+    """How shardings propagate.
+
+    Source: docs/semantics/propagation.md#passes
+    Source: docs/semantics/propagation.md#schedules
 
     Attributes:
         strategy: How conflicts between the tensors of one op are resolved.

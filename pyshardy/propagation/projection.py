@@ -1,4 +1,8 @@
-"""Dimension shardings to factor shardings and back (propagation spec, sections 4.2 and 4.6)."""
+"""Dimension shardings to factor shardings and back.
+
+Source: docs/semantics/propagation.md#factors
+Source: docs/semantics/propagation.md#writing-back
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Writing down what propagation does, for the trace (propagation spec, section 10.1)."""
+"""Writing down what propagation does, for the trace.
+
+Source: docs/semantics/propagation.md#what-a-step-records
+"""
 
 from __future__ import annotations
 

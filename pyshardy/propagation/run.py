@@ -34,7 +34,9 @@ def propagate_program(
     options: PropagateOptions = PropagateOptions(),
     after_user_priority: Callable[[int, Engine], None] | None = None,
 ) -> Propagated:
-    """Infer a sharding for every value (propagation spec, section 7).
+    """Infer a sharding for every value.
+
+    Source: docs/semantics/propagation.md#schedules
 
     Args:
         program: The program; it is not changed.

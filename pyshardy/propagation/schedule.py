@@ -1,4 +1,7 @@
-"""Which directions an op may use in which round (propagation spec, section 7.2)."""
+"""Which directions an op may use in which round.
+
+Source: docs/semantics/propagation.md#op-priorities
+"""
 
 from __future__ import annotations
 

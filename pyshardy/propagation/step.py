@@ -1,4 +1,7 @@
-"""One propagation step through one op, as a pure function (propagation spec, section 4)."""
+"""One propagation step through one op, as a pure function.
+
+Source: docs/semantics/propagation.md#one-step
+"""
 
 from __future__ import annotations
 
@@ -142,7 +145,9 @@ def explain_step(
     """What the step moves: for every factor it extends, the new axes and the tensor that had them before.
 
     The source is the first operand, else the first result, that was already sharded on the factor at least as
-    far as the target is afterwards (propagation spec, section 10.1).
+    far as the target is afterwards.
+
+    Source: docs/semantics/propagation.md#what-a-step-records
     """
     found = _mesh_of_all(shardings, meshes)
     if found is None or found[1].is_single_device:

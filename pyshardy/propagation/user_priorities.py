@@ -1,4 +1,7 @@
-"""User priorities: what is not yet in its turn is hidden, and restored later (propagation spec, section 7.3)."""
+"""User priorities: what is not yet in its turn is hidden, and restored later.
+
+Source: docs/semantics/propagation.md#user-priorities
+"""
 
 from __future__ import annotations
 

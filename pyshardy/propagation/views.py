@@ -1,6 +1,8 @@
-"""The two sides of a manual computation's border (representation spec, section 7.3).
+"""The two sides of a manual computation's border.
 
 Inside, shardings do not mention the manual axes; outside they do, in front of every dimension.
+
+Source: docs/semantics/representation.md#manual-computations
 """
 
 from __future__ import annotations

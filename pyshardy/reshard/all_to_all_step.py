@@ -1,4 +1,7 @@
-"""All-to-alls and gathers: what leaves a dimension (reshard spec, sections 4.5 and 4.6)."""
+"""All-to-alls and gathers: what leaves a dimension.
+
+Source: docs/semantics/reshards-and-collectives.md#all-to-all-and-gather
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Planning how a tensor gets from one sharding to another (reshard spec, section 4)."""
+"""Planning how a tensor gets from one sharding to another.
+
+Source: docs/semantics/reshards-and-collectives.md#from-reshards-to-collectives
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Collectives: the steps that bring a tensor from one sharding to another (reshard spec, section 4)."""
+"""Collectives: the steps that bring a tensor from one sharding to another.
+
+Source: docs/semantics/reshards-and-collectives.md#from-reshards-to-collectives
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Which axes the tensors of one op should all have, factor by factor (reshard spec, sections 3.1 and 3.2).
+"""Which axes the tensors of one op should all have, factor by factor.
 
 The tensors of an op are *compatible* when every factor has the same axes in all of them. Where they are not,
 one list of axes is chosen per factor, so that as little data as possible has to move.
+
+Source: docs/semantics/reshards-and-collectives.md#ops-with-a-rule
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Keeping a better sharded product where nothing else is resharded (reshard spec, end of section 2.6)."""
+"""Keeping a better sharded product where nothing else is resharded.
+
+Source: docs/semantics/reshards-and-collectives.md#keeping-a-better-product
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""From shardings to the axes of factors and back, as inserting reshards needs it (reshard spec, section 2.6).
+"""From shardings to the axes of factors and back, as inserting reshards needs it.
 
 It is the projection of propagation, except that a tensor without a sharding counts as closed, and that a
 factor behind an overflow counts as not sharded.
+
+Source: docs/semantics/reshards-and-collectives.md#ops-with-a-rule
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Choosing the axes of all factors of an op at once, the most data first (reshard spec, section 3.3)."""
+"""Choosing the axes of all factors of an op at once, the most data first.
+
+Source: docs/semantics/reshards-and-collectives.md#the-general-case
+"""
 
 from __future__ import annotations
 

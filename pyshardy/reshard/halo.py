@@ -1,7 +1,9 @@
-"""Which neighbours a shard needs for a window of its data, and where the window lies (partitioner spec, section 3.3).
+"""Which neighbours a shard needs for a window of its data, and where the window lies.
 
 Along one dimension an input of `size` elements becomes an output, of which every shard computes the same number of
 elements. The elements of the input that such a shard needs are a window; the shards that hold it are *hops* away.
+
+Source: docs/semantics/partitioner.md#halo-exchange
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Permuting: putting the axes in an order in which all-to-alls and gathers find them (reshard spec, section 4.4)."""
+"""Permuting: putting the axes in an order in which all-to-alls and gathers find them.
+
+Source: docs/semantics/reshards-and-collectives.md#permute
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What the planner of collectives works on: axes in pieces, as they shard a tensor and as they are to (section 4.2)."""
+"""What the planner of collectives works on: axes in pieces, as they shard a tensor and as they are to.
+
+Source: docs/semantics/reshards-and-collectives.md#pieces-of-axes
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,10 @@
-"""What to reshard around one op so that it runs as it is sharded (reshard spec, sections 2.5, 2.6 and 2.8).
+"""What to reshard around one op so that it runs as it is sharded.
 
 A plan depends on the rule, the shardings and the sizes alone, so it is made once and used for all equal ops.
+
+Source: docs/semantics/reshards-and-collectives.md#the-mesh-of-an-op
+Source: docs/semantics/reshards-and-collectives.md#ops-with-a-rule
+Source: docs/semantics/reshards-and-collectives.md#partial-results
 """
 
 from __future__ import annotations

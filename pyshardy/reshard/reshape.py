@@ -1,4 +1,7 @@
-"""The common axes of a reshape where some axes do not fit the factors (reshard spec, section 3.4)."""
+"""The common axes of a reshape where some axes do not fit the factors.
+
+Source: docs/semantics/reshards-and-collectives.md#reshapes-that-do-not-fit
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A reshape cut into groups of dimensions that become one another (partitioner spec, section 2.8)."""
+"""A reshape cut into groups of dimensions that become one another.
+
+Source: docs/semantics/partitioner.md#groups-of-a-reshape
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Splitting a dimension whose shards change their size: which neighbours they need (partitioner spec, section 3.6)."""
+"""Splitting a dimension whose shards change their size: which neighbours they need.
+
+Source: docs/semantics/partitioner.md#reshapes
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Reversing sharded dimensions: the mesh on which that moves nothing, and the shift before (partitioner spec, 3.7)."""
+"""Reversing sharded dimensions: the mesh on which that moves nothing, and the shift before.
+
+Source: docs/semantics/partitioner.md#reversed-dimensions
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Slicing: the axes that are wanted and shard nothing yet (reshard spec, section 4.3)."""
+"""Slicing: the axes that are wanted and shard nothing yet.
+
+Source: docs/semantics/reshards-and-collectives.md#slice
+"""
 
 from __future__ import annotations
 

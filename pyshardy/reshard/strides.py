@@ -1,7 +1,9 @@
-"""Whether two shardings lay out the same data alike although the shapes differ (representation spec, section 8.4).
+"""Whether two shardings lay out the same data alike although the shapes differ.
 
 Every axis of a sharding steps through the row-major order of the elements with a stride. Across a reshape, two
 shardings agree when the same axes step at the same places.
+
+Source: docs/semantics/reshards-and-collectives.md#the-same-data-under-another-shape
 """
 
 from __future__ import annotations

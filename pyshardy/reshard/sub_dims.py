@@ -1,7 +1,9 @@
-"""All-to-alls instead of a permutation: on a dimension with one sub-dimension per axis (reshard spec, section 6).
+"""All-to-alls instead of a permutation: on a dimension with one sub-dimension per axis.
 
 A permutation that only brings the axes of one dimension in the order in which all-to-alls take them away is not
 needed if every axis has a dimension of its own, from which it can be taken at any time.
+
+Source: docs/semantics/reshards-and-collectives.md#fewer-permutations
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The shape that most rules share: dimension `d` of every tensor is one factor."""
+"""The shape that most rules share: dimension `d` of every tensor is one factor.
+
+Source: docs/semantics/rules.md#building-a-rule
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The collectives of StableHLO, which pass over devices outside of the mesh of Shardy."""
+"""The collectives of StableHLO, which pass over devices outside of the mesh of Shardy.
+
+Source: docs/semantics/rules.md#rules-of-ops
+"""
 
 from __future__ import annotations
 

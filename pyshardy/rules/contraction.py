@@ -1,4 +1,7 @@
-"""Contractions: `dot` and `dot_general`."""
+"""Contractions: `dot` and `dot_general`.
+
+Source: docs/semantics/rules.md#rules-of-ops
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Convolution: batch, windows, kernel and features, with at most one kind of groups."""
+"""Convolution: batch, windows, kernel and features, with at most one kind of groups.
+
+Source: docs/semantics/rules.md#convolution
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Building a rule factor by factor (sharding-rule spec, section 2)."""
+"""Building a rule factor by factor.
+
+Source: docs/semantics/rules.md#building-a-rule
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sharding rules in einsum-like notation, for ops of any shape (sharding-rule spec, section 11).
+"""Sharding rules in einsum-like notation, for ops of any shape.
 
     rule  = values "->" values
     value = ["..." digits] {dim}            nothing at all is a scalar; values are separated by commas
@@ -6,6 +6,8 @@
 
 The same name in two values links their dimensions. `...` stands for any number of leading dimensions, as many
 wherever it stands; `...1` and `...2` are independent of it.
+
+Source: docs/semantics/rules.md#rules-of-the-user
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Ops that treat every position alike: pointwise ops, clamp, select, normalisation with given statistics."""
+"""Ops that treat every position alike: pointwise ops, clamp, select, normalisation with given statistics.
+
+Source: docs/semantics/rules.md#rules-of-ops
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Gather and scatter, which share one scheme: a scatter is a gather read backwards."""
+"""Gather and scatter, which share one scheme: a scatter is a gather read backwards.
+
+Source: docs/semantics/rules.md#gather-and-scatter
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Slices, with constant and with computed places."""
+"""Slices, with constant and with computed places.
+
+Source: docs/semantics/rules.md#rules-of-ops
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Linear algebra and Fourier transforms: batch dimensions pass through, the matrix dimensions mostly do not."""
+"""Linear algebra and Fourier transforms: batch dimensions pass through, the matrix dimensions mostly do not.
+
+Source: docs/semantics/rules.md#rules-of-ops
+"""
 
 from __future__ import annotations
 

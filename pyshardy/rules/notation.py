@@ -1,7 +1,9 @@
-"""Reading a rule from text; `str` of a rule is the exact inverse (sharding-rule spec, section 1.3).
+"""Reading a rule from text; `str` of a rule is the exact inverse.
 
 Factors are the letters `i` to `z`, then `z_1`, `z_2` and so on; a compound dimension is written without
 spaces, `ij`.
+
+Source: docs/semantics/rules.md#notation
 """
 
 from __future__ import annotations

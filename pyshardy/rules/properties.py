@@ -1,6 +1,8 @@
 """Properties of ops beside their rule: element-wise, preserving constants, and the classes of op priority.
 
 Being element-wise is independent of having a rule. The lists are those observed in the reference.
+
+Source: docs/semantics/rules.md#elementwise-ops
 """
 
 from __future__ import annotations
@@ -114,7 +116,10 @@ def _cannot_fail(spec: OpSpec) -> bool:
 
 
 class Priority(IntEnum):
-    """How an op takes part in op-priority propagation (propagation spec, section 7.2)."""
+    """How an op takes part in op-priority propagation.
+
+    Source: docs/semantics/propagation.md#op-priorities
+    """
 
     OTHER = 0
     """Joins with its pass-through factors in round 2 and with all factors in round 3."""

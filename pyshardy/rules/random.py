@@ -1,4 +1,7 @@
-"""Random bits, and the state they are made from."""
+"""Random bits, and the state they are made from.
+
+Source: docs/semantics/rules.md#rules-of-ops
+"""
 
 from __future__ import annotations
 

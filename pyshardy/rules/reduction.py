@@ -1,4 +1,7 @@
-"""Ops along some dimensions of a tensor: reduce, sort, the largest elements."""
+"""Ops along some dimensions of a tensor: reduce, sort, the largest elements.
+
+Source: docs/semantics/rules.md#rules-of-ops
+"""
 
 from __future__ import annotations
 

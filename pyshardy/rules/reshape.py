@@ -1,4 +1,7 @@
-"""Reshape: both shapes are consumed from the major side, factor by factor."""
+"""Reshape: both shapes are consumed from the major side, factor by factor.
+
+Source: docs/semantics/rules.md#reshape
+"""
 
 from __future__ import annotations
 

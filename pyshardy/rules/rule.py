@@ -1,8 +1,10 @@
-"""Sharding rules as data (sharding-rule spec, section 1).
+"""Sharding rules as data.
 
 A rule names the *factors* of an op, its independent loop-like indices, with their sizes, and gives for every
 dimension of every operand and result the factors it is made of, major to minor. The same factor in two
 tensors links their dimensions.
+
+Source: docs/semantics/rules.md#what-a-rule-is
 """
 
 from __future__ import annotations

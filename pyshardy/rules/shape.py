@@ -1,4 +1,7 @@
-"""Ops that rearrange, repeat, join or reinterpret elements."""
+"""Ops that rearrange, repeat, join or reinterpret elements.
+
+Source: docs/semantics/rules.md#rules-of-ops
+"""
 
 from __future__ import annotations
 

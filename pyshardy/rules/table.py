@@ -3,6 +3,8 @@
 A key is the name of an op, or `@target` for a `stablehlo.custom_call` of that target. A value is
 "module:function" inside `pyshardy.rules`; such a function takes an `OpSpec` and whether propagation is
 conservative, and returns a rule or None.
+
+Source: docs/semantics/rules.md#rules-of-ops
 """
 
 from __future__ import annotations
@@ -169,6 +171,9 @@ def load_builder(entry: str) -> RuleBuilder:
     """
     module, _, function = entry.partition(":")
     return cast(RuleBuilder, getattr(import_module(f"pyshardy.rules.{module}"), function))
+
+
+register_cache(load_builder.cache_clear)
 
 
 def _check_static(spec: OpSpec) -> None:

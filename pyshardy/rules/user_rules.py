@@ -1,4 +1,7 @@
-"""Rules that users give to ops; they go before the built-in ones."""
+"""Rules that users give to ops; they go before the built-in ones.
+
+Source: docs/semantics/rules.md#rules-of-the-user
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Ops that move a window over a tensor: reduce_window, select_and_scatter."""
+"""Ops that move a window over a tensor: reduce_window, select_and_scatter.
+
+Source: docs/semantics/rules.md#rules-of-ops
+"""
 
 from __future__ import annotations
 

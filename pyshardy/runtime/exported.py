@@ -1,6 +1,9 @@
-"""Compiling a module with XLA through public JAX API (partitioner spec, sections 12.4 and 12.5).
+"""Compiling a module with XLA through public JAX API.
 
 The module travels as the payload of a `jax.export.Exported` whose signature fits it.
+
+Source: docs/semantics/partitioner.md#one-program-for-all-devices
+Source: docs/semantics/partitioner.md#xlas-own-partitioner
 """
 
 from __future__ import annotations

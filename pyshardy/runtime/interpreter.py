@@ -1,7 +1,9 @@
-"""Running a per-device program without devices, in StableHLO's reference interpreter (partitioner spec, 12.2).
+"""Running a per-device program without devices, in StableHLO's reference interpreter.
 
 Slow, but exact: any number of devices, and the semantics of StableHLO to the letter. An op that the interpreter does
 not know ends its process, so it has one of its own.
+
+Source: docs/semantics/partitioner.md#the-interpreter
 """
 
 from __future__ import annotations

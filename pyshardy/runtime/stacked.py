@@ -1,8 +1,10 @@
-"""A per-device program as a global one that XLA runs (partitioner spec, section 12.4).
+"""A per-device program as a global one that XLA runs.
 
 Every device has an entry along one mesh axis. What the devices hold of an input lies along its first dimension, one
 after the other, so that no data is copied and neither sub-axes nor orders of devices play a role; scalars are the
 same everywhere. The body of the global program is one manual computation that calls the per-device program.
+
+Source: docs/semantics/partitioner.md#one-program-for-all-devices
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from .notation_compare import KNOWN_DIFFERENCES, Outcome, compare, differences, 
 CASES_PER_KIND = 2400
 OLD = jaxlib_version() < (0, 12)
 
-# What the verifier says, from every row of the tables of the representation spec that text can reach.
+# What the verifier says of everything that text can get wrong. Source: docs/semantics/representation.md#what-is-refused
 REFUSALS = """
     mesh: axis size must be at least 1, got: 0
     mesh: device id must be non-negative, got: -1

@@ -13,7 +13,8 @@ from .reshard_programs import PROPAGATE_AND_EXPORT
 
 BEFORE_0_12 = dict.fromkeys(
     ("callbacks", "manual_collectives"),
-    "before jaxlib 0.12 results of main without a sharding do not take that of the value (export spec, section 5)",
+    "before jaxlib 0.12 results of main without a sharding do not take that of the value. "
+    "Source: docs/semantics/export.md#older-versions-of-jaxlib",
 )
 PIPELINES = ("sdy-propagation-pipeline", "sdy-propagation-pipeline{dedup-functions-fully=true}")
 

@@ -24,7 +24,10 @@ LEVELS = {
 PROGRAMS = dict.fromkeys(LEVELS, 150) | {"large": 50}
 CHUNK = 25
 CHANGED_RULES = frozenset(("reshape", "pad", "dynamic_update_slice"))
-"""Ops whose rule is another before jaxlib 0.12 (sharding-rule spec, section 12)."""
+"""Ops whose rule is another before jaxlib 0.12.
+
+Source: docs/semantics/rules.md#older-versions-of-jaxlib
+"""
 IS_OLD = jaxlib_version() < (0, 12)
 
 
@@ -41,7 +44,10 @@ def pipeline_of(level: str) -> tuple[str, Features]:
 )
 def test_random_programs(level: str, start: int) -> None:
     if IS_OLD and LEVELS[level][0] == PIPELINE:
-        pytest.skip("before jaxlib 0.12 the import passes run in another order (import spec, section 10)")
+        pytest.skip(
+            "before jaxlib 0.12 the import passes run in another order. "
+            "Source: docs/semantics/import.md#older-versions-of-jaxlib"
+        )
     pipeline, features = pipeline_of(level)
     for seed in range(start, start + CHUNK):
         found = compare(random_program(seed, features), pipeline)

@@ -19,7 +19,8 @@ FILES = sorted((Path(__file__).parent / "regressions").glob("*.mlir"))
 
 @pytest.mark.skipif(
     jaxlib_version() < (0, 12),
-    reason="before jaxlib 0.12 the import passes run in another order (import spec, section 10)",
+    reason="before jaxlib 0.12 the import passes run in another order. "
+    "Source: docs/semantics/import.md#older-versions-of-jaxlib",
 )
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_regression(path: Path) -> None:

@@ -60,7 +60,9 @@ def compare(text: str, reference: ReferenceProcess) -> str:
 
 @pytest.mark.filterwarnings("ignore")  # the packages warn of each other and of jax
 @pytest.mark.skipif(
-    IS_OLD, reason="before jaxlib 0.12 the import passes run in another order (import spec, section 10)"
+    IS_OLD,
+    reason="before jaxlib 0.12 the import passes run in another order. "
+    "Source: docs/semantics/import.md#older-versions-of-jaxlib",
 )
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name: str, reference: ReferenceProcess) -> None:

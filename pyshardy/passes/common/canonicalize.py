@@ -1,9 +1,11 @@
-"""`canonicalize`: the clean-up between the steps of export, there with a label (export spec, section 1.4).
+"""`canonicalize`: the clean-up between the steps of export, there with a label.
 
 Whatever the label, dead ops go, and equal constants of a function become one at its start, even if their
 shardings differ. On top of that come the rewrites of the label, all rewrites if there is none. The ops are tried from
 the first to the last, or, as the pipelines have it, from the last to the first; this matters for chains of all-to-alls,
 where a pair found first is merged.
+
+Source: docs/semantics/export.md#canonicalization
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The rewrites of `canonicalize`, by label (reshard spec, section 5, and representation spec, section 8.3)."""
+"""The rewrites of `canonicalize`, by label.
+
+Source: docs/semantics/reshards-and-collectives.md#canonicalization
+Source: docs/semantics/reshards-and-collectives.md#rewrites-without-a-label
+"""
 
 from __future__ import annotations
 

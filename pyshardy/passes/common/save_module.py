@@ -1,4 +1,7 @@
-"""`sdy-save-module`: writes the module to a file on the way (export spec, section 4.17)."""
+"""`sdy-save-module`: writes the module to a file on the way.
+
+Source: docs/semantics/export.md#sdy-save-module
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`symbol-dce`: removes private symbols that nothing live refers to (import spec, section 3)."""
+"""`symbol-dce`: removes private symbols that nothing live refers to.
+
+Source: docs/semantics/import.md#symbol-dce
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The rewrites of `canonicalize` that have no label (representation spec, sections 8.3 to 8.5)."""
+"""The rewrites of `canonicalize` that have no label.
+
+Source: docs/semantics/reshards-and-collectives.md#rewrites-without-a-label
+Source: docs/semantics/reshards-and-collectives.md#the-same-data-under-another-shape
+"""
 
 from __future__ import annotations
 

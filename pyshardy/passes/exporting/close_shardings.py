@@ -1,4 +1,7 @@
-"""`sdy-close-shardings`: all shardings are final (export spec, section 4.8)."""
+"""`sdy-close-shardings`: all shardings are final.
+
+Source: docs/semantics/export.md#sdy-close-shardings
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`sdy-constant-or-scalar-merger`: undoes the splitting of constants where shardings agree (export spec, 4.1)."""
+"""`sdy-constant-or-scalar-merger`: undoes the splitting of constants where shardings agree.
+
+Source: docs/semantics/export.md#sdy-constant-or-scalar-merger
+"""
 
 from __future__ import annotations
 

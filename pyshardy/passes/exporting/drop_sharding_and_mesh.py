@@ -1,4 +1,7 @@
-"""`sdy-drop-sharding-and-mesh`: a program without global shapes has no shardings (export spec, section 4.11)."""
+"""`sdy-drop-sharding-and-mesh`: a program without global shapes has no shardings.
+
+Source: docs/semantics/export.md#sdy-drop-sharding-and-mesh
+"""
 
 from __future__ import annotations
 

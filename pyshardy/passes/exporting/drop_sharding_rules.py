@@ -1,4 +1,7 @@
-"""`sdy-drop-sharding-rules` (export spec, section 4.12)."""
+"""`sdy-drop-sharding-rules`: rules that no user gave go.
+
+Source: docs/semantics/export.md#sdy-drop-sharding-rules
+"""
 
 from __future__ import annotations
 

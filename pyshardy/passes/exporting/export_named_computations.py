@@ -1,4 +1,7 @@
-"""`sdy-export-named-computations`: named computations become functions again (export spec, section 4.15)."""
+"""`sdy-export-named-computations`: named computations become functions again.
+
+Source: docs/semantics/export.md#sdy-export-named-computations
+"""
 
 from __future__ import annotations
 

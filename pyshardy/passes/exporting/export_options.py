@@ -1,4 +1,7 @@
-"""The options of `sdy-export-pipeline`, with the defaults of the reference (export spec, section 1.1)."""
+"""The options of `sdy-export-pipeline`, with the defaults of the reference.
+
+Source: docs/semantics/export.md#options
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The steps of `sdy-export-pipeline`, which also end the propagation pipeline (export spec, sections 1.2 and 1.3)."""
+"""The steps of `sdy-export-pipeline`, which also end the propagation pipeline.
+
+Source: docs/semantics/export.md#steps
+Source: docs/semantics/export.md#what-partitions
+"""
 
 from __future__ import annotations
 

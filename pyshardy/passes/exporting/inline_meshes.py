@@ -1,4 +1,7 @@
-"""`sdy-inline-meshes`: shardings hold their meshes, and no mesh has a name (export spec, section 4.16)."""
+"""`sdy-inline-meshes`: shardings hold their meshes, and no mesh has a name.
+
+Source: docs/semantics/export.md#sdy-inline-meshes
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`sdy-insert-func-call-reshards`: results of calls are resharded from what the callee gives (export spec, 4.15)."""
+"""`sdy-insert-func-call-reshards`: results of calls are resharded from what the callee gives.
+
+Source: docs/semantics/export.md#sdy-insert-func-call-reshards
+"""
 
 from __future__ import annotations
 

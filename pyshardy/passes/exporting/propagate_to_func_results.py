@@ -1,4 +1,7 @@
-"""`sdy-propagate-to-func-results`: function results take the shardings of the returned values (export spec, 4.14)."""
+"""`sdy-propagate-to-func-results`: function results take the shardings of the returned values.
+
+Source: docs/semantics/export.md#sdy-propagate-to-func-results
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`sdy-remove-propagation-debug-info` (export spec, section 4.13)."""
+"""`sdy-remove-propagation-debug-info`: sharding origins and propagation edges go.
+
+Source: docs/semantics/export.md#sdy-remove-propagation-debug-info
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`sdy-remove-sharding-groups` (export spec, section 4.4)."""
+"""`sdy-remove-sharding-groups`: groups go.
+
+Source: docs/semantics/export.md#sdy-remove-sharding-groups
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`sdy-remove-sub-axes-in-input-output-shardings`: main takes and gives whole axes only (export spec, section 4.7)."""
+"""`sdy-remove-sub-axes-in-input-output-shardings`: main takes and gives whole axes only.
+
+Source: docs/semantics/export.md#sdy-remove-sub-axes-in-input-output-shardings
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`sdy-sharding-constraint-to-reshard` (export spec, section 4.5)."""
+"""`sdy-sharding-constraint-to-reshard`: constraints become reshards.
+
+Source: docs/semantics/export.md#sdy-sharding-constraint-to-reshard
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`sdy-sink-data-flow-edges`: the shardings of edges go back onto the data-flow ops (export spec, section 4.2)."""
+"""`sdy-sink-data-flow-edges`: the shardings of edges go back onto the data-flow ops.
+
+Source: docs/semantics/export.md#sdy-sink-data-flow-edges
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`sdy-sink-func-data-flow-edges`: the shardings of function edges go onto arguments and calls (export spec, 4.3)."""
+"""`sdy-sink-func-data-flow-edges`: the shardings of function edges go onto arguments and calls.
+
+Source: docs/semantics/export.md#sdy-sink-func-data-flow-edges
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`sdy-unflatten-call-graph`: calls of equal copies of a function go to one of them (export spec, section 4.15)."""
+"""`sdy-unflatten-call-graph`: calls of equal copies of a function go to one of them.
+
+Source: docs/semantics/export.md#sdy-unflatten-call-graph
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`sdy-update-non-divisible-input-output-shardings`: shardings at borders divide dimensions (export spec, 4.6)."""
+"""`sdy-update-non-divisible-input-output-shardings`: shardings at borders divide dimensions.
+
+Source: docs/semantics/export.md#sdy-update-non-divisible-input-output-shardings
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`sdy-add-data-flow-edges`: one edge op per owner of every data-flow op (import spec, section 5.2)."""
+"""`sdy-add-data-flow-edges`: one edge op per owner of every data-flow op.
+
+Source: docs/semantics/import.md#sdy-add-data-flow-edges
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,9 @@ class AddDataFlowEdges(Pass):
 def add_data_flow_edges(root: Op, names: Iterable[str] = DATA_FLOW_OPS) -> None:
     """Add edges to all data-flow ops, or to those of some names, that are inside `root`.
 
-    Owners that have an edge keep it (import spec, section 12).
+    Owners that have an edge keep it.
+
+    Source: docs/semantics/import.md#sdy-add-data-flow-edges
     """
     for op in ops_named(root, names, post_order=True):
         _add_edges(op)

@@ -1,4 +1,7 @@
-"""`sdy-add-func-data-flow-edges`: edges on arguments of called functions and on results of calls (import spec, 5.3)."""
+"""`sdy-add-func-data-flow-edges`: edges on arguments of called functions and on results of calls.
+
+Source: docs/semantics/import.md#sdy-add-func-data-flow-edges
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`sdy-apply-sharding-constraints`: a constraint alone decides the sharding of its input (import spec, section 6.1)."""
+"""`sdy-apply-sharding-constraints`: a constraint alone decides the sharding of its input.
+
+Source: docs/semantics/import.md#sdy-apply-sharding-constraints
+"""
 
 from __future__ import annotations
 

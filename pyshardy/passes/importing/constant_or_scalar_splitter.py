@@ -1,6 +1,8 @@
-"""`sdy-constant-or-scalar-splitter`: a copy of every constant expression for every use (import spec, section 4.4).
+"""`sdy-constant-or-scalar-splitter`: a copy of every constant expression for every use.
 
 Otherwise the uses of one constant would influence each other's shardings.
+
+Source: docs/semantics/import.md#sdy-constant-or-scalar-splitter
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""`sdy-explicit-gather-scatter-batching`: a row indexed by its own number is a batch (import spec, section 4.5)."""
+"""`sdy-explicit-gather-scatter-batching`: a row indexed by its own number is a batch.
+
+Source: docs/semantics/import.md#sdy-explicit-gather-scatter-batching
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`sdy-flatten-call-graph`: a function of its own for every call (import spec, section 7.1)."""
+"""`sdy-flatten-call-graph`: a function of its own for every call.
+
+Source: docs/semantics/import.md#sdy-flatten-call-graph
+"""
 
 from __future__ import annotations
 

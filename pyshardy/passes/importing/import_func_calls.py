@@ -1,4 +1,7 @@
-"""`sdy-import-func-calls`: calls become named computations with the body of the callee (import spec, section 7.2)."""
+"""`sdy-import-func-calls`: calls become named computations with the body of the callee.
+
+Source: docs/semantics/import.md#sdy-import-func-calls
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`sdy-lift-inlined-meshes`: every sharding names its mesh, and no two meshes are equal (import spec, section 4.1)."""
+"""`sdy-lift-inlined-meshes`: every sharding names its mesh, and no two meshes are equal.
+
+Source: docs/semantics/import.md#sdy-lift-inlined-meshes
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`sdy-manual-axes-cleanup`: manual axes sorted, and mentioned by every in- and out-sharding (import spec, 4.6)."""
+"""`sdy-manual-axes-cleanup`: manual axes sorted, and mentioned by every in- and out-sharding.
+
+Source: docs/semantics/import.md#sdy-manual-axes-cleanup
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`sdy-pre-order-funcs`: callers before callees (import spec, section 7.3)."""
+"""`sdy-pre-order-funcs`: callers before callees.
+
+Source: docs/semantics/import.md#sdy-pre-order-funcs
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`sdy-propagate-sharding-from-func-to-call`: calls take the result shardings of their callee (import spec, 4.3)."""
+"""`sdy-propagate-sharding-from-func-to-call`: calls take the result shardings of their callee.
+
+Source: docs/semantics/import.md#sdy-propagate-sharding-from-func-to-call
+"""
 
 from __future__ import annotations
 

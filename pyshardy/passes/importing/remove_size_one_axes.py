@@ -1,4 +1,7 @@
-"""`sdy-remove-size-one-axes`: drops axes of size 1 from all shardings (import spec, section 4.2)."""
+"""`sdy-remove-size-one-axes`: drops axes of size 1 from all shardings.
+
+Source: docs/semantics/import.md#sdy-remove-size-one-axes
+"""
 
 from __future__ import annotations
 

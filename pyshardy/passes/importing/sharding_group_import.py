@@ -1,4 +1,7 @@
-"""`sdy-sharding-group-import`: checks, merges and numbers sharding groups (import spec, section 6.2)."""
+"""`sdy-sharding-group-import`: checks, merges and numbers sharding groups.
+
+Source: docs/semantics/import.md#sdy-sharding-group-import
+"""
 
 from __future__ import annotations
 

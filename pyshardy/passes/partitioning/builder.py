@@ -1,4 +1,7 @@
-"""Making StableHLO ops at one place of a program (partitioner spec, sections 2.1 and 2.3)."""
+"""Making StableHLO ops at one place of a program.
+
+Source: docs/semantics/partitioner.md#device-numbers
+"""
 
 from __future__ import annotations
 

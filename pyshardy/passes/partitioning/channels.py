@@ -1,4 +1,7 @@
-"""Numbers for the channels of collectives (partitioner spec, section 2.6)."""
+"""Numbers for the channels of collectives.
+
+Source: docs/semantics/partitioner.md#channels
+"""
 
 from __future__ import annotations
 

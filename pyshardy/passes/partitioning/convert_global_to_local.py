@@ -1,4 +1,8 @@
-"""`sdy-convert-global-to-local`: from a program on whole tensors to that of one device (partitioner spec, 7 to 9)."""
+"""`sdy-convert-global-to-local`: from a program on whole tensors to that of one device.
+
+Source: docs/semantics/partitioner.md#from-global-to-local
+Source: docs/semantics/partitioner.md#collectives
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`sdy-insert-explicit-reshards`: ops become compatible, partial results complete (reshard spec, section 2)."""
+"""`sdy-insert-explicit-reshards`: ops become compatible, partial results complete.
+
+Source: docs/semantics/reshards-and-collectives.md#inserting-reshards
+"""
 
 from __future__ import annotations
 

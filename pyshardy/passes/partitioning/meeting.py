@@ -1,4 +1,9 @@
-"""Bringing one use of a value to the sharding that it needs (reshard spec, sections 2.2, 2.7 and 2.9)."""
+"""Bringing one use of a value to the sharding that it needs.
+
+Source: docs/semantics/reshards-and-collectives.md#meeting-a-target
+Source: docs/semantics/reshards-and-collectives.md#partial-operands
+Source: docs/semantics/reshards-and-collectives.md#becoming-unreduced
+"""
 
 from __future__ import annotations
 

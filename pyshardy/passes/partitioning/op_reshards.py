@@ -1,4 +1,9 @@
-"""Reshards and all-reduces around one op that has a sharding rule (reshard spec, sections 2.6 to 2.8)."""
+"""Reshards and all-reduces around one op that has a sharding rule.
+
+Source: docs/semantics/reshards-and-collectives.md#ops-with-a-rule
+Source: docs/semantics/reshards-and-collectives.md#partial-operands
+Source: docs/semantics/reshards-and-collectives.md#partial-results
+"""
 
 from __future__ import annotations
 

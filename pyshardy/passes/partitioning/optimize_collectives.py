@@ -1,4 +1,7 @@
-"""`sdy-optimize-collectives`: fewer permutations in front of all-to-alls (reshard spec, section 6)."""
+"""`sdy-optimize-collectives`: fewer permutations in front of all-to-alls.
+
+Source: docs/semantics/reshards-and-collectives.md#fewer-permutations
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`sdy-pad-for-divisibility`: every dimension becomes divisible by its shards (partitioner spec, section 5)."""
+"""`sdy-pad-for-divisibility`: every dimension becomes divisible by its shards.
+
+Source: docs/semantics/partitioner.md#padding
+"""
 
 from __future__ import annotations
 

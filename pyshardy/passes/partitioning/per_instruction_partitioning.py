@@ -1,4 +1,7 @@
-"""`sdy-per-instruction-partitioning`: every op is partitioned on its own (partitioner spec, section 10)."""
+"""`sdy-per-instruction-partitioning`: every op is partitioned on its own.
+
+Source: docs/semantics/partitioner.md#one-op-at-a-time
+"""
 
 from __future__ import annotations
 

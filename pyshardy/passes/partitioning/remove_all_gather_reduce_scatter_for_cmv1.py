@@ -1,4 +1,7 @@
-"""`sdy-remove-all-gather-reduce-scatter-for-cmv1`: matrix products that communicate by themselves (reshard spec, 7)."""
+"""`sdy-remove-all-gather-reduce-scatter-for-cmv1`: matrix products that communicate by themselves.
+
+Source: docs/semantics/reshards-and-collectives.md#products-that-communicate-by-themselves
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`sdy-reshard-to-collectives`: every reshard becomes collectives (reshard spec, section 4)."""
+"""`sdy-reshard-to-collectives`: every reshard becomes collectives.
+
+Source: docs/semantics/reshards-and-collectives.md#from-reshards-to-collectives
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`sdy-resolve-permutation-factors`: ops that need data of other shards get it (partitioner spec, section 3)."""
+"""`sdy-resolve-permutation-factors`: ops that need data of other shards get it.
+
+Source: docs/semantics/partitioner.md#permutation-factors
+"""
 
 from __future__ import annotations
 

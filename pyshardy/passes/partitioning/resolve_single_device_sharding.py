@@ -1,4 +1,7 @@
-"""`sdy-resolve-single-device-sharding`: what runs on one device runs under a condition (export spec, section 4.10)."""
+"""`sdy-resolve-single-device-sharding`: what runs on one device runs under a condition.
+
+Source: docs/semantics/export.md#sdy-resolve-single-device-sharding
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Ops that run on one device (reshard spec, section 2.10)."""
+"""Ops that run on one device.
+
+Source: docs/semantics/reshards-and-collectives.md#single-device-ops
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""One op as a module of its own, and back as the body of a manual computation (partitioner spec, section 10)."""
+"""One op as a module of its own, and back as the body of a manual computation.
+
+Source: docs/semantics/partitioner.md#one-op-at-a-time
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The check that an op neither drops unreduced axes nor adds any that it may not add (export spec, section 4.9)."""
+"""The check that an op neither drops unreduced axes nor adds any that it may not add.
+
+Source: docs/semantics/export.md#sdy-verify-unreduced-axes
+"""
 
 from __future__ import annotations
 

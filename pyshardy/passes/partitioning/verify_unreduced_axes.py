@@ -1,4 +1,7 @@
-"""`sdy-verify-unreduced-axes`: unreduced axes neither vanish nor appear by themselves (export spec, section 4.9)."""
+"""`sdy-verify-unreduced-axes`: unreduced axes neither vanish nor appear by themselves.
+
+Source: docs/semantics/export.md#sdy-verify-unreduced-axes
+"""
 
 from __future__ import annotations
 

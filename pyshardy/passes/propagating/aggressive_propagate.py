@@ -1,4 +1,7 @@
-"""`sdy-aggressive-propagate`: one run per strategy (propagation spec, section 7.1)."""
+"""`sdy-aggressive-propagate`: one run per strategy.
+
+Source: docs/semantics/propagation.md#strategies
+"""
 
 from __future__ import annotations
 

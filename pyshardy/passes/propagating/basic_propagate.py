@@ -1,4 +1,7 @@
-"""`sdy-basic-propagate`: one run that resolves no conflicts (propagation spec, section 1)."""
+"""`sdy-basic-propagate`: one run that resolves no conflicts.
+
+Source: docs/semantics/propagation.md#passes
+"""
 
 from __future__ import annotations
 

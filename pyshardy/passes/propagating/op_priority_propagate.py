@@ -1,4 +1,7 @@
-"""`sdy-op-priority-propagate`: element-wise ops first (propagation spec, section 7.2)."""
+"""`sdy-op-priority-propagate`: element-wise ops first.
+
+Source: docs/semantics/propagation.md#op-priorities
+"""
 
 from __future__ import annotations
 

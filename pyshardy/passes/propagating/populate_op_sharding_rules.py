@@ -1,4 +1,7 @@
-"""`sdy-populate-op-sharding-rules`: writes the rule of every op onto it (propagation spec, section 1)."""
+"""`sdy-populate-op-sharding-rules`: writes the rule of every op onto it.
+
+Source: docs/semantics/rules.md#rules-of-ops
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What the propagation passes share: from nodes to the core and back (propagation spec, section 1.1)."""
+"""What the propagation passes share: from nodes to the core and back.
+
+Source: docs/semantics/propagation.md#what-every-pass-does
+"""
 
 from __future__ import annotations
 
@@ -89,7 +92,10 @@ def _is_refused(type: ValueType) -> bool:
 
 
 def _equalise_groups(root: Op, context: PassContext) -> None:
-    """Give all members of a sharding group one sharding, or free them of all (propagation spec, section 8)."""
+    """Give all members of a sharding group one sharding, or free them of all.
+
+    Source: docs/semantics/propagation.md#sharding-groups
+    """
     members: dict[int, list[Op]] = {}
     for op in ops_named(root, (_GROUP,)):
         members.setdefault(op.attrs["group_id"], []).append(op)

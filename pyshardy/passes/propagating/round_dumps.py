@@ -1,4 +1,7 @@
-"""The module after every user priority, written to files (propagation spec, section 9.3)."""
+"""The module after every user priority, written to files.
+
+Source: docs/semantics/propagation.md#dumps
+"""
 
 from __future__ import annotations
 

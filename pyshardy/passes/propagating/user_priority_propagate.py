@@ -1,4 +1,7 @@
-"""`sdy-user-priority-propagate`: the priorities that users gave first (propagation spec, section 7.3)."""
+"""`sdy-user-priority-propagate`: the priorities that users gave first.
+
+Source: docs/semantics/propagation.md#user-priorities
+"""
 
 from __future__ import annotations
 

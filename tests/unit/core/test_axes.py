@@ -28,7 +28,7 @@ from .short import mesh, ref, refs
 Q24 = mesh("q=24")
 MESH = mesh("u=4 v=24 w=2")
 
-# The value table of the representation spec, section 2.3; `-` is none.
+# What the operations give for pairs of axes; `-` is none. Source: docs/semantics/representation.md#algebra-of-axes
 TABLE = """
     a       | b       | overlaps | coexist | contains | prefix | suffix | overlap | pre w/o | suf w/o | GCP     | merge
     q       | q:(2)3  | yes      | yes     | yes      | no     | no     | q:(2)3  | q:(1)2  | q:(6)4  | -       | no

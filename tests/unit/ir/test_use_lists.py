@@ -1,4 +1,7 @@
-"""Use lists are in MLIR's order, whatever is done to a module (propagation spec, section 6.5)."""
+"""Use lists are in MLIR's order, whatever is done to a module.
+
+Source: docs/semantics/propagation.md#order-of-uses
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from support.reference import jaxlib_version
 from .after import ABC, after, on, tensor_args
 from .programs_8x8 import FULL, MARK, MINIMAL, T, both_versions, main, needs_kinds, op
 
-# Ops with a rule (sections 2.6 and 2.8 of the reshard specification)
+# Ops with a rule. Source: docs/semantics/reshards-and-collectives.md#ops-with-a-rule
 
 
 def test_product_is_resharded_and_completed() -> None:

@@ -65,7 +65,10 @@ PIPELINES_WITH_OPTIONS = [
 _MARK = re.compile(r"my\.\w+|\"at \w+\"|my name|\w+\.py\":\d+:\d+|mhlo\.\w+|jax\.\w+|other\.\w+")
 
 OF_THE_CALLEE = {"my.callee", "my.parameter", "my.result", '"at f"'}
-"""What has no place once a function has become a named computation (import spec, section 7.2)."""
+"""What has no place once a function has become a named computation.
+
+Source: docs/semantics/import.md#sdy-import-func-calls
+"""
 BEFORE = {
     "sdy-convert-global-to-local": "sdy-export-pipeline{partitioner-stage=resolve-permutation-factors inline-meshes=false},"
     "pyshardy-make-partitionable,sdy-reshard-to-collectives",

@@ -1,4 +1,7 @@
-"""The basic strategy: only what all tensors of the op can follow (propagation spec, section 4.4)."""
+"""The basic strategy: only what all tensors of the op can follow.
+
+Source: docs/semantics/propagation.md#basic-strategy
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What the tensors of a step agree on, and where conflicts cut it (propagation spec, sections 4.3 and 4.4)."""
+"""What the tensors of a step agree on, and where conflicts cut it.
+
+Source: docs/semantics/propagation.md#compatible-axes
+Source: docs/semantics/propagation.md#basic-strategy
+"""
 
 from __future__ import annotations
 

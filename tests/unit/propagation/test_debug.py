@@ -1,4 +1,7 @@
-"""The debug attributes as plain data (propagation spec, section 10)."""
+"""The debug attributes as plain data.
+
+Source: docs/semantics/propagation.md#debug-attributes
+"""
 
 from __future__ import annotations
 

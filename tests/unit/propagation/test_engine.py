@@ -1,4 +1,9 @@
-"""The fixed point over a program, in the order of the reference (propagation spec, sections 5, 6 and 8)."""
+"""The fixed point over a program, in the order of the reference.
+
+Source: docs/semantics/propagation.md#what-is-visited
+Source: docs/semantics/propagation.md#the-fixed-point
+Source: docs/semantics/propagation.md#sharding-groups
+"""
 
 from __future__ import annotations
 
@@ -52,7 +57,7 @@ def test_forward_and_backward_through_a_chain(strategy: Strategy) -> None:
     assert found[4] == '[{}, {"p", ?}]'
 
 
-# Section 6.6: two cases where the order decides
+# Two cases where the order decides. Source: docs/semantics/propagation.md#where-the-order-decides
 
 
 def test_what_was_passed_is_visited_again_before_the_sweep_goes_on() -> None:
@@ -77,7 +82,7 @@ def test_uses_are_pushed_newest_first() -> None:
     assert once(b.build(), [sine, turned, product]) == ['[{?}, {"p", ?}]', '[{"p", ?}, {?}]', None]
 
 
-# Section 4.6: one value at several places
+# One value at several places. Source: docs/semantics/propagation.md#writing-back
 
 
 @STRATEGIES
@@ -97,7 +102,7 @@ def test_op_priorities_visit_it_again() -> None:
     assert priorities(b.build(), [x]) == ['[{"p", ?}, {"q", ?}]']
 
 
-# Section 6.4: dead ops
+# Dead ops. Source: docs/semantics/propagation.md#dead-ops
 
 
 def test_a_dead_chain_still_propagates_before_it_goes() -> None:
@@ -157,7 +162,7 @@ def test_an_op_with_one_use_left_is_looked_at_when_another_goes() -> None:
     assert text(engine.shardings[total]) == '[{"p", ?}, {?}]'
 
 
-# Section 7.2: op priorities
+# Op priorities. Source: docs/semantics/propagation.md#op-priorities
 
 
 def test_elementwise_ops_go_first() -> None:
@@ -226,7 +231,7 @@ def test_other_ops_wait_for_rounds_2_and_3() -> None:
     assert seen == [early, early, (late[0], None), late, late]
 
 
-# Section 5: what is special
+# What is special. Source: docs/semantics/propagation.md#what-is-visited
 
 
 def test_values_without_a_holder_are_neither_read_nor_written() -> None:
@@ -291,7 +296,7 @@ def test_different_device_orders_do_not_mix() -> None:
     assert once(b.build(), [y, total]) == ["[{?}]", None]
 
 
-# Section 5.2: edges
+# Edges. Source: docs/semantics/propagation.md#data-flow-edges
 
 
 def loop(b: Builder, *, inner: str | None = None) -> tuple[int, int, int, int]:
@@ -355,7 +360,7 @@ def test_other_edges_are_told() -> None:
     assert once(program, values) == ['[{"p", ?}, {?}]'] * 6
 
 
-# Section 5.3: manual computations
+# Manual computations. Source: docs/semantics/propagation.md#manual-computations
 
 
 def manual(
@@ -403,7 +408,7 @@ def test_an_updated_edge_has_the_replicated_axes_of_the_computation() -> None:
     assert once(program, values)[3] == '[{"p", "q", ?}, {?}], replicated={"r"}'
 
 
-# Section 5.7: results of the main function
+# Results of the main function. Source: docs/semantics/propagation.md#results-of-the-main-function
 
 
 def test_results_give_to_values_and_take_from_them() -> None:
@@ -443,7 +448,7 @@ def test_what_a_result_gives_to_a_member_of_a_group_all_members_get() -> None:
     assert once(b.build(), [x, y, z, *returned]) == [row, row, row, '[{"p"}, {?}]', row]
 
 
-# Section 8: groups
+# Groups. Source: docs/semantics/propagation.md#sharding-groups
 
 
 def test_members_of_a_group_get_the_whole_sharding() -> None:

@@ -1,4 +1,7 @@
-"""Sharding groups as the propagation passes start with them (propagation spec, section 8)."""
+"""Sharding groups as the propagation passes start with them.
+
+Source: docs/semantics/propagation.md#sharding-groups
+"""
 
 from __future__ import annotations
 

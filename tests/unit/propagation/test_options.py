@@ -1,4 +1,8 @@
-"""The options and their defaults (propagation spec, sections 1 and 7.1)."""
+"""The options and their defaults.
+
+Source: docs/semantics/propagation.md#passes
+Source: docs/semantics/propagation.md#strategies
+"""
 
 from __future__ import annotations
 

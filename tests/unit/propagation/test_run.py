@@ -1,4 +1,7 @@
-"""Propagation over a whole program: which runs there are, in which order (propagation spec, section 7)."""
+"""Propagation over a whole program: which runs there are, in which order.
+
+Source: docs/semantics/propagation.md#schedules
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Directions per round of op priorities (propagation spec, section 7.2)."""
+"""Directions per round of op priorities.
+
+Source: docs/semantics/propagation.md#op-priorities
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""One whole step: agreeing on a mesh, and writing shardings (propagation spec, sections 4.1, 4.6, 4.7)."""
+"""One whole step: agreeing on a mesh, and writing shardings.
+
+Source: docs/semantics/propagation.md#the-mesh-of-a-step
+Source: docs/semantics/propagation.md#writing-back
+Source: docs/semantics/propagation.md#conservative-propagation
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Rounds of user priorities (propagation spec, section 7.3)."""
+"""Rounds of user priorities.
+
+Source: docs/semantics/propagation.md#user-priorities
+"""
 
 from __future__ import annotations
 

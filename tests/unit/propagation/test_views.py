@@ -1,4 +1,7 @@
-"""The two sides of a manual computation (propagation spec, section 5.3)."""
+"""The two sides of a manual computation.
+
+Source: docs/semantics/propagation.md#manual-computations
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,5 @@
-"""From global to local, one file per family of ops (partitioner spec, sections 8 and 9)."""
+"""From global to local, one file per family of ops.
+
+Source: docs/semantics/partitioner.md#from-global-to-local
+Source: docs/semantics/partitioner.md#collectives
+"""

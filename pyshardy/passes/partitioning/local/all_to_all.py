@@ -1,4 +1,7 @@
-"""`sdy.all_to_all` (partitioner spec, section 8)."""
+"""`sdy.all_to_all` becomes that of StableHLO.
+
+Source: docs/semantics/partitioner.md#collectives
+"""
 
 from __future__ import annotations
 

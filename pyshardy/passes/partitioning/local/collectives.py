@@ -1,4 +1,7 @@
-"""Collectives of the sdy dialect become those of StableHLO (partitioner spec, section 8)."""
+"""Collectives of the sdy dialect become those of StableHLO.
+
+Source: docs/semantics/partitioner.md#collectives
+"""
 
 from __future__ import annotations
 

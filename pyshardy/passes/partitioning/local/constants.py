@@ -1,4 +1,7 @@
-"""Constants and iota (partitioner spec, end of section 8 and section 9.7)."""
+"""Constants and iota.
+
+Source: docs/semantics/partitioner.md#constants-and-iota
+"""
 
 from __future__ import annotations
 

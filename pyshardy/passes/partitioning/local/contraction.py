@@ -1,4 +1,7 @@
-"""Products and convolutions (partitioner spec, sections 9.2 and 9.3)."""
+"""Products and convolutions.
+
+Source: docs/semantics/partitioner.md#products-and-convolutions
+"""
 
 from __future__ import annotations
 

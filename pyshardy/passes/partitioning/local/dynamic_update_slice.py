@@ -1,4 +1,7 @@
-"""`dynamic_update_slice` (partitioner spec, section 9.6)."""
+"""`dynamic_update_slice` into a tensor of which every device holds a part.
+
+Source: docs/semantics/partitioner.md#dynamic-update-slices
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`gather` from a tensor of which every device holds a part (partitioner spec, section 9.9)."""
+"""`gather` from a tensor of which every device holds a part.
+
+Source: docs/semantics/partitioner.md#gather
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The collectives of StableHLO, with the groups of devices that take part (partitioner spec, 2.5 and 2.6)."""
+"""The collectives of StableHLO, with the groups of devices that take part.
+
+Source: docs/semantics/partitioner.md#groups-of-devices
+Source: docs/semantics/partitioner.md#channels
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What every op needs to become local: types before and after, shardings, meshes, channels (partitioner spec, 7)."""
+"""What every op needs to become local: types before and after, shardings, meshes, channels.
+
+Source: docs/semantics/partitioner.md#from-global-to-local
+"""
 
 from __future__ import annotations
 

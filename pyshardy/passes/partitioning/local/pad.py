@@ -1,4 +1,7 @@
-"""`pad` (partitioner spec, section 9.8)."""
+"""`pad` of dimensions that are sharded.
+
+Source: docs/semantics/partitioner.md#pads
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Results that are partial after an op has run on every device by itself (partitioner spec, section 9.1)."""
+"""Results that are partial after an op has run on every device by itself.
+
+Source: docs/semantics/partitioner.md#partial-results-on-shards
+"""
 
 from __future__ import annotations
 

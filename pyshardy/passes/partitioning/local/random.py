@@ -1,4 +1,7 @@
-"""Random bits on every device (partitioner spec, section 9.13)."""
+"""Random bits on every device.
+
+Source: docs/semantics/partitioner.md#random-bits
+"""
 
 from __future__ import annotations
 

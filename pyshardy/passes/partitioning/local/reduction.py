@@ -1,4 +1,7 @@
-"""`reduce` over dimensions that are sharded (partitioner spec, section 9.11)."""
+"""`reduce` over dimensions that are sharded.
+
+Source: docs/semantics/partitioner.md#reduce
+"""
 
 from __future__ import annotations
 

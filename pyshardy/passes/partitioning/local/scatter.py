@@ -1,4 +1,7 @@
-"""`scatter` into a tensor, or of updates, of which every device holds a part (partitioner spec, section 9.10)."""
+"""`scatter` into a tensor, or of updates, of which every device holds a part.
+
+Source: docs/semantics/partitioner.md#scatter
+"""
 
 from __future__ import annotations
 

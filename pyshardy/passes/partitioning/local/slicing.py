@@ -1,4 +1,7 @@
-"""Concatenation and slices (partitioner spec, sections 9.4 and 9.5)."""
+"""Concatenation and slices.
+
+Source: docs/semantics/partitioner.md#slices-and-concatenations
+"""
 
 from __future__ import annotations
 

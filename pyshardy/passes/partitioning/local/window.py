@@ -1,4 +1,7 @@
-"""Reductions over windows (partitioner spec, section 9.12)."""
+"""Reductions over windows.
+
+Source: docs/semantics/partitioner.md#windows
+"""
 
 from __future__ import annotations
 

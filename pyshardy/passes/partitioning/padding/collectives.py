@@ -1,4 +1,7 @@
-"""Padding around explicit collectives (partitioner spec, section 5.4)."""
+"""Padding around explicit collectives.
+
+Source: docs/semantics/partitioner.md#padding-of-ops
+"""
 
 from __future__ import annotations
 

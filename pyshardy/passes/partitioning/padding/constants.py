@@ -1,4 +1,8 @@
-"""Constants: their values padded, and what they hold (partitioner spec, sections 5.2 and 5.4)."""
+"""Constants: their values padded, and what they hold.
+
+Source: docs/semantics/partitioner.md#what-padding-holds
+Source: docs/semantics/partitioner.md#padding-of-ops
+"""
 
 from __future__ import annotations
 

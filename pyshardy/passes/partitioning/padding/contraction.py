@@ -1,4 +1,7 @@
-"""Padding of products: what is summed up must be zero (partitioner spec, section 5.4)."""
+"""Padding of products: what is summed up must be zero.
+
+Source: docs/semantics/partitioner.md#padding-of-ops
+"""
 
 from __future__ import annotations
 

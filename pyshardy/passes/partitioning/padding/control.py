@@ -1,4 +1,8 @@
-"""Padding of ops that hold others, of functions and of calls (partitioner spec, sections 5.1 and 5.4)."""
+"""Padding of ops that hold others, of functions and of calls.
+
+Source: docs/semantics/partitioner.md#functions-and-calls
+Source: docs/semantics/partitioner.md#padding-of-ops
+"""
 
 from __future__ import annotations
 

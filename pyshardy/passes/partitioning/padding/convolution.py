@@ -1,4 +1,7 @@
-"""Padding of convolutions (partitioner spec, section 5.4)."""
+"""Padding of convolutions.
+
+Source: docs/semantics/partitioner.md#padding-of-ops
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Padding of ops with computed indices: these must not get at padding (partitioner spec, section 5.4)."""
+"""Padding of ops with computed indices: these must not get at padding.
+
+Source: docs/semantics/partitioner.md#padding-of-ops
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What is known while a module is padded: original types, and what the padding holds (partitioner spec, section 5)."""
+"""What is known while a module is padded: original types, and what the padding holds.
+
+Source: docs/semantics/partitioner.md#padding
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Padding of reductions (partitioner spec, section 5.4)."""
+"""Padding of reductions.
+
+Source: docs/semantics/partitioner.md#padding-of-ops
+"""
 
 from __future__ import annotations
 

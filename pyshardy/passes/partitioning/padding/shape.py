@@ -1,4 +1,7 @@
-"""Padding of reshapes, and of all ops that need nothing special (partitioner spec, section 5.4)."""
+"""Padding of reshapes, and of all ops that need nothing special.
+
+Source: docs/semantics/partitioner.md#padding-of-ops
+"""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import Final, cast
 
+from pyshardy.core.intern import register_cache
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import HOLD_OTHERWISE
 from pyshardy.passes.partitioning.padding.padder import Padder
@@ -66,3 +67,6 @@ def handler_of(name: str) -> Handler:
     other = _ANY if name.startswith("stablehlo.") else _CARRIED
     module, function = HANDLERS.get(name, other).split(":")
     return cast(Handler, getattr(import_module(f"pyshardy.passes.partitioning.padding.{module}"), function))
+
+
+register_cache(handler_of.cache_clear)

@@ -1,4 +1,7 @@
-"""Padding of `pad` and `slice` (partitioner spec, section 5.4)."""
+"""Padding of `pad` and `slice`.
+
+Source: docs/semantics/partitioner.md#padding-of-ops
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Getting what neighbours hold along one dimension, inside a manual computation (partitioner spec, section 3.3)."""
+"""Getting what neighbours hold along one dimension, inside a manual computation.
+
+Source: docs/semantics/partitioner.md#halo-exchange
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Replicating what an op cannot do shard by shard (partitioner spec, section 3.2)."""
+"""Replicating what an op cannot do shard by shard.
+
+Source: docs/semantics/partitioner.md#replication
+"""
 
 from __future__ import annotations
 

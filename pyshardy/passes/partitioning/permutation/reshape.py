@@ -1,4 +1,7 @@
-"""Reshapes of dimensions that are not divisible (partitioner spec, section 3.6)."""
+"""Reshapes of dimensions that are not divisible.
+
+Source: docs/semantics/partitioner.md#reshapes
+"""
 
 from __future__ import annotations
 

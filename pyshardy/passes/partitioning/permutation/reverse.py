@@ -1,4 +1,7 @@
-"""Reversing sharded dimensions: on a mesh in reversed order nothing moves (partitioner spec, section 3.7)."""
+"""Reversing sharded dimensions: on a mesh in reversed order nothing moves.
+
+Source: docs/semantics/partitioner.md#reversed-dimensions
+"""
 
 from __future__ import annotations
 

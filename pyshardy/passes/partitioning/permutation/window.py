@@ -1,4 +1,7 @@
-"""`pad` and `slice` of sharded dimensions (partitioner spec, sections 3.3 to 3.5)."""
+"""`pad` and `slice` of sharded dimensions.
+
+Source: docs/semantics/partitioner.md#halo-exchange
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,10 @@ def edges_of(op: Op) -> Edges:
 
 
 def free_dims(op: Op, counts: Sequence[int]) -> set[int]:
-    """The dimensions of a `pad` or `slice` that need no data of other shards (partitioner spec, section 2.7)."""
+    """The dimensions of a `pad` or `slice` that need no data of other shards.
+
+    Source: docs/semantics/partitioner.md#without-communication
+    """
     edges = edges_of(op)
     shape, out_shape = op.operands[0].type.shape or (), op.result.type.shape or ()
     is_pad = op.name == "stablehlo.pad"
