@@ -171,7 +171,11 @@ def partition_passes(options: PropagateOptions, partition: PartitionOptions) -> 
             "trim_halos": True,
             "name_causes": True,
         },
-        "sdy-convert-global-to-local": {"enable_rgv3": partition.mesh_axes_groups, "name_causes": True},
+        "sdy-convert-global-to-local": {
+            "enable_rgv3": partition.mesh_axes_groups is not False,
+            "rgv3_where_same": partition.mesh_axes_groups is None,
+            "name_causes": True,
+        },
         "sdy-drop-sharding-and-mesh": {"keep_module_sharding_metadata": False},
     }
     passes: list[Pass] = []
