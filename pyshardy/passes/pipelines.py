@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 from itertools import count
 from typing import Any
 
@@ -102,13 +103,19 @@ def _export_pipeline(options: dict[str, str]) -> list[Pass]:
     return _passes_of(export_steps(read), read.dump_directory)
 
 
+@lru_cache(maxsize=256)
+def _passes_of_text(text: str) -> tuple[Pass, ...]:
+    """The passes of a text of this package, which never changes; nor do passes, so that every run may have the same."""
+    return tuple(parse_pipeline(text))
+
+
 def _passes_of(steps: Iterable[Step], dump_directory: str = "", first_dump: int = 0) -> list[Pass]:
     """The passes of steps; dumps count from `first_dump` on, and there are none without a folder for them."""
     passes: list[Pass] = []
     numbers = count(first_dump)
     for step in steps:
         if not isinstance(step, Dump):
-            passes += parse_pipeline(step)
+            passes += _passes_of_text(step)
         elif dump_directory:
             passes.append(SaveModule(dump_directory, next(numbers), step.title))
     return passes
