@@ -187,8 +187,9 @@ def partition_passes(options: PropagateOptions, partition: PartitionOptions) -> 
     }
     passes: list[Pass] = []
     for pass_ in _passes_with(options, partition.dump_directory, export):
-        passes += parse_pipeline(_OWN_BEFORE.get(pass_.name, ""))
-        passes.append(replace(pass_, **changes.get(pass_.name, {})))
+        passes += _passes_of_text(_OWN_BEFORE.get(pass_.name, ""))
+        changed = changes.get(pass_.name)
+        passes.append(replace(pass_, **changed) if changed else pass_)
         if pass_.name == "sdy-insert-explicit-reshards":
             options_text = {"replicate": format_value(partition.replicate_unsupported)}
             passes.append(make_pass(pass_class("pyshardy-make-partitionable"), options_text))
