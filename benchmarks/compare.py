@@ -50,6 +50,8 @@ from pyshardy.ir.module import Module  # noqa: E402
 
 LAYERS = (13, 53, 214)
 """Layers of the example training step with about 7,500, 30,000 and 120,000 ops."""
+SMALL_CHAINS = {"chain of one layer": 1, "chain of four layers": 4}
+"""Layers of programs that someone waits for at a prompt, by the name of the target."""
 CONFLICT_LAYERS = 400
 REPEAT = 15
 """Runs per figure: on a machine that others use too, the speed wavers by a third from one second to the next."""
@@ -105,12 +107,12 @@ def transformer_rows(layers: int, repeat: int, with_details: bool) -> Iterator[R
     yield Row("module to text", None, ops, repeated(lambda: seconds(module.text), repeat))
 
 
-def chain_rows(layers: int, repeat: int) -> Iterator[Row]:
+def chain_rows(layers: int, repeat: int, target: str = "chain") -> Iterator[Row]:
     """The row of the example training step on the way to one program per device, where the reference goes as far."""
     module = Module.parse(transformer(layers))
     if is_in_reference(module, CHAIN):
         found = in_turn(lambda: chain_seconds(module), module, CHAIN, repeat)
-        yield Row("whole chain to the program of one device", "chain", op_count(module), *found)
+        yield Row("whole chain to the program of one device", target, op_count(module), *found)
 
 
 def conflict_rows(layers: int, repeat: int) -> Iterator[Row]:
@@ -201,6 +203,8 @@ def all_rows(layers: tuple[int, ...], repeat: int) -> list[Row]:
         print(f"timing {count} layers ...", file=sys.stderr)
         is_large = len(layers) > 1 and count == layers[-1]
         rows += transformer_rows(count, _fewer(repeat) if is_large else repeat, with_details=count == details)
+    for target, count in SMALL_CHAINS.items() if layers == LAYERS else ():
+        rows += chain_rows(count, repeat, target)
     rows += chain_rows(layers[0], repeat)
     rows += conflict_rows(CONFLICT_LAYERS if layers == LAYERS else 10 * layers[0], repeat)
     rows += startup_rows(repeat)

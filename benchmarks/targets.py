@@ -36,6 +36,8 @@ TARGETS = {
     "propagation": Target(0.4, 0.8, 1.6, 3.6),
     "core": Target(None, 0.3, 0.6, 0.9),
     "chain": Target(0.5, 1.0, 2.0, 2.8),
+    "chain of one layer": Target(None, 1.2, 2.9, 4.7),
+    "chain of four layers": Target(None, 1.0, 1.8, 3.3),
     "conflicts": Target(0.25, 0.7, 1.4, 2.6),
     "memory": Target(1.5, None, 3.0, 3.0),
     "help": Target(1 / 3, None, 2 / 3, 2 / 3),

@@ -14,6 +14,7 @@ import pytest
 
 from benchmarks.compare import (
     HEADINGS,
+    SMALL_CHAINS,
     Row,
     cells,
     chain_rows,
@@ -43,6 +44,7 @@ REPEAT = 3
 def rows() -> dict[str, Row]:
     """The rows of the small sizes by the name of their target."""
     found = [*transformer_rows(LAYERS, REPEAT, with_details=True), *chain_rows(LAYERS, REPEAT)]
+    found += [row for name, layers in SMALL_CHAINS.items() for row in chain_rows(layers, REPEAT, name)]
     found += [*conflict_rows(100, REPEAT), *startup_rows(REPEAT)]
     return {row.target: row for row in found if row.target is not None}
 
@@ -58,7 +60,7 @@ def is_within(row: Row) -> bool:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_ratios(name: str) -> None:
-    if name == "chain" and not is_in_reference(Module.parse(TWENTY_OPS), CHAIN):
+    if name.startswith("chain") and not is_in_reference(Module.parse(TWENTY_OPS), CHAIN):
         pytest.skip("the reference of this jaxlib does not partition")
     if name not in rows():
         assert name == "memory" and megabytes("pyshardy", transformer(1)) is None

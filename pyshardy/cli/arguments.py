@@ -109,7 +109,10 @@ def _add_propagation_options(parser: argparse.ArgumentParser) -> None:
 def _add_partition_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("partitioning")
     group.add_argument("--no-halo-exchange", action="store_true", help="gather where devices could exchange borders")
-    group.add_argument("--mesh-axes-groups", action="store_true", help="write groups of devices as axes of a mesh")
+    text = (
+        "write groups of devices as axes of a mesh, or as numbers; by default as axes where XLA takes them as the same"
+    )
+    group.add_argument("--mesh-axes-groups", action=argparse.BooleanOptionalAction, help=text)
     group.add_argument("--unsafe-random", action="store_true", help="let random bits depend on the sharding")
     text = "refuse ops that cannot run on shards instead of gathering for them"
     group.add_argument("--no-replicate-unsupported", action="store_true", help=text)

@@ -115,13 +115,14 @@ class TensorSharding(Interned):
     TensorSharding(<@mesh, [{"data"}, {?}]>)
     """
 
-    __slots__ = ("mesh", "dims", "replicated", "unreduced", "reduction")
+    __slots__ = ("mesh", "dims", "replicated", "unreduced", "reduction", "_is_fully_replicated")
 
     mesh: str | Mesh
     dims: tuple[DimSharding, ...]
     replicated: Axes
     unreduced: Axes
     reduction: ReductionKind
+    _is_fully_replicated: bool
 
     def __new__(  # noqa: D102 (the class docstring says it)
         cls,
@@ -179,7 +180,12 @@ class TensorSharding(Interned):
     @property
     def is_fully_replicated(self) -> bool:
         """Whether no dimension has an axis; explicit replicated and unreduced axes do not count."""
-        return not any(dim.axes for dim in self.dims)
+        try:
+            return self._is_fully_replicated
+        except AttributeError:
+            found = not any(dim.axes for dim in self.dims)
+            object.__setattr__(self, "_is_fully_replicated", found)
+            return found
 
     def all_axes(self) -> list[AxisRef]:
         """Every reference that appears, in dimensions, then replicated, then unreduced."""

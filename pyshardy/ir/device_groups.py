@@ -66,9 +66,7 @@ def mesh_and_axes(groups: Any, meshes: Mapping[str, Mesh]) -> tuple[str | None, 
 def _mesh(text: str, meshes: Mapping[str, Mesh]) -> tuple[str | None, Mesh]:
     symbol = _SYMBOL.search(text)
     if symbol is None:
-        ids = _DEVICE_IDS.search(text)
-        axes = [(unquote(name), int(size)) for name, size in _MESH_AXIS.findall(text)]
-        return None, Mesh(axes, None if ids is None else map(int, np.array(ir.Attribute.parse(ids[1]))))
+        return None, inlined_mesh(text)
     name = symbol[1] or unquote(symbol[2])
     if name not in meshes:
         known = ", ".join(map(format_symbol, meshes))
@@ -78,6 +76,20 @@ def _mesh(text: str, meshes: Mapping[str, Mesh]) -> tuple[str | None, Mesh]:
             needed=f"one of {known}" if known else "a mesh in the module",
         )
     return name, meshes[name]
+
+
+def inlined_mesh(text: str) -> Mesh:
+    """The mesh of StableHLO's dialect in a text that holds one, as groups of devices do.
+
+    Raises:
+        InvalidMeshError: It is no mesh, as where a device is missing.
+
+    >>> inlined_mesh('#stablehlo.mesh<axes = [#stablehlo.mesh_axis<name = "x", size = 2>]>')
+    Mesh([('x', 2)])
+    """
+    ids = _DEVICE_IDS.search(text)
+    axes = [(unquote(name), int(size)) for name, size in _MESH_AXIS.findall(text)]
+    return Mesh(axes, None if ids is None else map(int, np.array(ir.Attribute.parse(ids[1]))))
 
 
 def is_along_axes(groups: Any) -> bool:

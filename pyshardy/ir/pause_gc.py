@@ -6,7 +6,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_MANY = 50_000
+_MANY = 10_000
 """So many new objects are worth more than leaving them to the collector."""
 _MOST = 2_000_000
 """So many objects may become old without a look at them, or four times what is new; then garbage is looked for."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyshardy.core.text import format_symbol
 from pyshardy.ir.causes import cause_of, scope_of
 from pyshardy.ir.device_groups import Grouping, grouping, is_along_axes, moves
@@ -32,26 +34,27 @@ def collectives_of(root: Op, meshes: Meshes, name: str = "-") -> list[Collective
 
 
 class _Reader:
-    """What a collective sends, looked up once for each."""
+    """What a collective sends; the groups that many of them share are read once."""
 
     def __init__(self, root: Op, meshes: Meshes) -> None:
         self._by_lists = {name: mesh for name, mesh in meshes.items() if mesh.axes}
         self._by_name = {**module_meshes(root), **meshes}
-        self._groups: dict[Op, Grouping] = {}
+        self._groups: dict[Any, Grouping] = {}
 
     def groups(self, op: Op) -> Grouping:
         """The devices that work together."""
-        found = self._groups.get(op)
+        attrs = op.shared_attrs
+        pairs = attrs.get("source_target_pairs")
+        key = (pairs is None, attrs["replica_groups"] if pairs is None else pairs)
+        found = self._groups.get(key)
         if found is None:
-            found = self._groups[op] = self._read_groups(op)
+            found = self._groups[key] = self._read_groups(*key)
         return found
 
-    def _read_groups(self, op: Op) -> Grouping:
-        pairs = op.shared_attrs.get("source_target_pairs")
-        if pairs is not None:
-            return moves(pairs, self._by_lists)
-        groups = op.shared_attrs["replica_groups"]
-        return grouping(groups, self._by_name if is_along_axes(groups) else self._by_lists)
+    def _read_groups(self, are_groups: bool, attr: Any) -> Grouping:
+        if not are_groups:
+            return moves(attr, self._by_lists)
+        return grouping(attr, self._by_name if is_along_axes(attr) else self._by_lists)
 
     def sent_bytes(self, op: Op) -> int:
         """Bytes that every device sends each time."""

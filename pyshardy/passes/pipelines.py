@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 from itertools import count
 from typing import Any
 
@@ -102,13 +103,19 @@ def _export_pipeline(options: dict[str, str]) -> list[Pass]:
     return _passes_of(export_steps(read), read.dump_directory)
 
 
+@lru_cache(maxsize=256)
+def _passes_of_text(text: str) -> tuple[Pass, ...]:
+    """The passes of a text of this package, which never changes; nor do passes, so that every run may have the same."""
+    return tuple(parse_pipeline(text))
+
+
 def _passes_of(steps: Iterable[Step], dump_directory: str = "", first_dump: int = 0) -> list[Pass]:
     """The passes of steps; dumps count from `first_dump` on, and there are none without a folder for them."""
     passes: list[Pass] = []
     numbers = count(first_dump)
     for step in steps:
         if not isinstance(step, Dump):
-            passes += parse_pipeline(step)
+            passes += _passes_of_text(step)
         elif dump_directory:
             passes.append(SaveModule(dump_directory, next(numbers), step.title))
     return passes
@@ -171,13 +178,18 @@ def partition_passes(options: PropagateOptions, partition: PartitionOptions) -> 
             "trim_halos": True,
             "name_causes": True,
         },
-        "sdy-convert-global-to-local": {"enable_rgv3": partition.mesh_axes_groups, "name_causes": True},
+        "sdy-convert-global-to-local": {
+            "enable_rgv3": partition.mesh_axes_groups is not False,
+            "rgv3_where_same": partition.mesh_axes_groups is None,
+            "name_causes": True,
+        },
         "sdy-drop-sharding-and-mesh": {"keep_module_sharding_metadata": False},
     }
     passes: list[Pass] = []
     for pass_ in _passes_with(options, partition.dump_directory, export):
-        passes += parse_pipeline(_OWN_BEFORE.get(pass_.name, ""))
-        passes.append(replace(pass_, **changes.get(pass_.name, {})))
+        passes += _passes_of_text(_OWN_BEFORE.get(pass_.name, ""))
+        changed = changes.get(pass_.name)
+        passes.append(replace(pass_, **changed) if changed else pass_)
         if pass_.name == "sdy-insert-explicit-reshards":
             options_text = {"replicate": format_value(partition.replicate_unsupported)}
             passes.append(make_pass(pass_class("pyshardy-make-partitionable"), options_text))

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pyshardy.core.text import format_symbol
+from pyshardy.report.repeated_rows import RepeatedRows
 from pyshardy.report.summary import Summary, TensorRow, format_bytes, format_seconds, format_shape
 from pyshardy.report.traffic import CollectiveRow, KindTotal, Traffic
 
@@ -69,7 +70,7 @@ def _heading(summary: Summary) -> Text:
     return text
 
 
-def _collectives_table(traffic: Traffic) -> Table:
+def _collectives_table(traffic: Traffic) -> RepeatedRows:
     table = _titled("collectives")
     for heading in ("kind", "along", "on one device"):
         table.add_column(heading, overflow="fold")
@@ -77,17 +78,19 @@ def _collectives_table(traffic: Traffic) -> Table:
     for heading in ("because of", "op", "source"):
         table.add_column(heading, overflow="fold")
     is_one_mesh = len({row.mesh for row in traffic.collectives if row.mesh is not None}) < 2
-    for row in traffic.collectives:
-        table.add_row(
-            Text(row.kind),
-            Text(_along(row, is_one_mesh)),
-            Text(f"{format_shape(row.shape_before, row.dtype)} -> {format_shape(row.shape_after, row.dtype)}"),
-            _sent(row),
-            Text(row.cause or "the op itself"),
-            Text(row.op or ""),
-            Text("" if row.source is None else f"{row.source[0]}:{row.source[1]}"),
-        )
-    return table
+    return RepeatedRows(table, [_collective_cells(row, is_one_mesh) for row in traffic.collectives])
+
+
+def _collective_cells(row: CollectiveRow, is_one_mesh: bool) -> tuple[str, ...]:
+    return (
+        row.kind,
+        _along(row, is_one_mesh),
+        f"{format_shape(row.shape_before, row.dtype)} -> {format_shape(row.shape_after, row.dtype)}",
+        _sent(row),
+        row.cause or "the op itself",
+        row.op or "",
+        "" if row.source is None else f"{row.source[0]}:{row.source[1]}",
+    )
 
 
 def _along(row: CollectiveRow, is_one_mesh: bool) -> str:

@@ -9,11 +9,14 @@ Source: docs/semantics/reshards-and-collectives.md#ops-with-a-rule
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from pyshardy.core.axes import Axes, lists_overlap, truncate_overlaps
+from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding
 from pyshardy.propagation.projection import TensorState
-from pyshardy.reshard.factors import axes_of, shard_count
+from pyshardy.reshard.factors import axes_of, has_overflow, project_tensor, shard_count
 from pyshardy.reshard.greedy import choose_greedily
 from pyshardy.rules.rule import FactorKind, Rule
 
@@ -50,6 +53,27 @@ def common_axes(
             first, second = second, first
         return _keep_one(rule, states[first], states[second])
     return choose_greedily(rule, states, element_counts, mesh)
+
+
+@lru_cache(maxsize=16384)
+def shared_axes(rule: Rule, shardings: tuple[TensorSharding | None, ...], mesh: Mesh) -> tuple[Axes, ...] | None:
+    """The axes of every factor if the tensors are compatible as they are and all axes fit; otherwise None.
+
+    Ops of many kinds share a rule and shardings, and are looked at before and after reshards are inserted.
+
+    >>> from pyshardy.core.notation import parse_sharding
+    >>> from pyshardy.rules.notation import parse_rule
+    >>> mesh, rule = Mesh([("a", 2)]), parse_rule("<([i])->([i]) {i=8}>")
+    >>> sharded = parse_sharding('<@m, [{"a"}]>')
+    >>> shared_axes(rule, (sharded, sharded), mesh), shared_axes(rule, (sharded, None), mesh)
+    (((AxisRef('a'),),), None)
+    """
+    distinct = dict.fromkeys(zip(rule.tensors, shardings))
+    states = [project_tensor(rule, mapping, sharding, mesh) for mapping, sharding in distinct]
+    return None if any(map(has_overflow, states)) else agreed_axes(rule, states)
+
+
+register_cache(shared_axes.cache_clear)
 
 
 def agreed_axes(rule: Rule, states: Sequence[TensorState]) -> tuple[Axes, ...] | None:

@@ -28,11 +28,14 @@ def project_tensors(rule: Rule, shardings: Sequence[TensorSharding | None], mesh
     >>> states[0].factors[0].axes, states[0].factors[1].axes
     ((AxisRef('x', 1, 2),), (AxisRef('x', 2, 2),))
     """
-    sizes = rule.factor_sizes
-    return [
-        project(sharding or TensorSharding.replicated_like(mesh, len(mapping)), mapping, sizes, mesh)
-        for sharding, mapping in zip(shardings, rule.tensors)
-    ]
+    return [project_tensor(rule, mapping, sharding, mesh) for sharding, mapping in zip(shardings, rule.tensors)]
+
+
+def project_tensor(rule: Rule, mapping: TensorMapping, sharding: TensorSharding | None, mesh: Mesh) -> TensorState:
+    """The factors of a tensor whose dimensions are made of those of `mapping`."""
+    if sharding is None:
+        sharding = TensorSharding.replicated_like(mesh, len(mapping))
+    return project(sharding, mapping, rule.factor_sizes, mesh)
 
 
 def rebuild(

@@ -19,7 +19,7 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import Meshes, TensorSharding, common_mesh, is_equivalent, mesh_of
 from pyshardy.errors import InvalidShardingError
 from pyshardy.propagation.projection import TensorState
-from pyshardy.reshard.conflicts import common_axes
+from pyshardy.reshard.conflicts import common_axes, shared_axes
 from pyshardy.reshard.contraction import PRODUCTS, better_product_axes
 from pyshardy.reshard.factors import assign, has_overflow, project_tensors, rebuild
 from pyshardy.reshard.reshape import reshape_axes
@@ -85,6 +85,10 @@ def plan_op(op: OpInput, meshes: Meshes) -> OpPlan | None:
         return None
     ref = op_mesh(op.shardings) or found[0]
     mesh = meshes[ref] if isinstance(ref, str) else ref
+    if op.is_full:
+        shared = shared_axes(op.rule, op.shardings, mesh)
+        if shared is not None and not any(_is_on_other_devices(one, mesh, meshes) for one in op.shardings):
+            return OpPlan(ref, (None,) * len(op.shardings), _reduced(op.rule, dict(enumerate(shared))))
     place = _Place(op, project_tensors(op.rule, op.shardings, mesh), mesh, ref)
     return place.full_plan(meshes) if op.is_full else place.minimal_plan()
 
@@ -143,7 +147,7 @@ class _Place(NamedTuple):
         else:
             common = common_axes(op.rule, states, [element_count(shape) for shape in op.shapes], self.mesh)
             changed |= assign(states, common)
-        changed |= {index for index, old in enumerate(op.shardings) if self._is_on_other_devices(old, meshes)}
+        changed |= {index for index, old in enumerate(op.shardings) if _is_on_other_devices(old, self.mesh, meshes)}
         return self._plan(changed, dict(enumerate(common)))
 
     def minimal_plan(self) -> OpPlan:
@@ -163,8 +167,7 @@ class _Place(NamedTuple):
         targets: list[TensorSharding | None] = [None] * len(self.states)
         for index in changed:
             targets[index] = self._rebuilt(index)
-        reduction = self.op.rule.factors_of(FactorKind.REDUCTION)
-        return OpPlan(self.ref, tuple(targets), sum((common.get(factor, ()) for factor in reduction), ()))
+        return OpPlan(self.ref, tuple(targets), _reduced(self.op.rule, common))
 
     def _rebuilt(self, index: int) -> TensorSharding:
         op = self.op
@@ -180,11 +183,6 @@ class _Place(NamedTuple):
         old, new = self.op.shardings[index], self._rebuilt(index)
         return new.is_fully_replicated if old is None else is_equivalent(old, new)
 
-    def _is_on_other_devices(self, sharding: TensorSharding | None, meshes: Meshes) -> bool:
-        if sharding is None or sharding.is_fully_replicated:
-            return False
-        return mesh_of(sharding, meshes).device_ids != self.mesh.device_ids
-
     def _reduced_by_all(self) -> dict[int, Axes]:
         """The axes of the reduction factors where the first result is unreduced, and so may stay partial."""
         first = self.op.shardings[len(self.op.rule.operands)]
@@ -198,6 +196,17 @@ class _Place(NamedTuple):
                     if found.setdefault(factor, axes) != axes:
                         raise _disagreement(self.op.name, factor, found[factor], axes)
         return found
+
+
+def _reduced(rule: Rule, axes: Mapping[int, Axes]) -> Axes:
+    """The axes of all factors that are reduced."""
+    return sum((axes.get(factor, ()) for factor in rule.factors_of(FactorKind.REDUCTION)), ())
+
+
+def _is_on_other_devices(sharding: TensorSharding | None, mesh: Mesh, meshes: Meshes) -> bool:
+    if sharding is None or sharding.is_fully_replicated:
+        return False
+    return mesh_of(sharding, meshes).device_ids != mesh.device_ids
 
 
 def _disagreement(name: str, factor: int, first: Axes, second: Axes) -> InvalidShardingError:

@@ -9,14 +9,11 @@ Source: docs/semantics/reshards-and-collectives.md#the-same-data-under-another-s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from math import prod
 
 from pyshardy.core.axes import AxisRef, axes_size
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
-
-if TYPE_CHECKING:
-    from fractions import Fraction
 
 
 class _Step:
@@ -31,7 +28,7 @@ class _Step:
 
     __slots__ = ("axis", "stride", "prefix", "size")
 
-    def __init__(self, axis: AxisRef, stride: Fraction, prefix: int, size: int) -> None:
+    def __init__(self, axis: AxisRef, stride: int, prefix: int, size: int) -> None:
         self.axis = axis
         self.stride = stride
         self.prefix = prefix
@@ -79,24 +76,22 @@ def _prefixes(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh) -> lis
     return [(step.axis, step.prefix) for step in steps]
 
 
-def _strides(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh) -> list[tuple[AxisRef, Fraction]]:
+def _strides(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh) -> list[tuple[AxisRef, int]]:
     steps = _merged(_steps(sharding, shape, mesh, is_padded=True), mesh, _is_one_stride)
     return [(step.axis, step.stride) for step in steps]
 
 
 def _steps(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh, is_padded: bool = False) -> list[_Step]:
-    """The axes from the last to the first, then ordered by stride."""
-    from fractions import Fraction  # slow to import, and rarely needed
-
+    """The axes from the last to the first, then ordered by stride; unless padded, in parts of an element."""
     before = [1]
     for size in shape:
         before.append(before[-1] * size)
     found: list[_Step] = []
-    behind = 1
+    counts = [axes_size(dim.axes, mesh) for dim in sharding.dims]
+    parts, behind = prod(counts), 1
     for dim in reversed(range(len(shape))):
         axes, size = sharding.dims[dim].axes, shape[dim]
-        count = axes_size(axes, mesh)
-        stride = behind * (Fraction(-(-size // count)) if is_padded else Fraction(size, count))
+        stride = behind * (-(-size // counts[dim]) if is_padded else size * (parts // counts[dim]))
         for index in reversed(range(len(axes))):
             found.append(_Step(axes[index], stride, before[dim] * axes_size(axes[:index], mesh), size))
             stride *= axes[index].length(mesh)

@@ -112,7 +112,8 @@ def mlp() -> tuple[pyshardy.Partition, list[np.ndarray], list[np.ndarray]]:
     program = PROGRAMS["mlp_training"]
     module = pyshardy.load(program.lower())
     inputs = inputs_of(module, program.concrete_args())
-    return pyshardy.partition(module), inputs, right_outputs(program, module, inputs)
+    partition = pyshardy.partition(module, pyshardy.PartitionOptions(mesh_axes_groups=False))
+    return partition, inputs, right_outputs(program, module, inputs)
 
 
 def other(partition: pyshardy.Partition, old: str, new: str) -> pyshardy.Partition:

@@ -76,9 +76,11 @@ def test_what_makes_nothing_per_device_is_partitioned(size: int) -> None:
 
 
 @needs_newest
+@pytest.mark.parametrize("mesh_axes_groups", [None, True])
 @pytest.mark.parametrize("size", SIZES)
-def test_groups_along_axes_are_no_list(size: int) -> None:
-    found = pyshardy.partition(pyshardy.load(summed(size)), pyshardy.PartitionOptions(mesh_axes_groups=True))
+def test_groups_along_axes_are_no_list(mesh_axes_groups: bool | None, size: int) -> None:
+    options = pyshardy.PartitionOptions(mesh_axes_groups=mesh_axes_groups)
+    found = pyshardy.partition(pyshardy.load(summed(size)), options)
     (row,) = found.traffic.collectives
     assert (row.axes, row.group_size) == (('"x"',), size)
 
@@ -87,10 +89,16 @@ def test_groups_along_axes_are_no_list(size: int) -> None:
 @pytest.mark.parametrize("make", [summed, cut, padded, reversed_])
 def test_what_makes_something_per_device_is_refused_at_once(make: Callable[[int], str], size: int) -> None:
     with pytest.raises(ShardyError) as caught:
-        pyshardy.partition(pyshardy.load(make(size)))
+        pyshardy.partition(pyshardy.load(make(size)), pyshardy.PartitionOptions(mesh_axes_groups=False))
     assert TOO_MANY in str(caught.value)
     assert f"got {size} " in str(caught.value)
     assert "--mesh-axes-groups" in str(caught.value)
+
+
+@needs_newest
+def test_the_program_of_one_device_does_not_grow_with_their_number() -> None:
+    few, many = (pyshardy.partition(pyshardy.load(summed(size))).module.text() for size in (8, 2**31))
+    assert many.replace(str(2**31), "8") == few
 
 
 def test_as_many_as_there_may_be_are_listed() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import pyshardy
-from pyshardy.errors import ShardyError, UsageError
+from pyshardy.errors import ShardyError, UnsupportedVersionError, UsageError
 from pyshardy.partitioning import Engine
 from support.reference import jaxlib_version
 
@@ -68,8 +68,8 @@ def test_a_reshard_is_named_after_the_op_that_needs_it() -> None:
 def test_the_module_is_that_of_one_device(product: pyshardy.Partition) -> None:
     text = product.module.text()
     assert "tensor<4x3xf32>" in text
-    assert "sdy." not in text
-    assert "dense<[[0, 1, 2, 3], [4, 5, 6, 7]]>" in text
+    assert "sdy.sharding" not in text
+    assert "replica_groups = " in text
     product.module.verify()
 
 
@@ -180,6 +180,16 @@ def test_without_a_mesh_one_device_does_it_all() -> None:
     assert output == -2
 
 
+def test_groups_as_numbers() -> None:
+    found = numbered(PRODUCT)
+    text = found.module.text()
+    assert "sdy." not in text
+    assert "dense<[[0, 1, 2, 3], [4, 5, 6, 7]]>" in text
+    assert [row.axes for row in found.traffic.collectives] == [('"y"',)]
+    (output,) = pyshardy.run(found, A, B)
+    np.testing.assert_array_equal(output, -(A @ B))
+
+
 def test_groups_as_axes_of_a_mesh() -> None:
     options = pyshardy.PartitionOptions(mesh_axes_groups=True)
     found = pyshardy.partition(pyshardy.load(PRODUCT), options)
@@ -187,6 +197,41 @@ def test_groups_as_axes_of_a_mesh() -> None:
     assert [row.axes for row in found.traffic.collectives] == [('"y"',)]
     (output,) = pyshardy.run(found, A, B)
     np.testing.assert_array_equal(output, -(A @ B))
+
+
+def test_groups_are_axes_unless_asked_otherwise() -> None:
+    by_default, as_axes = (
+        pyshardy.partition(pyshardy.load(PRODUCT), pyshardy.PartitionOptions(mesh_axes_groups=asked))
+        for asked in (None, True)
+    )
+    assert by_default.module.text() == as_axes.module.text()
+
+
+def test_groups_on_a_mesh_with_an_order_of_its_devices_are_numbers_unless_asked_otherwise() -> None:
+    ordered = PRODUCT.replace('"y"=4]>', '"y"=4], device_ids=[7, 6, 5, 4, 0, 1, 2, 3]>')
+    assert ordered != PRODUCT
+    found = pyshardy.partition(pyshardy.load(ordered))
+    assert "dense<[[7, 6, 5, 4], [0, 1, 2, 3]]>" in found.module.text()
+    asked = pyshardy.partition(pyshardy.load(ordered), pyshardy.PartitionOptions(mesh_axes_groups=True))
+    assert "replica_group_mesh_axes" in asked.module.text()
+    for one in (found, asked):
+        (output,) = pyshardy.run(one, A, B)
+        np.testing.assert_array_equal(output, -(A @ B))
+
+
+def test_groups_are_numbers_where_stablehlo_has_no_axes(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyshardy.passes.partitioning.local import groups
+
+    monkeypatch.setattr(groups, "_axes_text", lambda *_: "#stablehlo.what_it_does_not_have<>")
+    found = pyshardy.partition(pyshardy.load(PRODUCT))
+    assert found.module.text() == numbered(PRODUCT).module.text()
+    with pytest.raises(UnsupportedVersionError, match="enable-rgv3=false"):
+        pyshardy.partition(pyshardy.load(PRODUCT), pyshardy.PartitionOptions(mesh_axes_groups=True))
+
+
+def numbered(text: str) -> pyshardy.Partition:
+    """The program of one device with groups as numbers."""
+    return pyshardy.partition(pyshardy.load(text), pyshardy.PartitionOptions(mesh_axes_groups=False))
 
 
 TWO_MESHES = """sdy.mesh @a = <["x"=2, "y"=4]>
@@ -219,8 +264,9 @@ def test_collectives_are_counted_on_the_mesh_they_are_on(mesh_axes_groups: bool)
     assert pyshardy.partitioning.compiled_collectives(found) == found.traffic.kinds
 
 
-def test_a_broken_collective_gives_wrong_numbers(product: pyshardy.Partition) -> None:
+def test_a_broken_collective_gives_wrong_numbers() -> None:
     """What the comparisons with one device rely on."""
+    product = numbered(PRODUCT)
     text = product.module.text()
     assert "[[0, 1, 2, 3], [4, 5, 6, 7]]" in text
     broken = text.replace("[[0, 1, 2, 3], [4, 5, 6, 7]]", "[[0, 1, 2, 7], [4, 5, 6, 3]]")

@@ -10,6 +10,7 @@ import re
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.text import format_symbol, quote, unquote
+from pyshardy.ir.device_groups import inlined_mesh
 from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import transform_shardings
@@ -27,7 +28,6 @@ _MESH_OF_GROUPS = re.compile(
     rf'|(?P<mesh>#stablehlo\.mesh<axes ?= ?\[(?:{_QUOTED}|[^\]"])*\]'
     r"(?:, device_ids ?= ?dense<[^>]*> : tensor<[^>]*>)?>))"
 )
-_STABLEHLO_AXIS = re.compile(rf"<name = ({_QUOTED}), size = (\d+)>")
 
 
 class LiftInlinedMeshes(Pass):
@@ -133,8 +133,7 @@ class _Lifter:
             name = unquote(symbol[1:-1]) if symbol.startswith('"') else symbol
             return f"mesh = {format_symbol(self.replaced.get(name, name))}"
         if text not in self.group_meshes:
-            axes = [(unquote(name[1:-1]), int(size)) for name, size in _STABLEHLO_AXIS.findall(text)]
-            self.group_meshes[text] = self.add(Mesh(axes))
+            self.group_meshes[text] = self.add(inlined_mesh(text))
         return f"mesh = {format_symbol(self.group_meshes[text])}"
 
 

@@ -31,6 +31,8 @@ class ConvertGlobalToLocal(Pass):
         combine_multi_dimension_reduce_scatter: Whether a scatter of several dimensions is one collective, not an
             all-reduce and a slice.
         enable_rgv3: Whether groups of devices are written as axes of a mesh, not as numbers of devices.
+        rgv3_where_same: Whether groups are axes only where that says the same to all: not on a mesh with an order of
+            its devices, which XLA forgets, nor where the installed StableHLO has no groups along axes.
         replica_count: How many replicas run; if several, their number tells a device.
         partition_count: How many partitions run; only one of both counts can be more than one.
         name_causes: Whether collectives that complete a result are located at its op, by name.
@@ -39,6 +41,7 @@ class ConvertGlobalToLocal(Pass):
     per_dim_all_gather: bool = False
     combine_multi_dimension_reduce_scatter: bool = False
     enable_rgv3: bool = True
+    rgv3_where_same: bool = False
     replica_count: int = 1
     partition_count: int = 1
     name_causes: bool = False
@@ -52,6 +55,7 @@ class ConvertGlobalToLocal(Pass):
             self.per_dim_all_gather,
             self.combine_multi_dimension_reduce_scatter,
             self.enable_rgv3,
+            self.rgv3_where_same,
             self.replica_count > 1,
             self.name_causes,
         )

@@ -11,19 +11,20 @@ class PartitionOptions(Record):
     Attributes:
         halo_exchange: Whether devices exchange the borders of their shards where slices and pads need them; if not,
             whole tensors are gathered.
-        mesh_axes_groups: Whether groups of devices are written as axes of a mesh; if not, as numbers of devices, which
-            every consumer of StableHLO takes.
+        mesh_axes_groups: Whether groups of devices are written as axes of a mesh. If not, as numbers of devices, which
+            every consumer of StableHLO takes, but which grow with their number. By default as axes, but as numbers on
+            a mesh with an order of its devices, which XLA forgets, and where jaxlib has no groups along axes.
         unsafe_random: Whether random bits may depend on the sharding, which saves gathering them.
         replicate_unsupported: Whether an op that cannot run on shards runs on whole tensors, with a warning; if not,
             the program is refused.
         dump_directory: Where the module is written between the steps; nowhere if it is empty.
 
-    >>> PartitionOptions(halo_exchange=False).mesh_axes_groups
+    >>> PartitionOptions(halo_exchange=False).unsafe_random
     False
     """
 
     halo_exchange: bool = True
-    mesh_axes_groups: bool = False
+    mesh_axes_groups: bool | None = None
     unsafe_random: bool = False
     replicate_unsupported: bool = True
     dump_directory: str = ""

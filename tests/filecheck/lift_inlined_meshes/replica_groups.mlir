@@ -1,6 +1,6 @@
 // RUN: sdy_opt %s -split-input-file -sdy-lift-inlined-meshes | FileCheck %s
 
-// The mesh inside replica groups gets a symbol of its own, even if an equal one exists; its device ids are lost.
+// The mesh inside replica groups gets a symbol of its own, even if an equal one exists.
 // CHECK: sdy.mesh @mesh = <["r"=2, "c"=4]> {stablehlo.mesh = {axes = [{name = "r", size = 2 : i64}, {name = "c", size = 4 : i64}]}}
 // CHECK: sdy.mesh @mesh_0 = <["r"=2, "c"=4]> {stablehlo.mesh = {axes = [{name = "r", size = 2 : i64}, {name = "c", size = 4 : i64}]}}
 sdy.mesh @mesh = <["r"=2, "c"=4]>
@@ -71,6 +71,22 @@ func.func @twin(%arg0: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<4
 // CHECK-NEXT: return %1
 func.func @order(%arg0: tensor<8xf32>) -> tensor<32xf32> {
   %0 = "stablehlo.collective_broadcast"(%arg0) <{replica_groups = #stablehlo.replica_group_mesh_axes<mesh = #stablehlo.mesh<axes = [#stablehlo.mesh_axis<name = "x", size = 2>]>, axes = [#stablehlo.axis_ref<name = "x">]>}> : (tensor<8xf32>) -> tensor<8xf32>
-  %1 = "stablehlo.all_gather"(%0) <{all_gather_dim = 0 : i64, replica_groups = #stablehlo.replica_group_mesh_axes<mesh = #stablehlo.mesh<axes = [#stablehlo.mesh_axis<name = "y", size = 4>], device_ids = dense<[3, 2, 1, 0]> : tensor<4xi64>>, axes = [#stablehlo.axis_ref<name = "y">]>}> : (tensor<8xf32>) -> tensor<32xf32>
+  %1 = "stablehlo.all_gather"(%0) <{all_gather_dim = 0 : i64, replica_groups = #stablehlo.replica_group_mesh_axes<mesh = #stablehlo.mesh<axes = [#stablehlo.mesh_axis<name = "y", size = 4>]>, axes = [#stablehlo.axis_ref<name = "y">]>}> : (tensor<8xf32>) -> tensor<32xf32>
   return %1 : tensor<32xf32>
+}
+
+// -----
+
+// The order of the devices stays: without it, other devices would work together.
+// DIFFERS: the reference drops the device ids
+// CHECK: sdy.mesh @mesh = <["x"=2, "y"=2], device_ids=[3, 0, 1, 2]> {stablehlo.mesh = {axes = [{name = "x", size = 2 : i64}, {name = "y", size = 2 : i64}], device_ids = dense<[3, 0, 1, 2]> : tensor<4xi64>}}
+// CHECK: sdy.mesh @mesh_0 = <["x"=2, "y"=2]> {stablehlo.mesh = {axes = [{name = "x", size = 2 : i64}, {name = "y", size = 2 : i64}]}}
+// CHECK-LABEL: func.func @ordered_devices(
+// CHECK-NEXT: %0 = "stablehlo.collective_broadcast"(%arg0) <{replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [#stablehlo.axis_ref<name = "y">]>}>
+// CHECK-NEXT: %1 = "stablehlo.collective_broadcast"(%0) <{replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @mesh_0, axes = [#stablehlo.axis_ref<name = "y">]>}>
+// CHECK-NEXT: return %1
+func.func @ordered_devices(%arg0: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = "stablehlo.collective_broadcast"(%arg0) <{replica_groups = #stablehlo.replica_group_mesh_axes<mesh = #stablehlo.mesh<axes = [#stablehlo.mesh_axis<name = "x", size = 2>, #stablehlo.mesh_axis<name = "y", size = 2>], device_ids = dense<[3, 0, 1, 2]> : tensor<4xi64>>, axes = [#stablehlo.axis_ref<name = "y">]>}> : (tensor<8xf32>) -> tensor<8xf32>
+  %1 = "stablehlo.collective_broadcast"(%0) <{replica_groups = #stablehlo.replica_group_mesh_axes<mesh = #stablehlo.mesh<axes = [#stablehlo.mesh_axis<name = "x", size = 2>, #stablehlo.mesh_axis<name = "y", size = 2>]>, axes = [#stablehlo.axis_ref<name = "y">]>}> : (tensor<8xf32>) -> tensor<8xf32>
+  return %1 : tensor<8xf32>
 }

@@ -105,8 +105,9 @@ def test_without_halo_exchange_whole_tensors_are_gathered(cli: Cli, written: Cal
 
 
 def test_groups_are_numbers_or_axes(cli: Cli) -> None:
-    assert "replica_groups = dense<" in cli("partition", MLP, "-o", "-").out
-    assert "replica_group_mesh_axes" in cli("partition", MLP, "-o", "-", "--mesh-axes-groups").out
+    assert "replica_groups = dense<" in cli("partition", MLP, "-o", "-", "--no-mesh-axes-groups").out
+    for flags in ([], ["--mesh-axes-groups"]):
+        assert "replica_group_mesh_axes" in cli("partition", MLP, "-o", "-", *flags).out
 
 
 TWO_MESHES = """sdy.mesh @a = <["x"=2, "y"=4]>
@@ -121,7 +122,7 @@ func.func @main(%v: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@b, [{}, {"p"
 }"""
 
 
-@pytest.mark.parametrize("flags", [[], ["--mesh-axes-groups"]])
+@pytest.mark.parametrize("flags", [[], ["--mesh-axes-groups"], ["--no-mesh-axes-groups"]])
 def test_collectives_are_counted_on_the_mesh_they_are_on(
     flags: list[str], cli: Cli, written: Callable[[str], Path]
 ) -> None:

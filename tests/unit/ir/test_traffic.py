@@ -7,6 +7,7 @@ import pytest
 from pyshardy.core.axes import AxisRef
 from pyshardy.core.devices import replica_groups
 from pyshardy.core.mesh import Mesh
+from pyshardy.ir import device_groups
 from pyshardy.ir.module import Module
 from pyshardy.ir.shardings import Meshes
 from pyshardy.ir.traffic import collectives_of
@@ -40,6 +41,22 @@ def rows(body: str, rest: str = "", meshes: Meshes = MESHES) -> list[CollectiveR
 def row(body: str, meshes: Meshes = MESHES, rest: str = "") -> CollectiveRow:
     (found,) = rows(f"%0 = {body}", rest, meshes)
     return found
+
+
+@pytest.mark.parametrize(
+    ("reader", "ops"),
+    [("axes_of_groups", [gather(), gather(), gather(f"{ALONG_X} : tensor<4x2xi64>", "tensor<8x8xf32>"), gather()]),
+     ("axes_moved", [permute("[[0, 1], [1, 0]]"), permute("[[0, 4], [4, 0]]"), permute("[[0, 1], [1, 0]]")])],
+)  # fmt: skip
+def test_groups_that_collectives_share_are_read_once(
+    reader: str, ops: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = []
+    original = getattr(device_groups, reader)
+    monkeypatch.setattr(device_groups, reader, lambda *args: read.append(args) or original(*args))
+    found = rows("\n".join(f"%{number} = {op}" for number, op in enumerate(ops)))
+    assert [one.axes for one in found] == [row(op).axes for op in ops]
+    assert len(read) == 2 + len(ops)  # two distinct ones, and each op by itself
 
 
 def test_a_gather() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pyshardy.core.mesh import Mesh
+from pyshardy.errors import ShardyError
 from pyshardy.ir.module import Module
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.passes.pipeline import run_pipeline
@@ -17,10 +18,11 @@ def groups(mesh: str, axis: str) -> str:
     return f"#stablehlo.replica_group_mesh_axes<mesh = {mesh}, axes = [#stablehlo.axis_ref<name = {axis}>]>"
 
 
-def inlined(*axes: tuple[str, int]) -> str:
+def inlined(*axes: tuple[str, int], devices: list[int] | None = None) -> str:
     """A mesh inside replica groups."""
     found = ", ".join(f"#stablehlo.mesh_axis<name = {name}, size = {size}>" for name, size in axes)
-    return f"#stablehlo.mesh<axes = [{found}]>"
+    ids = "" if devices is None else f", device_ids = dense<{devices}> : tensor<{len(devices)}xi64>"
+    return f"#stablehlo.mesh<axes = [{found}]{ids}>"
 
 
 def gathering(*replica_groups: str, meshes: str = "") -> str:
@@ -93,3 +95,26 @@ def test_every_distinct_mesh_has_one_name() -> None:
         "mesh": Mesh([("x", 2)], [1, 0]),
         "mesh_0": Mesh([("x", 2)]),
     }
+
+
+@pytest.mark.parametrize("size", [4, 1000])
+def test_groups_keep_the_order_of_the_devices(size: int) -> None:
+    # MLIR prints a long list of numbers as hexadecimal digits
+    devices = [*range(1, size), 0]
+    text = gathering(groups(inlined(('"x"', 2), ('"y"', size // 2), devices=devices), '"x"'))
+    ours = run_pipeline(Module.parse(text), LIFT)
+    ours.verify()
+    assert module_meshes(ours.root) == {"mesh": Mesh([("x", 2), ("y", size // 2)], devices)}
+    inlined_again = run_pipeline(ours, "sdy-inline-meshes")
+    assert module_meshes(run_pipeline(inlined_again, LIFT).root) == module_meshes(ours.root)
+
+
+def test_the_reference_drops_the_order_of_the_devices() -> None:
+    lifted = run_reference(gathering(groups(inlined(('"x"', 2), devices=[1, 0]), '"x"')), LIFT)
+    assert "sdy.mesh" in lifted and "[1, 0]" not in lifted
+
+
+def test_groups_of_a_mesh_that_lacks_a_device_are_refused() -> None:
+    text = gathering(groups(inlined(('"x"', 2), devices=[1, 1]), '"x"'))
+    with pytest.raises(ShardyError, match="a permutation of 0 to 1"):
+        run_pipeline(Module.parse(text), LIFT)

@@ -10,6 +10,7 @@ from jaxlib.mlir import passmanager
 from pyshardy.errors import NotationError, UsageError
 from pyshardy.ir.context import make_context
 from pyshardy.ir.module import Module
+from pyshardy.passes import pipelines
 from pyshardy.passes.base import Anchor, Pass
 from pyshardy.passes.common.save_module import Dump
 from pyshardy.passes.exporting.export_options import ExportOptions
@@ -544,3 +545,15 @@ def test_views_that_there_are_not() -> None:
     with pytest.raises(UsageError) as caught:
         PropagateOptions().with_view("tpu")
     assert str(caught.value) == "choosing the view of a program: got 'tpu', needed one of xla, hlo, stablehlo"
+
+
+def test_a_text_of_the_package_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+    monkeypatch.setattr(pipelines, "parse_pipeline", lambda text: read.append(text) or parse_pipeline(text))
+    pipelines._passes_of_text.cache_clear()
+    first = propagation_passes(PropagateOptions())
+    texts = len(read)
+    assert texts > 0
+    again = propagation_passes(PropagateOptions())
+    assert (len(read), again) == (texts, first)
+    assert again is not first

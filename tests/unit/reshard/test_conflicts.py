@@ -1,13 +1,19 @@
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
+from pyshardy.core.intern import clear_caches
 from pyshardy.core.mesh import Mesh
-from pyshardy.reshard.conflicts import agreed_axes, common_axes
+from pyshardy.core.notation import parse_sharding
+from pyshardy.reshard import conflicts
+from pyshardy.reshard.conflicts import agreed_axes, common_axes, shared_axes
+from pyshardy.reshard.factors import project_tensors
 from pyshardy.rules.notation import parse_rule
 from pyshardy.rules.rule import Rule
 
-from .setting import ABC, ADD, DOT, counts, short, states
+from .setting import ABC, ADD, DOT, counts, shardings, short, states
 
 ABS = parse_rule("<([i, j])->([i, j]) {i=8, j=16}>")
 REVERSE = parse_rule("<([i, j])->([i, j]) {i=8, j=16} permutation={j}>")
@@ -33,6 +39,42 @@ def test_compatible_tensors_keep_what_they_have() -> None:
 )
 def test_incompatible(rule: Rule, texts: tuple[str | None, ...]) -> None:
     assert agreed_axes(rule, states(rule, *texts, mesh=Mesh([("a", 4), ("b", 2)]))) is None
+
+
+GATHERED = parse_rule("<([i, j])->([i, j]) {i=8, j=8} need_replication={i}>")
+OF_TWO_DIMS = {None, "{}, {}", '{"a"}, {}', '{"b"}, {"a"}', '{}, {"a":(1)2}'}
+
+
+@pytest.mark.parametrize("rule", [ADD, DOT, ABS, REVERSE, GATHERED])
+def test_shared_axes_are_those_that_all_tensors_agree_on(rule: Rule) -> None:
+    """As if every tensor were looked at by itself."""
+    mesh = Mesh([("a", 4), ("b", 2)])
+    agreed = 0
+    for texts in product(sorted(OF_TWO_DIMS, key=str), repeat=len(rule.tensors)):
+        expected = agreed_axes(rule, states(rule, *texts, mesh=mesh))
+        assert shared_axes(rule, shardings(*texts), mesh) == expected, texts
+        agreed += expected is not None
+    assert 0 < agreed < len(OF_TWO_DIMS) ** len(rule.tensors)
+
+
+def test_shared_axes_that_do_not_fit_are_no_agreement() -> None:
+    mesh, sharded = Mesh([("a", 4)]), parse_sharding('<@m, [{"a"}]>')
+    rule = parse_rule("<([ij])->([ij]) {i=3, j=2}>")
+    assert agreed_axes(rule, project_tensors(rule, (sharded, sharded), mesh)) is not None
+    assert shared_axes(rule, (sharded, sharded), mesh) is None
+
+
+def test_tensors_that_are_sharded_alike_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at = []
+    original = conflicts.project_tensor
+    monkeypatch.setattr(conflicts, "project_tensor", lambda *args: looked_at.append(args) or original(*args))
+    mesh, sharded = Mesh([("a", 2)]), parse_sharding('<@m, [{"a"}, {}]>')
+    clear_caches()
+    for _ in range(3):
+        assert shared_axes(ADD, (sharded, sharded, sharded), mesh) is not None
+    assert len(looked_at) == 1
+    assert shared_axes(ADD, (sharded, None, sharded), mesh) is None
+    assert len(looked_at) == 3
 
 
 def test_of_two_tensors_the_more_sharded_one_is_kept() -> None:

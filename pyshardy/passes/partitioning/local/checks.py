@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from pyshardy.core.axes import Axes, axes_size, join_axes
 from pyshardy.core.devices import shard_indices
+from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.ir.diagnostics import PassError
@@ -15,8 +17,7 @@ from pyshardy.ir.strings import string_value
 from pyshardy.passes.partitioning.kinds import kind_of
 from pyshardy.passes.partitioning.local.localizer import Localizer
 from pyshardy.passes.partitioning.op_rules import is_buffer, rule_on_shards, takes_shards
-from pyshardy.reshard.conflicts import agreed_axes
-from pyshardy.reshard.factors import has_overflow, project_tensors
+from pyshardy.reshard.conflicts import shared_axes
 from pyshardy.reshard.strides import equivalent_across_reshape
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.rule import FactorKind, Rule, factor_symbol
@@ -115,7 +116,13 @@ def _without_trivial_axes(
     """The sharding without axes of size 1, and without those of empty dimensions, of which every shard is empty."""
     if sharding is None or sharding.is_fully_replicated:
         return sharding
-    mesh = local.mesh(sharding)
+    return _without_axes_that_split_nothing(sharding, local.mesh(sharding), shape)
+
+
+@lru_cache(maxsize=16384)
+def _without_axes_that_split_nothing(
+    sharding: TensorSharding, mesh: Mesh, shape: tuple[int, ...] | None
+) -> TensorSharding:
     sizes = (1,) * sharding.rank if shape is None else shape
     if 0 not in sizes and all(axis.length(mesh) > 1 for axis in sharding.all_axes()):
         return sharding
@@ -124,6 +131,9 @@ def _without_trivial_axes(
         for axes, size in zip(sharding.dim_axes, sizes)
     )
     return sharding.with_dims(dims)
+
+
+register_cache(_without_axes_that_split_nothing.cache_clear)
 
 
 def _rule(op: Op, tensors: _Tensors, local: Localizer) -> Rule | None:
@@ -138,9 +148,8 @@ def _rule(op: Op, tensors: _Tensors, local: Localizer) -> Rule | None:
 def _check_factors(tensors: _Tensors, rule: Rule) -> None:
     """Raise `PassError` unless every factor is sharded alike everywhere, and may be."""
     op, mesh = tensors.op, tensors.mesh
-    states = project_tensors(rule, tensors.shardings, mesh)
-    axes = agreed_axes(rule, states)
-    if axes is None or any(map(has_overflow, states)):
+    axes = shared_axes(rule, tensors.shardings, mesh)
+    if axes is None:
         listed = ", ".join("none" if sharding is None else str(sharding) for sharding in tensors.shardings)
         raise PassError(
             op,

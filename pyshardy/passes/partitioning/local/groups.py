@@ -69,21 +69,20 @@ class Collectives:
         return self.local.groups[key]
 
     def _make_groups(self, axes: Axes) -> Any:
-        attrs = self.local.attrs
-        if not self.local.options.mesh_axes_groups:
-            return attrs.parse(_dense_text(replica_groups(axes, self.mesh)))
-        listed = ", ".join(map(_axis_text, axes))
-        try:
-            return attrs.parse(
-                f"#stablehlo.replica_group_mesh_axes<mesh = {_mesh_text(self.mesh_ref)}, axes = [{listed}]>"
-            )
-        except ir.MLIRError as error:
-            raise UnsupportedVersionError(
-                "writing groups of devices as axes of a mesh",
-                got="a jaxlib whose StableHLO cannot hold them",
-                needed="jaxlib 0.12 or newer",
-                hint="the option enable-rgv3=false",
-            ) from error
+        attrs, options = self.local.attrs, self.local.options
+        is_either = options.axes_where_same
+        if options.mesh_axes_groups and not (is_either and self.mesh.device_ids is not None):
+            try:
+                return attrs.parse(_axes_text(axes, self.mesh_ref))
+            except ir.MLIRError as error:
+                if not is_either:
+                    raise UnsupportedVersionError(
+                        "writing groups of devices as axes of a mesh",
+                        got="a jaxlib whose StableHLO cannot hold them",
+                        needed="jaxlib 0.12 or newer",
+                        hint="the option enable-rgv3=false",
+                    ) from error
+        return attrs.parse(_dense_text(replica_groups(axes, self.mesh)))
 
     def all_gather(self, value: Value, axes: Axes, dim: int) -> Value:
         """Join the shards of a group along a dimension; where that is empty, a collective is not valid."""
@@ -181,6 +180,11 @@ class Collectives:
 def _dense_text(groups: Sequence[Sequence[int]]) -> str:
     rows = ", ".join(str(list(group)) for group in groups)
     return f"dense<[{rows}]> : tensor<{len(groups)}x{len(groups[0])}xi64>"
+
+
+def _axes_text(axes: Axes, mesh: MeshRef) -> str:
+    listed = ", ".join(map(_axis_text, axes))
+    return f"#stablehlo.replica_group_mesh_axes<mesh = {_mesh_text(mesh)}, axes = [{listed}]>"
 
 
 def _axis_text(axis: AxisRef) -> str:

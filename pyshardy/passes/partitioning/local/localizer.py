@@ -33,6 +33,8 @@ class LocalOptions:
         per_dim_all_gather: Whether a gather of several dimensions is one collective per dimension.
         combine_multi_dimension_reduce_scatter: Whether a scatter of several dimensions is one collective.
         mesh_axes_groups: Whether groups of devices are written as axes of a mesh, not as numbers.
+        axes_where_same: Whether they are so only where axes say the same to every consumer that knows them: not on a
+            mesh with an order of its devices, which XLA forgets, nor where StableHLO has no groups along axes.
         use_replicas: Whether devices are replicas, not partitions.
         name_causes: Whether collectives that complete a result are located at its op, by name.
     """
@@ -40,6 +42,7 @@ class LocalOptions:
     per_dim_all_gather: bool = False
     combine_multi_dimension_reduce_scatter: bool = False
     mesh_axes_groups: bool = True
+    axes_where_same: bool = False
     use_replicas: bool = False
     name_causes: bool = False
 

@@ -1,0 +1,1 @@
+# Types for the optional compiled core: see docs/performance.md.
