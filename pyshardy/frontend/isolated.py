@@ -18,8 +18,11 @@ from pyshardy.ir.diagnostics import Diagnostic, Severity
 from pyshardy.ir.module import Module
 
 _DOING = "reading a module in a process of its own"
-_SECONDS = 60
+_SECONDS = 5
+"""How long a small file may take, in time of the processor; it takes a third of a second."""
 _BYTES_PER_SECOND = 2**20
+_WAITING = 12
+"""So many times as long it may take by the clock, as the machine may be busy."""
 _MEMORY = 4 * 2**30
 _MEMORY_PER_BYTE = 32
 _CHILD = "import sys; sys.path[:] = PATH; from pyshardy.frontend.reader_process import main; main()"
@@ -32,7 +35,8 @@ _ERRORS: Mapping[str, type[ShardyError]] = {
 def read_isolated(content: bytes, name: str, allow_unregistered_dialects: bool = False) -> tuple[Module, bytes]:
     """The module in the content of a file, and what a child process wrote of it, in text or bytecode.
 
-    The child may take a minute of time, and a second more per MiB, and 4 GiB of memory, and 32 bytes more per byte.
+    The child may take five seconds of the processor, and one more per MiB, and 4 GiB of memory, and 32 bytes more per
+    byte.
 
     Args:
         content: As for `from_text.load_bytes`.
@@ -47,10 +51,14 @@ def read_isolated(content: bytes, name: str, allow_unregistered_dialects: bool =
     request = json.dumps({"name": name, "allow": allow_unregistered_dialects, **limits}).encode()
     child = [sys.executable, "-P", "-c", _CHILD.replace("PATH", repr(sys.path))]
     try:
-        done = subprocess.run(child, input=request + b"\n" + content, capture_output=True, timeout=seconds, check=False)
+        done = subprocess.run(
+            child, input=request + b"\n" + content, capture_output=True, timeout=_WAITING * seconds, check=False
+        )
     except subprocess.TimeoutExpired as error:
-        raise _ended(name, f"bytes that take more than {seconds} s to read") from error
+        raise _ended(name, f"bytes that take more than {_WAITING * seconds} s to read") from error
     head, newline, source = done.stdout.partition(b"\n")
+    if done.returncode == -signal.SIGXCPU:
+        raise _ended(name, f"bytes that take more than {seconds} s to read")
     if done.returncode != 0 or not newline:
         raise _ended(name, f"bytes over which the reader {_ending(done.returncode, done.stderr)}")
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from contextlib import suppress
 from typing import Any
 
@@ -45,7 +46,8 @@ def _limit(seconds: int, memory: int) -> None:
     with suppress(ImportError):  # of a system without limits
         import resource
 
-        limits = {"RLIMIT_CPU": seconds, "RLIMIT_AS": memory, "RLIMIT_CORE": 0, "RLIMIT_FSIZE": 0}
+        spent = int(time.process_time()) + 1
+        limits = {"RLIMIT_CPU": spent + seconds, "RLIMIT_AS": memory, "RLIMIT_CORE": 0, "RLIMIT_FSIZE": 0}
         for name, limit in limits.items():
             kind = getattr(resource, name)
             hard = resource.getrlimit(kind)[1]

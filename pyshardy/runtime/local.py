@@ -137,7 +137,8 @@ class _Shardings:
         found = self._named.get(port.sharding)
         if found is None:
             converted = self._converter.cut(port)
-            found = NamedSharding(self._mesh, PartitionSpec()) if converted is None else converted
+            everywhere = converted is None or (converted.is_fully_replicated and converted.mesh.size < self._mesh.size)
+            found = NamedSharding(self._mesh, PartitionSpec()) if everywhere else converted
             self._named[port.sharding] = found
         return found
 
