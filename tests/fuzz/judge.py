@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 _STATUSES = (0, 1, 2, 3)
-_ERROR = re.compile(r"^(?:[^ \n]+: )?error: ", re.MULTILINE)
+_ERROR = re.compile(r"^(?:[^ \n]+: |[^ \n].*:\d+:\d+: )?error: ", re.MULTILINE)
 TRACEBACK = "Traceback (most recent call last)"
 
 

@@ -153,6 +153,8 @@ GOOD = Report(["propagate", "in.mlir"], 0, file="whole")
         Report(["show", "in.mlir"], 1, err="error: x\n  at a: error: b\n"),
         Report(["opt", "in.mlir"], 1, err="in.mlir:1:2: error: x\nin.mlir:3:4: error: y\n", file="old"),
         Report(["run", "in.mlir"], 3, out="cannot tell"),
+        Report(["opt", "in.mlir"], 1, err="a text with spaces:1:2: error: x\n", file="old"),
+        Report(["show", "in.mlir"], 1, err="error: got parsing 1:2: error: x\n"),
         Report(["show", "in.mlir"], 0, noise="W0000 careful"),
     ],
 )
