@@ -34,6 +34,11 @@ class _Campaign:
         self.verdicts: Counter[str] = Counter()
         self._shown = self._start = time.monotonic()
 
+    def stop(self) -> None:
+        """Begin no more cases."""
+        with self._lock:
+            self._cases = iter(())
+
     def next_cases(self) -> Iterator[Case]:
         """The cases that nobody has taken."""
         while True:
@@ -74,7 +79,7 @@ class _Campaign:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a campaign; the exit status, 1 if there are findings."""
+    """Run a campaign; the exit status, 1 if there are findings, or if it was interrupted before all was tried."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for kind, count in (("texts", 10_000), ("bytecodes", 10_000), ("programs", 5_000)):
         parser.add_argument(
@@ -93,8 +98,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     threads = [threading.Thread(target=campaign.work, args=(options.seconds,)) for _ in range(options.workers)]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
+    try:
+        for thread in threads:
+            thread.join()
+    except KeyboardInterrupt:
+        campaign.stop()
+        for thread in threads:
+            thread.join()
     _summarize(campaign)
     return int(bool(campaign.ours) or sum(campaign.counts.values()) < sum(counts))
 
