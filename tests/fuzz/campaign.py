@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for thread in threads:
             thread.join()
     _summarize(campaign)
-    return int(bool(campaign.ours) or sum(campaign.counts.values()) < sum(counts))
+    return int(bool(campaign.ours) or sum(campaign.counts[kind] for kind in KINDS) < sum(counts))
 
 
 def _summarize(campaign: _Campaign) -> None:
