@@ -135,7 +135,8 @@ class Worker:
             self._log = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the process is there)
             arguments = [sys.executable, "-m", "tests.fuzz.worker", *([self._plant] if self._plant else [])]
             pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._log}
-            self._process = subprocess.Popen(arguments, cwd=self._folder.name, env=environment, **pipes)
+            folder = self._folder.name  # and a session of its own: an interruption is for the campaign
+            self._process = subprocess.Popen(arguments, cwd=folder, env=environment, start_new_session=True, **pipes)
             self._rest, self._tried = b"", 0
         return self._process
 
