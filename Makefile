@@ -8,7 +8,7 @@ COMPILED_BIN := $(COMPILED)/.venv/bin
 COPIED = $(shell find pyshardy tests benchmarks examples docs -type f -not -name '*.pyc')
 PACKAGES_PYTHON ?= $(shell python3.13 -c 'print("python3.13")' 2>/dev/null || echo $(PYTHON))
 
-.PHONY: demo test test-reference test-packages check bench performance-page campaign clean
+.PHONY: demo test test-reference test-packages check bench performance-page campaign fuzz clean
 
 demo: $(VENV)/.installed  ## propagate, show, run and check the example training step
 	$(BIN)/pyshardy run example
@@ -38,6 +38,9 @@ campaign: $(VENV)/.tested  ## the long campaigns: against the reference, against
 	$(BIN)/python -m tests.differential.campaign
 	PYTHONPATH=tests $(BIN)/python -m tests.differential.xla_campaign
 	PYTHONPATH=tests $(BIN)/python -m tests.end_to_end.numbers_campaign
+
+fuzz: $(VENV)/.tested  ## hostile programs: mutated texts and bytecodes, random programs by numbers; findings in build/fuzz
+	PYTHONPATH=tests $(BIN)/python -m tests.fuzz.campaign $(FUZZ)
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -17,7 +17,7 @@ from pyshardy.core.text import format_symbol
 from pyshardy.errors import InvalidModuleError, UsageError
 from pyshardy.frontend.annotated import Axes, import_annotations
 from pyshardy.frontend.from_export import is_exported
-from pyshardy.frontend.from_text import BYTECODE_MAGIC
+from pyshardy.frontend.from_text import BYTECODE_MAGIC, STANDARD_INPUT
 from pyshardy.frontend.interface import Port, input_ports, output_ports
 from pyshardy.frontend.load import load_content, load_path
 from pyshardy.ir.diagnostics import Diagnostic, Diagnostics, source_position
@@ -45,6 +45,7 @@ def load(
     allow_unregistered_dialects: bool = False,
     module: str | None = None,
     mesh: Axes = None,
+    isolate: bool = False,
 ) -> Module:
     """A StableHLO module from wherever it is.
 
@@ -62,6 +63,8 @@ def load(
             generic form. An MLIR module may if its context allows them.
         module: For a directory with several modules, the name of one; it may also stand in the path, behind `::`.
         mesh: Names and sizes of the axes that GSPMD's tilings are over, as `{"data": 4, "model": 2}`; found without.
+        isolate: Whether files, text and bytes are read in a process of their own, for half a second more: for bytecode
+            that is not trusted, which may end MLIR's reader. Then that is an `InvalidModuleError`.
 
     Raises:
         UsageError: Nothing that a module can be made of, a file that cannot be read, or arguments for what is no
@@ -73,6 +76,9 @@ def load(
     >>> load(text).text().startswith("module {")
     True
     """
+    if isolate and not isinstance(source, (str, Path, bytes, bytearray, memoryview)):
+        needed = "a path, text or bytes"
+        raise UsageError("loading a module", got=f"isolate=True for a {type(source).__name__}", needed=needed)
     if callable(source) and module is None:
         from pyshardy.frontend.from_jax import load_function
 
@@ -85,16 +91,16 @@ def load(
         )
     if isinstance(source, Path) or (isinstance(source, str) and not _is_text(source)):
         allow = allow_unregistered_dialects
-        return load_path(source, module=module, mesh=mesh, allow_unregistered_dialects=allow)
+        return load_path(source, module=module, mesh=mesh, allow_unregistered_dialects=allow, isolate=isolate)
     if module is not None:
         needed = "a directory that XLA dumped to"
         raise UsageError("loading a module", got=f"module={module!r} for a {type(source).__name__}", needed=needed)
     if isinstance(source, Module):
         return source if mesh is None else import_annotations(source, mesh)
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return load_content(bytes(source), mesh=mesh, allow_unregistered_dialects=allow_unregistered_dialects)
+        return load_content(bytes(source), STANDARD_INPUT, mesh, allow_unregistered_dialects, isolate)
     if isinstance(source, str):
-        return load_content(source.encode(), "the text", mesh, allow_unregistered_dialects)
+        return load_content(source.encode(), "the text", mesh, allow_unregistered_dialects, isolate)
     return _load_object(source, mesh)
 
 

@@ -16,8 +16,8 @@ from pyshardy.frontend.interface import Port, input_ports, output_ports
 from pyshardy.ir.diagnostics import Diagnostic, Diagnostics
 from pyshardy.ir.functions import functions
 from pyshardy.ir.module import Module
-from pyshardy.ir.nodes import Op
-from pyshardy.ir.shardings import Meshes, module_meshes
+from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.shardings import Meshes, get_sharding, module_meshes
 from pyshardy.ir.traffic import collectives_of
 from pyshardy.passes.base import Pass
 from pyshardy.passes.partitioning.partition_options import PartitionOptions
@@ -156,6 +156,7 @@ def partition(
     start = time.perf_counter()
     root = before.copy_root()
     _put_meshes_in_use_first(root)
+    _leave_reductions_to_passes(root)
     stages["read"] = time.perf_counter() - start
     border = _Border()
 
@@ -196,6 +197,19 @@ class _Border:
     def look(self, pass_: Pass, root: Any) -> None:
         if pass_.name == "sdy-close-shardings":
             self.inputs, self.outputs, self.meshes = input_ports(root), output_ports(root), _meshes_in_use(root)
+
+
+def _leave_reductions_to_passes(root: Op) -> None:
+    """Make reshards of the collectives that add up parts of sums: passes complete such a sum before its first use.
+
+    They do so before any op that is no reshard, also before such a collective, which would add up the whole sums.
+    """
+    for op in walk(root):
+        if op.name in ("sdy.all_reduce", "sdy.reduce_scatter"):
+            before = get_sharding(op.operands[0])
+            if before is not None and before.unreduced:
+                op.attrs = {"sharding": op.attrs["out_sharding"]}
+                op.rename("sdy.reshard")
 
 
 def _put_meshes_in_use_first(root: Op) -> None:

@@ -93,6 +93,8 @@ def _command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     text = "accept ops of dialects that jaxlib does not know, in generic form"
     parser.add_argument("--allow-unregistered-dialect", action="store_true", help=text)
+    text = "read the file in a process of its own: for bytecode that is not trusted, which may end MLIR's reader"
+    parser.add_argument("--isolate", action="store_true", help=text)
     return parser
 
 

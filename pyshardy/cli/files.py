@@ -28,6 +28,7 @@ def load_source(arguments: argparse.Namespace) -> Module:
         module=arguments.module,
         mesh=arguments.mesh,
         allow_unregistered_dialects=arguments.allow_unregistered_dialect,
+        isolate=arguments.isolate,
     )
 
 

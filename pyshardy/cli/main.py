@@ -110,7 +110,7 @@ def _compare(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     if arguments.source == EXAMPLE or not is_dump(arguments.source):
         got = "the example" if arguments.source == EXAMPLE else arguments.source
         raise UsageError("comparing with a dump", got=got, needed="a directory that XLA dumped to")
-    decided = dump_shardings(arguments.source, arguments.module)
+    decided = dump_shardings(arguments.source, arguments.module, arguments.isolate)
     found = compare(_load_and_propagate(arguments, rest).module, decided)
     if arguments.json:
         _print_json(found.to_json())

@@ -23,7 +23,15 @@ from pyshardy.cli.opt_command import (
     passes_text,
 )
 from pyshardy.errors import InvalidModuleError, NotationError, ShardyError, UnsupportedVersionError, UsageError
-from pyshardy.frontend.from_text import STANDARD_INPUT, read_bytes, text_or_bytecode
+from pyshardy.frontend.from_text import (
+    STANDARD_INPUT,
+    is_bytecode,
+    load_bytes,
+    read_bytes,
+    read_module,
+    text_in,
+    text_or_bytecode,
+)
 from pyshardy.ir.diagnostics import THIS_FILE, Diagnostic, Diagnostics, Severity, source_position
 from pyshardy.ir.module import Module
 from pyshardy.passes.options import format_options
@@ -72,9 +80,14 @@ def run_opt(argv: Sequence[str], stdout: BinaryIO, stderr: TextIO, stdin: Binary
 
 
 def _read(command: Command, stdin: BinaryIO | None) -> str | bytes:
-    if stdin is not None and command.source == STANDARD_INPUT:
-        return text_or_bytecode(stdin.read(), command.source)
-    return text_or_bytecode(read_bytes(command.source), command.source)
+    is_given = stdin is not None and command.source == STANDARD_INPUT
+    content = stdin.read() if stdin is not None and is_given else read_bytes(command.source)
+    if "isolate" in command.flags:
+        text = text_in(content)
+        if text is not None or is_bytecode(content):
+            return content if text is None else text
+        return read_module(content, command.source, "allow-unregistered-dialect" in command.flags, isolate=True)[1]
+    return text_or_bytecode(content, command.source)
 
 
 def _pipeline_text(command: Command) -> str:
@@ -155,7 +168,11 @@ class _Driver:
         command, timer = self._command, self._timer
         allow = "allow-unregistered-dialect" in command.flags
         with timer.step("parse"):
-            module = Module.parse(chunk, name=command.source, allow_unregistered_dialects=allow)
+            if "isolate" in command.flags:
+                content = chunk.encode() if isinstance(chunk, str) else chunk
+                module = load_bytes(content, command.source, allow, isolate=True)
+            else:
+                module = Module.parse(chunk, name=command.source, allow_unregistered_dialects=allow)
         if not command.passes:
             return module
         result = Instruments(command, module, timer, self._stderr).run(diagnostics)

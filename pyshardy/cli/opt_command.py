@@ -16,6 +16,7 @@ DEFAULT_SEPARATOR = "// -----"
 
 _FLAGS = {
     "allow-unregistered-dialect": "accept ops of unknown dialects, in generic form",
+    "isolate": "read the input in a process of its own: for bytecode that is not trusted, which may end MLIR's reader",
     "mlir-print-op-generic": "print every op in generic form",
     "mlir-print-debuginfo": "print locations",
     "mlir-pretty-debuginfo": "print locations for people; they cannot be read again",

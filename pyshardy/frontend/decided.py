@@ -88,12 +88,13 @@ class Comparison:
         return "\n".join([head, *(f"  {difference}" for difference in self.differences)])
 
 
-def dump_shardings(source: str | Path, module: str | None = None) -> Decided:
+def dump_shardings(source: str | Path, module: str | None = None, isolate: bool = False) -> Decided:
     """The shardings that XLA's Shardy decided on.
 
     Args:
         source: A directory that XLA dumped to, with `::` and the name of a module or without.
         module: The name of the module.
+        isolate: Whether it is read in a process of its own, which its bytes may end.
 
     Raises:
         UsageError: There is no such module, or its dump does not have the steps of Shardy.
@@ -108,7 +109,7 @@ def dump_shardings(source: str | Path, module: str | None = None) -> Decided:
             needed="a dump with the steps of Shardy",
             hint="XLA_FLAGS=--xla_dump_hlo_pass_re=shardy-xla beside --xla_dump_to",
         )
-    found = import_annotations(load_file(path))
+    found = import_annotations(load_file(path, isolate=isolate))
     return Decided(path, found, input_ports(found.root), output_ports(found.root))
 
 

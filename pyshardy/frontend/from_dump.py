@@ -105,13 +105,16 @@ def choose(directory: Path, name: str | None = None) -> DumpedModule:
     return wanted[0]
 
 
-def load_dump(source: str | Path, module: str | None = None, allow_unregistered_dialects: bool = False) -> Module:
+def load_dump(
+    source: str | Path, module: str | None = None, allow_unregistered_dialects: bool = False, isolate: bool = False
+) -> Module:
     """The program in a dump as its best file has it, with its annotations as they are there.
 
     Args:
         source: The directory, with `::` and the name of a module or without.
         module: The name of the module.
         allow_unregistered_dialects: Whether ops of unknown dialects are accepted, in generic form.
+        isolate: Whether it is read in a process of its own, which its bytes may end.
 
     Raises:
         UsageError: There is no such module, or there are several.
@@ -122,7 +125,7 @@ def load_dump(source: str | Path, module: str | None = None, allow_unregistered_
     directory, name = split_source(source)
     dumped = choose(directory, module or name)
     assert dumped.source is not None
-    found = load_file(dumped.source, allow_unregistered_dialects)
+    found = load_file(dumped.source, allow_unregistered_dialects, isolate)
     if dumped.source.name == _INPUT and dumped.hlo is not None and dumped.hlo.suffix == ".txt":
         return _with_names(found, argument_names(read_bytes(str(dumped.hlo)).decode(errors="replace")))
     return found

@@ -12,19 +12,20 @@ BYTECODE_MAGIC = b"ML\xefR"
 STANDARD_INPUT = "-"
 
 
-def load_file(path: str | Path, allow_unregistered_dialects: bool = False) -> Module:
+def load_file(path: str | Path, allow_unregistered_dialects: bool = False, isolate: bool = False) -> Module:
     """The module in a file of StableHLO, HLO or `jax.export`; `-` is standard input.
 
     Args:
         path: The file.
         allow_unregistered_dialects: Whether ops of unknown dialects are accepted, in generic form.
+        isolate: Whether it is read in a process of its own, which its bytes may end.
 
     Raises:
         UsageError: There is no such file, or it cannot be read.
         InvalidModuleError: The file holds no valid module.
     """
     name = str(path)
-    return load_bytes(read_bytes(name), name, allow_unregistered_dialects)
+    return load_bytes(read_bytes(name), name, allow_unregistered_dialects, isolate)
 
 
 def read_bytes(path: str) -> bytes:
@@ -50,25 +51,34 @@ def read_bytes(path: str) -> bytes:
         raise UsageError(f"reading {path}", got=reason.lower(), needed="a readable file") from error
 
 
-def load_bytes(content: bytes, name: str = STANDARD_INPUT, allow_unregistered_dialects: bool = False) -> Module:
+def load_bytes(
+    content: bytes, name: str = STANDARD_INPUT, allow_unregistered_dialects: bool = False, isolate: bool = False
+) -> Module:
     """The module in the content of a file.
 
     Args:
         content: StableHLO or HLO as text, as bytecode or as a protocol buffer, or a serialized `jax.export.Exported`.
         name: What to call it in messages.
         allow_unregistered_dialects: Whether ops of unknown dialects are accepted, in generic form.
+        isolate: Whether it is read in a process of its own, which its bytes may end.
 
     Raises:
         InvalidModuleError: It is no valid module.
     """
-    return read_module(content, name, allow_unregistered_dialects)[0]
+    return read_module(content, name, allow_unregistered_dialects, isolate)[0]
 
 
-def read_module(content: bytes, name: str, allow_unregistered_dialects: bool = False) -> tuple[Module, bytes]:
+def read_module(
+    content: bytes, name: str, allow_unregistered_dialects: bool = False, isolate: bool = False
+) -> tuple[Module, bytes]:
     """The module in the content of a file, and the text or bytecode that MLIR read it from.
 
     The arguments are those of `load_bytes`.
     """
+    if isolate:
+        from pyshardy.frontend.isolated import read_isolated
+
+        return read_isolated(content, name, allow_unregistered_dialects)
     source = text_or_bytecode(content, name)
     module = Module.parse(source, name=name, allow_unregistered_dialects=allow_unregistered_dialects)
     if isinstance(source, str):
@@ -105,6 +115,25 @@ def text_or_bytecode(content: bytes, name: str) -> str | bytes:
         return load_hlo_text(text, name)
     proto = hlo_module_proto(content) if content.startswith(b"\n") else None
     return text if proto is None else load_hlo_proto(proto, name)
+
+
+def is_bytecode(content: bytes) -> bool:
+    """Whether some content is bytecode that MLIR reads as it is, unlike a portable artifact."""
+    from pyshardy.ir.hlo import is_portable
+
+    return content.startswith(BYTECODE_MAGIC) and not is_portable(content)
+
+
+def text_in(content: bytes) -> str | None:
+    """The text of MLIR that some content is; None for anything else."""
+    from pyshardy.frontend.from_hlo import hlo_module_proto, is_hlo_text
+
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return None
+    is_proto = content.startswith(b"\n") and hlo_module_proto(content) is not None
+    return None if is_proto or is_hlo_text(text) else text
 
 
 def _stable(content: bytes, name: str) -> bytes:

@@ -11,7 +11,12 @@ from pyshardy.ir.module import Module
 
 
 def load_path(
-    source: str | Path, *, module: str | None = None, mesh: Axes = None, allow_unregistered_dialects: bool = False
+    source: str | Path,
+    *,
+    module: str | None = None,
+    mesh: Axes = None,
+    allow_unregistered_dialects: bool = False,
+    isolate: bool = False,
 ) -> Module:
     """The module in a file, in a directory that XLA dumped to, or from standard input for `-`.
 
@@ -20,6 +25,7 @@ def load_path(
         module: The name of the module in a directory.
         mesh: Names and sizes of the axes that GSPMD's tilings are over; found without.
         allow_unregistered_dialects: Whether ops of unknown dialects are accepted, in generic form.
+        isolate: Whether it is read in a process of its own, which its bytes may end.
 
     Raises:
         UsageError: There is no such file or module, or there are several modules, or `mesh` makes no sense.
@@ -29,17 +35,21 @@ def load_path(
     from pyshardy.frontend.from_dump import is_dump, load_dump
 
     if is_dump(source):
-        return import_annotations(load_dump(source, module, allow_unregistered_dialects), mesh)
+        return import_annotations(load_dump(source, module, allow_unregistered_dialects, isolate), mesh)
     if module is not None:
         needed = "a directory that XLA dumped to"
         raise UsageError(f"reading module {module} of {source}", got="no directory", needed=needed)
-    return load_content(read_bytes(str(source)), str(source), mesh, allow_unregistered_dialects)
+    return load_content(read_bytes(str(source)), str(source), mesh, allow_unregistered_dialects, isolate)
 
 
 def load_content(
-    content: bytes, name: str = STANDARD_INPUT, mesh: Axes = None, allow_unregistered_dialects: bool = False
+    content: bytes,
+    name: str = STANDARD_INPUT,
+    mesh: Axes = None,
+    allow_unregistered_dialects: bool = False,
+    isolate: bool = False,
 ) -> Module:
     """The module in the content of a file; the arguments are those of `load_path`, `name` is for messages."""
     axes_text(mesh)
-    found, source = read_module(content, name, allow_unregistered_dialects)
+    found, source = read_module(content, name, allow_unregistered_dialects, isolate)
     return import_annotations(found, mesh) if mesh is not None or may_be_annotated(source) else found

@@ -12,6 +12,7 @@ from jaxlib.mlir import ir
 
 from pyshardy.errors import InvalidModuleError, UnsupportedVersionError
 from pyshardy.ir.context import make_context
+from pyshardy.ir.diagnostics import errors_of
 
 PORTABLE_PRODUCER = b"StableHLO_v"
 """What a portable artifact of StableHLO names as its producer, right behind the start of the bytecode."""
@@ -52,13 +53,15 @@ def bytecode_of_portable(content: bytes, name: str) -> bytes:
     """
     from io import BytesIO
 
-    convert = _converter("_jax", "mlir", "deserialize_portable_artifact")
-    with make_context() as context:
-        found = _convert(lambda: convert(content, context=context), name, "a StableHLO artifact of no later version")
-        if isinstance(found, bytes):
-            return found
-        if isinstance(found, str):
-            return found.encode()
+    from pyshardy.ir.dialects import stablehlo
+
+    with make_context() as context, errors_of(context) as errors:  # which MLIR would print
+        try:
+            found = stablehlo.deserialize_portable_artifact(context, content)
+        except _CONVERTER_ERRORS as error:
+            needed = "a StableHLO artifact of no later version"
+            got = "; ".join(dict.fromkeys(found.message for found in errors)) or _one_line(error)
+            raise InvalidModuleError("reading a module", where=name, got=got, needed=needed) from error
         stream = BytesIO()
         found.operation.write_bytecode(stream)
     return stream.getvalue()
@@ -88,9 +91,18 @@ def has_converted() -> bool:
 def _convert(convert: Callable[[], Any], name: str, needed: str) -> Any:
     try:
         return convert()
-    except (RuntimeError, ValueError, ir.MLIRError) as error:  # jaxlib's own errors are RuntimeErrors
-        got = " ".join(str(error).split("\n\n")[0].split())
-        raise InvalidModuleError("reading a module", where=name, got=got, needed=needed) from error
+    except _CONVERTER_ERRORS as error:
+        raise InvalidModuleError("reading a module", where=name, got=_one_line(error), needed=needed) from error
+
+
+_CONVERTER_ERRORS = (RuntimeError, ValueError, MemoryError, ir.MLIRError)
+"""What the converters throw; jaxlib's own errors are RuntimeErrors."""
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return "more than memory can hold"
+    return " ".join(str(error).split("\n\n")[0].split())
 
 
 def _converter(module: str, *names: str) -> Any:

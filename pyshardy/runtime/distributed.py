@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 import jax
 
 from pyshardy.errors import ShardyError, UsageError
+from pyshardy.runtime.peers import watch
 
 _RETRY_SECONDS = 0.1
 _HELLO_SECONDS = 5.0
@@ -21,6 +22,7 @@ _HELLO_SECONDS = 5.0
 _LONGEST_HELLO = 20
 _INSTANT = 0.001
 _LEAST_SECONDS = 5
+_LONGEST_WAIT = 10**6
 _GO = b"go\n"
 _COUNT = b"count "
 """How process 0 begins to say how many processes there are, to one that thinks otherwise."""
@@ -28,7 +30,12 @@ _DOING = "joining the processes of a program"
 
 
 def connect(
-    coordinator: str, process_count: int, process_id: int, timeout_s: float = 60.0, lost_after_s: float = 20.0
+    coordinator: str,
+    process_count: int,
+    process_id: int,
+    timeout_s: float = 60.0,
+    lost_after_s: float = 20.0,
+    wait_s: float = 300.0,
 ) -> None:
     """Join the other processes, so that `jax.devices()` are the devices of all, and `pyshardy.run` uses them.
 
@@ -40,12 +47,13 @@ def connect(
         process_count: Number of processes.
         process_id: Which one this is, from 0.
         timeout_s: How many seconds to wait for the others.
-        lost_after_s: After how many seconds without a sign of life a process counts as dead. JAX then ends the others,
-            unless `run` has noticed before; 5 at least.
+        lost_after_s: After how many seconds without a sign of life from a process `pyshardy.run` ends with an error in
+            the others; 5 at least. After twice as long JAX ends them.
+        wait_s: How many seconds `pyshardy.run` waits for the other processes to come to it, as long as they are alive.
 
     Raises:
         UsageError: A coordinator that is not host and port, a number that is no process, another number of processes
-            than process 0 says, or less than 5 seconds.
+            than process 0 says, less than 5 seconds for `lost_after_s`, or none for `wait_s`.
         ShardyError: Not all processes came in time, or JAX does not join them.
     """
     host, port = _address(coordinator)
@@ -53,6 +61,8 @@ def connect(
         raise UsageError(_DOING, got=f"process {process_id}", needed=f"one of 0 to {process_count - 1}")
     if not lost_after_s >= _LEAST_SECONDS:
         raise UsageError(_DOING, got=f"lost_after_s {lost_after_s:g}", needed=f"{_LEAST_SECONDS} or more")
+    if not 0 < wait_s < _LONGEST_WAIT:
+        raise UsageError(_DOING, got=f"wait_s {wait_s:g}", needed=f"more than 0 and less than {_LONGEST_WAIT}")
     deadline = time.monotonic() + timeout_s
     if process_id == 0:
         _gather(host, port, process_count, deadline, timeout_s)
@@ -65,12 +75,13 @@ def connect(
             process_count,
             process_id,
             initialization_timeout=max(1, int(timeout_s)),
-            heartbeat_timeout_seconds=lost,
+            heartbeat_timeout_seconds=2 * lost,
             shutdown_timeout_seconds=lost,
         )
     except RuntimeError as error:
         reason = str(error).partition("\n")[0]
         raise ShardyError(_DOING, got=reason, needed="processes that have not used JAX before") from error
+    watch(lost_after_s, wait_s)
 
 
 def _address(coordinator: str) -> tuple[str, int]:

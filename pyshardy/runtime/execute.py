@@ -16,6 +16,7 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.runtime.arrays import check_inputs, check_static
 from pyshardy.runtime.exported import Executable
+from pyshardy.runtime.peers import processes_of, together
 from pyshardy.runtime.runnable import partitionable, sequential
 
 
@@ -42,6 +43,8 @@ class GlobalExecutable:
         shardings = self._in_shardings, [converter.of(port) for port in outs]
         _check_one_order(shardings[0] + shardings[1])
         self._executable = Executable(partitionable(module, count), self._ins, outs, shardings)
+        meshes = [sharding.mesh for side in shardings for sharding in side if sharding is not None]
+        self._processes = processes_of(device for mesh in meshes for device in mesh.devices.flat)
 
     def __call__(self, arrays: Sequence[Any]) -> list[jax.Array]:
         """The outputs, global arrays under the shardings of the module.
@@ -51,6 +54,9 @@ class GlobalExecutable:
             ShardyError: XLA fails to compile or run the program.
         """
         checked = check_inputs(arrays, self._ins)
+        return together(self._processes, lambda: self._run(checked))
+
+    def _run(self, checked: Sequence[Any]) -> list[jax.Array]:
         with self._executable.types():
             placed = [jax.device_put(array, sharding) for array, sharding in zip(checked, self._in_shardings)]
             return self._executable(placed)

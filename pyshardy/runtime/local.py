@@ -20,6 +20,7 @@ from pyshardy.ir.functions import arg_attrs, main_function
 from pyshardy.ir.module import Module
 from pyshardy.runtime.arrays import check_inputs, check_static
 from pyshardy.runtime.exported import Executable
+from pyshardy.runtime.peers import processes_of, together
 from pyshardy.runtime.stacked import DEVICES, stacked, stacked_shape
 
 _DONATED = ("tf.aliasing_output", "jax.buffer_donor")
@@ -88,6 +89,9 @@ class LocalExecutable:
             ShardyError: XLA fails to compile or run the program.
         """
         checked = check_inputs(arrays, self.border.inputs)
+        return together(self._shardings.processes, lambda: self._run(checked))
+
+    def _run(self, checked: Sequence[Any]) -> list[jax.Array]:
         with self._executable.types():
             flat = [
                 _on_same_devices(place(array, self._shardings.named(port)), stack.shape, sharding)
@@ -117,6 +121,7 @@ class _Shardings:
                 needed=f"{count}",
                 hint=f"on a CPU, set XLA_FLAGS=--xla_force_host_platform_device_count={count} before importing jax",
             )
+        self.processes = processes_of(available[:count])
         self.are_cpus = available[0].platform == "cpu"
         self._mesh = jax.sharding.Mesh(np.array(available[:count], dtype=object), (DEVICES,))
         self._converter = NamedShardings(border.meshes, available)
@@ -137,7 +142,9 @@ class _Shardings:
         found = self._named.get(port.sharding)
         if found is None:
             converted = self._converter.cut(port)
-            found = NamedSharding(self._mesh, PartitionSpec()) if converted is None else converted
+            if converted is None or (converted.is_fully_replicated and converted.mesh.size < self._mesh.size):
+                converted = NamedSharding(self._mesh, PartitionSpec())  # all devices have it whole
+            found = converted
             self._named[port.sharding] = found
         return found
 

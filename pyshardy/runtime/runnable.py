@@ -6,8 +6,10 @@ from math import prod
 
 from pyshardy.core.text import format_symbol
 from pyshardy.errors import ShardyError
+from pyshardy.ir.attrs import symbols_in
 from pyshardy.ir.diagnostics import format_location
 from pyshardy.ir.functions import RULE, SHARDING, functions, main_function
+from pyshardy.ir.listing import ops_with
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.shardings import module_meshes
@@ -26,7 +28,8 @@ _COLLECTIVES = (
 )
 _RESHARDS = {"sdy.reshard": "sharding"} | {f"sdy.{name}": "out_sharding" for name in _COLLECTIVES.split()}
 """The ops that only change a sharding, and the attribute that says to which."""
-_MARKS = ("sdy.sharding_constraint", "sdy.propagation_barrier")
+_CALLED = "called_computations"
+_MARKS = ("sdy.sharding_constraint", "sdy.propagation_barrier", "sdy.data_flow_edge", "sdy.func_data_flow_edge")
 """The ops that only say something about shardings."""
 
 
@@ -140,6 +143,7 @@ def make_runnable(root: Op, module: Module, count: int) -> None:
                 got=f"the function {format_symbol(function.attrs['sym_name'])}",
                 needed="names in UTF-8, as JAX knows no others",
             )
+    _check_called(root)
     main.attrs["sym_name"] = "main"
     main.attrs.pop("sym_visibility", None)
     with module.context:
@@ -147,6 +151,21 @@ def make_runnable(root: Op, module: Module, count: int) -> None:
         root.attrs["mhlo.num_replicas"] = module.attrs.parse("1 : i32")
         _count_sorted_dimensions_from_the_front(root, module)
         _fill_buffers(root, module)
+
+
+def _check_called(root: Op) -> None:
+    """Refuse a custom call of a function without a body, over which XLA ends the process."""
+    bodiless = {function.attrs["sym_name"] for function in functions(root) if not function.region.blocks}
+    for op in ops_with(root, _CALLED, ("stablehlo.custom_call",)) if bodiless else ():
+        paths = symbols_in(op.shared_attrs.get(_CALLED))
+        missing = next((path[0] for path in paths if path[0] in bodiless), None)
+        if missing is not None:
+            raise ShardyError(
+                "running a program",
+                where=format_location(op.location),
+                got=f"a custom call of {format_symbol(missing)}, which is only declared",
+                needed="the body of what is called",
+            )
 
 
 def _fill_buffers(root: Op, module: Module) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
+import time
 
 import jax
 import numpy as np
@@ -30,8 +32,10 @@ func.func @main(%a: tensor<8x12xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}
 """Devices 0 to 3 are of one process, 4 to 7 of the other: every group along either axis has some of both."""
 SAYS = "worker says "
 """How a line of what a process tells the test begins."""
-LOST_AFTER = 10
+LOST_AFTER = 6
 """After how many seconds without a sign of life a process counts as dead."""
+WAIT = 15
+"""How many seconds to wait for a process that is alive and does not come."""
 DIES = 3
 """Exit status of a process that dies."""
 
@@ -47,7 +51,7 @@ def join(how: str, process: int, port: int) -> None:
     """Join the other process, with pyshardy or as JAX does it."""
     address = f"127.0.0.1:{port}"
     if how == "connect":
-        pyshardy.connect(address, PROCESSES, process, timeout_s=60, lost_after_s=LOST_AFTER)
+        pyshardy.connect(address, PROCESSES, process, timeout_s=60, lost_after_s=LOST_AFTER, wait_s=WAIT)
     else:
         jax.distributed.initialize(address, PROCESSES, process, initialization_timeout=60)
 
@@ -88,12 +92,20 @@ def main(how: str, process: int, port: int, ending: str) -> None:
         again = pyshardy.run(partition, -outputs[1], b, outputs[2] / 2)
         say(f"checked {check(again, expected)} shards")
         return
-    if process == 1:
-        if ending == "stops":
-            os.kill(os.getpid(), signal.SIGSTOP)
+    if process == (ending == "stops first"):
+        pass
+    elif ending == "stops amid":
+        threading.Timer(2, os.kill, (os.getpid(), signal.SIGSTOP)).start()
+    elif ending == "dies amid":
+        threading.Timer(2, os._exit, (DIES,)).start()
+    elif ending == "sleeps":
+        time.sleep(3600)
+    elif ending.startswith("stops"):
+        os.kill(os.getpid(), signal.SIGSTOP)
+    else:
         os._exit(DIES)
     try:
-        for _ in range(1000):
+        while True:
             pyshardy.run(partition, a, b, c)
     except ShardyError as error:
         say(f"refused: {error}")

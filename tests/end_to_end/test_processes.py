@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from end_to_end.process_worker import DIES, ENVIRONMENT, LOST_AFTER, PROGRAM, SAYS, check, inputs
+from end_to_end.process_worker import DIES, ENVIRONMENT, LOST_AFTER, PROGRAM, SAYS, WAIT, check, inputs
 
 import pyshardy
 
@@ -84,16 +84,20 @@ def test_a_wrong_answer_of_a_process_is_noticed() -> None:
             check(outputs, wrong)
 
 
-def test_a_process_that_dies_ends_the_others_run() -> None:
-    with workers("connect", "dies") as (survivor, victim):
+@pytest.mark.parametrize("ending", ["dies", "dies amid"])
+def test_a_process_that_dies_ends_the_others_run(ending: str) -> None:
+    """Before it comes to a run, which its silence tells, or while it runs, which broken connections may tell too."""
+    with workers("connect", ending) as (survivor, victim):
         assert ended(victim)[0] == DIES
+        start = time.monotonic()
         status, said, err = ended(survivor)
         assert (status, said[0], len(said)) == (0, "checked 12 shards", 2), err
-        refused = said[1]
-        assert re.match(
-            r"refused: running a module: got .*, needed all processes of the program to keep running", refused
-        )
-        assert "try: look at what the other processes printed" in refused
+        silence = f"running a program in several processes: got no sign of life from process 1 for {LOST_AFTER} s"
+        broken = "running a module: got .*|running a program in several processes: got .*"
+        reasons = silence if ending == "dies" else f"{silence}|{broken}"
+        needed = "needed all processes of the program to keep running\n  try: look at what "
+        assert re.match(f"refused: (?:{reasons}), {needed}", said[1]), said[1]
+        assert time.monotonic() - start < SECONDS / 2
 
 
 def test_processes_with_different_programs_are_refused_before_they_run() -> None:
@@ -106,14 +110,24 @@ def test_processes_with_different_programs_are_refused_before_they_run() -> None
             )
 
 
-def test_a_process_that_hangs_ends_the_others_in_time() -> None:
-    with workers("connect", "stops") as (survivor, _):
+@pytest.mark.parametrize("ending", ["stops", "stops amid", "stops first", "sleeps"])
+def test_a_process_that_hangs_is_an_error_in_the_others_in_time(ending: str) -> None:
+    """Stopped before it comes, while it runs, where it is the first; or alive, but somewhere else."""
+    victim = 0 if ending == "stops first" else 1
+    with workers("connect", ending) as processes:
         start = time.monotonic()
-        status, said, err = ended(survivor)
-        assert said[:1] == ["checked 12 shards"]
-        assert status != 0
-        assert "another task died" in err
-        assert time.monotonic() - start < 6 * LOST_AFTER
+        status, said, err = ended(processes[1 - victim])
+        assert (status, said[:1], len(said)) == (0, ["checked 12 shards"], 2), err
+        doing = "refused: running a program in several processes: got"
+        if ending == "sleeps":
+            assert said[1].startswith(f"{doing} process 1 did not come within {WAIT} s, needed the same runs in all"), (
+                err
+            )
+        else:
+            assert said[1].startswith(
+                f"{doing} no sign of life from process {victim} for {LOST_AFTER} s, needed all"
+            ), err
+        assert time.monotonic() - start < SECONDS / 2
 
 
 @pytest.mark.parametrize(

@@ -328,3 +328,44 @@ def test_partial_values_at_the_border() -> None:
 def test_importing_the_package_does_not_import_jax() -> None:
     code = "import sys, pyshardy; pyshardy.partition; print('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+SUM = (
+    MESH
+    + """func.func @main(%a: tensor<8x12xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}) -> tensor<12xf32> {
+  %c = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.reduce(%a init: %c) applies stablehlo.add across dimensions = [0] {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"y"}], unreduced={"x"}>]>} : (tensor<8x12xf32>, tensor<f32>) -> tensor<12xf32>
+  %1 = LINE : tensor<12xf32>
+  return %1 : tensor<12xf32>
+}"""
+)
+COMPLETED = [
+    'sdy.reshard %0 <@mesh, [{"y"}]>',
+    'sdy.all_reduce {"x"} %0 out_sharding=<@mesh, [{"y"}]>',
+    'sdy.reduce_scatter [{"x"}] %0 out_sharding=<@mesh, [{"y", "x"}]>',
+]
+
+
+@pytest.mark.parametrize("view", ["xla", "stablehlo"])
+@pytest.mark.parametrize("line", COMPLETED)
+def test_sums_that_the_program_completes_itself_are_completed_once(line: str, view: str) -> None:
+    program = pyshardy.load(SUM.replace("LINE", line))
+    partition = pyshardy.partition(program, view=view)
+    (found,) = pyshardy.run(partition, A)
+    np.testing.assert_array_equal(found, A.sum(0))
+
+
+def test_inputs_lie_on_all_devices_if_on_no_mesh() -> None:
+    """With meshes of different sizes, which only groups of devices are on."""
+    text = """
+    sdy.mesh @two = <["x"=2]>
+    sdy.mesh @four = <["y"=4]>
+    func.func @main(%a: tensor<8xf32>) -> tensor<32xf32> {
+      %0 = "stablehlo.all_gather"(%a) <{all_gather_dim = 0 : i64, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids, replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @four, axes = [#stablehlo.axis_ref<name = "y">]>}> : (tensor<8xf32>) -> tensor<32xf32>
+      return %0 : tensor<32xf32>
+    }"""
+    if jaxlib_version() < (0, 12):
+        pytest.skip("groups as axes of a mesh need jaxlib 0.12")
+    a = np.arange(8, dtype=np.float32)
+    (found,) = pyshardy.run(pyshardy.partition(pyshardy.load(text), view="stablehlo"), a)
+    np.testing.assert_array_equal(found, np.tile(a, 4))

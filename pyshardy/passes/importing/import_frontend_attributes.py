@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -30,6 +31,8 @@ from pyshardy.passes.base import Pass, PassContext
 from pyshardy.rules.notation import parse_rule
 
 T = TypeVar("T")
+_MLIR_REASON = re.compile(r'error: (?:"[^"\n]*":\d+:\d+: )?(.*)')
+"""What is wrong, in an error of MLIR that has lines around it."""
 
 
 class ImportFrontendAttributes(Pass):
@@ -111,4 +114,6 @@ def _read(op: Op, name: str, text: str, parse: Callable[[str], T]) -> T:
     try:
         return parse(text)
     except (ShardyError, ir.MLIRError) as error:
-        raise PassError(op, f"has {name} = {text}, which cannot be read: {error}") from error
+        reason = _MLIR_REASON.search(str(error)) if isinstance(error, ir.MLIRError) else None
+        why = error if reason is None else reason[1]
+        raise PassError(op, f"has {name} = {text}, which cannot be read: {why}") from error

@@ -29,6 +29,8 @@ from pyshardy.passes.partitioning.survey import distinct_shardings
 
 _RESHARD = "sdy.reshard"
 _NUMBER = "tensor<ui32>"
+_LARGEST = 2**32 - 1
+"""The largest number of a device that one of that type can be."""
 
 
 class ResolveSingleDeviceSharding(Pass):
@@ -114,6 +116,8 @@ class _Resolver:
                 raise PassError(op, f"is on a single device but has result {index} sharded over several")
         ids = mesh_of(sharding, self.meshes).device_ids
         assert ids is not None
+        if ids[0] > _LARGEST:
+            raise PassError(op, f"is on device {ids[0]}, but a program counts its devices in 32 bits")
         return ids[0]
 
     def _condition(self, op: Op, device: int) -> Value:

@@ -33,3 +33,15 @@ func.func @main(%arg0: tensor<?xf32>) -> tensor<?xf32> {
   %0 = stablehlo.sine %arg0 {sdy.sharding = #sdy.sharding_per_value<[<@one, []>]>} : tensor<?xf32>
   return %0 : tensor<?xf32>
 }
+
+// -----
+
+// NEWER: there was no such pass
+// DIFFERS: the reference ends its process
+sdy.mesh @g = <["p"=4]>
+sdy.mesh @far = <[], device_ids=[4294967296]>
+func.func @far_away(%arg0: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error@+1 {{is on device 4294967296, but a program counts its devices in 32 bits}}
+  %0 = stablehlo.sine %arg0 {sdy.sharding = #sdy.sharding_per_value<[<@far, []>]>} : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}

@@ -227,7 +227,7 @@ def test_help(argv: list[str]) -> None:
 FLAGS = {
     "-o", "-pass-pipeline", "-output-split-marker", "-mlir-print-ir-before", "-mlir-print-ir-after",
     "-mlir-elide-elementsattrs-if-larger", "-mlir-elide-resource-strings-if-larger", "-split-input-file",
-    "-verify-diagnostics", "-verify-each", "-allow-unregistered-dialect", "-mlir-print-op-generic",
+    "-verify-diagnostics", "-verify-each", "-allow-unregistered-dialect", "-isolate", "-mlir-print-op-generic",
     "-mlir-print-debuginfo", "-mlir-pretty-debuginfo", "-mlir-print-local-scope", "-mlir-use-nameloc-as-prefix",
     "-emit-bytecode", "-mlir-timing", "-mlir-print-ir-before-all", "-mlir-print-ir-after-all",
     "-mlir-print-ir-after-change", "-mlir-print-ir-after-failure", "-mlir-print-ir-module-scope", "-dump-pass-pipeline", "-show-passes",

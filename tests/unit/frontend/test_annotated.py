@@ -103,3 +103,13 @@ def test_a_program_lowered_for_gspmd_is_sharded_like_one_for_shardy() -> None:
     assert [row.local_shape for row in for_gspmd.summary.outputs] == [(2, 16)]
     assert shapes == [(8, 16), (16, 32)]
     for_gspmd.module.verify()
+
+
+def test_what_mlir_says_of_a_frontend_attribute_is_in_one_line() -> None:
+    text = 'module attributes {mhlo.frontend_attributes = {xla.sdy.meshes = "{x = \\22"}} {' + PLAIN + "}"
+    with pytest.raises(PassError, match="which cannot be read: ") as caught:
+        api.load(text)
+    assert "error:" not in str(caught.value)
+    text = text.replace('"{x = \\22"', '"xxx"')
+    with pytest.raises(PassError, match="has xla.sdy.meshes = xxx, which cannot be read: expected attribute value"):
+        api.load(text)

@@ -63,6 +63,8 @@ def test_bytes_without_an_artifact() -> None:
     assert artifact_in(b"ML\xefR" + container(artifact)) == artifact
 
 
-def test_an_artifact_that_is_broken() -> None:
-    with pytest.raises(InvalidModuleError, match="needed a StableHLO artifact of no later version"):
+def test_an_artifact_that_is_broken(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InvalidModuleError, match="needed a StableHLO artifact of no later version") as caught:
         api.load(exported().mlir_module_serialized[:200])
+    assert "failed to deserialize portable artifact" in str(caught.value)
+    assert capfd.readouterr() == ("", "")  # MLIR prints nothing beside

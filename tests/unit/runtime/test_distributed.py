@@ -178,11 +178,18 @@ def test_jax_is_told_after_how_long_a_process_is_lost(monkeypatch: pytest.Monkey
     asked: list[dict[str, int]] = []
     monkeypatch.setattr(jax.distributed, "initialize", lambda *_, **options: asked.append(options))
     connect(address(port), 1, 0, timeout_s=7, lost_after_s=11.5)
-    assert asked == [{"initialization_timeout": 7, "heartbeat_timeout_seconds": 11, "shutdown_timeout_seconds": 11}]
+    assert asked == [{"initialization_timeout": 7, "heartbeat_timeout_seconds": 22, "shutdown_timeout_seconds": 11}]
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 4.9, float("nan")])
 def test_a_process_is_not_lost_at_once(seconds: float, joined: Joined, port: int) -> None:
     with pytest.raises(UsageError, match=r"got lost_after_s .*, needed 5 or more"):
         connect(address(port), 1, 0, lost_after_s=seconds)
+    assert joined == []
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf")])
+def test_a_process_is_waited_for(seconds: float, joined: Joined, port: int) -> None:
+    with pytest.raises(UsageError, match=r"got wait_s .*, needed more than 0 and less than 1000000"):
+        connect(address(port), 1, 0, wait_s=seconds)
     assert joined == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,6 +91,8 @@ def test_for_one_device_it_goes_away(before: str, line: str, after: str) -> None
         '%r = sdy.sharding_constraint %a <@mesh, [{}, {"x"}]>',
         "%r = sdy.propagation_barrier %a allowed_direction=NONE",
         f"sdy.sharding_group %a group_id=0 : {T}\n%r = stablehlo.tanh %a",
+        f"%0 = stablehlo.optimization_barrier %a : {T}\n%r = sdy.data_flow_edge %0",
+        "%r = sdy.func_data_flow_edge %a",
     ],
 )
 def test_other_ops_about_shardings(line: str) -> None:
@@ -180,3 +183,18 @@ def test_buffers_with_anything_in_them_hold_zeros() -> None:
         made.verify()
     value = np.arange(64, dtype=np.float32).reshape(8, 8)
     np.testing.assert_array_equal(run_on_one_device(module, [value])[0], value)
+
+
+@pytest.mark.parametrize("make", [lambda module: partitionable(module, 2), sequential])
+def test_a_custom_call_of_what_is_only_declared_is_refused(make: Any) -> None:
+    """XLA ends the process over it."""
+    text = """func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
+      %0 = stablehlo.custom_call @foo(%a) {called_computations = [@there, @called]} : (tensor<8xf32>) -> tensor<8xf32>
+      return %0 : tensor<8xf32>
+    }
+    func.func private @there() { return }
+    func.func private @unused()
+    func.func private @called()"""
+    with pytest.raises(ShardyError, match="got a custom call of @called, which is only declared, needed the body"):
+        make(Module.parse(text))
+    make(Module.parse(text.replace("private @called()", "private @called() { return }")))

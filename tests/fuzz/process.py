@@ -1,0 +1,226 @@
+"""A worker as the campaign sees it: cases go in, what came of them comes out, also when it hangs or dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .cases import Case
+from .corpus import ROOT
+from .judge import Report, is_one_devices, is_readers, problems
+
+_CASES = 400
+"""After so many cases a worker is replaced, so that what it keeps does not add up."""
+_START_SECONDS = 120
+_WAITING = 5
+"""So many times as long as a command may take of the processor it may take by the clock, as the machine may be busy."""
+_READER = "jaxlib's reader"
+_EARLIER = "jaxlib's reader, some bytecode before"
+_ONE_DEVICE = "XLA on one device"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is wrong.
+
+    Attributes:
+        case: What was tried.
+        command: The command line.
+        problem: What is wrong with it, in a line: the kind, a colon, details.
+        details: A traceback or a stack.
+        whose: Whose fault it is, if it is none of pyshardy's.
+    """
+
+    case: Case
+    command: list[str]
+    problem: str
+    details: str = ""
+    whose: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The kind of problem."""
+        return self.problem.partition(":")[0]
+
+
+def _processor_time(process: int) -> float:
+    """The seconds that a process has taken of the processors, as `clock_getcpuclockid` has it; 0 if it has ended."""
+    try:
+        return time.clock_gettime((~process << 3) | 2)
+    except OSError:
+        return 0.0
+
+
+class Worker:
+    """A process that tries cases, and is replaced when it does not come back.
+
+    Args:
+        seconds: How long a command may take of the processor.
+        plant: The name of a fault in `planted.py`, for tests.
+    """
+
+    def __init__(self, seconds: float, plant: str = "") -> None:
+        self._seconds, self._plant = seconds, plant
+        self._process: subprocess.Popen[bytes] | None = None
+        self._folder = tempfile.TemporaryDirectory(prefix="fuzz-")
+        self._rest, self._tried = b"", 0
+        self.verdicts: list[str] = []
+        """What came of the programs whose numbers were compared, and of the commands."""
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+        self._folder.cleanup()
+
+    def try_case(self, case: Case) -> list[Finding]:
+        """What is wrong with a case.
+
+        What takes too long is tried once more, as the machine may be busy, and so is bytecode that ends the process
+        outside of the reader: memory may have been overwritten by bytecode before it, and that is the reader's fault.
+        """
+        is_first = self._tried == 0 or self._process is None
+        found = self._try(case)
+        if any(finding.kind == "hang" for finding in found):
+            return self._try(case)
+        if case.kind == "bytecode" and not is_first and any(_is_late(finding) for finding in found):
+            again = self._try(case)
+            is_same = any(finding.kind == "signal" for finding in again)
+            return again if is_same else [replace(found[-1], whose=_EARLIER), *again]
+        return found
+
+    def _try(self, case: Case) -> list[Finding]:
+        process = self._started()
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(asdict(case)).encode() + b"\n")
+        process.stdin.flush()
+        command, found = ["(making it)"], list[Finding]()
+        first = _START_SECONDS if self._tried == 0 else self._seconds
+        self._tried += 1
+        while True:
+            try:
+                answer = self._answer(self._seconds if command[0] != "(making it)" else first)
+            except TimeoutError:
+                stack = self._stack_and_end()
+                return [*found, _ended(case, command, f"hang: over {self._seconds:g} s", stack)]
+            if answer is None:
+                status, stack = self._status_and_end()
+                return [*found, _ended(case, command, f"signal: {status}", stack)]
+            if "done" in answer:
+                return found
+            command = answer.get("begins", command)
+            if "report" in answer:
+                report = Report(**answer["report"])
+                self.verdicts.append(answer.get("verdict", f"{report.command[0]} {report.status}"))
+                found += [
+                    Finding(case, command, problem, report.exception or report.err) for problem in problems(report)
+                ]
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._tried >= _CASES:
+            self._end()
+        if self._process is None:
+            environment = os.environ | {"PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests")))}
+            self._log = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the process is there)
+            arguments = [sys.executable, "-m", "tests.fuzz.worker", *([self._plant] if self._plant else [])]
+            pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._log}
+            folder = self._folder.name  # and a session of its own: an interruption is for the campaign
+            self._process = subprocess.Popen(arguments, cwd=folder, env=environment, start_new_session=True, **pipes)
+            self._rest, self._tried = b"", 0
+        return self._process
+
+    def _answer(self, seconds: float) -> dict[str, Any] | None:
+        """The next line of the worker; None if it has ended; `TimeoutError` if it takes too long."""
+        assert self._process is not None and self._process.stdout is not None
+        channel, deadline = self._process.stdout.fileno(), time.monotonic() + _WAITING * seconds
+        spent = _processor_time(self._process.pid) + seconds
+        while b"\n" not in self._rest:
+            if select.select([channel], [], [], 0.2)[0]:
+                more = os.read(channel, 1 << 20)
+                if not more:
+                    return None
+                self._rest += more
+            elif time.monotonic() > deadline or _processor_time(self._process.pid) > spent:
+                raise TimeoutError
+        line, _, self._rest = self._rest.partition(b"\n")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _stack_and_end(self) -> str:
+        """Where the worker is, as far as it says; it is ended."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGUSR1)
+        time.sleep(0.5)
+        return self._end()
+
+    def _status_and_end(self) -> tuple[str, str]:
+        assert self._process is not None
+        status = self._process.wait()
+        return (signal.Signals(-status).name if status < 0 else f"none, but exit status {status}"), self._end()
+
+    def _end(self) -> str:
+        """End the worker; the end of what it wrote to standard error."""
+        if self._process is None:
+            return ""
+        self._process.kill()
+        self._process.communicate()
+        self._process = None
+        self._log.seek(0)
+        log = self._log.read().decode(errors="replace")
+        self._log.close()
+        return log[-20_000:]
+
+
+def _ended(case: Case, command: list[str], problem: str, stack: str) -> Finding:
+    whose = ""
+    if not case.is_isolated and "--isolate" not in command and is_readers(stack):
+        whose = _READER
+    elif is_one_devices(stack):
+        whose = _ONE_DEVICE
+    return Finding(case, command, problem, stack, whose)
+
+
+def _is_late(finding: Finding) -> bool:
+    return finding.kind == "signal" and not finding.whose
+
+
+def tried(cases: Iterator[Case], workers: Mapping[str, Worker]) -> Iterator[tuple[Case, list[Finding]]]:
+    """What is wrong with each of some cases; a mutant that ends the reader is tried again in a process of its own.
+
+    Every kind has a worker, so that what bytecode does to the memory of one is no fault of the others.
+    """
+    for case in cases:
+        found = workers[case.kind].try_case(case)
+        yield case, found
+        if any(finding.whose == _READER for finding in found):
+            again = Case(case.kind, case.seed, is_isolated=True)
+            yield again, workers["isolated"].try_case(again)
+
+
+def save(finding: Finding, folder: Path) -> Path:
+    """Write a finding and its input to a folder of its own; that folder."""
+    from .cases import FILES, mutant_of, program_of
+
+    own = folder / f"{finding.case.name}-{finding.kind.replace(' ', '-')}"
+    own.mkdir(parents=True, exist_ok=True)
+    if finding.case.kind == "program":
+        from end_to_end.number_programs import FAMILIES
+
+        family, seed = program_of(finding.case)
+        (own / "in.mlir").write_text(FAMILIES[family](seed))
+    else:
+        (own / FILES[finding.case.kind]).write_bytes(mutant_of(finding.case).content)
+    text = f"{finding.problem}\n{' '.join(finding.command)}\n\n{finding.details}\n"
+    (own / "finding.txt").write_text(text, errors="backslashreplace")
+    return own

@@ -1,0 +1,250 @@
+"""A small campaign, and that the campaign notices what it is there to notice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from end_to_end import numbers_compare
+
+import pyshardy
+from pyshardy.cli import main as main_command
+
+from . import planted
+from .campaign import main
+from .cases import KINDS, Case, mutant_of, program_of
+from .corpus import bytecodes, originals
+from .judge import Report, is_one_devices, is_readers, problems
+from .mutate import mutated_bytecode, mutated_text
+from .process import Finding, save
+from .worker import run_command, try_mutant, try_program
+
+MODULE = "func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> { return %a : tensor<8xf32> }\n"
+
+
+def test_nothing_is_found(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    arguments = [
+        "--texts=20",
+        "--bytecodes=20",
+        "--programs=5",
+        "--workers=1",
+        f"--findings={tmp_path}",
+        "--seconds=60",
+    ]
+    assert main(arguments) == 0
+    out = capfd.readouterr().out
+    assert "20 bytecode" in out and "5 program" in out and "20 text" in out
+    assert out.endswith("\n0 findings\n")
+    assert not list(tmp_path.iterdir())
+
+
+IN_A_COMMAND = {
+    "traceback": "traceback: KeyError: 'missing'",
+    "printed_traceback": "traceback: KeyError: 'x'",
+    "half_file": "half-written file: ends in the middle of a line, exit status 1",
+    "leftover": "half-written file: .pyshardy-1-0 left behind",
+    "silence": "message: none",
+    "noise": "message: printed by jaxlib: error: from elsewhere",
+    "other_output": "wrong answer: another output the second time",
+}
+"""Per fault that a command can have, what is wrong then."""
+IN_A_PROCESS = {"hang": "hang", "signals": "signal", "isolated_signal": "signal"}
+"""Per fault that ends a process, the kind of finding."""
+
+
+@pytest.fixture
+def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which cases are tried, in this process."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("main", "write_whole"):
+        monkeypatch.setattr(main_command, name, getattr(main_command, name))  # undone at the end
+    monkeypatch.setattr(numbers_compare.pyshardy, "run", numbers_compare.pyshardy.run)
+    return tmp_path
+
+
+def found_in(case: Case, trying: Any = try_mutant) -> list[str]:
+    """What is wrong with a case, tried in this process."""
+    told: list[dict[str, Any]] = []
+    trying(case, told.append)
+    return [problem for data in told if "report" in data for problem in problems(Report(**data["report"]))]
+
+
+@pytest.mark.usefixtures("somewhere")
+@pytest.mark.parametrize("plant", IN_A_COMMAND)
+def test_a_fault_of_a_command_is_found(plant: str, capfd: pytest.CaptureFixture[str]) -> None:
+    seeds = (seed for seed in range(10_000) if mutant_of(Case("text", seed)).is_compared and _is_good(seed))
+    case = Case("text", next(seeds))
+    assert found_in(case) == []
+    getattr(planted, plant)()
+    assert IN_A_COMMAND[plant] in found_in(case)
+
+
+@pytest.mark.parametrize("plant", IN_A_PROCESS)
+def test_the_end_of_a_process_is_found(plant: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    seconds = 0.5 if plant == "hang" else 60
+    arguments = [
+        "--texts=1",
+        "--bytecodes=0",
+        "--programs=0",
+        f"--plant={plant}",
+        "--workers=1",
+        f"--seconds={seconds}",
+    ]
+    assert main([*arguments, f"--findings={tmp_path}"]) == 1
+    out, err = capfd.readouterr()
+    kind = IN_A_PROCESS[plant]
+    assert f"FOUND {kind}: 1\n" in out
+    (saved,) = tmp_path.iterdir()
+    assert saved.name == f"text-0-isolated-{kind}" if plant == "isolated_signal" else f"text-0-{kind}"
+    assert str(saved) in err
+    assert (saved / "in.mlir").read_bytes() == mutated_text(0)[1]
+    assert (saved / "finding.txt").read_text().startswith(kind)
+
+
+@pytest.mark.usefixtures("somewhere")
+def test_a_wrong_answer_is_found(tmp_path: Path) -> None:
+    case = next(case for case in (Case("program", seed) for seed in range(100)) if _has_outputs(case))
+    assert found_in(case, try_program) == []
+    planted.wrong_answer()
+    (problem,) = found_in(case, try_program)
+    assert problem.startswith("wrong answer: ")
+    folder = save(Finding(case, ["numbers"], problem), tmp_path)
+    assert pyshardy.load(folder / "in.mlir")
+
+
+def _has_outputs(case: Case) -> bool:
+    from end_to_end.number_programs import FAMILIES
+
+    family, seed = program_of(case)
+    return bool(pyshardy.propagate(pyshardy.load(FAMILIES[family](seed))).outputs)
+
+
+def _is_good(seed: int) -> bool:
+    try:
+        pyshardy.propagate(pyshardy.load(mutated_text(seed)[1]))
+    except pyshardy.ShardyError:
+        return False
+    return True
+
+
+def test_a_reader_that_ends_is_counted_apart(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--texts=1", "--bytecodes=0", "--programs=0", "--plant=reader_signal", "--workers=1", "--seconds=60"]
+    assert main([*arguments, f"--findings={tmp_path}"]) == 0
+    out = capfd.readouterr().out
+    assert "tried: 1 text, 1 text in a process of its own\n" in out
+    assert "not of pyshardy: jaxlib's reader signal: 1\n0 findings\n" in out
+
+
+def test_every_fault_is_planted_in_a_test() -> None:
+    faults = {name for name, value in vars(planted).items() if getattr(value, "__module__", "") == planted.__name__}
+    tried = {*IN_A_COMMAND, *IN_A_PROCESS, "wrong_answer", "reader_signal"}
+    assert {name for name in faults if not name.startswith("_")} == tried
+
+
+GOOD = Report(["propagate", "in.mlir"], 0, file="whole")
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        GOOD,
+        Report(["show", "in.mlir"], 1, err="error: x\n  at a: error: b\n"),
+        Report(["opt", "in.mlir"], 1, err="in.mlir:1:2: error: x\nin.mlir:3:4: error: y\n", file="old"),
+        Report(["run", "in.mlir"], 3, out="cannot tell"),
+        Report(["opt", "in.mlir"], 1, err="a text with spaces:1:2: error: x\n", file="old"),
+        Report(["show", "in.mlir"], 1, err="error: got parsing 1:2: error: x\n"),
+        Report(["show", "in.mlir"], 0, noise="W0000 careful"),
+    ],
+)
+def test_what_is_well(report: Report) -> None:
+    assert list(problems(report)) == []
+
+
+@pytest.mark.parametrize(
+    ("report", "problem"),
+    [
+        (Report(["show"], -1, exception="Traceback (most recent call last):\nKeyError: 1"), "traceback: KeyError: 1"),
+        (Report(["show"], 1, err="error: x\nTraceback (most recent call last):\nE: 1"), "traceback: E: 1"),
+        (Report(["show"], 1, out="Traceback (most recent call last):\nE: 1"), "traceback: E: 1"),
+        (Report(["show"], 4), "exit status: 4"),
+        (Report(["show"], 1), "message: none"),
+        (Report(["show"], 2, err="oh\n"), "message: none"),
+        (Report(["show"], 1, err="error: x\nerror: y\n"), "message: 2 errors"),
+        (Report(["show"], 0, err="error: x\n"), "exit status: 0 after an error"),
+        (Report(["run"], 1, out="a\noutput result is wrong\n\n"), "wrong answer: output result is wrong"),
+        (Report(["show"], 0, noise='loc("-":1:2): error: x\n'), 'message: printed by jaxlib: loc("-":1:2): error: x'),
+        (Report(["propagate"], 0, file="old"), "half-written file: old, exit status 0"),
+        (Report(["propagate"], 1, err="error: x\n", file="whole"), "half-written file: whole, exit status 1"),
+        (Report(["propagate"], 1, err="error: x\n", file="gone"), "half-written file: gone, exit status 1"),
+        (Report(["propagate"], 0, file="whole", leftovers=["a"]), "half-written file: a left behind"),
+        (Report(["propagate"], 0, file="whole", difference="4"), "wrong answer: 4"),
+    ],
+)
+def test_what_is_wrong(report: Report, problem: str) -> None:
+    assert list(problems(report)) == [problem]
+
+
+FRAME = '  File "/x/{}", line 1 in {}\n'
+PARSE, LOAD = (
+    FRAME.format("pyshardy/ir/module.py", "parse"),
+    FRAME.format("pyshardy/frontend/from_text.py", "read_module"),
+)
+
+
+@pytest.mark.parametrize(
+    ("frames", "expected"),
+    [
+        ([PARSE, LOAD], True),
+        ([FRAME.format("jaxlib/mlir/x.py", "f"), PARSE, LOAD], True),
+        ([FRAME.format("pyshardy/ir/hlo.py", "_convert"), LOAD], True),
+        ([PARSE, FRAME.format("pyshardy/cli/opt.py", "_transform")], True),
+        ([PARSE, FRAME.format("pyshardy/ir/write.py", "write")], False),  # over what we wrote
+        ([PARSE], False),
+        ([FRAME.format("pyshardy/ir/read.py", "f"), PARSE, LOAD], False),
+        ([PARSE, FRAME.format("pyshardy/frontend/isolated.py", "read_isolated"), LOAD], False),
+        ([], False),
+    ],
+)
+def test_whose_fault_a_signal_is(frames: list[str], expected: bool) -> None:
+    stack = (
+        f"Fatal Python error\n\nCurrent thread 0x1 (most recent call first):\n{''.join(frames)}\nExtension modules: a"
+    )
+    assert is_readers(stack) is expected
+
+
+def test_what_xla_does_on_one_device() -> None:
+    assert is_one_devices(FRAME.format("pyshardy/runtime/execute.py", "run_on_one_device"))
+    assert not is_one_devices(FRAME.format("pyshardy/runtime/local.py", "__call__"))
+
+
+@pytest.mark.parametrize("broken", [b"", b"module {", b"module {\n", b"ML\xefR\x00", b"\xff\n"])
+def test_a_broken_output_is_noticed(broken: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ["propagate", "in.mlir", "-o", "out.mlir"]
+    assert run_command(command, MODULE.encode()).file == "whole"
+    monkeypatch.setattr(main_command, "write_whole", lambda path, _: Path(path).write_bytes(broken) and None)
+    assert run_command(command, MODULE.encode()).file not in ("whole", "old", "")
+    monkeypatch.setattr(main_command, "write_whole", lambda path, _: Path(path).unlink())
+    assert run_command(command, MODULE.encode()).file == "gone"
+
+
+def test_seeds_give_the_same_and_different_mutants() -> None:
+    texts = [mutated_text(seed)[1] for seed in range(100)]
+    codes = [mutated_bytecode(seed)[1] for seed in range(100)]
+    assert [mutated_text(seed)[1] for seed in range(100)] == texts
+    assert [mutated_bytecode(seed)[1] for seed in range(100)] == codes
+    known = {original.text.encode() for original in originals()}, {content for _, content in bytecodes()}
+    for found, originally in zip((texts, codes), known):
+        assert len(set(found)) > 95
+        assert sum(mutant in originally for mutant in found) < 15
+    assert len({json.dumps(mutant_of(Case("text", seed)).commands) for seed in range(100)}) > 30
+
+
+def test_some_mutants_are_programs() -> None:
+    assert 10 < sum(map(_is_good, range(100))) < 90
+
+
+def test_kinds() -> None:
+    assert KINDS == ("text", "bytecode", "program")
