@@ -1,0 +1,235 @@
+"""Which dimensions of convolutions and reductions of windows are computed shard by shard, and which are gathered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, cast
+
+from pyshardy.core.axes import Axes, axes_size, subtract_axes
+from pyshardy.core.boxes import local_shape
+from pyshardy.core.identities import identity_text, zero_text
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import Meshes, mesh_of
+from pyshardy.ir.dtypes import tensor_bytes
+from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.shardings import get_sharding
+from pyshardy.passes.base import PassContext
+from pyshardy.passes.partitioning.permutation.convolution import is_plain_contraction, uneven_group_factors
+from pyshardy.passes.partitioning.permutation.replicate import replicate_factors
+from pyshardy.passes.partitioning.permutation.site import Tools
+from pyshardy.passes.partitioning.permutation.windowed import (
+    Fill,
+    Names,
+    Windowed,
+    WindowDim,
+    axes_of,
+    of_outputs,
+    of_taps,
+    window_dims,
+)
+from pyshardy.passes.partitioning.reduction_kinds import combiners, neutral_text
+from pyshardy.report.summary import format_bytes
+from pyshardy.reshard.window_halo import Stretches
+from pyshardy.rules.dimension_numbers import ConvolutionNumbers
+from pyshardy.rules.rule import Rule
+
+WINDOWED = frozenset(("stablehlo.convolution", "stablehlo.reduce_window"))
+"""The ops that this is about."""
+_OF_CONVOLUTION = Names("lhs_dilation", "rhs_dilation")
+_OF_REDUCTION = Names("base_dilations", "window_dilations")
+
+
+class _Moving(NamedTuple):
+    """A dimension along which windows move and that is sharded.
+
+    Attributes:
+        place: Its number in the window.
+        dims: The dimensions of tensors that belong to it, operands first.
+        axes: The axes along which stretches begin later and later.
+        stretches: What every shard needs; None if it is not known how to compute it shard by shard.
+    """
+
+    place: int
+    dims: tuple[tuple[int, int], ...]
+    axes: Axes
+    stretches: Stretches | None
+
+
+def resolve_windowed(op: Op, rule: Rule, context: PassContext, tools: Tools) -> None:
+    """Let every shard of an op get what its windows cover; what cannot be done so is gathered, with a warning."""
+    meshes = context.meshes
+    reader = _Convolution(op, context) if op.name == "stablehlo.convolution" else _Reduction(op)
+    values = [*op.operands, *op.results]
+    refused = reader.refused_factors(rule, meshes)
+    on = _place_of(values, meshes)
+    found = list(reader.moving(on[0])) if on is not None else []
+    if on is None or _overlap(values, found):
+        dims = [(index, dim) for place in reader.places for index, dim in place]
+    else:
+        dims = [(index, dim) for moving in found if moving.stretches is None for index, dim in moving.dims]
+    refused |= {factor for index, dim in dims for factor in rule.tensors[index][dim]}
+    if refused:
+        _gather(op, rule, refused, context)
+        found = list(reader.moving(on[0])) if on is not None else []
+    if on is None or not found or (refused and _overlap([*op.operands, *op.results], found)):
+        return
+    windowed = reader.windowed(*on, tools)
+    for moving in found:
+        if moving.stretches is not None:
+            windowed.add(moving.dims[0][1], moving.place, moving.axes, moving.stretches)
+    if windowed.along:
+        windowed.emit(reader.windows)
+
+
+def _place_of(values: list[Value], meshes: Meshes) -> tuple[Mesh, str | Mesh] | None:
+    """The mesh of all tensors that are sharded; None if there are several, or none."""
+    found = [sharding for value in values if (sharding := get_sharding(value)) and not sharding.is_fully_replicated]
+    if not found or any(one.mesh != found[0].mesh for one in found):
+        return None
+    mesh = mesh_of(found[0], meshes)
+    return None if mesh.is_single_device or mesh.is_empty else (mesh, found[0].mesh)
+
+
+def _overlap(values: list[Value], found: list[_Moving]) -> bool:
+    """Whether a part of an axis along which windows move shards another dimension."""
+    names = {axis.name for moving in found for axis in moving.axes}
+    own = {place for moving in found for place in moving.dims}
+    for index, value in enumerate(values):
+        for dim in range(value.type.rank):
+            if (index, dim) not in own and any(axis.name in names for axis in axes_of(value, dim)):
+                return True
+    return False
+
+
+def _gather(op: Op, rule: Rule, refused: set[int], context: PassContext) -> None:
+    before = _held_bytes(op, context.meshes)
+    replicate_factors(op, rule, refused, context.meshes)
+    more = _held_bytes(op, context.meshes) - before
+    if more > 0:
+        context.diagnostics.warn(
+            op,
+            f"'{op.name}' cannot run on shards along some of its dimensions, which are gathered: every device holds "
+            f"{format_bytes(more)} more than its share",
+        )
+
+
+def _held_bytes(op: Op, meshes: Meshes) -> int:
+    """The bytes that a device holds of the operands and results of an op."""
+    total = 0
+    for value in (*op.operands, *op.results):
+        shape, sharding = value.type.shape, get_sharding(value)
+        if shape is not None:
+            if sharding is not None and sharding.dims:
+                shape = local_shape(sharding, mesh_of(sharding, meshes), shape)
+            total += tensor_bytes(shape, value.type.element)
+    return total
+
+
+class _Convolution:
+    """What there is to know of a convolution."""
+
+    def __init__(self, op: Op, context: PassContext) -> None:
+        self.op = op
+        self.numbers = cast(ConvolutionNumbers, dict(context.specs.spec(op).attributes)["dimension_numbers"])
+        rank = len(self.numbers.lhs_spatial)
+        self.windows = window_dims(op, rank, _OF_CONVOLUTION)
+        spatial = zip(self.numbers.lhs_spatial, self.numbers.kernel_spatial, self.numbers.output_spatial)
+        self.places = [tuple(enumerate(dims)) for dims in spatial]
+
+    def refused_factors(self, rule: Rule, meshes: Meshes) -> set[int]:
+        """The factors of groups that shards would cut through."""
+        return uneven_group_factors(self.op, rule, self.numbers, meshes)
+
+    def moving(self, mesh: Mesh) -> Iterator[_Moving]:
+        """The spatial dimensions that are sharded, unless all of them are only summed up."""
+        sharded = [place for place, dims in enumerate(self.places) if any(self._axes(dims))]
+        if all(self._is_contraction(place) for place in sharded):
+            return
+        for place in sharded:
+            dims = self.places[place]
+            lhs, kernel, output = self._axes(dims)
+            yield _Moving(place, dims, output or kernel, self._stretches(place, lhs, kernel, output, mesh))
+
+    def windowed(self, mesh: Mesh, ref: str | Mesh, tools: Tools) -> Windowed:
+        """The op, to be rewritten."""
+        return Windowed(self.op, mesh, ref, tools, [0], [Fill(zero_text(self.op.operands[0].type.element))], _OF_CONVOLUTION)
+
+    def _axes(self, dims: tuple[tuple[int, int], ...]) -> tuple[Axes, Axes, Axes]:
+        values = (*self.op.operands, self.op.result)
+        lhs, kernel, output = (axes_of(values[index], dim) for index, dim in dims)
+        return lhs, kernel, output
+
+    def _is_contraction(self, place: int) -> bool:
+        lhs, kernel, output = self._axes(self.places[place])
+        dims = [dim for _, dim in self.places[place]]
+        return lhs == kernel and not output and is_plain_contraction(self.op, place, *dims)
+
+    def _stretches(self, place: int, lhs: Axes, kernel: Axes, output: Axes, mesh: Mesh) -> Stretches | None:
+        """What every shard needs; None if it is not known how to compute it shard by shard."""
+        values = (*self.op.operands, self.op.result)
+        size, taps, out_size = ((values[index].type.shape or ())[dim] for index, dim in self.places[place])
+        if min(size, taps, out_size) < 1:
+            return None
+        window = self.windows[place]
+        if output and not kernel and lhs in ((), output):
+            return of_outputs(window, size, taps, out_size, axes_size(output, mesh))
+        if kernel and not output and lhs in ((), kernel):
+            sharding = get_sharding(self.op.result)
+            if sharding is not None and not subtract_axes(kernel, sharding.unreduced, mesh):
+                return of_taps(window, size, taps, out_size, axes_size(kernel, mesh))
+        return None
+
+
+class _Reduction:
+    """What there is to know of a reduction of windows."""
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        self.count = len(op.results)
+        rank = op.results[0].type.rank
+        self.windows = window_dims(op, rank, _OF_REDUCTION)
+        self.taps = list(op.attrs["window_dimensions"])
+        values = [*range(self.count), *range(2 * self.count, 3 * self.count)]
+        self.places = [tuple((index, dim) for index in values) for dim in range(rank)]
+
+    def refused_factors(self, rule: Rule, meshes: Meshes) -> set[int]:
+        """None: there are no groups."""
+        return set()
+
+    def moving(self, mesh: Mesh) -> Iterator[_Moving]:
+        """The dimensions that are sharded and along which windows do more than take every element."""
+        values = [*self.op.operands, *self.op.results]
+        for place, dims in enumerate(self.places):
+            found = [axes_of(values[index], dim) for index, dim in dims]
+            if not any(found) or (self.taps[place] == 1 and self.windows[place] == WindowDim(0, 0, 1, 1, 1)):
+                continue
+            inputs, outputs = set(found[: self.count]), set(found[self.count :])
+            axes = next(filter(None, found[::-1]))
+            stretches = None
+            if outputs == {axes} and len(inputs) == 1 and inputs <= {(), axes}:
+                stretches = self._stretches(place, axes_size(axes, mesh))
+            yield _Moving(place, dims, axes, stretches)
+
+    def windowed(self, mesh: Mesh, ref: str | Mesh, tools: Tools) -> Windowed:
+        """The op, to be rewritten."""
+        fills = [self._fill(index, name, tools) for index, name in enumerate(self._combiners())]
+        return Windowed(self.op, mesh, ref, tools, range(self.count), fills, _OF_REDUCTION)
+
+    def _combiners(self) -> tuple[str | None, ...]:
+        return combiners(self.op) or (None,) * self.count
+
+    def _fill(self, index: int, combiner: str | None, tools: Tools) -> Fill:
+        """What changes no result if that is known; else the initial value, as StableHLO has it for padding."""
+        place = self.count + index
+        initial = self.op.operands[place]
+        text = None if combiner is None else identity_text(combiner, initial.type.element)
+        if text is None:
+            return Fill(None, place)
+        is_neutral = neutral_text(combiner, initial, tools.attrs, only_counted=False) is None
+        return Fill(text, place, None if is_neutral else combiner)
+
+    def _stretches(self, place: int, shards: int) -> Stretches | None:
+        size, out_size = ((value.type.shape or ())[place] for value in (self.op.operands[0], self.op.results[0]))
+        if min(size, out_size) < 1:
+            return None
+        return of_outputs(self.windows[place], size, self.taps[place], out_size, shards)
