@@ -7,6 +7,7 @@ gradients of kernels do, a part of every sum. An exponential in front fills padd
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from random import Random
 from typing import NamedTuple
 
@@ -70,10 +71,34 @@ def _per_value(sharding: str) -> str:
     return f"sdy.sharding = #sdy.sharding_per_value<[<@m, {sharding}>]>"
 
 
-def _function(mesh: str, args: Sequence[str], lines: Sequence[str], result: str) -> str:
-    listed = ", ".join(f"%{index}: tensor<{type}>" for index, type in enumerate(args))
+class Port(NamedTuple):
+    """An input or output: its shape, and how it is sharded on some axes wherever these divide it."""
+
+    shape: tuple[int, ...]
+    dims: Sequence[Sequence[str]]
+    axes: dict[str, int]
+
+    @property
+    def type(self) -> str:
+        """The type."""
+        return _type(self.shape)
+
+    @property
+    def text(self) -> str:
+        """The type and the sharding."""
+        counts = [prod(self.axes[name] for name in dim) for dim in self.dims]
+        divides = all(size % count == 0 for size, count in zip(self.shape, counts))
+        sharding = f" {{sdy.sharding = #sdy.sharding<@m, {_sharding(self.dims)}>}}" if divides else ""
+        return f"tensor<{self.type}>{sharding}"
+
+
+def _function(mesh: str, args: Sequence[Port], lines: Sequence[str], result: Port) -> str:
+    listed = ", ".join(f"%{index}: {port.text}" for index, port in enumerate(args))
     body = "\n  ".join(lines)
-    return f"sdy.mesh @m = {mesh}\nfunc.func @main({listed}) -> tensor<{result}> {{\n  {body}\n  return %r : tensor<{result}>\n}}"
+    return (
+        f"sdy.mesh @m = {mesh}\nfunc.func @main({listed}) -> ({result.text}) {{\n  {body}\n"
+        f"  return %r : tensor<{result.type}>\n}}"
+    )
 
 
 def _type(shape: Sequence[int]) -> str:
@@ -106,7 +131,9 @@ def convolution(seed: int) -> str:
     kernel = (outputs, inputs, *(window.taps for window in windows))
     output = (batch, outputs, *(window.count for window in windows))
     is_sum = [sums and place == 0 for place in range(rank)]
-    split_lhs = [list(dim) if not hides else [] for dim, hides in zip(spatial, (random.random() < 0.1 for _ in spatial))]
+    split_lhs = [
+        list(dim) if not hides else [] for dim, hides in zip(spatial, (random.random() < 0.1 for _ in spatial))
+    ]
     lhs_dims = [others[0] if not by_batch else [], [], *split_lhs]
     kernel_dims = [others[1], [], *(dim if summed else [] for dim, summed in zip(spatial, is_sum))]
     output_dims = [others[0], others[1], *([] if summed else dim for dim, summed in zip(spatial, is_sum))]
@@ -115,7 +142,9 @@ def convolution(seed: int) -> str:
     if by_batch:
         output_dims[0] = []
     shardings = [_sharding(dims) for dims in (lhs_dims, kernel_dims, output_dims)]
-    types = [_type(shape) for shape in (lhs, kernel, output)]
+    found = zip((lhs, kernel, output), (lhs_dims, kernel_dims, output_dims))
+    ports = [Port(shape, dims, _AXES[mesh]) for shape, dims in found]
+    types = [port.type for port in ports]
     names = "".join(f", {place}" for place in range(rank))
     attrs = ", ".join(
         (
@@ -138,7 +167,7 @@ def convolution(seed: int) -> str:
         _plus_one("d", "c", types[1], shardings[1]),
         line,
     ]
-    return _function(MESHES[mesh], types[:2], lines, types[2])
+    return _function(MESHES[mesh], ports[:2], lines, ports[2])
 
 
 def reduction(seed: int) -> str:
@@ -151,7 +180,9 @@ def reduction(seed: int) -> str:
     if rank > 1 and random.random() < 0.5:
         windows[-1] = Window(random.choice((3, 4)), 1, 0, 0, 1, 1, 1, False)
     dims = _split(random, _AXES[mesh], rank)
-    type, out = _type([window.size for window in windows]), _type([window.count for window in windows])
+    shapes = tuple(window.size for window in windows), tuple(window.count for window in windows)
+    ports = [Port(shape, dims, _AXES[mesh]) for shape in shapes]
+    type, out = (port.type for port in ports)
     combiner, start = random.choice((("add", "1.0"), ("add", "0.0"), ("maximum", "0xFF800000"), ("minimum", "-0.5")))
     count = random.choice((1, 1, 1, 2))
     sharding = _sharding(dims)
@@ -180,7 +211,7 @@ def reduction(seed: int) -> str:
         lines.append(f"%r = stablehlo.subtract %w#0, %w#1 {{{_per_value(sharding)}}} : tensor<{out}>")
     else:
         lines.append(f"%r = stablehlo.negate %w {{{_per_value(sharding)}}} : tensor<{out}>")
-    return _function(MESHES[mesh], [type] * count, lines, out)
+    return _function(MESHES[mesh], ports[:1] * count, lines, ports[1])
 
 
 def _entry(sharding: str) -> str:

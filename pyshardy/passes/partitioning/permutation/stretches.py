@@ -20,19 +20,19 @@ class Along(NamedTuple):
 
     Attributes:
         dim: The dimension of the input.
-        place: The number of this dimension in the window of the op.
         axes: The axes along whose shards the stretches begin later and later.
         stretches: What every shard needs.
         fetch: How it gets that.
         is_whole: Whether every device has all of the input along this dimension.
+        place: The number of this dimension in the window of the op.
     """
 
     dim: int
-    place: int
     axes: Axes
     stretches: Stretches
     fetch: Fetch
     is_whole: bool
+    place: int = 0
 
 
 class Margins(NamedTuple):
@@ -72,21 +72,39 @@ class Taker:
     def take(self, value: Value, along: Along) -> tuple[Value, Margins]:
         """The stretch of this device, and what is missing around it."""
         fetch, dilation = along.fetch, along.stretches.dilation
-        needs_index = fetch.start is None or fetch.phase is None or (bool(fetch.parts) and not self.fills_zero)
-        index = group_index(self.plain, along.axes, self.mesh) if needs_index else None
-        joined = value if along.is_whole else self._joined(value, along, index)
-        if fetch.start is not None:
-            kept, low, high = self._cut(joined, along.dim, fetch.start, fetch.length)
-        else:
-            kept, low, high = self._slide(joined, along.dim, fetch.starts, fetch.length, index), 0, 0
+        kept, low, high = self._kept(value, along)
         if fetch.phase is None:
-            return self._spread(kept, along, low, high, index), Margins(0, 0, 1)
+            return self._spread(kept, along, low, high), Margins(0, 0, 1)
         before = fetch.phase + low * dilation
         size = (_shape(kept)[along.dim] - 1) * dilation + 1
         return kept, Margins(before, along.stretches.extent - before - size, dilation)
 
-    def _joined(self, value: Value, along: Along, index: Value | None) -> Value:
+    def elements(self, value: Value, along: Along) -> Value:
+        """The elements of the stretch of this device, without what would be between them, and what fills the outside."""
+        kept, low, high = self._kept(value, along)
+        return self._padded(kept, along.dim, low, high)
+
+    def part(self, value: Value, dim: int, axes: Axes, starts: tuple[int, ...], length: int) -> Value:
+        """A part of a value that begins somewhere else on every device, or at the same place if there is one start."""
+        if len(starts) > 1:
+            return self._slide(value, dim, starts, length, self._index(axes))
+        kept, low, high = self._cut(value, dim, starts[0], length)
+        return self._padded(kept, dim, low, high)
+
+    def _index(self, axes: Axes) -> Value:
+        return group_index(self.plain, axes, self.mesh)
+
+    def _kept(self, value: Value, along: Along) -> tuple[Value, int, int]:
+        """The elements of the stretch of this device as far as they are there, and how many are not on both sides."""
+        fetch = along.fetch
+        joined = value if along.is_whole else self._joined(value, along)
+        if fetch.start is not None:
+            return self._cut(joined, along.dim, fetch.start, fetch.length)
+        return self._slide(joined, along.dim, fetch.starts, fetch.length, self._index(along.axes)), 0, 0
+
+    def _joined(self, value: Value, along: Along) -> Value:
         """The own shard, and what is needed of others around it."""
+        index = self._index(along.axes) if along.fetch.parts and not self.fills_zero else None
         dim, shard = along.dim, _shape(value)[along.dim]
         pieces: list[Value] = []
         position = along.fetch.begin
@@ -122,18 +140,19 @@ class Taker:
             return self._padded(only, dim, first - start, start + length - first - 1), 0, 0
         return self._part(value, dim, first, end), first - start, start + length - end
 
-    def _slide(self, value: Value, dim: int, starts: tuple[int, ...], length: int, index: Value | None) -> Value:
+    def _slide(self, value: Value, dim: int, starts: tuple[int, ...], length: int, index: Value) -> Value:
         """A stretch that begins somewhere else on every device."""
-        assert index is not None
         size = _shape(value)[dim]
         low, high = max(0, -min(starts)), max(0, max(starts) + length - size)
         padded = self._padded(value, dim, low, high)
         shape = list(_shape(padded))
         shape[dim] = length
         start, zero = self._listed([start + low for start in starts], index), self._number(0)
-        return self.builder.dynamic_slice(padded, [start if other == dim else zero for other in range(len(shape))], shape)
+        return self.builder.dynamic_slice(
+            padded, [start if other == dim else zero for other in range(len(shape))], shape
+        )
 
-    def _spread(self, value: Value, along: Along, low: int, high: int, index: Value | None) -> Value:
+    def _spread(self, value: Value, along: Along, low: int, high: int) -> Value:
         """A stretch with its elements at their positions, which differ from device to device."""
         dim, dilation, phases = along.dim, along.stretches.dilation, along.fetch.phases
         extent = along.stretches.extent
@@ -141,7 +160,8 @@ class Taker:
         before = max(phases)
         after = max(0, before - min(phases) + extent - before - size)
         filled = self._padded(value, dim, before + low * dilation, high * dilation + after, dilation - 1)
-        return self._slide(filled, dim, tuple(before - phase for phase in phases), extent, index)
+        starts = tuple(before - phase for phase in phases)
+        return self._slide(filled, dim, starts, extent, self._index(along.axes))
 
     def _listed(self, numbers: list[int], index: Value) -> Value:
         """The number of this device, which is computed if they are evenly spaced."""

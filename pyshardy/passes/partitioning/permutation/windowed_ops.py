@@ -10,23 +10,23 @@ from pyshardy.core.boxes import local_shape
 from pyshardy.core.identities import identity_text, zero_text
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import Meshes, mesh_of
+from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.base import PassContext
 from pyshardy.passes.partitioning.permutation.convolution import is_plain_contraction, uneven_group_factors
+from pyshardy.passes.partitioning.permutation.manual import Fill, axes_of
 from pyshardy.passes.partitioning.permutation.replicate import replicate_factors
 from pyshardy.passes.partitioning.permutation.site import Tools
-from pyshardy.passes.partitioning.permutation.windowed import (
-    Fill,
+from pyshardy.passes.partitioning.permutation.window_numbers import (
     Names,
-    Windowed,
     WindowDim,
-    axes_of,
     of_outputs,
     of_taps,
     window_dims,
 )
+from pyshardy.passes.partitioning.permutation.windowed import Windowed
 from pyshardy.passes.partitioning.reduction_kinds import combiners, neutral_text
 from pyshardy.report.summary import format_bytes
 from pyshardy.reshard.window_halo import Stretches
@@ -39,6 +39,10 @@ _OF_CONVOLUTION = Names("lhs_dilation", "rhs_dilation")
 _OF_REDUCTION = Names("base_dilations", "window_dilations")
 
 
+_ROUNDS = 2
+"""How often something is gathered: first the kernel where output and kernel share a dimension of the input."""
+
+
 class _Moving(NamedTuple):
     """A dimension along which windows move and that is sharded.
 
@@ -47,38 +51,54 @@ class _Moving(NamedTuple):
         dims: The dimensions of tensors that belong to it, operands first.
         axes: The axes along which stretches begin later and later.
         stretches: What every shard needs; None if it is not known how to compute it shard by shard.
+        to_gather: The dimensions to gather where that is not known.
     """
 
     place: int
     dims: tuple[tuple[int, int], ...]
     axes: Axes
     stretches: Stretches | None
+    to_gather: tuple[tuple[int, int], ...]
 
 
 def resolve_windowed(op: Op, rule: Rule, context: PassContext, tools: Tools) -> None:
     """Let every shard of an op get what its windows cover; what cannot be done so is gathered, with a warning."""
     meshes = context.meshes
     reader = _Convolution(op, context) if op.name == "stablehlo.convolution" else _Reduction(op)
-    values = [*op.operands, *op.results]
-    refused = reader.refused_factors(rule, meshes)
-    on = _place_of(values, meshes)
-    found = list(reader.moving(on[0])) if on is not None else []
-    if on is None or _overlap(values, found):
-        dims = [(index, dim) for place in reader.places for index, dim in place]
-    else:
-        dims = [(index, dim) for moving in found if moving.stretches is None for index, dim in moving.dims]
-    refused |= {factor for index, dim in dims for factor in rule.tensors[index][dim]}
-    if refused:
-        _gather(op, rule, refused, context)
-        found = list(reader.moving(on[0])) if on is not None else []
-    if on is None or not found or (refused and _overlap([*op.operands, *op.results], found)):
+    before = _held_bytes(op, meshes)
+    replicate_factors(op, rule, reader.refused_factors(rule, meshes), meshes)
+    for _ in range(_ROUNDS):
+        dims = _refused_dims(op, reader, meshes)
+        replicate_factors(op, rule, {factor for index, dim in dims for factor in rule.tensors[index][dim]}, meshes)
+    more = _held_bytes(op, meshes) - before
+    if more > 0:
+        _warn(op, more, context)
+    on = _place_of([*op.operands, *op.results], meshes)
+    if on is None:
         return
+    if _refused_dims(op, reader, meshes):
+        raise PassError(op, "is sharded along its windows in a way that its sharding rule does not know")
     windowed = reader.windowed(*on, tools)
-    for moving in found:
-        if moving.stretches is not None:
-            windowed.add(moving.dims[0][1], moving.place, moving.axes, moving.stretches)
+    for moving in reader.moving(on[0]):
+        assert moving.stretches is not None
+        windowed.add(moving.dims[0][1], moving.place, moving.axes, moving.stretches)
     if windowed.along:
         windowed.emit(reader.windows)
+
+
+def _refused_dims(op: Op, reader: _Convolution | _Reduction, meshes: Meshes) -> tuple[tuple[int, int], ...]:
+    """The dimensions with windows that have to be gathered before the op can be computed shard by shard."""
+    values = [*op.operands, *op.results]
+    all_dims = tuple(place for dims in reader.places for place in dims)
+    if not any(axes_of(values[index], dim) for index, dim in all_dims):
+        return ()
+    on = _place_of(values, meshes)
+    if on is None:
+        return all_dims
+    found = list(reader.moving(on[0]))
+    if _overlap(values, found):
+        return all_dims
+    return tuple(place for moving in found if moving.stretches is None for place in moving.to_gather)
 
 
 def _place_of(values: list[Value], meshes: Meshes) -> tuple[Mesh, str | Mesh] | None:
@@ -101,16 +121,9 @@ def _overlap(values: list[Value], found: list[_Moving]) -> bool:
     return False
 
 
-def _gather(op: Op, rule: Rule, refused: set[int], context: PassContext) -> None:
-    before = _held_bytes(op, context.meshes)
-    replicate_factors(op, rule, refused, context.meshes)
-    more = _held_bytes(op, context.meshes) - before
-    if more > 0:
-        context.diagnostics.warn(
-            op,
-            f"'{op.name}' cannot run on shards along some of its dimensions, which are gathered: every device holds "
-            f"{format_bytes(more)} more than its share",
-        )
+def _warn(op: Op, more: int, context: PassContext) -> None:
+    message = "cannot run on shards along some of its dimensions, which are gathered: every device holds"
+    context.diagnostics.warn(op, f"'{op.name}' {message} {format_bytes(more)} more than its share")
 
 
 def _held_bytes(op: Op, meshes: Meshes) -> int:
@@ -148,11 +161,13 @@ class _Convolution:
         for place in sharded:
             dims = self.places[place]
             lhs, kernel, output = self._axes(dims)
-            yield _Moving(place, dims, output or kernel, self._stretches(place, lhs, kernel, output, mesh))
+            stretches = self._stretches(place, lhs, kernel, output, mesh)
+            to_gather = dims[1:2] if kernel and output else dims
+            yield _Moving(place, dims, output or kernel, stretches, to_gather)
 
     def windowed(self, mesh: Mesh, ref: str | Mesh, tools: Tools) -> Windowed:
         """The op, to be rewritten."""
-        return Windowed(self.op, mesh, ref, tools, [0], [Fill(zero_text(self.op.operands[0].type.element))], _OF_CONVOLUTION)
+        return Windowed(self.op, mesh, ref, tools, [Fill(zero_text(self.op.operands[0].type.element))], _OF_CONVOLUTION)
 
     def _axes(self, dims: tuple[tuple[int, int], ...]) -> tuple[Axes, Axes, Axes]:
         values = (*self.op.operands, self.op.result)
@@ -208,12 +223,12 @@ class _Reduction:
             stretches = None
             if outputs == {axes} and len(inputs) == 1 and inputs <= {(), axes}:
                 stretches = self._stretches(place, axes_size(axes, mesh))
-            yield _Moving(place, dims, axes, stretches)
+            yield _Moving(place, dims, axes, stretches, dims)
 
     def windowed(self, mesh: Mesh, ref: str | Mesh, tools: Tools) -> Windowed:
         """The op, to be rewritten."""
         fills = [self._fill(index, name, tools) for index, name in enumerate(self._combiners())]
-        return Windowed(self.op, mesh, ref, tools, range(self.count), fills, _OF_REDUCTION)
+        return Windowed(self.op, mesh, ref, tools, fills, _OF_REDUCTION)
 
     def _combiners(self) -> tuple[str | None, ...]:
         return combiners(self.op) or (None,) * self.count
