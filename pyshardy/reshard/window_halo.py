@@ -103,8 +103,11 @@ def fetch_of(stretches: Stretches) -> Fetch | None:
     Raises:
         InvalidShardingError: There are too many shards to look at each.
 
-    >>> fetch_of(Stretches(16, 4, first=-1, step=4, extent=6, used=4))
-    Fetch(parts=(Part(hop=-1, first=3, end=4), Part(hop=1, first=0, end=1)), begin=-1, end=5, starts=(0,), length=6, phases=(0,))
+    >>> found = fetch_of(Stretches(16, 4, first=-1, step=4, extent=6, used=4))
+    >>> found.parts
+    (Part(hop=-1, first=3, end=4), Part(hop=1, first=0, end=1))
+    >>> found.begin, found.end, found.start, found.length
+    (-1, 5, 0, 6)
     >>> fetch_of(Stretches(16, 4, first=-15, step=4, extent=19, used=4)) is None
     True
     """

@@ -80,7 +80,7 @@ class Taker:
         return kept, Margins(before, along.stretches.extent - before - size, dilation)
 
     def elements(self, value: Value, along: Along) -> Value:
-        """The elements of the stretch of this device, without what would be between them, and what fills the outside."""
+        """The elements of the stretch of this device without gaps, and what fills the outside."""
         kept, low, high = self._kept(value, along)
         return self._padded(kept, along.dim, low, high)
 

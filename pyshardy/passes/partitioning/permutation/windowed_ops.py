@@ -18,6 +18,7 @@ from pyshardy.passes.base import PassContext
 from pyshardy.passes.partitioning.permutation.convolution import is_plain_contraction, uneven_group_factors
 from pyshardy.passes.partitioning.permutation.manual import Fill, axes_of
 from pyshardy.passes.partitioning.permutation.replicate import replicate_factors
+from pyshardy.passes.partitioning.permutation.scattered import Scattered, Touching, fills_of, touching
 from pyshardy.passes.partitioning.permutation.site import Tools
 from pyshardy.passes.partitioning.permutation.window_numbers import (
     Names,
@@ -33,7 +34,7 @@ from pyshardy.reshard.window_halo import Stretches
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers
 from pyshardy.rules.rule import Rule
 
-WINDOWED = frozenset(("stablehlo.convolution", "stablehlo.reduce_window"))
+WINDOWED = frozenset(("stablehlo.convolution", "stablehlo.reduce_window", "stablehlo.select_and_scatter"))
 """The ops that this is about."""
 _OF_CONVOLUTION = Names("lhs_dilation", "rhs_dilation")
 _OF_REDUCTION = Names("base_dilations", "window_dilations")
@@ -50,21 +51,22 @@ class _Moving(NamedTuple):
         place: Its number in the window.
         dims: The dimensions of tensors that belong to it, operands first.
         axes: The axes along which stretches begin later and later.
-        stretches: What every shard needs; None if it is not known how to compute it shard by shard.
+        stretches: What every shard needs, or which windows it needs; None if it is not known how to compute it shard
+            by shard.
         to_gather: The dimensions to gather where that is not known.
     """
 
     place: int
     dims: tuple[tuple[int, int], ...]
     axes: Axes
-    stretches: Stretches | None
+    stretches: Stretches | Touching | None
     to_gather: tuple[tuple[int, int], ...]
 
 
 def resolve_windowed(op: Op, rule: Rule, context: PassContext, tools: Tools) -> None:
     """Let every shard of an op get what its windows cover; what cannot be done so is gathered, with a warning."""
     meshes = context.meshes
-    reader = _Convolution(op, context) if op.name == "stablehlo.convolution" else _Reduction(op)
+    reader = _reader(op, context)
     before = _held_bytes(op, meshes)
     replicate_factors(op, rule, reader.refused_factors(rule, meshes), meshes)
     for _ in range(_ROUNDS):
@@ -78,15 +80,18 @@ def resolve_windowed(op: Op, rule: Rule, context: PassContext, tools: Tools) -> 
         return
     if _refused_dims(op, reader, meshes):
         raise PassError(op, "is sharded along its windows in a way that its sharding rule does not know")
-    windowed = reader.windowed(*on, tools)
-    for moving in reader.moving(on[0]):
-        assert moving.stretches is not None
-        windowed.add(moving.dims[0][1], moving.place, moving.axes, moving.stretches)
-    if windowed.along:
-        windowed.emit(reader.windows)
+    found = list(reader.moving(on[0]))
+    if found:
+        reader.rewrite(*on, tools, found)
 
 
-def _refused_dims(op: Op, reader: _Convolution | _Reduction, meshes: Meshes) -> tuple[tuple[int, int], ...]:
+def _reader(op: Op, context: PassContext) -> _Reader:
+    if op.name == "stablehlo.convolution":
+        return _Convolution(op, context)
+    return _Reduction(op) if op.name == "stablehlo.reduce_window" else _Scatter(op)
+
+
+def _refused_dims(op: Op, reader: _Reader, meshes: Meshes) -> tuple[tuple[int, int], ...]:
     """The dimensions with windows that have to be gathered before the op can be computed shard by shard."""
     values = [*op.operands, *op.results]
     all_dims = tuple(place for dims in reader.places for place in dims)
@@ -138,6 +143,13 @@ def _held_bytes(op: Op, meshes: Meshes) -> int:
     return total
 
 
+def _emit(windowed: Windowed, found: list[_Moving], windows: list[WindowDim]) -> None:
+    for moving in found:
+        assert isinstance(moving.stretches, Stretches)
+        windowed.add(moving.dims[0][1], moving.place, moving.axes, moving.stretches)
+    windowed.emit(windows)
+
+
 class _Convolution:
     """What there is to know of a convolution."""
 
@@ -165,9 +177,10 @@ class _Convolution:
             to_gather = dims[1:2] if kernel and output else dims
             yield _Moving(place, dims, output or kernel, stretches, to_gather)
 
-    def windowed(self, mesh: Mesh, ref: str | Mesh, tools: Tools) -> Windowed:
-        """The op, to be rewritten."""
-        return Windowed(self.op, mesh, ref, tools, [Fill(zero_text(self.op.operands[0].type.element))], _OF_CONVOLUTION)
+    def rewrite(self, mesh: Mesh, ref: str | Mesh, tools: Tools, found: list[_Moving]) -> None:
+        """Let every shard get what its windows cover."""
+        fill = Fill(zero_text(self.op.operands[0].type.element))
+        _emit(Windowed(self.op, mesh, ref, tools, [fill], _OF_CONVOLUTION), found, self.windows)
 
     def _axes(self, dims: tuple[tuple[int, int], ...]) -> tuple[Axes, Axes, Axes]:
         values = (*self.op.operands, self.op.result)
@@ -225,10 +238,10 @@ class _Reduction:
                 stretches = self._stretches(place, axes_size(axes, mesh))
             yield _Moving(place, dims, axes, stretches, dims)
 
-    def windowed(self, mesh: Mesh, ref: str | Mesh, tools: Tools) -> Windowed:
-        """The op, to be rewritten."""
+    def rewrite(self, mesh: Mesh, ref: str | Mesh, tools: Tools, found: list[_Moving]) -> None:
+        """Let every shard get what its windows cover."""
         fills = [self._fill(index, name, tools) for index, name in enumerate(self._combiners())]
-        return Windowed(self.op, mesh, ref, tools, fills, _OF_REDUCTION)
+        _emit(Windowed(self.op, mesh, ref, tools, fills, _OF_REDUCTION), found, self.windows)
 
     def _combiners(self) -> tuple[str | None, ...]:
         return combiners(self.op) or (None,) * self.count
@@ -248,3 +261,45 @@ class _Reduction:
         if min(size, out_size) < 1:
             return None
         return of_outputs(self.windows[place], size, self.taps[place], out_size, shards)
+
+
+class _Scatter:
+    """What there is to know of a `select_and_scatter`."""
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        rank = op.result.type.rank
+        self.windows = window_dims(op, rank, _OF_REDUCTION)
+        taps = op.shared_attrs.get("window_dimensions")
+        self.taps = [1] * rank if taps is None else list(taps)
+        self.places = [((0, dim), (1, dim), (3, dim)) for dim in range(rank)]
+        self.fills = fills_of(op)
+
+    def refused_factors(self, rule: Rule, meshes: Meshes) -> set[int]:
+        """None: there are no groups."""
+        return set()
+
+    def moving(self, mesh: Mesh) -> Iterator[_Moving]:
+        """The dimensions that are sharded and along which windows do more than take every element."""
+        for place, dims in enumerate(self.places):
+            operand, _, result = (axes_of(value, place) for value in (*self.op.operands[:2], self.op.result))
+            axes = result or operand
+            if axes and not (self.taps[place] == 1 and self.windows[place] == WindowDim(0, 0, 1, 1, 1)):
+                fits = result and operand in ((), result) and self.fills is not None
+                yield _Moving(place, dims, axes, self._touching(place, axes_size(axes, mesh)) if fits else None, dims)
+
+    def rewrite(self, mesh: Mesh, ref: str | Mesh, tools: Tools, found: list[_Moving]) -> None:
+        """Let every shard run all windows that touch it."""
+        assert self.fills is not None
+        scattered = Scattered(self.op, mesh, ref, tools, self.fills)
+        for moving in found:
+            assert isinstance(moving.stretches, Touching)
+            scattered.add(moving.place, moving.axes, moving.stretches)
+        scattered.emit(self.windows)
+
+    def _touching(self, place: int, shards: int) -> Touching | None:
+        size, count = ((value.type.shape or ())[place] for value in self.op.operands[:2])
+        return touching(self.windows[place], size, self.taps[place], count, shards) if min(size, count) else None
+
+
+_Reader = _Convolution | _Reduction | _Scatter
