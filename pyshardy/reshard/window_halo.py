@@ -142,7 +142,7 @@ def _kept(stretches: Stretches, parts: tuple[Part, ...], begin: int, end: int, s
     elements = [stretches.elements(index) for index in range(stretches.used)]
     starts = [first - index * shard - begin for index, (first, _) in enumerate(elements)]
     phases = [first * stretches.dilation - stretches.begin(index) for index, (first, _) in enumerate(elements)]
-    length = max(end - first for first, end in elements)
+    length = max(1, *(end - first for first, end in elements))
     return Fetch(parts, begin, end, _short(starts), length, _short(phases))
 
 

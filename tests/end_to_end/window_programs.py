@@ -1,12 +1,12 @@
 """Random convolutions and reductions of windows whose dimensions with windows are sharded.
 
 Convolutions have one or two spatial dimensions and either compute a part of the output on every device, or, as the
-gradients of kernels do, a part of every sum. An exponential in front fills padding with other numbers than zero.
+gradients of kernels do, a part of every sum. A sum in front fills padding with other numbers than zero.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 from random import Random
 from typing import NamedTuple
@@ -110,8 +110,11 @@ def _opened(value: str, index: int, type: str, sharding: str) -> str:
 
 
 def _plus_one(value: str, source: str, type: str, sharding: str) -> str:
-    """Something whose padding is not zero."""
-    return f"%{value} = stablehlo.cosine %{source} {{{_per_value(sharding)}}} : tensor<{type}>"
+    """Exact numbers whose padding is not zero."""
+    return (
+        f"%{value}1 = stablehlo.constant dense<1.0> : tensor<{type}>\n"
+        f"  %{value} = stablehlo.add %{source}, %{value}1 {{{_per_value(sharding)}}} : tensor<{type}>"
+    )
 
 
 def convolution(seed: int) -> str:
@@ -214,6 +217,54 @@ def reduction(seed: int) -> str:
     return _function(MESHES[mesh], ports[:1] * count, lines, ports[1])
 
 
+def scattering(seed: int) -> str:
+    """A `select_and_scatter` by a comparison and a combination."""
+    random = Random(seed)
+    mesh = random.randrange(len(MESHES))
+    rank = random.choice((1, 2, 3))
+    windows = [_window(random, False, False)._replace(dilation=1, spread=1) for _ in range(rank)]
+    windows = [window._replace(low=max(0, window.low), high=max(0, window.high)) for window in windows]
+    windows = [window._replace(taps=min(window.taps, window.size)) for window in windows]
+    dims = _split(random, _AXES[mesh], rank)
+    shapes = tuple(window.size for window in windows), tuple(window.count for window in windows)
+    source_dims = dims if random.random() < 0.8 else [[] for _ in dims]
+    operand, source = Port(shapes[0], dims, _AXES[mesh]), Port(shapes[1], source_dims, _AXES[mesh])
+    direction, combiner = random.choice(("GE", "GT", "LE", "LT")), random.choice(("add", "add", "maximum"))
+    sharding, of_source = _sharding(dims), _sharding(source_dims)
+    line = (
+        f'%r = "stablehlo.select_and_scatter"(%b, %d, %i) '
+        f"<{{window_dimensions = array<i64: {_numbers([window.taps for window in windows])}>, "
+        f"window_strides = array<i64: {_numbers([window.stride for window in windows])}>, "
+        f"padding = dense<{[[window.low, window.high] for window in windows]}> : tensor<{rank}x2xi64>}}> ({{\n"
+        f"  ^bb0(%p: tensor<f32>, %q: tensor<f32>):\n    %s = stablehlo.compare {direction}, %p, %q : "
+        f"(tensor<f32>, tensor<f32>) -> tensor<i1>\n    stablehlo.return %s : tensor<i1>\n  }}, {{\n"
+        f"  ^bb0(%p: tensor<f32>, %q: tensor<f32>):\n    %s = stablehlo.{combiner} %p, %q : tensor<f32>\n"
+        f"    stablehlo.return %s : tensor<f32>\n  }}) {{{_per_value(sharding)}}} : "
+        f"(tensor<{operand.type}>, tensor<{source.type}>, tensor<f32>) -> tensor<{operand.type}>"
+    )
+    lines = [
+        f"%i = stablehlo.constant dense<{random.choice(('0.0', '1.5'))}> : tensor<f32>",
+        _opened("a", 0, operand.type, sharding),
+        *_distinct("b", "a", operand.type, rank, sharding),
+        _opened("c", 1, source.type, of_source),
+        _plus_one("d", "c", source.type, of_source),
+        line,
+    ]
+    return _function(MESHES[mesh], [operand, source], lines, operand)
+
+
+def _distinct(value: str, source: str, type: str, rank: int, sharding: str) -> Iterator[str]:
+    """Exact numbers of which no two are equal: which of two equal ones XLA selects depends on shapes."""
+    yield _plus_one(f"{value}s", source, type, sharding)
+    for dim in range(rank):
+        before = f"{value}{dim - 1}n" if dim else f"{value}s"
+        yield f"%{value}{dim}i = stablehlo.iota dim = {dim} : tensor<{type}>"
+        yield f"%{value}{dim}c = stablehlo.constant dense<{2.0 ** (-4 * dim - 4)}> : tensor<{type}>"
+        yield f"%{value}{dim}p = stablehlo.multiply %{value}{dim}i, %{value}{dim}c : tensor<{type}>"
+        name = value if dim == rank - 1 else f"{value}{dim}n"
+        yield f"%{name} = stablehlo.add %{before}, %{value}{dim}p {{{_per_value(sharding)}}} : tensor<{type}>"
+
+
 def _entry(sharding: str) -> str:
     return f"<@m, {sharding}>"
 
@@ -222,4 +273,4 @@ def _numbers(values: Sequence[int]) -> str:
     return ", ".join(map(str, values))
 
 
-FAMILIES = {"convolution": convolution, "reduction": reduction}
+FAMILIES = {"convolution": convolution, "reduction": reduction, "scattering": scattering}

@@ -76,8 +76,11 @@ class Taker:
         if fetch.phase is None:
             return self._spread(kept, along, low, high), Margins(0, 0, 1)
         before = fetch.phase + low * dilation
-        size = (_shape(kept)[along.dim] - 1) * dilation + 1
-        return kept, Margins(before, along.stretches.extent - before - size, dilation)
+        after = along.stretches.extent - before - (_shape(kept)[along.dim] - 1) * dilation - 1
+        if min(before, after) < 0:  # no element is in the stretch of any shard
+            spread = self._padded(kept, along.dim, before, after, dilation - 1)
+            return spread, Margins(0, 0, 1)
+        return kept, Margins(before, after, dilation)
 
     def elements(self, value: Value, along: Along) -> Value:
         """The elements of the stretch of this device without gaps, and what fills the outside."""
