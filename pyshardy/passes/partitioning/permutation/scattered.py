@@ -104,14 +104,11 @@ class Scattered:
         """Let every shard get the windows that touch it along a dimension, and what these cover."""
         covered = fetch_of(found.covered) if axes_of(self.op.operands[_OPERAND], dim) else None
         windows = fetch_of(found.windows)
-        self.dims.append(
-            (_along(dim, axes, found.covered, covered), _along(dim, axes, found.windows, windows), found)
-        )
+        self.dims.append((_along(dim, axes, found.covered, covered), _along(dim, axes, found.windows, windows), found))
 
     def emit(self, windows: list[WindowDim]) -> None:
         """Put a manual computation in place of the op."""
-        for index in (_OPERAND, _SOURCE):
-            along = [pair[index] for pair in self.dims]
+        for index, along in enumerate(zip(*((covered, touched) for covered, touched, _ in self.dims))):
             reshard_operand(self.op, index, {one.dim: () if one.is_whole else one.axes for one in along})
         manual = Manual.along(self.op, *self.on, [covered.axes for covered, _, _ in self.dims])
         manual.emit(dict(enumerate(self.fills)), lambda inner, args: [self._fill(manual, inner, args, windows)])
@@ -119,9 +116,7 @@ class Scattered:
     def _fill(self, manual: Manual, inner: Builder, args: list[Value], windows: list[WindowDim]) -> Value:
         """The op on what a device has and gets, and the own part of its result."""
         operand, source, initial = args
-        worst, neutral = (
-            scalar(inner, value, fill.text or "") for value, fill in zip(self.op.operands, self.fills)
-        )
+        worst, neutral = (scalar(inner, value, fill.text or "") for value, fill in zip(self.op.operands, self.fills))
         takers = [
             manual.taker(inner, value, filler, fills_zero=False)
             for value, filler in zip((*self.op.operands[:2], self.op.result), (worst, neutral, initial))

@@ -10,7 +10,6 @@ from pyshardy.core.boxes import local_shape
 from pyshardy.core.identities import identity_text, zero_text
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import Meshes, mesh_of
-from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding
@@ -76,10 +75,8 @@ def resolve_windowed(op: Op, rule: Rule, context: PassContext, tools: Tools) -> 
     if more > 0:
         _warn(op, more, context)
     on = _place_of([*op.operands, *op.results], meshes)
-    if on is None:
-        return
-    if _refused_dims(op, reader, meshes):
-        raise PassError(op, "is sharded along its windows in a way that its sharding rule does not know")
+    if on is None or _refused_dims(op, reader, meshes):
+        return  # what cannot run on shards even so is refused where it becomes local
     found = list(reader.moving(on[0]))
     if found:
         reader.rewrite(*on, tools, found)
