@@ -11,7 +11,7 @@ from pyshardy.core.devices import padded_shape
 from pyshardy.core.identities import zero_text
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
-from pyshardy.ir.causes import with_cause
+from pyshardy.ir.causes import BORDERS, with_cause
 from pyshardy.ir.functions import RULE, SHARDING
 from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.ir.shardings import get_sharding
@@ -144,16 +144,18 @@ class Manual:
         even = self.builder().like(self._even_shape(value), value.type)
         return self._divided(even, self.sharding(value))
 
-    def taker(self, inner: Builder, value: Value, filler: Value, fills_zero: bool) -> Taker:
-        """Makes stretches of a device's part of a value.
+    def taker(self, inner: Builder, index: int, filler: Value, fills_zero: bool = False) -> Taker:
+        """Makes stretches of a device's part of an operand.
 
         Args:
             inner: Makes ops inside.
-            value: The value outside.
+            index: The number of the operand.
             filler: What stands outside of its data, a scalar inside.
             fills_zero: Whether that is zero.
         """
-        return Taker(inner, self.marked(inner, value), self.mesh, self.tools, filler, fills_zero)
+        marked = self.marked(inner, self.op.operands[index])
+        cause = f"{BORDERS} of operand {index} of {self.op.name}"
+        return Taker(inner, marked, self.mesh, self.tools, filler, fills_zero, cause)
 
     def marked(self, inner: Builder, value: Value) -> Builder:
         """Makes ops inside on a device's part of a value, sharded along the axes that are not manual."""

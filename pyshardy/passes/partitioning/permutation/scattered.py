@@ -18,7 +18,7 @@ from pyshardy.passes.partitioning.reduction_kinds import combiners_of
 from pyshardy.reshard.window_halo import Fetch, Stretches, fetch_of, fetch_of_whole
 
 _DIRECTION = re.compile(r"\b(GE|GT|LE|LT)\b")
-_OPERAND, _SOURCE, _INITIAL = range(3)
+_OPERAND, _SOURCE = range(2)
 
 
 class Touching(NamedTuple):
@@ -117,10 +117,8 @@ class Scattered:
         """The op on what a device has and gets, and the own part of its result."""
         operand, source, initial = args
         worst, neutral = (scalar(inner, value, fill.text or "") for value, fill in zip(self.op.operands, self.fills))
-        takers = [
-            manual.taker(inner, value, filler, fills_zero=False)
-            for value, filler in zip((*self.op.operands[:2], self.op.result), (worst, neutral, initial))
-        ]
+        takers = [manual.taker(inner, index, filler) for index, filler in enumerate((worst, neutral))]
+        crops = manual.taker(inner, _OPERAND, initial)
         for covered, touched, found in self.dims:
             operand = takers[_OPERAND].elements(operand, covered)
             operand = takers[_OPERAND].part(operand, covered.dim, covered.axes, found.phases, found.extent)
@@ -130,7 +128,7 @@ class Scattered:
         result = made.result
         for covered, _, found in self.dims:
             padding[covered.dim] = [0, 0]
-            result = takers[_INITIAL].part(result, covered.dim, covered.axes, found.starts, found.shard)
+            result = crops.part(result, covered.dim, covered.axes, found.starts, found.shard)
         attrs = manual.tools.attrs
         made.attrs["padding"] = attrs.parse(f"dense<{padding}> : tensor<{len(padding)}x2xi64>")
         return result

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from pyshardy.core.axes import Axes, axes_size
 from pyshardy.core.devices import shift_pairs
 from pyshardy.core.mesh import Mesh
+from pyshardy.ir.causes import with_cause
 from pyshardy.ir.nodes import Value
 from pyshardy.passes.partitioning.builder import Builder
 from pyshardy.passes.partitioning.permutation.exchange import group_index
@@ -60,6 +61,7 @@ class Taker:
         tools: What is needed for every op of a module.
         fill: What stands outside of the data, a scalar.
         fills_zero: Whether that is zero, which a device also gets that nobody sends anything.
+        cause: What makes it necessary to send anything.
     """
 
     plain: Builder
@@ -68,6 +70,7 @@ class Taker:
     tools: Tools
     fill: Value
     fills_zero: bool
+    cause: str
 
     def take(self, value: Value, along: Along) -> tuple[Value, Margins]:
         """The stretch of this device, and what is missing around it."""
@@ -124,6 +127,8 @@ class Taker:
         builder = self.builder
         sent = self._part(value, along.dim, part.first, part.end)
         found = builder.permute(sent, shift_pairs(along.axes, self.mesh, -part.hop), self.tools.next_channel())
+        assert found.defining_op is not None
+        found.defining_op.location = with_cause(builder.location, self.cause)
         if self.fills_zero:
             return found
         assert index is not None

@@ -69,7 +69,7 @@ class Windowed:
             filler = args[fill.operand] if fill.text is None else scalar(inner, outer, fill.text)
             if fill.combiner is not None:
                 operands[fill.operand] = filler
-            taker = manual.taker(inner, outer, filler, fill.text == zero_text(outer.type.element))
+            taker = manual.taker(inner, index, filler, fill.text == zero_text(outer.type.element))
             for along in self.along:
                 operands[index], margins[along.place] = taker.take(operands[index], along)
         made = manual.copy(inner, operands, [manual.local_shape(result) for result in self.op.results])
