@@ -138,6 +138,30 @@ def test_layers_that_axes_do_not_divide(name: str) -> None:
         np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-3)
 
 
+def test_a_network_of_flax_gathers_nothing() -> None:
+    nn = pytest.importorskip("flax.linen", reason="flax is in the environment of the other packages")
+
+    class Network(nn.Module):  # type: ignore[misc, name-defined]
+        @nn.compact
+        def __call__(self, x: Any) -> Any:
+            x = nn.max_pool(nn.relu(nn.Conv(8, (3, 3))(x)), (2, 2), (2, 2))
+            x = nn.avg_pool(nn.Conv(8, (3, 3), strides=2)(x), (3, 3), (1, 1), "SAME")
+            x = nn.max_pool(nn.ConvTranspose(4, (3, 3), strides=(2, 2))(x), (3, 3), (2, 2), "SAME")
+            return nn.Conv(4, (1, 1))(x)
+
+    network, x = Network(), np.random.default_rng(0).standard_normal((4, 32, 32, 3), np.float32)
+    params = network.init(jax.random.key(0), x)
+    mesh = Mesh(np.array(jax.devices()).reshape(2, 4), ("data", "space"))
+    step = jax.value_and_grad(lambda params, x: jnp.sum(jnp.sin(network.apply(params, x))))
+    rows = NamedSharding(mesh, P("data", "space"))
+    partition = pyshardy.partition(pyshardy.load(step, params, x, in_shardings=(None, rows)))
+    assert partition.warnings == ()
+    assert {row.kind for row in partition.traffic.collectives} == {"all_reduce", "collective_permute"}
+    found = pyshardy.run(partition, *jax.tree.leaves((params, x)))
+    for one, other in zip(found, jax.tree.leaves(step(params, x)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-3)
+
+
 def test_one_by_one_moves_nothing() -> None:
     mesh = Mesh(np.array(jax.devices()).reshape(2, 4), ("data", "space"))
     rows = NamedSharding(mesh, P("data", "space"))
