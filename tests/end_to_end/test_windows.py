@@ -19,6 +19,7 @@ import pyshardy
 from pyshardy.partitioning import compiled_collectives
 from pyshardy.passes.partitioning.permutation import windowed
 from pyshardy.reshard.window_halo import Fetch, Stretches, fetch_of
+from support.reference import jaxlib_version
 
 COUNT = 60
 """Programs of every family."""
@@ -187,3 +188,14 @@ def test_what_cannot_run_on_shards_is_gathered_with_a_warning() -> None:
     assert "'stablehlo.convolution' cannot run on shards along some of its dimensions, which are gathered" in warning
     assert "every device holds 112 B more than its share" in warning
     assert compare_numbers(text, 0, is_finite=True).verdict is Verdict.EQUAL
+
+
+@pytest.mark.skipif(jaxlib_version() < (0, 12), reason="the interpreter needs a thread of the machine for every device")
+def test_a_reversed_window_that_covers_all_of_a_shard_is_wrong_by_xla_alone() -> None:
+    """With one element of the output on a device, XLA forgets that the window is reversed: by either partitioner."""
+    text = FAMILIES["convolution"](474)
+    found = {
+        engine: compare_numbers(text, 474, view="stablehlo", is_finite=True, engine=engine).verdict
+        for engine in ("interpreter", "local", "xla")
+    }
+    assert found == {"interpreter": Verdict.EQUAL, "local": Verdict.DIFFERENT, "xla": Verdict.DIFFERENT}
