@@ -20,7 +20,9 @@ REDUCTIONS = {
 """What a combination of values is called, by the op of StableHLO that combines two of them."""
 OTHER_REDUCTION = "reduction"
 """What a combination by any other body is called."""
-_WHAT = "|".join(("reshard", *REDUCTIONS.values(), OTHER_REDUCTION))
+BORDERS = "borders"
+"""What devices send of their shards because windows reach over them."""
+_WHAT = "|".join(("reshard", BORDERS, *REDUCTIONS.values(), OTHER_REDUCTION))
 _CAUSE = re.compile(rf"(?:(.*)/)?((?:{_WHAT}) of (?:operand|result)(?: \d+)? of [^/]+)")
 
 

@@ -176,6 +176,7 @@ def partition_passes(options: PropagateOptions, partition: PartitionOptions) -> 
         "sdy-resolve-permutation-factors": {
             "enable_halo_exchange": partition.halo_exchange,
             "trim_halos": True,
+            "exchange_windows": True,
             "name_causes": True,
         },
         "sdy-convert-global-to-local": {

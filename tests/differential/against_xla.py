@@ -20,7 +20,6 @@ from pyshardy.report.traffic import KindTotal  # noqa: E402
 
 PAGE = Path(__file__).parents[2] / "docs/collectives.md"
 MORE = {
-    "spatial_convolution": "a convolution gathers the dimensions that its windows go along",
     "uneven": "a reshape that splits shards unevenly gathers",
     "stencil": "a dimension of which one element is taken is gathered, not sent from one device",
     "number_types": "a dimension of which one element is taken is gathered, not sent from one device",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyshardy.core.identities import identity_text
 from pyshardy.core.sharding import ReductionKind
 from pyshardy.ir.attrs import AttrTable
-from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.nodes import Op, Region, Value
 
 _KINDS = {
     "stablehlo.add": ReductionKind.SUM,
@@ -42,7 +42,12 @@ def combiners(op: Op) -> tuple[str, ...] | None:
 
     They are without the dialect.
     """
-    block = op.regions[0].blocks[0]
+    return combiners_of(op.regions[0])
+
+
+def combiners_of(region: Region) -> tuple[str, ...] | None:
+    """The same for a body."""
+    block = region.blocks[0]
     returned = block.terminator.operands
     count = len(returned)
     if len(block.args) != 2 * count:

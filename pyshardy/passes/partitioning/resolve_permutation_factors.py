@@ -26,6 +26,7 @@ from pyshardy.passes.partitioning.permutation.reshape import resolve_reshape
 from pyshardy.passes.partitioning.permutation.reverse import resolve_reverse
 from pyshardy.passes.partitioning.permutation.site import Site, Tools
 from pyshardy.passes.partitioning.permutation.window import resolve_window
+from pyshardy.passes.partitioning.permutation.windowed_ops import WINDOWED, resolve_windowed
 from pyshardy.rules.rule import FactorKind, Rule
 from pyshardy.rules.table import rule_of
 
@@ -33,7 +34,7 @@ _WINDOWS = frozenset(("stablehlo.pad", "stablehlo.slice"))
 _SEEDS = frozenset(("i32", "i64", "ui32", "ui64"))
 """Element types of a random state from which every device can make its own."""
 _MORE_THAN_RULE = frozenset(
-    f"stablehlo.{name}" for name in ("broadcast_in_dim", "convolution", "reshape", "rng_bit_generator")
+    f"stablehlo.{name}" for name in ("broadcast_in_dim", "convolution", "reduce_window", "reshape", "rng_bit_generator")
 )
 """Ops that may need something although no factor of their rule is one of permutations."""
 _BY_OPERANDS = frozenset(("stablehlo.dynamic_update_slice",))
@@ -50,6 +51,8 @@ class ResolvePermutationFactors(Pass):
         partition_count: How many partitions run; only one of both counts can be more than one.
         rng_bit_generator_unsafe: Whether a random tensor may stay sharded; its numbers then depend on the sharding.
         trim_halos: Whether neighbours send no more of their shards than any device needs.
+        exchange_windows: Whether convolutions and reductions of windows exchange what their windows cover too; if not,
+            dimensions along which these move are replicated, as by the reference.
         name_causes: Whether reshards are located at the op that needs them, by name.
     """
 
@@ -58,6 +61,7 @@ class ResolvePermutationFactors(Pass):
     partition_count: int = 1
     rng_bit_generator_unsafe: bool = True
     trim_halos: bool = False
+    exchange_windows: bool = False
     name_causes: bool = False
 
     name = "sdy-resolve-permutation-factors"
@@ -133,6 +137,10 @@ class _Resolver:
         rule = known_rule or self.rule(op)
         if rule is None or rule.is_custom:
             return
+        if op.name in WINDOWED and self.options.enable_halo_exchange and self.options.exchange_windows:
+            self._check_counts(op)
+            resolve_windowed(op, rule, self.context, self.tools)
+            return
         cleared = set(rule.factors_of(FactorKind.PERMUTATION))
         if op.name == "stablehlo.convolution":
             cleared |= whole_factors(op, rule, self.context)
@@ -168,9 +176,12 @@ class _Resolver:
         mesh = mesh_of(sharding, self.meshes)
         if mesh.is_single_device or mesh.is_empty:
             return None
+        self._check_counts(op)
+        return Site(op, sharding, mesh, self.tools)
+
+    def _check_counts(self, op: Op) -> None:
         if self.options.replica_count > 1 and self.options.partition_count > 1:
             raise PassError(op, "may need data of other devices, which needs a single replica or a single partition")
-        return Site(op, sharding, mesh, self.tools)
 
     def _resolve_random(self, op: Op) -> None:
         sharding = get_sharding(op.results[1])

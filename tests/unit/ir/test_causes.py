@@ -28,7 +28,7 @@ def parsed(place: str) -> ir.Location:
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(
     "cause",
-    [CAUSE, "reshard of result 2 of the body of stablehlo.while"]
+    [CAUSE, "borders of operand 0 of stablehlo.convolution", "reshard of result 2 of the body of stablehlo.while"]
     + [f"{word} of result of stablehlo.reduce" for word in (*REDUCTIONS.values(), OTHER_REDUCTION)],
 )
 def test_a_cause_is_found_again(cause: str, place: str) -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from pyshardy.core.axes import axes_size
+from pyshardy.core.sharding import Meshes, common_mesh
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.base import PassContext
+from pyshardy.reshard.factors import project_tensors
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers
 from pyshardy.rules.rule import Rule
 
@@ -19,12 +23,12 @@ def whole_factors(op: Op, rule: Rule, context: PassContext) -> set[int]:
     for index, dims in enumerate(zip(numbers.lhs_spatial, numbers.kernel_spatial, numbers.output_spatial)):
         lhs, kernel, output = (tensor[dim] for tensor, dim in zip(rule.tensors, dims))
         found.update(output)
-        if lhs != kernel or not _is_contraction(op, index, *dims):
+        if lhs != kernel or not is_plain_contraction(op, index, *dims):
             found.update(lhs, kernel)
     return found | _grouped_factors(op, rule, numbers)
 
 
-def _is_contraction(op: Op, index: int, lhs_dim: int, kernel_dim: int, output_dim: int) -> bool:
+def is_plain_contraction(op: Op, index: int, lhs_dim: int, kernel_dim: int, output_dim: int) -> bool:
     """Whether a spatial dimension is only summed up: one window over all of it, element by element."""
     values = zip((*op.operands, op.result), (lhs_dim, kernel_dim, output_dim))
     lhs, kernel, output = ((value.type.shape or ())[dim] for value, dim in values)
@@ -56,3 +60,26 @@ def _grouped_factors(op: Op, rule: Rule, numbers: ConvolutionNumbers) -> set[int
             found.update(rule.operands[0][dim], rule.operands[1][numbers.kernel_output_feature])
             found.update(rule.results[0][numbers.output_feature])
     return found
+
+
+def uneven_group_factors(op: Op, rule: Rule, numbers: ConvolutionNumbers, meshes: Meshes) -> set[int]:
+    """The factors of dimensions in groups where shards would cut through groups, or through features unevenly.
+
+    Args:
+        op: The convolution.
+        rule: Its rule.
+        numbers: Which of its dimensions is what.
+        meshes: The meshes of the module.
+    """
+    found = _grouped_factors(op, rule, numbers)
+    shardings = [get_sharding(value) for value in (*op.operands, op.result)]
+    on = common_mesh(shardings, meshes, ignore_device_order=True)
+    if not found or on is None:
+        return found
+    states = project_tensors(rule, shardings, on[1])
+    counts = [
+        (rule.factor_sizes[factor], axes_size(state.factors[factor].axes, on[1]))
+        for state in states
+        for factor in found & state.factors.keys()
+    ]
+    return found if any(size % count for size, count in counts) else set()

@@ -1,0 +1,94 @@
+"""How the windows of an op move along its dimensions, and what shards need for them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from pyshardy.ir.nodes import Op
+from pyshardy.reshard.window_halo import Stretches
+
+
+class WindowDim(NamedTuple):
+    """How windows move along one dimension.
+
+    Attributes:
+        low: The padding in front; negative if some of the input is cut away.
+        high: The padding behind.
+        stride: The distance of windows.
+        dilation: The distance of the elements of the input.
+        spread: The distance of the elements of a window.
+        is_reversed: Whether the elements of the kernel come in reversed order.
+    """
+
+    low: int
+    high: int
+    stride: int
+    dilation: int
+    spread: int
+    is_reversed: bool = False
+
+
+class Names(NamedTuple):
+    """What an op calls the distances of its elements.
+
+    Attributes:
+        dilation: Those of the input.
+        spread: Those of the window.
+    """
+
+    dilation: str
+    spread: str
+
+
+def window_dims(op: Op, rank: int, names: Names) -> list[WindowDim]:
+    """How windows move, dimension by dimension.
+
+    Args:
+        op: The op.
+        rank: How many dimensions its windows have.
+        names: What it calls dilations.
+    """
+    margins = _margins(op.shared_attrs.get("padding"), rank)
+    strides, dilations, spreads = (_list(op, name, rank) for name in ("window_strides", *names))
+    reversal = op.shared_attrs.get("window_reversal")
+    flags = [False] * rank if reversal is None else [bool(reversal[place]) for place in range(rank)]
+    return [WindowDim(*margins[at], strides[at], dilations[at], spreads[at], flags[at]) for at in range(rank)]
+
+
+def _list(op: Op, name: str, rank: int) -> list[int]:
+    attr = op.shared_attrs.get(name)
+    return [1] * rank if attr is None else list(attr)
+
+
+def _margins(attr: Any, rank: int) -> list[tuple[int, int]]:
+    if attr is None:
+        return [(0, 0)] * rank
+    flat = [attr.get_splat_value().value] * (2 * rank) if attr.is_splat else list(attr)
+    return list(zip(flat[::2], flat[1::2]))
+
+
+def of_outputs(window: WindowDim, size: int, taps: int, out_size: int, shards: int) -> Stretches:
+    """What shards need that compute a part of the output each.
+
+    >>> of_outputs(WindowDim(1, 1, 1, 1, 1), size=16, taps=3, out_size=16, shards=4)
+    Stretches(size=16, shards=4, first=-1, step=4, extent=6, used=4, dilation=1)
+    """
+    out_shard = -(-out_size // shards)
+    extent = (out_shard - 1) * window.stride + (taps - 1) * window.spread + 1
+    used = -(-out_size // out_shard)
+    return Stretches(size, shards, -window.low, out_shard * window.stride, extent, used, window.dilation)
+
+
+def of_taps(window: WindowDim, size: int, taps: int, out_size: int, shards: int) -> Stretches:
+    """What shards need that have a part of the kernel each, and compute a part of every sum.
+
+    >>> of_taps(WindowDim(1, 1, 1, 1, 1), size=16, taps=16, out_size=3, shards=4)
+    Stretches(size=16, shards=4, first=-1, step=4, extent=6, used=4, dilation=1)
+    """
+    shard = -(-taps // shards)
+    extent = (out_size - 1) * window.stride + (shard - 1) * window.spread + 1
+    used, step = -(-taps // shard), shard * window.spread
+    first = -window.low
+    if window.is_reversed:
+        first, step = first + (taps - shard) * window.spread, -step
+    return Stretches(size, shards, first, step, extent, used, window.dilation)
