@@ -49,6 +49,11 @@ _OWN_BEFORE = {
     "sdy-pad-for-divisibility": "pyshardy-share-reshards",
 }
 """Passes that the reference does not have, and in front of which of its passes they run where `partition` does."""
+_EXCHANGES_BEFORE = {
+    "sdy-insert-explicit-reshards": "pyshardy-shard-pointwise,pyshardy-keep-joins",
+    "sdy-resolve-permutation-factors": "pyshardy-exchange-shards",
+}
+"""The same where devices exchange parts of their shards."""
 _KEEPS_MESHES = ExportOptions(inline_meshes=False)
 _FIRST_DUMP = 1
 """The number of the first dump of the propagation pipeline: whoever compiles has dumped what it was given."""
@@ -168,15 +173,15 @@ def partition_passes(options: PropagateOptions, partition: PartitionOptions) -> 
         "sdy-insert-explicit-reshards": {"name_causes": True},
         "sdy-resolve-permutation-factors": {
             "enable_halo_exchange": partition.halo_exchange,
-            "trim_halos": True,
             "name_causes": True,
         },
         "sdy-convert-global-to-local": {"enable_rgv3": partition.mesh_axes_groups, "name_causes": True},
         "sdy-drop-sharding-and-mesh": {"keep_module_sharding_metadata": False},
     }
     passes: list[Pass] = []
+    own_before = _OWN_BEFORE if not partition.halo_exchange else _OWN_BEFORE | _EXCHANGES_BEFORE
     for pass_ in _passes_with(options, partition.dump_directory, export):
-        passes += parse_pipeline(_OWN_BEFORE.get(pass_.name, ""))
+        passes += parse_pipeline(own_before.get(pass_.name, ""))
         passes.append(replace(pass_, **changes.get(pass_.name, {})))
         if pass_.name == "sdy-insert-explicit-reshards":
             options_text = {"replicate": format_value(partition.replicate_unsupported)}

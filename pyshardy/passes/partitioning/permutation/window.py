@@ -50,7 +50,7 @@ def resolve_window(site: Site) -> bool:
     """Let every shard get what it needs for a `pad` or `slice`; False if that is too far away."""
     if site.sharding.is_fully_replicated or not (site.op.result.type.is_static and site.op.operands[0].type.is_static):
         return True
-    windows = _windows(site)
+    windows = windows_of(site)
     trims = site.tools.trims_halos
     halos = {dim: halo_of(window, trims) for dim, window in windows.items() if not window.is_whole_slice}
     if not any(_is_needed(site.op, windows[dim], halo) for dim, halo in halos.items()):
@@ -60,13 +60,14 @@ def resolve_window(site: Site) -> bool:
     wanted = [
         _exchange(dim, site.sharding.dims[dim].axes, windows[dim], halo, trims)
         for dim, halo in halos.items()
-        if halo is not None and (_is_needed(site.op, windows[dim], halo) or _changes(windows[dim]))
+        if halo is not None and (_is_needed(site.op, windows[dim], halo) or changes(windows[dim]))
     ]
     _emit(site, wanted, windows)
     return True
 
 
-def _windows(site: Site) -> dict[int, Window]:
+def windows_of(site: Site) -> dict[int, Window]:
+    """The sharded dimensions of a `pad` or `slice`."""
     edges, counts = edges_of(site.op), shard_counts(site.sharding, site.mesh)
     return {
         dim: Window(
@@ -90,7 +91,7 @@ def _is_needed(op: Op, window: Window, halo: Halo | None) -> bool:
     )
 
 
-def _changes(window: Window) -> bool:
+def changes(window: Window) -> bool:
     """Whether a shard of the output is not simply that of the input."""
     return window.low != 0 or window.dilation != 1 or window.stride != 1 or window.shard != window.out_shard
 

@@ -1,0 +1,72 @@
+"""`pyshardy-exchange-shards`: ops that move data between shards do so in few permutations of no more than is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from pyshardy.core.sharding import mesh_of
+from pyshardy.errors import InvalidShardingError
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.listing import ops_named
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.shardings import get_sharding
+from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.partitioning.channels import Channels
+from pyshardy.passes.partitioning.kinds import kind_of
+from pyshardy.passes.partitioning.permutation.border import exchange_borders
+from pyshardy.passes.partitioning.permutation.exchanges import exchange_join, exchange_reverse, exchange_window
+from pyshardy.passes.partitioning.permutation.site import Site, Tools
+
+_JOIN = "stablehlo.concatenate"
+_EXCHANGES: dict[str, Callable[[Site], bool]] = {
+    "stablehlo.slice": exchange_window,
+    "stablehlo.pad": exchange_window,
+    "stablehlo.reverse": exchange_reverse,
+    "stablehlo.reshape": exchange_borders,
+}
+
+
+class ExchangeShards(Pass):
+    """Let shards send each other what slices, pads, concatenations, uneven reversals and reshapes of theirs need.
+
+    A shard of the result is an interval of the operand, which a few shards hold. The number of permutations is that of
+    the shards that one shard sends to, or gets from, however many shards there are; each carries as much as its
+    largest piece. What `sdy-resolve-permutation-factors` does alike, or what takes too many permutations, is left to it.
+    """
+
+    name = "pyshardy-exchange-shards"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        tools = Tools(context.attrs, Channels(op, context.attrs), use_replicas=False)
+        fine: set[Hashable] = set()
+        for inner in ops_named(op, {*_EXCHANGES, _JOIN}):
+            kind = None if inner.name == _JOIN else kind_of(inner)
+            if kind in fine:
+                continue
+            try:
+                is_done = _exchange(inner, context, tools)
+            except InvalidShardingError as error:
+                raise PassError(inner, str(error)) from error
+            if not is_done and kind is not None:
+                fine.add(kind)
+
+
+def _exchange(op: Op, context: PassContext, tools: Tools) -> bool:
+    """Resolve one op; whether there was anything to do that is done."""
+    values = (*op.operands, op.result)
+    if not all(value.type.is_static and 0 not in (value.type.shape or ()) for value in values):
+        return False
+    shardings = [get_sharding(value) for value in values]
+    sharding, out_sharding = shardings[0], shardings[-1]
+    if out_sharding is None or any(one is not None and one.unreduced for one in shardings):
+        return False
+    mesh = mesh_of(out_sharding, context.meshes)
+    if mesh.is_single_device or mesh.is_empty:
+        return False
+    if op.name == _JOIN:
+        return exchange_join(Site(op, out_sharding, mesh, tools), context.meshes)
+    if sharding is None or sharding.mesh != out_sharding.mesh or sharding.is_fully_replicated:
+        return False
+    if op.name != "stablehlo.reshape" and sharding.dim_axes != out_sharding.dim_axes:
+        return False
+    return _EXCHANGES[op.name](Site(op, sharding, mesh, tools))
