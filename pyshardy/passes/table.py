@@ -67,7 +67,6 @@ PASSES: dict[str, str] = {
     "sdy-close-shardings": "exporting.close_shardings:CloseShardings",
     "sdy-verify-unreduced-axes": "partitioning.verify_unreduced_axes:VerifyUnreducedAxes",
     "pyshardy-shard-pointwise": "partitioning.shard_pointwise:ShardPointwise",
-    "pyshardy-keep-joins": "partitioning.keep_joins:KeepJoins",
     "sdy-insert-explicit-reshards": "partitioning.insert_explicit_reshards:InsertExplicitReshards",
     "pyshardy-make-partitionable": "partitioning.make_partitionable:MakePartitionable",
     "pyshardy-share-reshards": "partitioning.share_reshards:ShareReshards",

@@ -93,8 +93,8 @@ class ExchangePlan(NamedTuple):
         return sum(round_.size for round_ in self.rounds)
 
 
-def plan_exchange(holdings: Sequence[Holding], wanted: Sequence[Span]) -> ExchangePlan:
-    """The plan for a line that is held as `holdings` say, and of which every shard needs what `wanted` says.
+def plan_exchange(holdings: Sequence[Holding], *wanted: Sequence[Span]) -> ExchangePlan:
+    """The plan for a line that is held as `holdings` say, and of which every shard needs what each of `wanted` says.
 
     What no shard holds stays as it is in the buffers.
 
@@ -106,7 +106,7 @@ Piece(source=1, target=1, source_start=1, target_start=0, size=2))),)
     >>> plan.rounds
     (Round(size=1, pieces=(Piece(source=1, target=0, source_start=0, target_start=2, size=1),)),)
     """
-    pieces = [piece for holding in holdings for piece in _pieces_of(holding, wanted)]
+    pieces = [piece for holding in holdings for need in wanted for piece in _pieces_of(holding, need)]
     kept = [piece for piece in pieces if piece.source == piece.target]
     moved = [piece for piece in pieces if piece.source != piece.target]
     plans = [_rounds_of(moved)]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, product
 from math import prod
+from operator import ge
 from typing import NamedTuple
 
 from pyshardy.core.mesh import check_count
@@ -109,33 +110,59 @@ def reverse_move(size: int, shards: int) -> Move:
     return Move(plan_exchange([Holding(held)], _even(size, shards)), shard, shard, shard)
 
 
-def join_move(sizes: Sequence[int], shards: int, whole: Sequence[bool] = ()) -> Move:
-    """The move of a dimension along which tensors are joined; places are numbered as in the result.
+class Part(NamedTuple):
+    """What a concatenation takes of a tensor.
+
+    Attributes:
+        tensor: The number of the tensor.
+        first: The first element along the joined dimension.
+        size: How many.
+    """
+
+    tensor: int
+    first: int
+    size: int
+
+
+@lru_cache(maxsize=1024)
+def join_move(sizes: tuple[int, ...], whole: tuple[bool, ...], parts: tuple[Part, ...], shards: int) -> Move:
+    """The move of a dimension along which parts of tensors are joined; places are numbered as in the result.
 
     Args:
         sizes: The size of every tensor.
+        whole: Whether all shards hold it whole; the others are sharded as the result is.
+        parts: What is joined.
         shards: Number of shards of the result.
-        whole: Which of them all shards hold whole; the others are sharded as the result is.
 
-    >>> [round.size for round in join_move((4, 4, 4), 4).plan.rounds]
+    >>> third = [Part(number, 0, 4) for number in range(3)]
+    >>> [round.size for round in join_move((4, 4, 4), (False, False, False), tuple(third), 4).plan.rounds]
     [1, 1]
     """
     _check(shards)
-    starts = [0, *accumulate(sizes)]
-    holdings, offset = [], 0
-    for number, size in enumerate(sizes):
-        is_whole = bool(whole) and whole[number]
-        spans = [Span(0, 0, size)] * shards if is_whole else _even(size, shards)
-        shifted = tuple(Span(*(place + starts[number] for place in span)) for span in spans)
-        holdings.append(Holding(shifted, offset))
-        offset += size if is_whole else _ceil(size, shards)
-    out_size = _ceil(starts[-1], shards)
-    return Move(plan_exchange(holdings, _even(starts[-1], shards)), offset, out_size, out_size)
+    spans = [[Span(0, 0, size)] * shards if one else _even(size, shards) for size, one in zip(sizes, whole)]
+    held = [size if one else _ceil(size, shards) for size, one in zip(sizes, whole)]
+    offsets = [0, *accumulate(held)]
+    holdings, place = [], 0
+    for number, first, size in parts:
+        shift, end = place - first, place + size
+        shifted = [Span(one.origin + shift, max(place, one.first + shift), min(end, one.end + shift)) for one in spans[number]]
+        holdings.append(Holding(tuple(shifted), offsets[number]))
+        place = end
+    out_size = _ceil(place, shards)
+    return Move(plan_exchange(holdings, _even(place, shards)), offsets[-1], out_size, out_size)
 
 
-def border_move(held: Sequence[Span], wanted: Sequence[Span], size: int, out_size: int) -> Move:
-    """The move of elements whose shards change their borders; places are numbered in row-major order."""
-    return Move(plan_exchange([Holding(tuple(held))], wanted), size, out_size, out_size)
+def border_move(held: Sequence[Blocks], wanted: Sequence[Blocks], size: int, out_size: int) -> Move:
+    """The move of elements whose shards change their borders; places are numbered in row-major order.
+
+    Args:
+        held: Per shard, the intervals it has.
+        wanted: The same of the result.
+        size: Size of the buffer of a shard.
+        out_size: Size of the buffer of a shard of the result.
+    """
+    holdings = [Holding(tuple(spans)) for spans in zip(*held)]
+    return Move(plan_exchange(holdings, *zip(*wanted)), size, out_size, out_size)
 
 
 def _even(size: int, shards: int) -> list[Span]:
@@ -143,29 +170,43 @@ def _even(size: int, shards: int) -> list[Span]:
     return [Span(index * shard, index * shard, min(size, (index + 1) * shard)) for index in range(shards)]
 
 
-def block_span(shape: Sequence[int], counts: Sequence[int], indices: Sequence[int]) -> Span | None:
-    """The places of a shard in row-major order, if these are one interval.
+Blocks = tuple[Span, ...]
+"""The intervals of a shard, in order; as many for every shard of a tensor."""
+_MOST_INTERVALS = 8
+
+
+def shard_blocks(shape: Sequence[int], counts: Sequence[int]) -> list[Blocks] | None:
+    """The places of every shard in row-major order; None if a shard has too many intervals.
 
     Args:
         shape: The sizes of some dimensions.
         counts: Their numbers of shards.
-        indices: Which shard it is, per dimension.
 
-    >>> block_span((2, 7), (2, 2), (1, 1)), block_span((4, 7), (2, 2), (1, 1))
-    (Span(origin=11, first=11, end=14), None)
+    >>> shard_blocks((2, 7), (2, 2))[3], shard_blocks((2, 6), (1, 2))[1]
+    ((Span(origin=11, first=11, end=14),), (Span(origin=3, first=3, end=6), Span(origin=6, first=9, end=12)))
     """
+    _check(prod(counts))
     tiles = [_ceil(size, count) for size, count in zip(shape, counts)]
-    cut = next((dim for dim, tile in enumerate(tiles) if tile != 1), len(tiles))
-    if any(count > 1 and shape[dim] > 1 for dim, count in enumerate(counts) if dim > cut):
+    cut = max((dim for dim, count in enumerate(counts) if count > 1 and shape[dim] > 1), default=0)
+    if prod(tiles[:cut]) > _MOST_INTERVALS:
         return None
-    origin = filled = 0
-    is_empty = False
-    for dim, size in enumerate(shape):
-        first = indices[dim] * tiles[dim]
-        origin = origin * size + first
-        is_empty |= first >= size
-        filled = min(tiles[dim], size - first) if dim <= cut else filled * size
-    return Span(origin, origin, origin if is_empty else origin + filled)
+    return [_blocks(shape, tiles, indices, cut) for indices in product(*map(range, counts))]
+
+
+def _blocks(shape: Sequence[int], tiles: Sequence[int], indices: Sequence[int], cut: int) -> Blocks:
+    """The intervals of one shard; they are cut along one dimension, and the ones behind it are whole."""
+    starts = [index * tile for index, tile in zip(indices, tiles)]
+    behind, found = prod(shape[cut + 1 :]), []
+    is_empty = any(start >= size for start, size in zip(starts, shape))
+    for number, outer in enumerate(product(*map(range, tiles[:cut]))):
+        row = [start + more for start, more in zip(starts, outer)]
+        place = 0
+        for position, size in zip((*row, starts[cut] if shape else 0), shape):
+            place = place * size + position
+        first = place * behind
+        count = 0 if is_empty or any(map(ge, row, shape)) else min(tiles[cut], shape[cut] - starts[cut]) * behind
+        found.append(Span(first - number * tiles[cut] * behind, first, first + count))
+    return tuple(found)
 
 
 def block_size(shape: Sequence[int], counts: Sequence[int]) -> int:

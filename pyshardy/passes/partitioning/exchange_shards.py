@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable
 from pyshardy.core.sharding import mesh_of
 from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.functions import RULE
 from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding
@@ -14,16 +15,20 @@ from pyshardy.passes.base import Pass, PassContext
 from pyshardy.passes.partitioning.channels import Channels
 from pyshardy.passes.partitioning.kinds import kind_of
 from pyshardy.passes.partitioning.permutation.border import exchange_borders
-from pyshardy.passes.partitioning.permutation.exchanges import exchange_join, exchange_reverse, exchange_window
+from pyshardy.passes.partitioning.permutation.exchanges import exchange_reverse, exchange_window
+from pyshardy.passes.partitioning.permutation.join import exchange_join
 from pyshardy.passes.partitioning.permutation.site import Site, Tools
+from pyshardy.reshard.around_cost import cost_around
+from pyshardy.reshard.plan import OpInput
+from pyshardy.rules.table import rule_of
 
 _JOIN = "stablehlo.concatenate"
 _EXCHANGES: dict[str, Callable[[Site], bool]] = {
     "stablehlo.slice": exchange_window,
     "stablehlo.pad": exchange_window,
     "stablehlo.reverse": exchange_reverse,
-    "stablehlo.reshape": exchange_borders,
 }
+_RESHAPE = "stablehlo.reshape"
 
 
 class ExchangeShards(Pass):
@@ -38,21 +43,24 @@ class ExchangeShards(Pass):
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         tools = Tools(context.attrs, Channels(op, context.attrs), use_replicas=False)
+        for join in ops_named(op, (_JOIN,)):
+            _exchange(join, context, tools)
         fine: set[Hashable] = set()
-        for inner in ops_named(op, {*_EXCHANGES, _JOIN}):
-            kind = None if inner.name == _JOIN else kind_of(inner)
-            if kind in fine:
-                continue
-            try:
-                is_done = _exchange(inner, context, tools)
-            except InvalidShardingError as error:
-                raise PassError(inner, str(error)) from error
-            if not is_done and kind is not None:
+        for inner in ops_named(op, {*_EXCHANGES, _RESHAPE}):
+            kind = kind_of(inner)
+            if kind not in fine and not _exchange(inner, context, tools):
                 fine.add(kind)
 
 
 def _exchange(op: Op, context: PassContext, tools: Tools) -> bool:
     """Resolve one op; whether there was anything to do that is done."""
+    try:
+        return _exchange_op(op, context, tools)
+    except InvalidShardingError as error:
+        raise PassError(op, str(error)) from error
+
+
+def _exchange_op(op: Op, context: PassContext, tools: Tools) -> bool:
     values = (*op.operands, op.result)
     if not all(value.type.is_static and 0 not in (value.type.shape or ()) for value in values):
         return False
@@ -64,9 +72,20 @@ def _exchange(op: Op, context: PassContext, tools: Tools) -> bool:
     if mesh.is_single_device or mesh.is_empty:
         return False
     if op.name == _JOIN:
-        return exchange_join(Site(op, out_sharding, mesh, tools), context.meshes)
+        return exchange_join(Site(op, out_sharding, mesh, tools), context.meshes, _alternative(op, context))
     if sharding is None or sharding.mesh != out_sharding.mesh or sharding.is_fully_replicated:
         return False
-    if op.name != "stablehlo.reshape" and sharding.dim_axes != out_sharding.dim_axes:
-        return False
-    return _EXCHANGES[op.name](Site(op, sharding, mesh, tools))
+    site = Site(op, sharding, mesh, tools)
+    if op.name == _RESHAPE:
+        return exchange_borders(site, _alternative(op, context))
+    return sharding.dim_axes == out_sharding.dim_axes and _EXCHANGES[op.name](site)
+
+
+def _alternative(op: Op, context: PassContext) -> int | None:
+    """How many elements every device would send if its operands and results were resharded; None if they would not."""
+    rule = op.shared_attrs.get(RULE) or rule_of(context.specs.spec(op))
+    values = (*op.operands, op.result)
+    if rule is None:
+        return None
+    shapes, shardings = tuple(value.type.shape for value in values), tuple(map(get_sharding, values))
+    return cost_around(OpInput(op.name, rule, shapes, shardings, True), context.meshes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
+from math import prod
 from typing import NamedTuple
 
 from pyshardy.core.axes import Axes
@@ -13,8 +13,7 @@ from pyshardy.ir.nodes import Value
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.partitioning.permutation.rounds import move
 from pyshardy.passes.partitioning.permutation.site import Body, Site
-from pyshardy.reshard.exchange_plan import Span
-from pyshardy.reshard.moves import Move, block_size, block_span, border_move
+from pyshardy.reshard.moves import Move, block_size, border_move, shard_blocks
 from pyshardy.reshard.reshape_groups import Group, GroupKind
 from pyshardy.reshard.reshape_halo import Reshape, is_free_group, is_free_reshape
 
@@ -27,8 +26,13 @@ class _Flat(NamedTuple):
     move: Move
 
 
-def exchange_borders(site: Site) -> bool:
-    """Let the shards of a `reshape` get what they need; whether that was needed, and done."""
+def exchange_borders(site: Site, limit: int | None) -> bool:
+    """Let the shards of a `reshape` get what they need; whether that was needed, and done.
+
+    Args:
+        site: The op.
+        limit: How many elements may be sent, if not as many as it takes.
+    """
     out_sharding = get_sharding(site.op.result)
     assert out_sharding is not None
     reshape = Reshape(site.shape, site.out_shape, site.sharding, out_sharding, site.mesh)
@@ -42,6 +46,8 @@ def exchange_borders(site: Site) -> bool:
         if flat is None:
             return False
         flats.append(flat)
+    if limit is not None and sum(flat.move.plan.sent * _beside(reshape, flat) for flat in flats) >= limit:
+        return False
     if flats:
         _emit(site, reshape, flats)
     return bool(flats)
@@ -63,6 +69,8 @@ def _sides(reshape: Reshape, group: Group) -> tuple[tuple[TensorSharding, tuple[
 def _flat(reshape: Reshape, group: Group) -> _Flat | None:
     """How to move a group; None if a shard is not one interval of it, or the two sides have other axes."""
     (before, dims), (after, out_dims) = _sides(reshape, group)
+    if not dims or not out_dims:
+        return None
     axes = sum((before.dim_axes[dim] for dim in dims), ())
     out_axes = sum((after.dim_axes[dim] for dim in out_dims), ())
     devices = replica_groups(axes, reshape.mesh)[0]
@@ -73,8 +81,7 @@ def _flat(reshape: Reshape, group: Group) -> _Flat | None:
     shape, counts = [reshape.shape[dim] for dim in dims], [reshape.counts[dim] for dim in dims]
     out_shape = [reshape.out_shape[dim] for dim in out_dims]
     out_counts = [reshape.out_counts[dim] for dim in out_dims]
-    held = _spans(shape, counts)
-    wanted = _spans(out_shape, out_counts)
+    held, wanted = shard_blocks(shape, counts), shard_blocks(out_shape, out_counts)
     if held is None or wanted is None:
         return None
     out_indices = shard_indices(out_axes, reshape.mesh)
@@ -83,10 +90,14 @@ def _flat(reshape: Reshape, group: Group) -> _Flat | None:
     return _Flat(group, axes, found) if found.is_short else None
 
 
-def _spans(shape: Sequence[int], counts: Sequence[int]) -> list[Span] | None:
-    """What every shard of some dimensions has; None if that is not one interval each."""
-    found = [block_span(shape, counts, indices) for indices in product(*map(range, counts))]
-    return None if None in found else [span for span in found if span is not None]
+def _beside(reshape: Reshape, flat: _Flat) -> int:
+    """The number of elements of a shard at every place of a group."""
+    sizes = [_ceil(size, count) for size, count in zip(reshape.shape, reshape.counts)]
+    return prod(size for dim, size in enumerate(sizes) if dim not in flat.group.dims)
+
+
+def _ceil(numerator: int, denominator: int) -> int:
+    return -(-numerator // denominator)
 
 
 def _emit(site: Site, reshape: Reshape, flats: Sequence[_Flat]) -> None:
