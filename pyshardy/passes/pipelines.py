@@ -50,7 +50,7 @@ _OWN_BEFORE = {
 }
 """Passes that the reference does not have, and in front of which of its passes they run where `partition` does."""
 _EXCHANGES_BEFORE = {
-    "sdy-insert-explicit-reshards": "pyshardy-shard-pointwise,pyshardy-exchange-shards",
+    "sdy-insert-explicit-reshards": "pyshardy-shard-pointwise,pyshardy-exchange-shards{before-reshards=true}",
     "sdy-resolve-permutation-factors": "pyshardy-exchange-shards",
 }
 """The same where devices exchange parts of their shards."""

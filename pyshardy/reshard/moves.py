@@ -14,7 +14,8 @@ from pyshardy.reshard.exchange_plan import ExchangePlan, Holding, Span, plan_exc
 from pyshardy.reshard.halo import Window
 
 MOST_ROUNDS = 32
-"""More permutations than this take longer than gathering."""
+"""More permutations than this take longer than an all-to-all, or than gathering."""
+_FEW_ROUNDS = 3
 
 
 class Move(NamedTuple):
@@ -29,6 +30,8 @@ class Move(NamedTuple):
         phases: Per shard, the first element that is moved.
         dilation: The distance at which elements are put into the shard of the result.
         offsets: Per shard, where the first one is put.
+        held: Per shard, what it has of the line, if that is one interval.
+        is_all_to_all: Whether all shards send to all at once, as the result is much smaller than the operand.
     """
 
     plan: ExchangePlan
@@ -39,11 +42,24 @@ class Move(NamedTuple):
     phases: tuple[int, ...] = ()
     dilation: int = 1
     offsets: tuple[int, ...] = ()
+    held: tuple[Span, ...] = ()
+    is_all_to_all: bool = False
 
     @property
     def is_short(self) -> bool:
         """Whether it takes few enough permutations."""
-        return len(self.plan.rounds) <= MOST_ROUNDS
+        return self.is_all_to_all or len(self.plan.rounds) <= MOST_ROUNDS
+
+    @property
+    def sent(self) -> int:
+        """How many elements along the dimension every shard sends."""
+        return self.out_size * (len(self.held) - 1) if self.is_all_to_all else self.plan.sent
+
+    def at_once(self) -> Move:
+        """The same by one all-to-all, if that is not much more than is sent in rounds, or if these are too many."""
+        rounds, sent = len(self.plan.rounds), self._replace(is_all_to_all=True).sent
+        is_better = rounds > MOST_ROUNDS or (rounds > _FEW_ROUNDS and sent * 10 <= self.plan.sent * 11)
+        return self._replace(is_all_to_all=is_better)
 
 
 def _ceil(numerator: int, denominator: int) -> int:
@@ -71,7 +87,8 @@ def slice_move(window: Window) -> Move:
     held = [Span(origin, max(0, origin), min(window.out_size, end)) for origin, end in zip(origins, origins[1:])]
     phases = tuple(start + stride * origins[shard] - shard * size for shard in shards)
     plan = plan_exchange([Holding(tuple(held))], _even(window.out_size, window.shards))
-    return Move(plan, _ceil(size, stride), window.out_shard, window.out_shard, stride, phases)
+    found = Move(plan, _ceil(size, stride), window.out_shard, window.out_shard, stride, phases, held=tuple(held))
+    return found.at_once()
 
 
 @lru_cache(maxsize=1024)

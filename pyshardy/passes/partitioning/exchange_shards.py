@@ -18,6 +18,7 @@ from pyshardy.passes.partitioning.permutation.border import exchange_borders
 from pyshardy.passes.partitioning.permutation.exchanges import exchange_reverse, exchange_window
 from pyshardy.passes.partitioning.permutation.join import exchange_join
 from pyshardy.passes.partitioning.permutation.site import Site, Tools
+from pyshardy.passes.partitioning.permutation.whole import slice_first, slice_for_all
 from pyshardy.reshard.around_cost import cost_around
 from pyshardy.reshard.plan import OpInput
 from pyshardy.rules.table import rule_of
@@ -29,6 +30,7 @@ _EXCHANGES: dict[str, Callable[[Site], bool]] = {
     "stablehlo.reverse": exchange_reverse,
 }
 _RESHAPE = "stablehlo.reshape"
+_SLICE = "stablehlo.slice"
 
 
 class ExchangeShards(Pass):
@@ -37,7 +39,13 @@ class ExchangeShards(Pass):
     A shard of the result is an interval of the operand, which a few shards hold. The number of permutations is that of
     the shards that one shard sends to, or gets from, however many shards there are; each carries as much as its
     largest piece. What `sdy-resolve-permutation-factors` does alike, or what takes too many permutations, is left to it.
+
+    Attributes:
+        before_reshards: Whether the module has no reshards yet: concatenations and reshapes exchange where resharding
+            would send more, and what slices leave is gathered, not what they are of.
     """
+
+    before_reshards: bool = False
 
     name = "pyshardy-exchange-shards"
 
@@ -45,8 +53,11 @@ class ExchangeShards(Pass):
         tools = Tools(context.attrs, Channels(op, context.attrs), use_replicas=False)
         for join in ops_named(op, (_JOIN,)):
             _exchange(join, context, tools)
+        if self.before_reshards:
+            for cut in ops_named(op, (_SLICE,)):
+                slice_first(cut, context.meshes)
         fine: set[Hashable] = set()
-        for inner in ops_named(op, {*_EXCHANGES, _RESHAPE}):
+        for inner in ops_named(op, (_RESHAPE,) if self.before_reshards else {*_EXCHANGES, _RESHAPE}):
             kind = kind_of(inner)
             if kind not in fine and not _exchange(inner, context, tools):
                 fine.add(kind)
@@ -78,6 +89,8 @@ def _exchange_op(op: Op, context: PassContext, tools: Tools) -> bool:
     site = Site(op, sharding, mesh, tools)
     if op.name == _RESHAPE:
         return exchange_borders(site, _alternative(op, context))
+    if sharding.dim_axes == out_sharding.dim_axes and op.name == _SLICE and slice_for_all(site):
+        return True
     return sharding.dim_axes == out_sharding.dim_axes and _EXCHANGES[op.name](site)
 
 

@@ -16,7 +16,7 @@ from pyshardy.errors import UnsupportedVersionError
 from pyshardy.ir.causes import with_cause
 from pyshardy.ir.nodes import Op, Region, Value, clone_region_into
 from pyshardy.passes.exporting.inline_meshes import stablehlo_mesh_text
-from pyshardy.passes.partitioning.builder import Builder
+from pyshardy.passes.partitioning.builder import Builder, groups_text
 from pyshardy.passes.partitioning.causes import reduction_word, result_text
 from pyshardy.passes.partitioning.channels import CHANNEL
 from pyshardy.passes.partitioning.local.identity import COMBINERS
@@ -67,7 +67,7 @@ class Collectives:
     def _make_groups(self, axes: Axes) -> Any:
         attrs = self.local.attrs
         if not self.local.options.mesh_axes_groups:
-            return attrs.parse(_dense_text(replica_groups(axes, self.mesh)))
+            return attrs.parse(groups_text(replica_groups(axes, self.mesh)))
         listed = ", ".join(map(_axis_text, axes))
         try:
             return attrs.parse(
@@ -172,11 +172,6 @@ class Collectives:
         name = COMBINERS[combine] if isinstance(combine, ReductionKind) else combine
         scalar = builder.like((), value.type)
         builder.body(region.op, [scalar, scalar], lambda inner, args: [inner.combine(name, *args)])
-
-
-def _dense_text(groups: Sequence[Sequence[int]]) -> str:
-    rows = ", ".join(str(list(group)) for group in groups)
-    return f"dense<[{rows}]> : tensor<{len(groups)}x{len(groups[0])}xi64>"
 
 
 def _axis_text(axis: AxisRef) -> str:

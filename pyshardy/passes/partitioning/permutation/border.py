@@ -46,7 +46,7 @@ def exchange_borders(site: Site, limit: int | None) -> bool:
         if flat is None:
             return False
         flats.append(flat)
-    if limit is not None and sum(flat.move.plan.sent * _beside(reshape, flat) for flat in flats) >= limit:
+    if limit is not None and sum(flat.move.sent * _beside(reshape, flat) for flat in flats) >= limit:
         return False
     if flats:
         _emit(site, reshape, flats)

@@ -30,7 +30,7 @@ def exchange_window(site: Site) -> bool:
         return False
 
     def fill(body: Body, args: list[Value]) -> Value:
-        local = args[0] if is_pad else _sliced(body, args[0], windows)
+        local = args[0] if is_pad else cut_whole_dims(body, args[0], windows)
         local = moved(body, local, args[1], moves)
         return _padded(body, local, args[1], windows) if is_pad else local
 
@@ -61,15 +61,22 @@ def _are_short(moves: Moves) -> bool:
     return all(one.is_short for one in moves.values())
 
 
-def replace(site: Site, values: Sequence[Value], shardings: list[TensorSharding], padding: Value, fill: Fill) -> None:
-    """Put a manual computation on all axes in the place of the op."""
+def replace(
+    site: Site,
+    values: Sequence[Value],
+    shardings: Sequence[TensorSharding],
+    padding: Value,
+    fill: Fill,
+    out_sharding: TensorSharding | None = None,
+) -> None:
+    """Put a manual computation on all axes in the place of the op; the result is sharded as the operand is."""
+    out_sharding = out_sharding or site.sharding
     names = {axis.name for axes in site.sharding.dim_axes for axis in axes}
     axes = tuple(name for name in site.mesh.axis_names if name in names)
     scalar = TensorSharding(site.sharding.mesh)
-    result = site.manual(
-        [*values, padding], [*shardings, scalar], site.sharding, site.padded_type(site.sharding), axes, fill
-    )
-    site.replace(result, site.sharding)
+    out_type = site.padded_type(out_sharding)
+    result = site.manual([*values, padding], [*shardings, scalar], out_sharding, out_type, axes, fill)
+    site.replace(result, out_sharding)
 
 
 def moved(body: Body, value: Value, padding: Value, moves: Moves) -> Value:
@@ -83,14 +90,14 @@ def sent_in_moves(site: Site, moves: Moves) -> int:
     """How many elements every device sends, with the other dimensions as the result has them."""
     counts = shard_counts(site.sharding, site.mesh)
     shape = [-(-size // count) for size, count in zip(site.out_shape, counts)]
-    return sum(one.plan.sent * prod(shape) // shape[dim] for dim, one in moves.items())
+    return sum(one.sent * prod(shape) // shape[dim] for dim, one in moves.items())
 
 
 def _axes(body: Body, dim: int) -> Axes:
     return body.site.sharding.dim_axes[dim]
 
 
-def _sliced(body: Body, value: Value, windows: Mapping[int, object]) -> Value:
+def cut_whole_dims(body: Body, value: Value, windows: Mapping[int, object]) -> Value:
     """The value cut along the dimensions that are not sharded."""
     op, shape = body.site.op, value.type.shape or ()
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)

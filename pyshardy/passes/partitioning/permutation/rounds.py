@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pyshardy.core.axes import Axes
 from pyshardy.core.devices import replica_groups
 from pyshardy.ir.nodes import Value
-from pyshardy.passes.partitioning.builder import Builder
+from pyshardy.passes.partitioning.builder import zero_text
 from pyshardy.passes.partitioning.permutation.exchange import group_index
 from pyshardy.passes.partitioning.permutation.site import Body
 from pyshardy.reshard.exchange_plan import Piece, Round
@@ -26,6 +26,30 @@ def move(body: Body, value: Value, padding: Value, dim: int, axes: Axes, wanted:
         wanted: What moves.
     """
     return _Mover(body, padding, dim, axes, wanted).run(value)
+
+
+def gather_line(body: Body, value: Value, dim: int, axes: Axes, wanted: Move, size: int) -> Value:
+    """All that a move puts on the line, on every device: each puts in what it has, and these are added up.
+
+    Args:
+        body: The inside of the computation.
+        value: What this device holds.
+        dim: The dimension.
+        axes: The axes that shard it.
+        wanted: A move of what one tensor holds.
+        size: Number of places on the line.
+    """
+    nothing = body.plain.splat(nothing_text(value.type.element), body.plain.like((), value.type))
+    return _Mover(body, nothing, dim, axes, wanted).everywhere(value, size)
+
+
+def nothing_text(element: str) -> str:
+    """What changes nothing when it is added, not even the sign of a zero.
+
+    >>> nothing_text("f32"), nothing_text("complex<f32>"), nothing_text("i8"), nothing_text("i1")
+    ('-0.0', '(-0.0,-0.0)', '0', 'false')
+    """
+    return zero_text(element).replace("0.0", "-0.0")
 
 
 class _Mover:
@@ -48,14 +72,51 @@ class _Mover:
         self.rank = value.type.rank
         if self.move.stride > 1:
             value = self._take_every(value)
-        shape = self._shape(value, self.move.out_size)
-        found = self.builder.broadcast(self.padding, shape)
+        found = self.builder.broadcast(self.padding, self._shape(value, self.move.out_size))
+        if self.move.is_all_to_all:
+            return self._by_all_to_all(value, found)
         for round_ in self.move.plan.kept:
             found = self._put(self._part(value, round_), found, round_)
         for round_ in self.move.plan.rounds:
             sent = self.builder.permute(self._part(value, round_), self._pairs(round_), self.tools.next_channel())
             found = self._put(sent, found, round_)
         return self._spread(found) if self.move.dilation > 1 else found
+
+    def everywhere(self, value: Value, size: int) -> Value:
+        """What is on the line, added up from what all devices have of it."""
+        self.rank = value.type.rank
+        if self.move.stride > 1:
+            value = self._take_every(value)
+        line = self._on_line(value, size)
+        nothing = self.builder.broadcast(self.padding, self._shape(value, size))
+        bounds = [[span.first for span in self.move.held], [span.end for span in self.move.held]]
+        part = self.builder.select(self._mask(line, bounds), line, nothing)
+        return self.builder.all_reduce(part, self.groups, self.tools.channels.next())
+
+    def _on_line(self, value: Value, size: int) -> Value:
+        """The elements of this device at their places on the line, with anything around them."""
+        room = self._size(value)
+        value = self.builder.pad(value, self.padding, self._at(size), self._at(size))
+        starts = [size - min(max(span.origin, -room), size) for span in self.move.held]
+        return self._cut(value, dict(enumerate(starts)), size)
+
+    def _by_all_to_all(self, value: Value, found: Value) -> Value:
+        """Every device sends every other one that part of the line that is its result."""
+        room = self.move.out_size
+        line = self._on_line(value, room * self.shards)
+        sent = self.builder.all_to_all(line, self.groups, self.dim, self.tools.next_channel())
+        pieces = [piece for round_ in (*self.move.plan.kept, *self.move.plan.rounds) for piece in round_.pieces]
+        by_target: dict[int, list[Piece]] = {}
+        for piece in pieces:
+            by_target.setdefault(piece.target, []).append(piece)
+        for number in range(max(map(len, by_target.values()))):
+            chosen = {target: found[number] for target, found in by_target.items() if number < len(found)}
+            part = self._cut(sent, {target: piece.source * room for target, piece in chosen.items()}, room)
+            bounds = [[0] * self.shards, [0] * self.shards]
+            for target, piece in chosen.items():
+                bounds[0][target], bounds[1][target] = piece.target_start, piece.target_start + piece.size
+            found = self.builder.select(self._mask(found, bounds), part, found)
+        return found
 
     def _pairs(self, round_: Round) -> list[tuple[int, int]]:
         return sorted((group[piece.source], group[piece.target]) for piece in round_.pieces for group in self.groups)
@@ -84,8 +145,8 @@ class _Mover:
     def _mask(self, found: Value, per_shard: Sequence[Sequence[int]]) -> Value:
         """Whether an element is between two places, which depend on the shard."""
         builder, shape = self.builder, found.type.shape or ()
-        places = builder.iota(builder.type([self.move.out_size], "i32"), 0)
-        first, end = (builder.broadcast(self._entry(numbers), [self.move.out_size]) for numbers in per_shard)
+        places = builder.iota(builder.type([self._size(found)], "i32"), 0)
+        first, end = (builder.broadcast(self._entry(numbers), [self._size(found)]) for numbers in per_shard)
         inside = builder.combine("and", builder.compare("GE", places, first), builder.compare("LT", places, end))
         return builder.broadcast(inside, shape, [self.dim])
 
