@@ -15,7 +15,9 @@ def degree(edges: Sequence[Edge]) -> int:
     >>> degree([(0, 1), (0, 2), (1, 2)])
     2
     """
-    return max(max(Counter(ends).values(), default=0) for ends in ([one for one, _ in edges], [two for _, two in edges]))
+    return max(
+        max(Counter(ends).values(), default=0) for ends in ([one for one, _ in edges], [two for _, two in edges])
+    )
 
 
 def edge_colouring(edges: Sequence[Edge]) -> list[int]:

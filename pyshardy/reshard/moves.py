@@ -162,7 +162,9 @@ def join_move(sizes: tuple[int, ...], whole: tuple[bool, ...], parts: tuple[Part
     holdings, place = [], 0
     for number, first, size in parts:
         shift, end = place - first, place + size
-        shifted = [Span(one.origin + shift, max(place, one.first + shift), min(end, one.end + shift)) for one in spans[number]]
+        shifted = [
+            Span(one.origin + shift, max(place, one.first + shift), min(end, one.end + shift)) for one in spans[number]
+        ]
         holdings.append(Holding(tuple(shifted), offsets[number]))
         place = end
     out_size = _ceil(place, shards)

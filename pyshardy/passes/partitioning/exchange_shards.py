@@ -31,14 +31,16 @@ _EXCHANGES: dict[str, Callable[[Site], bool]] = {
 }
 _RESHAPE = "stablehlo.reshape"
 _SLICE = "stablehlo.slice"
+_MOST_DEVICES = 2**14
+"""For more devices it takes long to find who sends what to whom."""
 
 
 class ExchangeShards(Pass):
     """Let shards send each other what slices, pads, concatenations, uneven reversals and reshapes of theirs need.
 
-    A shard of the result is an interval of the operand, which a few shards hold. The number of permutations is that of
-    the shards that one shard sends to, or gets from, however many shards there are; each carries as much as its
-    largest piece. What `sdy-resolve-permutation-factors` does alike, or what takes too many permutations, is left to it.
+    A shard of the result is an interval of the operand, which a few shards hold. There are as many permutations as
+    shards that one shard sends to, or gets from, however many shards there are; each carries as much as its largest
+    piece. What takes too many permutations, or no more if `sdy-resolve-permutation-factors` does it, is left to that.
 
     Attributes:
         before_reshards: Whether the module has no reshards yet: concatenations and reshapes exchange where resharding
@@ -80,7 +82,7 @@ def _exchange_op(op: Op, context: PassContext, tools: Tools) -> bool:
     if out_sharding is None or any(one is not None and one.unreduced for one in shardings):
         return False
     mesh = mesh_of(out_sharding, context.meshes)
-    if mesh.is_single_device or mesh.is_empty:
+    if mesh.is_single_device or mesh.is_empty or mesh.size > _MOST_DEVICES:
         return False
     if op.name == _JOIN:
         return exchange_join(Site(op, out_sharding, mesh, tools), context.meshes, _alternative(op, context))

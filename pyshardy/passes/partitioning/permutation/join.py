@@ -13,7 +13,6 @@ from pyshardy.passes.partitioning.permutation.site import Body, Site
 from pyshardy.reshard.around_cost import reshard_cost
 from pyshardy.reshard.moves import Move, Part, join_move
 
-
 _SLICE = "stablehlo.slice"
 
 
@@ -147,9 +146,7 @@ def _with_sharding(site: Site, value: Value, sharding: TensorSharding) -> Value:
     return make_reshard(value, sharding).insert_before(site.op).result
 
 
-def _sent(
-    site: Site, joined: _Joined, shardings: list[TensorSharding], wanted: Move, meshes: Meshes
-) -> int:
+def _sent(site: Site, joined: _Joined, shardings: list[TensorSharding], wanted: Move, meshes: Meshes) -> int:
     """How many elements every device sends, for reshards of the operands too."""
     total = sent_in_moves(site, {site.op.attrs["dimension"].value: wanted})
     for value, sharding in zip(joined.values, shardings):

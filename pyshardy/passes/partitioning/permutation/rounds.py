@@ -72,15 +72,20 @@ class _Mover:
         self.rank = value.type.rank
         if self.move.stride > 1:
             value = self._take_every(value)
-        found = self.builder.broadcast(self.padding, self._shape(value, self.move.out_size))
+        found: Value | None = None
         if self.move.is_all_to_all:
-            return self._by_all_to_all(value, found)
+            return self._by_all_to_all(value)
         for round_ in self.move.plan.kept:
             found = self._put(self._part(value, round_), found, round_)
         for round_ in self.move.plan.rounds:
             sent = self.builder.permute(self._part(value, round_), self._pairs(round_), self.tools.next_channel())
             found = self._put(sent, found, round_)
+        found = found or self._nothing(value, self.move.out_size)
         return self._spread(found) if self.move.dilation > 1 else found
+
+    def _nothing(self, like: Value, size: int) -> Value:
+        """Padding alone."""
+        return self.builder.broadcast(self.padding, self._shape(like, size))
 
     def everywhere(self, value: Value, size: int) -> Value:
         """What is on the line, added up from what all devices have of it."""
@@ -88,9 +93,8 @@ class _Mover:
         if self.move.stride > 1:
             value = self._take_every(value)
         line = self._on_line(value, size)
-        nothing = self.builder.broadcast(self.padding, self._shape(value, size))
         bounds = [[span.first for span in self.move.held], [span.end for span in self.move.held]]
-        part = self.builder.select(self._mask(line, bounds), line, nothing)
+        part = self.builder.select(self._mask(line, bounds), line, self._nothing(value, size))
         return self.builder.all_reduce(part, self.groups, self.tools.channels.next())
 
     def _on_line(self, value: Value, size: int) -> Value:
@@ -100,10 +104,10 @@ class _Mover:
         starts = [size - min(max(span.origin, -room), size) for span in self.move.held]
         return self._cut(value, dict(enumerate(starts)), size)
 
-    def _by_all_to_all(self, value: Value, found: Value) -> Value:
+    def _by_all_to_all(self, value: Value) -> Value:
         """Every device sends every other one that part of the line that is its result."""
         room = self.move.out_size
-        line = self._on_line(value, room * self.shards)
+        line, result = self._on_line(value, room * self.shards), self._nothing(value, room)
         sent = self.builder.all_to_all(line, self.groups, self.dim, self.tools.next_channel())
         pieces = [piece for round_ in (*self.move.plan.kept, *self.move.plan.rounds) for piece in round_.pieces]
         by_target: dict[int, list[Piece]] = {}
@@ -115,8 +119,8 @@ class _Mover:
             bounds = [[0] * self.shards, [0] * self.shards]
             for target, piece in chosen.items():
                 bounds[0][target], bounds[1][target] = piece.target_start, piece.target_start + piece.size
-            found = self.builder.select(self._mask(found, bounds), part, found)
-        return found
+            result = self.builder.select(self._mask(result, bounds), part, result)
+        return result
 
     def _pairs(self, round_: Round) -> list[tuple[int, int]]:
         return sorted((group[piece.source], group[piece.target]) for piece in round_.pieces for group in self.groups)
@@ -126,7 +130,7 @@ class _Mover:
         last = self.move.size - round_.size
         return self._cut(value, {piece.source: min(piece.source_start, last) for piece in round_.pieces}, round_.size)
 
-    def _put(self, sent: Value, found: Value, round_: Round) -> Value:
+    def _put(self, sent: Value, found: Value | None, round_: Round) -> Value:
         """What has been found with what has been sent at its place."""
         builder, size, room = self.builder, round_.size, self.move.out_size
         last = self.move.size - size
@@ -139,6 +143,7 @@ class _Mover:
         ends = {piece.target: piece.target_start + piece.size for piece in round_.pieces}
         if len(ends) == self.shards and set(firsts.values()) == {0} and set(ends.values()) == {room}:
             return placed
+        found = found or self._nothing(placed, room)
         bounds = [[table.get(shard, 0) for shard in range(self.shards)] for table in (firsts, ends)]
         return builder.select(self._mask(found, bounds), placed, found)
 
@@ -180,8 +185,9 @@ class _Mover:
                 return value
             limits = [start + size if other == self.dim else end for other, end in enumerate(shape)]
             return self.builder.slice(value, self._at(start), limits)
-        start, zero = self._entry(_extended(starts, self.shards)), self._number(0)
-        return self.builder.dynamic_slice(value, [start if other == self.dim else zero for other in range(self.rank)], shape)
+        place, zero = self._entry(_extended(starts, self.shards)), self._number(0)
+        places = [place if other == self.dim else zero for other in range(self.rank)]
+        return self.builder.dynamic_slice(value, places, shape)
 
     def _entry(self, numbers: Sequence[int]) -> Value:
         """The number for this shard."""

@@ -27,13 +27,11 @@ class Tools:
         attrs: The attributes and types of the context.
         channels: Numbers for the channels of collectives.
         use_replicas: Whether devices are replicas, not partitions.
-        trims_halos: Whether neighbours send no more than is needed of their shards.
     """
 
     attrs: AttrTable
     channels: Channels
     use_replicas: bool
-    trims_halos: bool = False
 
     def next_channel(self) -> Any:
         """A new channel; replicas need none."""

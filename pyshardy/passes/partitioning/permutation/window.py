@@ -51,14 +51,13 @@ def resolve_window(site: Site) -> bool:
     if site.sharding.is_fully_replicated or not (site.op.result.type.is_static and site.op.operands[0].type.is_static):
         return True
     windows = windows_of(site)
-    trims = site.tools.trims_halos
-    halos = {dim: halo_of(window, trims) for dim, window in windows.items() if not window.is_whole_slice}
+    halos = {dim: halo_of(window) for dim, window in windows.items() if not window.is_whole_slice}
     if not any(_is_needed(site.op, windows[dim], halo) for dim, halo in halos.items()):
         return True
     if None in halos.values():
         return False
     wanted = [
-        _exchange(dim, site.sharding.dims[dim].axes, windows[dim], halo, trims)
+        _exchange(dim, site.sharding.dims[dim].axes, windows[dim], halo)
         for dim, halo in halos.items()
         if halo is not None and (_is_needed(site.op, windows[dim], halo) or changes(windows[dim]))
     ]
@@ -96,11 +95,9 @@ def changes(window: Window) -> bool:
     return window.low != 0 or window.dilation != 1 or window.stride != 1 or window.shard != window.out_shard
 
 
-def _exchange(dim: int, axes: Axes, window: Window, halo: Halo, trims: bool) -> Exchange:
-    parts = (halo.left_part, halo.right_part) if trims else None
-    missing = halo.left_part[0] * window.dilation if trims else 0
-    start = linear_start(halo.slope, halo.offset - missing)
-    return Exchange(dim, axes, halo.left, halo.right, halo.footprint, start, window.dilation, window.stride, parts)
+def _exchange(dim: int, axes: Axes, window: Window, halo: Halo) -> Exchange:
+    start = linear_start(halo.slope, halo.offset)
+    return Exchange(dim, axes, halo.left, halo.right, halo.footprint, start, window.dilation, window.stride)
 
 
 def _emit(site: Site, wanted: list[Exchange], windows: dict[int, Window]) -> None:
