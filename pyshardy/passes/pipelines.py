@@ -44,13 +44,14 @@ _PROPAGATE = "sdy-user-priority-propagate{keep-sharding-rules=true}"
 _FINISH = "sdy-export-named-computations,sdy-propagate-to-func-results,sdy-unflatten-call-graph"
 _FINISH_DEDUP = "sdy-propagate-to-func-results,sdy-sink-func-data-flow-edges,sdy-unflatten-call-graph"
 _OWN_BEFORE = {
-    "sdy-insert-explicit-reshards": "pyshardy-shard-pointwise",
+    "sdy-insert-explicit-reshards": "pyshardy-dedup-meshes,pyshardy-shard-pointwise",
     "sdy-reshard-to-collectives": "pyshardy-share-reshards",
     "sdy-pad-for-divisibility": "pyshardy-share-reshards",
 }
 """Passes that the reference does not have, and in front of which of its passes they run where `partition` does."""
 _EXCHANGES_BEFORE = {
-    "sdy-insert-explicit-reshards": "pyshardy-shard-pointwise,pyshardy-exchange-shards{before-reshards=true}",
+    "sdy-insert-explicit-reshards": _OWN_BEFORE["sdy-insert-explicit-reshards"]
+    + ",pyshardy-exchange-shards{before-reshards=true}",
     "sdy-resolve-permutation-factors": "pyshardy-exchange-shards",
 }
 """The same where devices exchange parts of their shards."""
