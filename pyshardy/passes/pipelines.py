@@ -45,6 +45,7 @@ _FINISH = "sdy-export-named-computations,sdy-propagate-to-func-results,sdy-unfla
 _FINISH_DEDUP = "sdy-propagate-to-func-results,sdy-sink-func-data-flow-edges,sdy-unflatten-call-graph"
 _OWN_BEFORE = {
     "sdy-insert-explicit-reshards": "pyshardy-dedup-meshes,pyshardy-shard-pointwise",
+    "sdy-resolve-permutation-factors": "pyshardy-gather-before",
     "sdy-reshard-to-collectives": "pyshardy-share-reshards",
     "sdy-pad-for-divisibility": "pyshardy-share-reshards",
 }
@@ -52,7 +53,7 @@ _OWN_BEFORE = {
 _EXCHANGES_BEFORE = {
     "sdy-insert-explicit-reshards": _OWN_BEFORE["sdy-insert-explicit-reshards"]
     + ",pyshardy-exchange-shards{before-reshards=true}",
-    "sdy-resolve-permutation-factors": "pyshardy-exchange-shards",
+    "sdy-resolve-permutation-factors": _OWN_BEFORE["sdy-resolve-permutation-factors"] + ",pyshardy-exchange-shards",
 }
 """The same where devices exchange parts of their shards."""
 _KEEPS_MESHES = ExportOptions(inline_meshes=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from pyshardy.core.sharding import DimSharding, Meshes, TensorSharding, mesh_of, shard_counts
+from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.passes.partitioning.meeting import make_reshard
@@ -45,7 +46,7 @@ def slice_for_all(site: Site) -> bool:
     It is where a reshard wants that, and where adding it up sends less than exchanging and gathering it.
     """
     windows = windows_of(site)
-    dims = [dim for dim, window in windows.items() if changes(window)]
+    dims = [dim for dim, window in windows.items() if changes(window) or window.size != window.out_size]
     element = site.op.result.type.element
     if len(dims) != 1 or element not in _ADDED or not any(_is_whole(user, dims[0]) for user in site.op.result.users()):
         return False
@@ -54,8 +55,9 @@ def slice_for_all(site: Site) -> bool:
     wanted, axes = slice_move(window), site.sharding.dim_axes[dim]
     rest = prod(-(-size // count) for size, count in zip(site.out_shape, shard_counts(site.sharding, site.mesh)))
     rest //= window.out_shard
-    added = sent_by_device(CollectiveKind.ALL_REDUCE, rest * window.out_size, rest * window.out_size, window.shards)
-    if added >= rest * (wanted.sent + (window.shards - 1) * window.out_shard):
+    summed = tensor_bytes((rest, window.out_size), element)
+    added = sent_by_device(CollectiveKind.ALL_REDUCE, summed, summed, window.shards)
+    if added >= tensor_bytes((rest, wanted.sent + (window.shards - 1) * window.out_shard), element):
         return False
 
     def fill(body: Body, args: list[Value]) -> Value:
