@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import pyshardy
@@ -161,6 +163,24 @@ def test_more_devices_than_are_listed_are_left_alone() -> None:
         "concatenate %a0, %a1, dim = 1", ", ".join([_type(128)] * 2), _type(256)
     )
     assert "sdy.manual_computation" in _after(few.text())
+
+
+@pytest.mark.parametrize("axes", ['"y"=8', '"y"=2, "z"=4'])
+def test_equal_layouts_on_two_meshes_send_nothing(axes: str) -> None:
+    names = ", ".join(re.findall(r'"."', axes))
+    type = "tensor<16x8xf32>"
+    first, second = (
+        f"{{sdy.sharding = #sdy.sharding<{where}, {{}}]>}}" for where in ('@a, [{"x"}', f"@b, [{{{names}}}")
+    )
+    text = f"""sdy.mesh @a = <["x"=8]>
+    sdy.mesh @b = <[{axes}]>
+    func.func @main(%x: {type} {first}, %y: {type} {second}) -> ({type} {second}) {{
+      %0 = stablehlo.add %x, %y : {type}
+      return %0 : {type}
+    }}"""
+    assert pyshardy.partition(pyshardy.load(text), view="stablehlo").traffic.collectives == ()
+    reversed_ = text.replace(f"[{axes}]", f"[{axes}], device_ids=[7, 6, 5, 4, 3, 2, 1, 0]")
+    assert pyshardy.partition(pyshardy.load(reversed_), view="stablehlo").traffic.sent_bytes_per_device > 0
 
 
 def _after(text: str) -> str:
