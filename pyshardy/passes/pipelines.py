@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import count
 from typing import Any
 
+from pyshardy.core.intern import register_cache
 from pyshardy.errors import NotationError, UsageError
 from pyshardy.ir.functions import FROM_HLO
 from pyshardy.ir.listing import ops_named
@@ -45,11 +46,18 @@ _PROPAGATE = "sdy-user-priority-propagate{keep-sharding-rules=true}"
 _FINISH = "sdy-export-named-computations,sdy-propagate-to-func-results,sdy-unflatten-call-graph"
 _FINISH_DEDUP = "sdy-propagate-to-func-results,sdy-sink-func-data-flow-edges,sdy-unflatten-call-graph"
 _OWN_BEFORE = {
-    "sdy-insert-explicit-reshards": "pyshardy-shard-pointwise",
+    "sdy-insert-explicit-reshards": "pyshardy-dedup-meshes,pyshardy-shard-pointwise",
+    "sdy-resolve-permutation-factors": "pyshardy-gather-before",
     "sdy-reshard-to-collectives": "pyshardy-share-reshards",
     "sdy-pad-for-divisibility": "pyshardy-share-reshards",
 }
 """Passes that the reference does not have, and in front of which of its passes they run where `partition` does."""
+_EXCHANGES_BEFORE = {
+    "sdy-insert-explicit-reshards": _OWN_BEFORE["sdy-insert-explicit-reshards"]
+    + ",pyshardy-exchange-shards{before-reshards=true}",
+    "sdy-resolve-permutation-factors": _OWN_BEFORE["sdy-resolve-permutation-factors"] + ",pyshardy-exchange-shards",
+}
+"""The same where devices exchange parts of their shards."""
 _KEEPS_MESHES = ExportOptions(inline_meshes=False)
 _FIRST_DUMP = 1
 """The number of the first dump of the propagation pipeline: whoever compiles has dumped what it was given."""
@@ -107,6 +115,9 @@ def _export_pipeline(options: dict[str, str]) -> list[Pass]:
 def _passes_of_text(text: str) -> tuple[Pass, ...]:
     """The passes of a text of this package, which never changes; nor do passes, so that every run may have the same."""
     return tuple(parse_pipeline(text))
+
+
+register_cache(_passes_of_text.cache_clear)
 
 
 def _passes_of(steps: Iterable[Step], dump_directory: str = "", first_dump: int = 0) -> list[Pass]:
@@ -175,7 +186,6 @@ def partition_passes(options: PropagateOptions, partition: PartitionOptions) -> 
         "sdy-insert-explicit-reshards": {"name_causes": True},
         "sdy-resolve-permutation-factors": {
             "enable_halo_exchange": partition.halo_exchange,
-            "trim_halos": True,
             "exchange_windows": True,
             "name_causes": True,
         },
@@ -187,8 +197,9 @@ def partition_passes(options: PropagateOptions, partition: PartitionOptions) -> 
         "sdy-drop-sharding-and-mesh": {"keep_module_sharding_metadata": False},
     }
     passes: list[Pass] = []
+    own_before = _OWN_BEFORE if not partition.halo_exchange else _OWN_BEFORE | _EXCHANGES_BEFORE
     for pass_ in _passes_with(options, partition.dump_directory, export):
-        passes += _passes_of_text(_OWN_BEFORE.get(pass_.name, ""))
+        passes += _passes_of_text(own_before.get(pass_.name, ""))
         changed = changes.get(pass_.name)
         passes.append(replace(pass_, **changed) if changed else pass_)
         if pass_.name == "sdy-insert-explicit-reshards":

@@ -71,6 +71,8 @@ PASSES: dict[str, str] = {
     "sdy-insert-explicit-reshards": "partitioning.insert_explicit_reshards:InsertExplicitReshards",
     "pyshardy-make-partitionable": "partitioning.make_partitionable:MakePartitionable",
     "pyshardy-share-reshards": "partitioning.share_reshards:ShareReshards",
+    "pyshardy-gather-before": "partitioning.gather_before:GatherBefore",
+    "pyshardy-exchange-shards": "partitioning.exchange_shards:ExchangeShards",
     "sdy-resolve-permutation-factors": "partitioning.resolve_permutation_factors:ResolvePermutationFactors",
     "sdy-reshard-to-collectives": "partitioning.reshard_to_collectives:ReshardToCollectives",
     "sdy-optimize-collectives": "partitioning.optimize_collectives:OptimizeCollectives",

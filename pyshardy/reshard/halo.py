@@ -8,7 +8,6 @@ Source: docs/semantics/partitioner.md#halo-exchange
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from pyshardy.core.mesh import check_count
@@ -65,8 +64,6 @@ class Halo(NamedTuple):
         footprint: Size of the window, in the dilated input.
         slope: By how much the window of every next shard begins further behind, relative to the shard.
         offset: Where the window of the first shard begins in what it has got, behind a margin of the footprint.
-        left_part: What is needed of the farthest shard on the left, from and to which of its elements.
-        right_part: The same on the right.
     """
 
     left: int
@@ -75,8 +72,6 @@ class Halo(NamedTuple):
     footprint: int
     slope: int
     offset: int
-    left_part: Part = (0, 0)
-    right_part: Part = (0, 0)
 
 
 def is_free_slice(size: int, out_size: int, start: int, stride: int, shards: int) -> bool:
@@ -113,23 +108,22 @@ def is_free_pad(size: int, out_size: int, low: int, interior: int, shards: int) 
     return True
 
 
-def halo_of(window: Window, is_exact: bool = False) -> Halo | None:
+def halo_of(window: Window) -> Halo | None:
     """What shards need from their neighbours; None if they need it from too far away.
 
     Args:
         window: How the output comes from the input.
-        is_exact: Whether to look for no more than is needed where the input is dilated.
 
     Raises:
         InvalidShardingError: There are too many shards to look at each.
 
     >>> halo_of(Window(16, 20, 4, low=3))
-    Halo(left=1, right=0, moves=True, footprint=5, slope=1, offset=6, left_part=(2, 4), right_part=(0, 0))
+    Halo(left=1, right=0, moves=True, footprint=5, slope=1, offset=6)
     """
     check_count(window.shards, "finding what shards need from their neighbours", "shards")
     shard, step = window.shard, window.out_shard * window.stride
     footprint = max(0, step - window.stride + 1)
-    needed = [_needed(window, index * step, footprint, is_exact) for index in range(window.shards)]
+    needed = [_needed(window, index * step, footprint) for index in range(window.shards)]
     left = right = 0
     moves = False
     for index, part in enumerate(needed):
@@ -141,32 +135,16 @@ def halo_of(window: Window, is_exact: bool = False) -> Halo | None:
         return None
     dilation = window.dilation
     offset = -window.low + left * shard * dilation + footprint * dilation
-    parts = _part_of(needed, -left, shard), _part_of(needed, right, shard)
-    return Halo(left, right, moves, footprint, step - shard * dilation, offset, *parts)
+    return Halo(left, right, moves, footprint, step - shard * dilation, offset)
 
 
-def _needed(window: Window, position: int, footprint: int, is_exact: bool) -> Part | None:
+def _needed(window: Window, position: int, footprint: int) -> Part | None:
     """The elements of the window at a position of the padded input; None if it is empty.
 
-    Unless that is to be exact, the window is taken to be as wide without the dilation: too wide does no harm.
+    The window is taken to be as wide without the dilation: too wide does no harm.
     """
     dilation, start = window.dilation, position - window.low
-    if is_exact:
-        first, end = -(-start // dilation), (start + footprint - 1) // dilation + 1
-    else:
-        first = abs(start) // dilation if start >= 0 else -(abs(start) // dilation)
-        end = first + footprint
+    first = abs(start) // dilation if start >= 0 else -(abs(start) // dilation)
+    end = first + footprint
     first, end = max(0, first), min(window.size, end)
     return (first, end) if first < end else None
-
-
-def _part_of(needed: Sequence[Part | None], hop: int, shard: int) -> Part:
-    """What any shard needs of the one that is so many behind it."""
-    firsts, ends = [], []
-    for index, part in enumerate(needed):
-        start = (index + hop) * shard
-        first, end = (0, 0) if part is None else (max(part[0], start), min(part[1], start + shard))
-        if first < end:
-            firsts.append(first - start)
-            ends.append(end - start)
-    return (min(firsts), max(ends)) if firsts and hop else (0, 0)

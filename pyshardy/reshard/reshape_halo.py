@@ -152,13 +152,13 @@ def _halo_of_starts(group: Group, size: int, tile: int, starts: Sequence[int]) -
 def replicated_groups(reshape: Reshape) -> tuple[TensorSharding, TensorSharding]:
     """The shardings of both sides without the axes of groups that change and whose data would move."""
     groups = [group for group in reshape.groups if group.kind is not GroupKind.PASS_THROUGH]
-    groups = [group for group in groups if not reshape.is_divisible(group) or not _is_free_group(reshape, group)]
+    groups = [group for group in groups if not reshape.is_divisible(group) or not is_free_group(reshape, group)]
     dims = {dim for group in groups for dim in group.dims}
     out_dims = {dim for group in groups for dim in group.out_dims}
     return without_axes(reshape.sharding, dims), without_axes(reshape.out_sharding, out_dims)
 
 
-def _is_free_group(reshape: Reshape, group: Group) -> bool:
+def is_free_group(reshape: Reshape, group: Group) -> bool:
     """Whether the axes of one group step alike on both sides."""
     dims, out_dims = group.dims, group.out_dims
     part = Reshape(

@@ -21,10 +21,7 @@ from pyshardy.report.traffic import KindTotal  # noqa: E402
 PAGE = Path(__file__).parents[2] / "docs/collectives.md"
 MORE = {
     "uneven": "a reshape that splits shards unevenly gathers",
-    "stencil": "a dimension of which one element is taken is gathered, not sent from one device",
-    "number_types": "a dimension of which one element is taken is gathered, not sent from one device",
-    "distributions": "a dimension of which one element is taken is gathered, not sent from one device",
-    "state_space": "a dimension of which one element is taken is gathered, not sent from one device",
+    "number_types": "a scalar is summed along two axes at once, where XLA sums twice and fewer bytes are rounded up",
     "linear_solve": "a linear solver runs on whole matrices, each of which is gathered on its own",
 }
 """Programs for which more bytes are sent than by XLA's partitioner, and why."""

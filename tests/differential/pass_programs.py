@@ -49,7 +49,7 @@ LATE_STAGES = tuple(
     if stage.reaches(PartitionerStage.PAD_FOR_DIVISIBILITY)
 )
 """Stages of export that are compared on propagated programs alone, in test_late_stages.py: other modules are refused."""
-NOT_THE_REFERENCE = frozenset(["trace", "module_dump_index", "name_causes", "trim_halos", "exchange_windows"])
+NOT_THE_REFERENCE = frozenset(["trace", "module_dump_index", "name_causes", "exchange_windows"])
 """Options of pyshardy's that the reference does not have, with no influence on the module."""
 
 Named = tuple[str, str]

@@ -10,7 +10,7 @@ from differential.draw import Draw
 from differential.random_programs import Features, random_program
 from differential.reshard_shardings import Sharder, Style
 from differential.rule_instances import KINDS, MESH
-from end_to_end import indexed_programs, typed_programs
+from end_to_end import indexed_programs, moving_programs, typed_programs
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.ir.functions import main_function
@@ -192,6 +192,7 @@ FAMILIES: dict[str, Callable[[int], str]] = {
     "annotated": annotated_program,
     "typed": typed_program,
     "indexed": indexed_program,
+    "moving": moving_programs.program,
 }
 """Per family, how to make a program from a seed."""
 
@@ -202,11 +203,11 @@ def is_move(family: str, seed: int) -> bool:
         return typed_programs.is_move(seed)
     if family == "indexed":
         return indexed_programs.is_move(seed)
-    return family == "op" and OP_KINDS[seed % len(OP_KINDS)] in MOVES_DATA
+    return family == "moving" or (family == "op" and OP_KINDS[seed % len(OP_KINDS)] in MOVES_DATA)
 
 
 def is_wide(family: str, seed: int) -> bool:
     """Whether integers that a program takes may be out of bounds."""
-    return family in ("typed", "indexed") or (
+    return family in ("typed", "indexed", "moving") or (
         family == "op" and OP_KINDS[seed % len(OP_KINDS)] in indexed_programs.KINDS
     )

@@ -214,6 +214,31 @@ class Builder:
             attrs["channel_handle"] = channel
         return self.op("collective_permute", [value], [value.type], attrs).result
 
+    def all_to_all(self, value: Value, groups: Sequence[Sequence[int]], dim: int, channel: Any = None) -> Value:
+        """`all_to_all`: every device of a group gets its part of a dimension from all of them, in order."""
+        attrs = {
+            "split_dimension": self.number(dim),
+            "concat_dimension": self.number(dim),
+            "split_count": self.number(len(groups[0])),
+            "replica_groups": self.attrs.parse(groups_text(groups)),
+        }
+        if channel is not None:
+            attrs["channel_handle"] = channel
+        return self.op("all_to_all", [value], [value.type], attrs).result
+
+    def all_reduce(self, value: Value, groups: Sequence[Sequence[int]], channel: Any) -> Value:
+        """`all_reduce`: the sum of the values of a group; of truth values whether one is true."""
+        attrs = {
+            "replica_groups": self.attrs.parse(groups_text(groups)),
+            "channel_handle": channel,
+            "use_global_device_ids": self.attrs.parse("unit"),
+        }
+        op = self.op("all_reduce", [value], [value.type], attrs, region_count=1)
+        scalar = self.like((), value.type)
+        name = "or" if value.type.element == "i1" else "add"
+        self.body(op, [scalar, scalar], lambda inner, args: [inner.combine(name, *args)])
+        return op.result
+
     # Devices
 
     def device_id(self) -> Value:
@@ -255,6 +280,16 @@ class Builder:
         args = [block.add_arg(type, self.location) for type in types]
         inner = Builder(self.attrs, block, self.location, use_replicas=self.use_replicas)
         inner.op("return", fill(inner, args), [])
+
+
+def groups_text(groups: Sequence[Sequence[int]]) -> str:
+    """Groups of devices as an attribute.
+
+    >>> groups_text([(0, 1), (2, 3)])
+    'dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>'
+    """
+    rows = ", ".join(str(list(group)) for group in groups)
+    return f"dense<[{rows}]> : tensor<{len(groups)}x{len(groups[0])}xi64>"
 
 
 def _text_of(value: int | bool) -> str:

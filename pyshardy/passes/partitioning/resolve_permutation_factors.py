@@ -50,7 +50,6 @@ class ResolvePermutationFactors(Pass):
         replica_count: How many replicas run; if several, their number tells a device.
         partition_count: How many partitions run; only one of both counts can be more than one.
         rng_bit_generator_unsafe: Whether a random tensor may stay sharded; its numbers then depend on the sharding.
-        trim_halos: Whether neighbours send no more of their shards than any device needs.
         exchange_windows: Whether convolutions and reductions of windows exchange what their windows cover too; if not,
             dimensions along which these move are replicated, as by the reference.
         name_causes: Whether reshards are located at the op that needs them, by name.
@@ -60,14 +59,13 @@ class ResolvePermutationFactors(Pass):
     replica_count: int = 1
     partition_count: int = 1
     rng_bit_generator_unsafe: bool = True
-    trim_halos: bool = False
     exchange_windows: bool = False
     name_causes: bool = False
 
     name = "sdy-resolve-permutation-factors"
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        tools = Tools(context.attrs, Channels(op, context.attrs), self.replica_count > 1, self.trim_halos)
+        tools = Tools(context.attrs, Channels(op, context.attrs), self.replica_count > 1)
         resolver = _Resolver(op, context, self, tools)
         ops = [inner for inner in ops_in(op) if inner.name.startswith("stablehlo.") and not inner.is_terminator]
         joins = {inner: resolver.rule(inner) for inner in ops if inner.name == "stablehlo.concatenate"}

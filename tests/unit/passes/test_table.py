@@ -16,7 +16,7 @@ from support.reference import jaxlib_version
 
 needs_newest = pytest.mark.skipif(jaxlib_version() < (0, 12), reason="older versions lack passes and options")
 _OPTION = re.compile(r"([\w-]+)=(\{[^}]*\}|[^\s{}]*)")
-OWN_OPTIONS = {"trace", "name-causes", "module-dump-index", "trim-halos", "rgv3-where-same", "exchange-windows"}
+OWN_OPTIONS = {"trace", "name-causes", "module-dump-index", "rgv3-where-same", "exchange-windows"}
 """Options that the reference does not have."""
 
 

@@ -22,8 +22,8 @@ def _whole(window: Window, data: np.ndarray) -> np.ndarray:
     return found
 
 
-def _by_shards(window: Window, halo: Halo, data: np.ndarray, trims: bool) -> np.ndarray:
-    """The output shard by shard, each from what it gets from its neighbours: all they hold, or what is needed."""
+def _by_shards(window: Window, halo: Halo, data: np.ndarray) -> np.ndarray:
+    """The output shard by shard, each from what its neighbours hold."""
     padded = np.full(window.shard * window.shards, _PADDING)
     padded[: window.size] = data
     shards = padded.reshape(window.shards, -1)
@@ -31,20 +31,13 @@ def _by_shards(window: Window, halo: Halo, data: np.ndarray, trims: bool) -> np.
     outputs = []
     for shard in range(window.shards):
         near = range(shard - halo.left, shard + halo.right + 1)
-        pieces = [(shards[index] if 0 <= index < window.shards else nothing).copy() for index in near]
-        missing = 0
-        if trims and halo.left:
-            missing, end = halo.left_part
-            pieces[0] = np.concatenate([pieces[0][missing:end], nothing[end:]])
-        if trims and halo.right:
-            first, end = halo.right_part
-            pieces[-1] = np.concatenate([nothing[:first], pieces[-1][first:end]])
+        pieces = [shards[index] if 0 <= index < window.shards else nothing for index in near]
         joined = np.concatenate(pieces)
         margin = halo.footprint * window.dilation
         spread = np.full(2 * margin + max(0, (len(joined) - 1) * window.dilation + 1), _PADDING)
         if len(joined):
             spread[margin : len(spread) - margin : window.dilation] = joined
-        start = min(max(0, halo.slope * shard + halo.offset - missing * window.dilation), len(spread) - halo.footprint)
+        start = min(max(0, halo.slope * shard + halo.offset), len(spread) - halo.footprint)
         outputs.append(spread[start : start + halo.footprint][:: window.stride])
     return np.concatenate(outputs)[: window.out_size]
 
@@ -52,28 +45,28 @@ def _by_shards(window: Window, halo: Halo, data: np.ndarray, trims: bool) -> np.
 _SHARDS = st.integers(2, 6)
 
 
-@given(st.integers(1, 30), _SHARDS, st.integers(-4, 8), st.integers(-4, 8), st.integers(1, 3), st.booleans())
-def test_pads_by_shards(size: int, shards: int, low: int, high: int, dilation: int, trims: bool) -> None:
+@given(st.integers(1, 30), _SHARDS, st.integers(-4, 8), st.integers(-4, 8), st.integers(1, 3))
+def test_pads_by_shards(size: int, shards: int, low: int, high: int, dilation: int) -> None:
     out_size = low + (size - 1) * dilation + 1 + high
     assume(out_size > 0)
     window = Window(size, out_size, shards, low, dilation)
-    halo = halo_of(window, trims)
+    halo = halo_of(window)
     assume(halo is not None)
     assert halo is not None
     data = np.arange(size)
-    assert (_by_shards(window, halo, data, trims) == _whole(window, data)).all()
+    assert (_by_shards(window, halo, data) == _whole(window, data)).all()
 
 
-@given(st.integers(1, 30), _SHARDS, st.integers(0, 10), st.integers(0, 6), st.integers(1, 4), st.booleans())
-def test_slices_by_shards(size: int, shards: int, start: int, cut: int, stride: int, trims: bool) -> None:
+@given(st.integers(1, 30), _SHARDS, st.integers(0, 10), st.integers(0, 6), st.integers(1, 4))
+def test_slices_by_shards(size: int, shards: int, start: int, cut: int, stride: int) -> None:
     out_size = -(-(size - cut - start) // stride)
     assume(out_size > 0)
     window = Window(size, out_size, shards, -start, 1, stride)
-    halo = halo_of(window, trims)
+    halo = halo_of(window)
     assume(halo is not None)
     assert halo is not None
     data = np.arange(size)
-    assert (_by_shards(window, halo, data, trims) == _whole(window, data)).all()
+    assert (_by_shards(window, halo, data) == _whole(window, data)).all()
 
 
 @given(st.integers(1, 30), _SHARDS, st.integers(-4, 6), st.integers(-4, 6))

@@ -20,7 +20,7 @@ from pyshardy.errors import UnsupportedVersionError
 from pyshardy.ir.causes import with_cause
 from pyshardy.ir.nodes import Op, Region, Value, clone_region_into
 from pyshardy.passes.exporting.inline_meshes import stablehlo_mesh_text
-from pyshardy.passes.partitioning.builder import Builder
+from pyshardy.passes.partitioning.builder import Builder, groups_text
 from pyshardy.passes.partitioning.causes import reduction_word, result_text
 from pyshardy.passes.partitioning.channels import CHANNEL
 from pyshardy.passes.partitioning.local.identity import COMBINERS
@@ -82,7 +82,7 @@ class Collectives:
                         needed="jaxlib 0.12 or newer",
                         hint="the option enable-rgv3=false",
                     ) from error
-        return attrs.parse(_dense_text(replica_groups(axes, self.mesh)))
+        return attrs.parse(groups_text(replica_groups(axes, self.mesh)))
 
     def all_gather(self, value: Value, axes: Axes, dim: int) -> Value:
         """Join the shards of a group along a dimension; where that is empty, a collective is not valid."""
@@ -175,11 +175,6 @@ class Collectives:
         name = COMBINERS[combine] if isinstance(combine, ReductionKind) else combine
         scalar = builder.like((), value.type)
         builder.body(region.op, [scalar, scalar], lambda inner, args: [inner.combine(name, *args)])
-
-
-def _dense_text(groups: Sequence[Sequence[int]]) -> str:
-    rows = ", ".join(str(list(group)) for group in groups)
-    return f"dense<[{rows}]> : tensor<{len(groups)}x{len(groups[0])}xi64>"
 
 
 def _axes_text(axes: Axes, mesh: MeshRef) -> str:

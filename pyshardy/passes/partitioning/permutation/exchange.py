@@ -14,7 +14,6 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.ir.nodes import Value
 from pyshardy.passes.partitioning.builder import Builder
 from pyshardy.passes.partitioning.permutation.site import Body
-from pyshardy.reshard.halo import Part
 
 Start = Callable[[Builder, Value], tuple[Value, Value]]
 """Makes an index from the index of a shard, and a zero besides."""
@@ -32,8 +31,6 @@ class Exchange(NamedTuple):
         start: Makes the index where that begins, behind a margin as wide as it.
         dilation: The data is spread to this distance before.
         stride: Only every n-th element of what is kept is in the result.
-        parts: What to get of the farthest neighbours on both sides, with the start of the left part as the first
-            element; all of them where nothing is said.
     """
 
     dim: int
@@ -44,7 +41,6 @@ class Exchange(NamedTuple):
     start: Start
     dilation: int = 1
     stride: int = 1
-    parts: tuple[Part, Part] | None = None
 
 
 def exchange(body: Body, value: Value, padding: Value, wanted: Exchange) -> Value:
@@ -65,38 +61,10 @@ def _fetch(body: Body, value: Value, padding: Value, wanted: Exchange, index: Va
     count = axes_size(wanted.axes, body.site.mesh)
     pieces = []
     for hop in range(wanted.left, 0, -1):
-        sent = _sent(body, value, wanted, 0) if hop == wanted.left else value
-        pieces.append(_from(body, sent, padding, wanted.axes, index, hop, ("GE", hop)))
+        pieces.append(_from(body, value, padding, wanted.axes, index, hop, ("GE", hop)))
     pieces.append(value)
     for hop in range(1, wanted.right + 1):
-        sent = _sent(body, value, wanted, 1) if hop == wanted.right else value
-        pieces.append(_from(body, sent, padding, wanted.axes, index, -hop, ("LT", count - hop)))
-    return _without_gaps(body, value, padding, wanted, pieces)
-
-
-def _sent(body: Body, value: Value, wanted: Exchange, side: int) -> Value:
-    """What the farthest neighbour on a side sends of its shard."""
-    shape, dim = value.type.shape or (), wanted.dim
-    if wanted.parts is None or wanted.parts[side] == (0, shape[dim]):
-        return value
-    first, end = wanted.parts[side]
-    starts = _at(dim, len(shape), first)
-    limits = [end if other == dim else size for other, size in enumerate(shape)]
-    return body.plain.slice(value, starts, limits)
-
-
-def _without_gaps(body: Body, value: Value, padding: Value, wanted: Exchange, pieces: list[Value]) -> list[Value]:
-    """The pieces with padding where a part of the farthest shard that nobody needs lies before the next one."""
-    if wanted.parts is None:
-        return pieces
-    dim, rank = wanted.dim, value.type.rank
-    size = (value.type.shape or ())[dim]
-    (_, left_end), (right_first, _) = wanted.parts
-    none = [0] * rank
-    if wanted.left and left_end < size:
-        pieces[0] = body.plain.pad(pieces[0], padding, none, _at(dim, rank, size - left_end), none)
-    if wanted.right and right_first:
-        pieces[-1] = body.plain.pad(pieces[-1], padding, _at(dim, rank, right_first), none, none)
+        pieces.append(_from(body, value, padding, wanted.axes, index, -hop, ("LT", count - hop)))
     return pieces
 
 

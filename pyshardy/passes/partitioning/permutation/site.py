@@ -27,13 +27,11 @@ class Tools:
         attrs: The attributes and types of the context.
         channels: Numbers for the channels of collectives.
         use_replicas: Whether devices are replicas, not partitions.
-        trims_halos: Whether neighbours send no more than is needed of their shards.
     """
 
     attrs: AttrTable
     channels: Channels
     use_replicas: bool
-    trims_halos: bool = False
 
     def next_channel(self) -> Any:
         """A new channel; replicas need none."""
@@ -75,15 +73,18 @@ class Site:
         builder, type = self.builder(), self.op.operands[0].type
         return builder.splat(zero_text(type.element), builder.like((), type))
 
-    def aligned(self, padding: Callable[[], Value]) -> Value:
-        """The operand, padded behind its data so that it is divisible."""
-        value, shape = self.op.operands[0], self.shape
-        padded = padded_shape(self.sharding, self.mesh, shape)
+    def aligned(
+        self, padding: Callable[[], Value], value: Value | None = None, sharding: TensorSharding | None = None
+    ) -> Value:
+        """The operand, or another value, padded behind its data so that it is divisible."""
+        value, sharding = value or self.op.operands[0], sharding or self.sharding
+        shape = _shape(value.type)
+        padded = padded_shape(sharding, self.mesh, shape)
         if padded == shape:
             return value
         high = [after - before for before, after in zip(shape, padded)]
         filler = padding()
-        return self.builder(self.sharding).pad(value, filler, [0] * len(high), high)
+        return self.builder(sharding).pad(value, filler, [0] * len(high), high)
 
     def padded_type(self, sharding: TensorSharding) -> ValueType:
         """The type of the result, padded so that it is divisible."""

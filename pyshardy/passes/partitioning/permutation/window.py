@@ -56,23 +56,23 @@ def resolve_window(site: Site) -> bool:
     """Let every shard get what it needs for a `pad` or `slice`; False if that is too far away."""
     if site.sharding.is_fully_replicated or not (site.op.result.type.is_static and site.op.operands[0].type.is_static):
         return True
-    windows = _windows(site)
-    trims = site.tools.trims_halos
-    halos = {dim: halo_of(window, trims) for dim, window in windows.items() if not window.is_whole_slice}
+    windows = windows_of(site)
+    halos = {dim: halo_of(window) for dim, window in windows.items() if not window.is_whole_slice}
     if not any(_is_needed(site.op, windows[dim], halo) for dim, halo in halos.items()):
         return True
     if None in halos.values():
         return False
     wanted = [
-        _exchange(dim, site.sharding.dims[dim].axes, windows[dim], halo, trims)
+        _exchange(dim, site.sharding.dims[dim].axes, windows[dim], halo)
         for dim, halo in halos.items()
-        if halo is not None and (_is_needed(site.op, windows[dim], halo) or _changes(windows[dim]))
+        if halo is not None and (_is_needed(site.op, windows[dim], halo) or changes(windows[dim]))
     ]
     _emit(site, wanted, windows)
     return True
 
 
-def _windows(site: Site) -> dict[int, Window]:
+def windows_of(site: Site) -> dict[int, Window]:
+    """The sharded dimensions of a `pad` or `slice`."""
     edges, counts = edges_of(site.op), shard_counts(site.sharding, site.mesh)
     return {
         dim: Window(
@@ -96,16 +96,14 @@ def _is_needed(op: Op, window: Window, halo: Halo | None) -> bool:
     )
 
 
-def _changes(window: Window) -> bool:
+def changes(window: Window) -> bool:
     """Whether a shard of the output is not simply that of the input."""
     return window.low != 0 or window.dilation != 1 or window.stride != 1 or window.shard != window.out_shard
 
 
-def _exchange(dim: int, axes: Axes, window: Window, halo: Halo, trims: bool) -> Exchange:
-    parts = (halo.left_part, halo.right_part) if trims else None
-    missing = halo.left_part[0] * window.dilation if trims else 0
-    start = linear_start(halo.slope, halo.offset - missing)
-    return Exchange(dim, axes, halo.left, halo.right, halo.footprint, start, window.dilation, window.stride, parts)
+def _exchange(dim: int, axes: Axes, window: Window, halo: Halo) -> Exchange:
+    start = linear_start(halo.slope, halo.offset)
+    return Exchange(dim, axes, halo.left, halo.right, halo.footprint, start, window.dilation, window.stride)
 
 
 def _emit(site: Site, wanted: list[Exchange], windows: dict[int, Window]) -> None:

@@ -1,0 +1,106 @@
+"""`pyshardy-exchange-shards`: ops that move data between shards do so in few permutations of no more than is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from pyshardy.core.sharding import mesh_of
+from pyshardy.errors import InvalidShardingError
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.functions import RULE
+from pyshardy.ir.listing import ops_named
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.shardings import get_sharding
+from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.partitioning.channels import Channels
+from pyshardy.passes.partitioning.kinds import kind_of
+from pyshardy.passes.partitioning.permutation.border import exchange_borders
+from pyshardy.passes.partitioning.permutation.exchanges import exchange_reverse, exchange_window
+from pyshardy.passes.partitioning.permutation.join import exchange_join
+from pyshardy.passes.partitioning.permutation.site import Site, Tools
+from pyshardy.passes.partitioning.permutation.whole import slice_first, slice_for_all
+from pyshardy.reshard.around_cost import cost_around
+from pyshardy.reshard.plan import OpInput
+from pyshardy.rules.table import rule_of
+
+_JOIN = "stablehlo.concatenate"
+_EXCHANGES: dict[str, Callable[[Site], bool]] = {
+    "stablehlo.slice": exchange_window,
+    "stablehlo.pad": exchange_window,
+    "stablehlo.reverse": exchange_reverse,
+}
+_RESHAPE = "stablehlo.reshape"
+_SLICE = "stablehlo.slice"
+_MOST_DEVICES = 2**14
+"""For more devices it takes long to find who sends what to whom."""
+
+
+class ExchangeShards(Pass):
+    """Let shards send each other what slices, pads, concatenations, uneven reversals and reshapes of theirs need.
+
+    A shard of the result is an interval of the operand, which a few shards hold. There are as many permutations as
+    shards that one shard sends to, or gets from, however many shards there are; each carries as much as its largest
+    piece. What takes too many permutations, or no more if `sdy-resolve-permutation-factors` does it, is left to that.
+
+    Attributes:
+        before_reshards: Whether the module has no reshards yet: concatenations and reshapes exchange where resharding
+            would send more, and what slices leave is gathered, not what they are of.
+    """
+
+    before_reshards: bool = False
+
+    name = "pyshardy-exchange-shards"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        tools = Tools(context.attrs, Channels(op, context.attrs), use_replicas=False)
+        for join in ops_named(op, (_JOIN,)):
+            _exchange(join, context, tools)
+        if self.before_reshards:
+            for cut in ops_named(op, (_SLICE,)):
+                slice_first(cut, context.meshes)
+        fine: set[Hashable] = set()
+        for inner in ops_named(op, (_RESHAPE,) if self.before_reshards else {*_EXCHANGES, _RESHAPE}):
+            kind = kind_of(inner)
+            if kind not in fine and not _exchange(inner, context, tools):
+                fine.add(kind)
+
+
+def _exchange(op: Op, context: PassContext, tools: Tools) -> bool:
+    """Resolve one op; whether there was anything to do that is done."""
+    try:
+        return _exchange_op(op, context, tools)
+    except InvalidShardingError as error:
+        raise PassError(op, str(error)) from error
+
+
+def _exchange_op(op: Op, context: PassContext, tools: Tools) -> bool:
+    values = (*op.operands, op.result)
+    if not all(value.type.is_static and 0 not in (value.type.shape or ()) for value in values):
+        return False
+    shardings = [get_sharding(value) for value in values]
+    sharding, out_sharding = shardings[0], shardings[-1]
+    if out_sharding is None or any(one is not None and one.unreduced for one in shardings):
+        return False
+    mesh = mesh_of(out_sharding, context.meshes)
+    if mesh.is_single_device or mesh.is_empty or mesh.size > _MOST_DEVICES:
+        return False
+    if op.name == _JOIN:
+        return exchange_join(Site(op, out_sharding, mesh, tools), context.meshes, _alternative(op, context))
+    if sharding is None or sharding.mesh != out_sharding.mesh or sharding.is_fully_replicated:
+        return False
+    site = Site(op, sharding, mesh, tools)
+    if op.name == _RESHAPE:
+        return exchange_borders(site, _alternative(op, context))
+    if sharding.dim_axes == out_sharding.dim_axes and op.name == _SLICE and slice_for_all(site):
+        return True
+    return sharding.dim_axes == out_sharding.dim_axes and _EXCHANGES[op.name](site)
+
+
+def _alternative(op: Op, context: PassContext) -> int | None:
+    """How many elements every device would send if its operands and results were resharded; None if they would not."""
+    rule = op.shared_attrs.get(RULE) or rule_of(context.specs.spec(op))
+    values = (*op.operands, op.result)
+    if rule is None:
+        return None
+    shapes, shardings = tuple(value.type.shape for value in values), tuple(map(get_sharding, values))
+    return cost_around(OpInput(op.name, rule, shapes, shardings, True), context.meshes)

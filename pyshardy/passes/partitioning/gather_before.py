@@ -1,0 +1,113 @@
+"""`pyshardy-gather-before`: ops do not run along axes that are gathered right behind them, where that saves bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyshardy.core.axes import Axes, subtract_axes
+from pyshardy.core.sharding import DimSharding, Meshes, TensorSharding, mesh_of
+from pyshardy.ir.functions import RULE
+from pyshardy.ir.listing import ops_named
+from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.shardings import get_sharding, set_sharding
+from pyshardy.passes.base import Anchor, Pass, PassContext
+from pyshardy.passes.partitioning.causes import MADE
+from pyshardy.passes.partitioning.meeting import make_reshard
+from pyshardy.reshard.around_cost import reshard_cost
+
+_RESHARD = "sdy.reshard"
+_SLICE = "stablehlo.slice"
+
+
+class GatherBefore(Pass):
+    """Gather the operands of an op along axes that its result loses next, where that sends less than to do it behind.
+
+    Resharding makes the operands of an op agree, by moving an axis to another dimension, for example. If the result is
+    gathered along that axis, the operands may as well be. What is made of a slice alone is gathered at the slice.
+    """
+
+    name = "pyshardy-gather-before"
+    anchor = Anchor.FUNCTION
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        waiting = list(ops_named(op, (_RESHARD,)))[::-1]
+        while waiting:
+            reshard = waiting.pop()
+            made = reshard.operands[0].defining_op if reshard.block is not None else None
+            if made is not None and made.name not in MADE and _is_plain(made, reshard):
+                waiting += _gather_before(made, reshard, context.meshes)
+
+
+def _is_plain(op: Op, reshard: Op) -> bool:
+    """Whether an op has a rule, and one result, which a reshard alone uses."""
+    types = [value.type for value in (*op.operands, *op.results)]
+    return (
+        len(op.results) == 1
+        and op.result.only_user() is reshard
+        and RULE in op.shared_attrs
+        and (_is_of_slice(op.result) or any(_source(value) is not value for value in op.operands))
+        and all(type.is_static and 0 not in (type.shape or ()) for type in types)
+    )
+
+
+def _source(value: Value) -> Value:
+    """What a value is before it is resharded."""
+    op = value.defining_op
+    return op.operands[0] if op is not None and op.name == _RESHARD else value
+
+
+def _is_of_slice(value: Value) -> bool:
+    """Whether a value is made of one slice alone: so little may be left that it is cheaper to add it up there."""
+    op = value.defining_op
+    while op is not None and op.name != _SLICE and len(op.operands) == 1 and op.operands[0].only_user() is op:
+        op = op.operands[0].defining_op
+    return op is not None and op.name == _SLICE and op is not value.defining_op
+
+
+def _gather_before(op: Op, reshard: Op, meshes: Meshes) -> list[Op]:
+    """Reshard the operands of an op as its result is; the new reshards, if that is done."""
+    values = (*op.operands, op.result)
+    shardings = [get_sharding(value) for value in values]
+    target: TensorSharding = reshard.attrs["sharding"]
+    own = shardings[-1]
+    if (
+        own is None
+        or own.mesh != target.mesh
+        or any(one and (one.mesh != own.mesh or one.unreduced) for one in shardings)
+    ):
+        return []
+    mesh = mesh_of(own, meshes)
+    lost = subtract_axes(tuple(own.all_axes()), tuple(target.all_axes()), mesh)
+    if not lost or any(one and one.unreduced for one in shardings):
+        return []
+    wanted = [one and _without(one, lost, meshes) for one in shardings]
+    cost, old_cost = _cost(op, wanted, target, meshes), _cost(op, shardings, target, meshes)
+    if cost > old_cost or (cost == old_cost and not _is_of_slice(op.result)):
+        return []
+    found = []
+    for index, (value, sharding) in enumerate(zip(op.operands, wanted)):
+        if sharding is not None and sharding != shardings[index]:
+            source = _source(value)
+            made = make_reshard(source, sharding).insert_before(op)
+            made.location = reshard.location if value.defining_op is None else value.defining_op.location
+            op.set_operand(index, made.result)
+            found.append(made)
+            old = value.defining_op
+            if source is not value and old is not None and not value.uses:
+                old.erase()
+    assert wanted[-1] is not None
+    set_sharding(op.result, wanted[-1])
+    return found
+
+
+def _without(sharding: TensorSharding, lost: Axes, meshes: Meshes) -> TensorSharding:
+    mesh = mesh_of(sharding, meshes)
+    return sharding.with_dims(DimSharding(subtract_axes(dim.axes, lost, mesh)) for dim in sharding.dims)
+
+
+def _cost(op: Op, shardings: Sequence[TensorSharding | None], target: TensorSharding, meshes: Meshes) -> int:
+    """How many elements every device sends so that the operands get there, and the result to its target."""
+    total = reshard_cost(shardings[-1], target, op.result.type.shape or (), meshes)
+    for value, sharding in zip(op.operands, shardings):
+        total += reshard_cost(get_sharding(_source(value)), sharding, value.type.shape or (), meshes)
+    return total
