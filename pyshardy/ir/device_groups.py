@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import numpy as np
 from jaxlib.mlir import ir
 
 from pyshardy.core.axes import Axes, AxisRef, axes_size, check_axes_in_mesh
@@ -89,7 +88,10 @@ def inlined_mesh(text: str) -> Mesh:
     """
     ids = _DEVICE_IDS.search(text)
     axes = [(unquote(name), int(size)) for name, size in _MESH_AXIS.findall(text)]
-    return Mesh(axes, None if ids is None else map(int, np.array(ir.Attribute.parse(ids[1]))))
+    if ids is None:
+        return Mesh(axes)
+    numbers = ir.DenseIntElementsAttr(ir.Attribute.parse(ids[1]))
+    return Mesh(axes, [numbers[place] for place in range(len(numbers))])
 
 
 def is_along_axes(groups: Any) -> bool:
@@ -132,6 +134,8 @@ def _simplest(found: Iterable[tuple[str, Axes | None]], size: int) -> Grouping:
 
 
 def _rows(attr: Any) -> Groups:
+    import numpy as np  # most modules of pyshardy-opt have no groups, and it starts without numpy
+
     numbers = np.array(ir.DenseIntElementsAttr(attr)).astype(np.int64)
     return _numbers(numbers.tobytes(), numbers.shape)
 
@@ -139,6 +143,8 @@ def _rows(attr: Any) -> Groups:
 @lru_cache(maxsize=64)
 def _numbers(data: bytes, shape: tuple[int, ...]) -> Groups:
     """The rows that many collectives have; by their numbers, as an attribute would keep its whole context alive."""
+    import numpy as np
+
     return tuple(map(tuple, np.frombuffer(data, np.int64).reshape(shape).tolist()))
 
 

@@ -17,6 +17,8 @@ from pyshardy.reshard.halo import Window
 MOST_ROUNDS = 32
 """More permutations than this take longer than an all-to-all, or than gathering."""
 _FEW_ROUNDS = 3
+_MOST_PLACES = 2**31 - 1
+"""Places in a shard are counted in numbers of 32 bits."""
 
 
 class Move(NamedTuple):
@@ -48,7 +50,9 @@ class Move(NamedTuple):
 
     @property
     def is_short(self) -> bool:
-        """Whether it takes few enough permutations."""
+        """Whether it takes few enough permutations, of shards that are not too large to count their places."""
+        if self.size * self.stride + 2 * self.out_size * self.dilation + self.result_size > _MOST_PLACES:
+            return False
         return self.is_all_to_all or len(self.plan.rounds) <= MOST_ROUNDS
 
     @property
