@@ -160,6 +160,30 @@ def test_what_is_known_to_differ_shards_inputs_and_outputs_alike(family: str, se
     assert essence(xla_view(text, "02"))[0] == essence(theirs)[0]
 
 
+REPLACED = {
+    "a reshape to the same shape": "%0 = stablehlo.reshape %x SHARDED : (tensor<4x8xf32>) -> tensor<4x8xf32>",
+    "no elements": "%0 = stablehlo.slice %x [0:0, 0:8] SHARDED : (tensor<4x8xf32>) -> tensor<0x8xf32>",
+}
+
+
+@pytest.mark.parametrize("kind", REPLACED)
+def test_the_only_result_keeps_the_sharding_of_an_op_that_xla_replaces(kind: str, xla: XlaProcess) -> None:
+    """A known difference: docs/differences.md."""
+    sharded = '{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {"b"}]>]>}'
+    op = REPLACED[kind].replace("SHARDED", sharded)
+    text = f"""module @jit_f attributes {{mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32}} {{
+sdy.mesh @mesh = <["a"=2, "b"=4]>
+func.func public @main(%x: tensor<4x8xf32>) -> {op.rpartition(" ")[2]} {{
+  {op}
+  return %0 : {op.rpartition(" ")[2]}
+}}
+}}"""
+    theirs = essence(Module.parse(xla.dumps(text)["01"], allow_unregistered_dialects=True))
+    ours = essence(xla_view(text, "01"))
+    assert (theirs[0], theirs[1:]) == ("main [[], []]", ours[1:])
+    assert ours[0].startswith("main [[], ['<") and '{"b"}' in ours[0]
+
+
 def boxes(sharding: Any, shape: tuple[int, ...]) -> dict[int, Any]:
     """Which part every device holds."""
     found = sharding.devices_indices_map(shape)
@@ -217,6 +241,8 @@ def test_a_wrong_answer_is_noticed(xla: XlaProcess) -> None:
     )
     assert difference(xla_view(SQUARE.replace('"data"}, {}', '"model"}, {}'), "02"), dump) != ""
     assert difference(xla_view(SQUARE, "02"), re.sub(r'\{"data"\}', '{"model"}', dump, count=2)) != ""
+    other = re.sub(r"(sdy.mesh @\w+ = <\[.*?\])>", r"\1, device_ids=[7, 6, 5, 4, 3, 2, 1, 0]>", dump)
+    assert other != dump and difference(xla_view(SQUARE, "02"), other) != ""
     assert difference(xla_view(SQUARE, "01"), dump) != ""
 
 

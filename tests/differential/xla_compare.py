@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pyshardy.ir.functions import SHARDING, functions
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.shardings import module_meshes
 from pyshardy.passes.base import Pass
 from pyshardy.passes.pipeline import run_passes
 from pyshardy.passes.pipelines import propagation_passes
@@ -48,15 +49,34 @@ def essence(module: Module) -> list[str]:
     Ops and values are numbered in order, so that two equal modules have equal lines whatever their names are.
     """
     lines: list[str] = []
+    on = _OnMeshes({name: str(mesh) for name, mesh in module_meshes(module.root).items()})
     for function in functions(module.root):
         entries = [function.shared_attrs.get(name) or () for name in ("arg_attrs", "res_attrs")]
-        shardings = [[str(entry.get(SHARDING, "")) for entry in found] for found in entries]
+        shardings = [[on(str(entry.get(SHARDING, ""))) for entry in found] for found in entries]
         lines.append(f"{function.attrs['sym_name']} {[found if any(found) else [] for found in shardings]}")
-        lines += _lines(function, {}, 1)
+        lines += _lines(function, {}, 1, on)
     return lines
 
 
-def _lines(holder: Op, numbers: dict[Value, int], depth: int) -> Iterator[str]:
+class _OnMeshes:
+    """Shardings as texts, with the devices of their meshes in place of names, which XLA makes up if there are several.
+
+    Several meshes may have the same devices along the same axes, and what splits nothing is on any of them.
+    """
+
+    def __init__(self, meshes: dict[str, str]) -> None:
+        self._meshes = meshes
+
+    def __call__(self, text: str) -> str:
+        return re.sub(r'<@([\w.]+|"[^"]*"), ([^@]*?)>(?=, <|\]|$)', self._one, text)
+
+    def _one(self, found: re.Match[str]) -> str:
+        if '"' not in found[2]:
+            return f"<{found[2]}>"
+        return f"<{self._meshes.get(found[1], found[1])}, {found[2]}>"
+
+
+def _lines(holder: Op, numbers: dict[Value, int], depth: int, on: _OnMeshes) -> Iterator[str]:
     indent = "  " * depth
     for region in holder.regions:
         for block in region.blocks:
@@ -69,17 +89,19 @@ def _lines(holder: Op, numbers: dict[Value, int], depth: int) -> Iterator[str]:
                     numbers[result] = len(numbers)
                 results = ", ".join(f"%{numbers[result]}: {result.type}" for result in op.results)
                 name = _NAMES.get(op.name, op.name)
-                yield f"{indent}{results} = {name}({operands}) {_attributes(op, name)}"
-                yield from _lines(op, numbers, depth + 1)
+                yield f"{indent}{results} = {name}({operands}) {_attributes(op, name, on)}"
+                yield from _lines(op, numbers, depth + 1, on)
 
 
-def _attributes(op: Op, name: str) -> str:
+def _attributes(op: Op, name: str, on: _OnMeshes) -> str:
     found = []
     for key, attr in sorted(op.shared_attrs.items()):
         if key == SHARDING or (
             key in _SHAPING and not (name == "stablehlo.dot_general" and key == "dimension_numbers")
         ):
-            text = ", ".join(map(str, attr)) if isinstance(attr, tuple) else str(attr)
+            text = ", ".join(map(on, map(str, attr))) if isinstance(attr, tuple) else on(str(attr))
+            if text == "array<i64>" and name == "stablehlo.reduce_window":
+                continue  # the strides of a scalar's window: XLA writes that there are none
             found.append(f"{key}={re.sub(r'@(maximal_mesh|single_device)_', '@one_device_', text)}")
     return " ".join(found)
 
