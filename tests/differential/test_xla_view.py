@@ -120,6 +120,24 @@ def test_the_only_result_is_sharded_as_what_is_behind_calls(places: str, xla: Xl
     assert difference(xla_view(text, "01"), xla.dumps(text)["01"]) == ""
 
 
+@pytest.mark.parametrize("kind", ["slice %0 [0:16]", "reshape %0", "convert %0"])
+def test_ops_that_do_nothing_do_not_shard_the_only_result(kind: str, xla: XlaProcess) -> None:
+    sharded = '{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"AXIS"}]>]>}'
+    text = f"""module @jit_f attributes {{mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32}} {{
+sdy.mesh @mesh = <["a"=2, "b"=4]>
+func.func public @main(%x: tensor<16xf32>) -> tensor<16xf32> {{
+  %0 = call @f(%x) {sharded.replace("AXIS", "b")} : (tensor<16xf32>) -> tensor<16xf32>
+  %1 = stablehlo.{kind} {sharded.replace("AXIS", "a")} : (tensor<16xf32>) -> tensor<16xf32>
+  return %1 : tensor<16xf32>
+}}
+func.func private @f(%x: tensor<16xf32>) -> tensor<16xf32> {{
+  %0 = stablehlo.negate %x : tensor<16xf32>
+  return %0 : tensor<16xf32>
+}}
+}}"""
+    assert difference(xla_view(text, "01"), xla.dumps(text)["01"]) == ""
+
+
 _T = "%t = stablehlo.transpose %x, dims = [1, 2, 0] : (tensor<4x8x4xi32>) -> tensor<8x4x4xi32>"
 _RETURNED_FIRST = {
     "transpose": "%f = stablehlo.transpose %t, dims = [0, 2, 1] : (tensor<8x4x4xi32>) -> tensor<8x4x4xi32>",
@@ -161,7 +179,9 @@ def test_what_is_known_to_differ_shards_inputs_and_outputs_alike(family: str, se
 
 
 REPLACED = {
-    "a reshape to the same shape": "%0 = stablehlo.reshape %x SHARDED : (tensor<4x8xf32>) -> tensor<4x8xf32>",
+    "constant indices": """%c = stablehlo.constant dense<[2]> : tensor<1xi32>
+  %0 = "stablehlo.gather"(%x, %c) <{dimension_numbers = #stablehlo.gather<offset_dims = [0], collapsed_slice_dims = [0],
+  start_index_map = [0]>, slice_sizes = array<i64: 1, 8>}> SHARDED : (tensor<4x8xf32>, tensor<1xi32>) -> tensor<8xf32>""",
     "no elements": "%0 = stablehlo.slice %x [0:0, 0:8] SHARDED : (tensor<4x8xf32>) -> tensor<0x8xf32>",
 }
 
@@ -169,7 +189,8 @@ REPLACED = {
 @pytest.mark.parametrize("kind", REPLACED)
 def test_the_only_result_keeps_the_sharding_of_an_op_that_xla_replaces(kind: str, xla: XlaProcess) -> None:
     """A known difference: docs/differences.md."""
-    sharded = '{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {"b"}]>]>}'
+    dims = '[{"b"}]' if kind == "constant indices" else '[{}, {"b"}]'
+    sharded = f"{{sdy.sharding = #sdy.sharding_per_value<[<@mesh, {dims}>]>}}"
     op = REPLACED[kind].replace("SHARDED", sharded)
     text = f"""module @jit_f attributes {{mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32}} {{
 sdy.mesh @mesh = <["a"=2, "b"=4]>

@@ -17,6 +17,9 @@ from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.base import Pass, PassContext
 
 
+_MAY_DO_NOTHING = frozenset(("stablehlo.slice", "stablehlo.reshape", "stablehlo.convert"))
+
+
 class ImportResultSharding(Pass):
     """Let the only result of the main function have the sharding of the op that it comes from, behind calls too."""
 
@@ -36,21 +39,30 @@ class ImportResultSharding(Pass):
 
 
 def _sharding_of_only_result(main: Op, table: SymbolTable) -> TensorSharding | None:
-    """That of a result behind calls, else that of the op behind them, else that of the innermost call that has one."""
-    function, values = main, list[Value]()
-    while result_sharding(function, 0) is None:
+    """That of a result behind calls, else that of the op behind them, else that of the innermost call that has one.
+
+    Of an op that does nothing, its operand's op takes over the sharding in HLO, where that is no argument.
+    """
+    function, passed, found = main, set[Op](), None
+    while function not in passed:
+        passed.add(function)
+        if (own := result_sharding(function, 0)) is not None:
+            return own
         value = return_op(function).operands[0]
-        owner = value.defining_op
-        if owner is None or value in values:
+        here: TensorSharding | None = None
+        while (owner := value.defining_op) is not None:
+            here = here or _sharding_of(value)
+            if owner.name not in _MAY_DO_NOTHING or owner.operands[0].type != value.type:
+                break
+            value = owner.operands[0]
+        if owner is None:
             break
-        values.append(value)
+        found = here or found
         callee = table.callee(owner) if owner.name == "func.call" else None
         if callee is None or is_declaration(callee) or result_count(callee) != 1:
             break
         function = callee
-    else:
-        return result_sharding(function, 0)
-    return next((found for value in reversed(values) if (found := _sharding_of(value)) is not None), None)
+    return found
 
 
 def _sharding_of(value: Value) -> TensorSharding | None:
