@@ -21,7 +21,7 @@ class RepeatedRows:
         rows: The cells of every row.
 
     >>> table = Table("letter", show_edge=False, box=None)
-    >>> Console(width=20).print(RepeatedRows(table, [("a",), ("b",), ("a",)]))
+    >>> Console(width=20).print(RepeatedRows(table, [("a",), ("b",), ("a",)]))  # doctest: +NORMALIZE_WHITESPACE
     letter
     a
     b

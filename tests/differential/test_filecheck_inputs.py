@@ -31,7 +31,7 @@ FOLDER = Path(__file__).parents[1] / "filecheck"
 FILES = sorted(path.relative_to(FOLDER) for path in FOLDER.rglob("*.mlir") if ".lit" not in path.parts)
 OWN_OPTIONS = frozenset(("trace", "module_dump_index", "name_causes", "exchange_windows"))
 """Options that the reference does not have, and that give the same module."""
-OWN = ("pyshardy-", "exchange-windows")
+OWN = ("pyshardy-", "exchange-windows", "rgv3-where-same")
 """Parts of pipelines with passes or options that the reference does not have, and that give other modules."""
 
 _RUN = re.compile(r"^// RUN: (.*)$", re.MULTILINE)

@@ -116,12 +116,16 @@ func.func private @f(%x: tensor<16xf32>) -> {type_(result)} {{
     ],
 )
 def test_the_only_result_is_sharded_as_what_is_behind_calls(places: str, xla: XlaProcess) -> None:
+    if jaxlib_version() < (0, 12):
+        pytest.skip("older XLAs leave the sharding of the result open: docs/differences.md")
     text = through_calls(*(axis.strip() for axis in places))
     assert difference(xla_view(text, "01"), xla.dumps(text)["01"]) == ""
 
 
 @pytest.mark.parametrize("kind", ["slice %0 [0:16]", "reshape %0", "convert %0"])
 def test_ops_that_do_nothing_do_not_shard_the_only_result(kind: str, xla: XlaProcess) -> None:
+    if jaxlib_version() < (0, 12):
+        pytest.skip("older XLAs leave the sharding of the result open: docs/differences.md")
     sharded = '{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"AXIS"}]>]>}'
     text = f"""module @jit_f attributes {{mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32}} {{
 sdy.mesh @mesh = <["a"=2, "b"=4]>
@@ -152,6 +156,8 @@ _RETURNED_FIRST = {
 @pytest.mark.parametrize("is_sharded", [True, False])
 @pytest.mark.parametrize("kind", _RETURNED_FIRST)
 def test_transposed_results_are_listed_behind_others_as_in_hlo(kind: str, is_sharded: bool, xla: XlaProcess) -> None:
+    if is_sharded and jaxlib_version() < (0, 12):
+        pytest.skip("older XLAs list a sharded result by another order")
     first = _RETURNED_FIRST[kind]
     type_ = first.rpartition(" ")[2]
     sharding = '{sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}, {}]>}' if is_sharded else ""
