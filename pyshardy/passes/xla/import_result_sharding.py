@@ -16,7 +16,6 @@ from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.base import Pass, PassContext
 
-
 _MAY_DO_NOTHING = frozenset(("stablehlo.slice", "stablehlo.reshape", "stablehlo.convert"))
 
 

@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jaxlib.mlir import ir
-
 from pyshardy.core.axes import Axes, AxisRef, axes_size
 from pyshardy.core.devices import replica_groups
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import ReductionKind
 from pyshardy.core.text import format_symbol, quote
-from pyshardy.errors import UnsupportedVersionError
 from pyshardy.ir.causes import with_cause
 from pyshardy.ir.nodes import Op, Region, Value, clone_region_into
 from pyshardy.passes.exporting.inline_meshes import stablehlo_mesh_text
@@ -70,18 +67,8 @@ class Collectives:
 
     def _make_groups(self, axes: Axes) -> Any:
         attrs, options = self.local.attrs, self.local.options
-        is_either = options.axes_where_same
-        if options.mesh_axes_groups and not (is_either and self.mesh.device_ids is not None):
-            try:
-                return attrs.parse(_axes_text(axes, self.mesh_ref))
-            except ir.MLIRError as error:
-                if not is_either:
-                    raise UnsupportedVersionError(
-                        "writing groups of devices as axes of a mesh",
-                        got="a jaxlib whose StableHLO cannot hold them",
-                        needed="jaxlib 0.12 or newer",
-                        hint="the option enable-rgv3=false",
-                    ) from error
+        if options.mesh_axes_groups and not (options.axes_where_same and self.mesh.device_ids is not None):
+            return attrs.parse(_axes_text(axes, self.mesh_ref))
         return attrs.parse(groups_text(replica_groups(axes, self.mesh)))
 
     def all_gather(self, value: Value, axes: Axes, dim: int) -> Value:
