@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -115,3 +117,83 @@ def test_traits_go_together() -> None:
 def test_the_registry_needs_no_mlir() -> None:
     code = "import sys, pyshardy.rules.ops, pyshardy.rules.table; print('jaxlib' in sys.modules, 'jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False False\n"
+
+
+# Sets of ops beside the registry
+
+ROOMS_OF_PASSES = ("graph", "ir", "passes", "propagation", "reshard", "rules")
+OWN_MATTER = {
+    "ir/attrs.py": "how attributes are stored",
+    "ir/hlo_attributes.py": "what HLO's printer does",
+    "ir/opspec.py": "which bodies of a scatter its rule takes as plain",
+    "ir/traffic.py": "the collectives by their kinds",
+    "ir/trip_counts.py": "the arithmetic of loop counters",
+    "passes/common/greedy.py": "MLIR's rewriting",
+    "passes/common/patterns.py": "a list of patterns",
+    "passes/common/unlabelled.py": "a list of patterns",
+    "passes/exporting/remove_propagation_debug_info.py": "names of attributes",
+    "passes/importing/constant_or_scalar_splitter.py": "what it copies",
+    "passes/importing/explicit_gather_scatter_batching.py": "what it looks through for an iota",
+    "passes/importing/import_spmd_regions.py": "what it moves",
+    "passes/partitioning/causes.py": "what causes of reshards are called",
+    "passes/partitioning/insert_explicit_reshards.py": "what the version that is not full looks at",
+    "passes/partitioning/make_partitionable.py": "what it looks at",
+    "passes/partitioning/padding/control.py": "what it checks in the end",
+    "passes/partitioning/per_instruction_partitioning.py": "what it leaves out",
+    "passes/partitioning/reduction_kinds.py": "which bodies reduce how",
+    "passes/partitioning/resolve_permutation_factors.py": "what it looks at",
+    "passes/partitioning/single_dims.py": "what it is about",
+    "passes/partitioning/single_op_module.py": "where it cuts",
+    "passes/partitioning/verify_unreduced_axes.py": "what it does not check",
+    "passes/pipelines.py": "what passes run on",
+    "passes/xla/expand.py": "a list of expansions",
+    "passes/xla/import_result_sharding.py": "two attributes of two ops",
+    "passes/xla/layouts.py": "which operand a layout comes from",
+    "passes/xla/legalize_chlo.py": "what XLA renames",
+    "passes/xla/simplifications/constants.py": "how constants fold",
+    "passes/xla/simplifications/elementwise.py": "a list of simplifications",
+    "passes/xla/simplifications/table.py": "a list of simplifications",
+}
+"""Files that list names of ops, and why that is no trait: nobody else asks for it."""
+
+
+def listed_ops(source: str) -> Iterator[str]:
+    """The places of a source where several names of ops stand together, or are put together."""
+    for node in ast.walk(ast.parse(source)):
+        parts: list[ast.expr | None] = []
+        if isinstance(node, (ast.Set, ast.Tuple, ast.List)):
+            parts = [*node.elts]
+        elif isinstance(node, ast.Dict):
+            parts = [*node.keys]
+        names = [part.value for part in parts if isinstance(part, ast.Constant) and part.value in OPS]
+        if len(names) > 1:
+            yield f"line {node.lineno}: {', '.join(map(str, names))}"  # type: ignore[attr-defined]
+        elif isinstance(node, (ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)):
+            text = ast.unparse(node.key if isinstance(node, ast.DictComp) else node.elt)
+            if re.match(r"f'(stablehlo|chlo|mhlo|sdy)\.\{", text):
+                yield f"line {node.lineno}: {text}"
+
+
+def test_no_pass_keeps_a_set_that_could_be_a_trait() -> None:
+    found = {
+        str(path.relative_to(PACKAGE)): list(listed_ops(path.read_text()))
+        for room in ROOMS_OF_PASSES
+        for path in sorted((PACKAGE / room).rglob("*.py"))
+        if path != PACKAGE / "rules/ops.py"
+    }
+    assert {path: places for path, places in found.items() if places and path not in OWN_MATTER} == {}
+    assert [path for path in OWN_MATTER if not found[path]] == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'A = frozenset(("stablehlo.dot", "stablehlo.dot_general"))',
+        'if op.name in ("sdy.reshard", "sdy.sharding_constraint"):\n    pass',
+        'A = {"stablehlo.pad": 1, "stablehlo.slice": 2}',
+        'A = frozenset(f"stablehlo.{name}" for name in ("dot", "pad"))',
+    ],
+)
+def test_a_set_is_noticed(source: str) -> None:
+    assert len(list(listed_ops(source))) == 1
+    assert list(listed_ops(source.replace("stablehlo.", "my.").replace("sdy.", "my."))) == []

@@ -11,11 +11,28 @@ from typing import Final
 
 from pyshardy.rules.ops import OPS, ops_that
 from pyshardy.rules.opspec import OpSpec
-from pyshardy.rules.traits import Elementwise, OpTraits
+from pyshardy.rules.traits import DataFlow, Elementwise, OpTraits
 from pyshardy.rules.traits import Priority as Priority
 
 ELEMENTWISE: Final = ops_that(lambda traits: traits.elementwise is Elementwise.YES)
 """Names of the ops that are element-wise whatever their shapes."""
+CONSTANTS: Final = ops_that(lambda traits: traits.is_constant)
+"""Constants of all dialects."""
+PROGRAM_CONSTANTS: Final = frozenset([name for name in CONSTANTS if name.startswith(("sdy.", "stablehlo."))])
+"""Constants as programs of StableHLO have them, here and between the passes."""
+PRODUCTS: Final = ops_that(lambda traits: traits.is_product)
+"""Products of two matrices, or of batches of them."""
+CONTROL_FLOW: Final = ops_that(lambda traits: traits.is_control_flow)
+"""Loops and conditionals."""
+CONDITIONALS: Final = ops_that(lambda traits: traits.data_flow is DataFlow.BRANCHES)
+RESHARDING_COLLECTIVES: Final = ops_that(lambda traits: traits.own_shardings == ("out_sharding",))
+"""Collectives that only change the sharding of a value, and say to which."""
+HANDING_ON: Final = ops_that(lambda traits: traits.hands_on)
+"""Ops whose result is their operand."""
+REDUCING_COLLECTIVES: Final = ops_that(lambda traits: traits.reduces and traits.has_replica_groups)
+"""Collectives of StableHLO that combine values of several devices."""
+REDUCING_RESHARDS: Final = ops_that(lambda traits: traits.reduces and traits.own_shardings)
+"""Those of Shardy."""
 _IF_SAME_SHAPE: Final = ops_that(lambda traits: traits.elementwise is Elementwise.IF_SAME_SHAPE)
 _PRIORITIES: Final = {name: traits.priority for name, traits in OPS.items() if traits.priority}
 

@@ -16,9 +16,10 @@ from pyshardy.passes.partitioning.local.bounds import constant_integer
 from pyshardy.passes.partitioning.op_reshards import reshard_around
 from pyshardy.passes.partitioning.permutation.window import free_dims
 from pyshardy.reshard.factors import project_tensors, rebuild
+from pyshardy.rules.ops import ops_that
 from pyshardy.rules.rule import FactorKind, Rule
 
-_WINDOWS = frozenset(("stablehlo.pad", "stablehlo.slice"))
+_WINDOWS = ops_that(lambda traits: traits.exchange == "window:resolve_window")
 _UPDATE = "stablehlo.dynamic_update_slice"
 
 
