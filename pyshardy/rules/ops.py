@@ -342,23 +342,19 @@ PURE_DIALECTS: Final = frozenset(("stablehlo", "chlo", "arith", "math", "complex
 """Dialects whose ops have no effect but their results, unless a line above says otherwise."""
 
 
-def table_of(families: Mapping[str, tuple[Line, ...]]) -> dict[str, OpTraits]:
-    """The traits of every op by its name, or by `@target` for custom calls.
+def names_of(line: Line) -> list[str]:
+    """The full names of the ops of a line.
 
-    >>> sorted(table_of({"toy": (("toy.", "sin cos", FOREIGN_POINTWISE),)}))
-    ['toy.cos', 'toy.sin']
+    >>> names_of(("arith. mhlo.", "constant", FOREIGN_POINTWISE))
+    ['arith.constant', 'mhlo.constant']
     """
-    return {
-        prefix + name: traits
-        for lines in families.values()
-        for prefixes, names, traits in lines
-        for prefix in prefixes.split() or ("",)
-        for name in names.split()
-    }
+    prefixes, names, _ = line
+    return [prefix + name for prefix in prefixes.split() or ("",) for name in names.split()]
 
 
-OPS: Final = table_of(FAMILIES)
-"""The traits of every op that has a line."""
+_LINES: Final = [(names_of(line), line[2]) for lines in FAMILIES.values() for line in lines]
+OPS: Final = {name: traits for names, traits in _LINES for name in names}
+"""The traits of every op that has a line, by its name, or by `@target` for custom calls."""
 
 
 def ops_that(has: Callable[[OpTraits], object]) -> frozenset[str]:
@@ -367,4 +363,4 @@ def ops_that(has: Callable[[OpTraits], object]) -> frozenset[str]:
     >>> sorted(ops_that(lambda traits: traits.is_product))
     ['stablehlo.dot', 'stablehlo.dot_general']
     """
-    return frozenset([name for name, traits in OPS.items() if has(traits)])
+    return frozenset([name for names, traits in _LINES if has(traits) for name in names])

@@ -6,8 +6,6 @@ when the first op needs it. So this half knows which function makes an op local 
 Source: docs/semantics/rules.md#traits-of-ops
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from enum import Enum, IntEnum
 from functools import cache
@@ -91,7 +89,7 @@ class DataFlow(Enum):
     """An operand and an argument of the body; what the body returns and a result."""
 
 
-class OpTraits(NamedTuple):
+class OpTraits(NamedTuple):  # its annotations are no text: `NamedTuple` would compile each, half a millisecond in all
     """What is known of an op. The first eight have to be said of every op; None stands for what is not said.
 
     Attributes:

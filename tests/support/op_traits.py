@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from pyshardy.ir.opspec import DECODERS, LOOKS
-from pyshardy.rules.ops import Line
+from pyshardy.rules.ops import Line, names_of
 from pyshardy.rules.traits import (
     BY_ATTRIBUTE,
     REQUIRED,
@@ -31,16 +31,11 @@ PARAMETERS = {
 """What the functions that traits name take."""
 
 
-def names_in(lines: Iterable[Line]) -> Iterator[str]:
-    """The names of the ops of some lines, as often as they are there."""
-    for prefixes, names, _ in lines:
-        for prefix in prefixes.split() or ("",):
-            yield from (prefix + name for name in names.split())
-
-
 def doubled(lines: Iterable[Line]) -> list[str]:
     """The ops that have two lines."""
-    return sorted(name for name, count in Counter(names_in(lines)).items() if count > 1)
+    return sorted(
+        name for name, count in Counter(name for line in lines for name in names_of(line)).items() if count > 1
+    )
 
 
 def ops_of_dialect(dialect: str) -> set[str]:
