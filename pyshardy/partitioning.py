@@ -27,7 +27,6 @@ from pyshardy.passes.pipelines import for_module, partition_passes
 from pyshardy.propagation.options import PropagateOptions, View
 from pyshardy.report.tables import traffic_text
 from pyshardy.report.traffic import KindTotal, Traffic
-from pyshardy.rules.properties import REDUCING_RESHARDS
 
 
 class Engine(Enum):
@@ -206,7 +205,7 @@ def _leave_reductions_to_passes(root: Op) -> None:
     They do so before any op that is no reshard, also before such a collective, which would add up the whole sums.
     """
     for op in walk(root):
-        if op.name in REDUCING_RESHARDS:
+        if op.name in ("sdy.all_reduce", "sdy.reduce_scatter"):
             before = get_sharding(op.operands[0])
             if before is not None and before.unreduced:
                 op.attrs = {"sharding": op.attrs["out_sharding"]}

@@ -100,7 +100,7 @@ _NUMBER, _NUMBERS = "number", "numbers"
 SHAPE_LINES: Final[tuple[Line, ...]] = (
     ("stablehlo.", "broadcast_in_dim", _HLO._replace(
         rule="shape:broadcast_in_dim", priority=Priority.BROADCAST, attributes={"broadcast_dimensions": _NUMBERS},
-        pad="shape:pad_broadcast", keeps_constants=True)),
+        pad="shape:pad_broadcast", whole_factors="replicate:expanded_factors", keeps_constants=True)),
     ("stablehlo.", "concatenate", _HLO._replace(
         rule="shape:concatenate", attributes={"dimension": _NUMBER}, local="slicing:localize_concatenate",
         looks_around="origins", is_checked_apart=True)),
@@ -156,7 +156,8 @@ COMBINING_LINES: Final[tuple[Line, ...]] = (
         pad="contraction:pad_dot_general")),
     ("stablehlo.", "convolution", _HLO._replace(
         rule="convolution:convolution", pad="convolution:pad_convolution", local="contraction:localize_convolution",
-        exchange="windowed_ops:resolve_windowed", completes_parts=True, rounds=True, attributes={
+        exchange="windowed_ops:resolve_windowed", whole_factors="convolution:whole_factors", completes_parts=True,
+        rounds=True, attributes={
             "batch_group_count": _NUMBER, "dimension_numbers": "convolution_numbers",
             "feature_group_count": _NUMBER})),
     ("stablehlo.", "reduce", _HLO._replace(

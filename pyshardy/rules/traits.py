@@ -41,6 +41,7 @@ ROOMS: Final[Mapping[str, str]] = {
     "pad": "pyshardy.passes.partitioning.padding",
     "local": "pyshardy.passes.partitioning.local",
     "exchange": "pyshardy.passes.partitioning.permutation",
+    "whole_factors": "pyshardy.passes.partitioning.permutation",
     "exchange_pieces": "pyshardy.passes.partitioning.permutation",
 }
 """The traits that name functions, and the packages in which these are."""
@@ -106,7 +107,9 @@ class OpTraits(NamedTuple):  # its annotations are no text: `NamedTuple` would c
             from the op and a `Resolver`; `NOTHING` if there is none. It says whether that is done; else the op gets
             whole dimensions.
 
-        exchange_pieces: The same for `pyshardy-exchange-shards`, from a `Site`.
+        whole_factors: Function that gives the factors that every device needs as a whole, besides those that are
+            permutations, from the op, its rule and a `PassContext`.
+        exchange_pieces: The same as `exchange` for `pyshardy-exchange-shards`, from a `Site`.
         xla_rule: Like `rule`, for an op that only HLO has: the rule that XLA gives it, which import writes onto it.
         keeps_constants: Whether results are constants if operands are; None for what being elementwise says.
         looks_around: The name of a function in `ir/opspec.py` that adds to the attributes what is around the op.
@@ -140,6 +143,7 @@ class OpTraits(NamedTuple):  # its annotations are no text: `NamedTuple` would c
     local: str | None = None
     exchange: str | None = None
 
+    whole_factors: str = NOTHING
     exchange_pieces: str = NOTHING
     xla_rule: str = NOTHING
     keeps_constants: bool | None = None

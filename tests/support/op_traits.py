@@ -26,6 +26,7 @@ PARAMETERS = {
     "pad": ("op", "padder"),
     "local": ("op", "local"),
     "exchange": ("op", "resolver"),
+    "whole_factors": ("op", "rule", "context"),
     "exchange_pieces": ("site",),
 }
 """What the functions that traits name take."""

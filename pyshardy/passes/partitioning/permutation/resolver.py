@@ -10,14 +10,17 @@ from pyshardy.ir.functions import RULE
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.base import PassContext
-from pyshardy.passes.partitioning.permutation.convolution import whole_factors
-from pyshardy.passes.partitioning.permutation.replicate import expanded_factors, replicate_factors
+from pyshardy.passes.partitioning.permutation.replicate import replicate_factors
 from pyshardy.passes.partitioning.permutation.site import Site, Tools
+from pyshardy.rules.ops import OPS
 from pyshardy.rules.rule import FactorKind, Rule
 from pyshardy.rules.table import rule_of
+from pyshardy.rules.traits import load_function
 
 if TYPE_CHECKING:
     from pyshardy.passes.partitioning.resolve_permutation_factors import ResolvePermutationFactors
+
+_WHOLE_FACTORS = {name: traits.whole_factors for name, traits in OPS.items() if traits.whole_factors}
 
 
 class Resolver:
@@ -59,11 +62,8 @@ class Resolver:
     def moved_factors(self, op: Op, rule: Rule) -> set[int]:
         """The factors along which an op needs data of other shards if they are sharded."""
         found = set(rule.factors_of(FactorKind.PERMUTATION))
-        if op.name == "stablehlo.convolution":
-            found |= whole_factors(op, rule, self.context)
-        if op.name == "stablehlo.broadcast_in_dim":
-            found |= expanded_factors(op, rule)
-        return found
+        entry = _WHOLE_FACTORS.get(op.name)
+        return found if entry is None else found | load_function("whole_factors", entry)(op, rule, self.context)
 
     def replicate(self, op: Op, known_rule: Rule | None) -> None:
         """Let an op have all data along the factors along which it needs those of other shards."""
