@@ -10,16 +10,18 @@ Source: docs/semantics/representation.md#data-flow-edges
 from __future__ import annotations
 
 from pyshardy.ir.nodes import Op, Use, Value
+from pyshardy.rules.ops import ops_that
+from pyshardy.rules.properties import CONDITIONALS
+from pyshardy.rules.traits import DataFlow
 
 EDGE = "sdy.data_flow_edge"
 FUNCTION_EDGE = "sdy.func_data_flow_edge"
 EDGES = frozenset((EDGE, FUNCTION_EDGE))
 BARRIER = "sdy.propagation_barrier"
 
-_SAME_INDEX_OPS = frozenset(("stablehlo.while", "stablehlo.optimization_barrier"))
-_BRANCH_OPS = frozenset(("stablehlo.case", "stablehlo.if"))
-_COMPUTATIONS = frozenset(("sdy.named_computation", "sdy.manual_computation"))
-DATA_FLOW_OPS = _SAME_INDEX_OPS | _BRANCH_OPS | _COMPUTATIONS
+_SAME_INDEX_OPS = ops_that(lambda traits: traits.data_flow is DataFlow.SAME_INDEX)
+_COMPUTATIONS = ops_that(lambda traits: traits.data_flow is DataFlow.COMPUTATION)
+DATA_FLOW_OPS = _SAME_INDEX_OPS | CONDITIONALS | _COMPUTATIONS
 
 
 def is_data_flow_op(op: Op) -> bool:
@@ -69,7 +71,7 @@ def source_uses(owner: Value) -> list[Use]:
     op = owner.defining_op
     if op is None:
         return [(owner.block.parent_op, index)]
-    if op.name in _BRANCH_OPS:
+    if op.name in CONDITIONALS:
         return [(region.block.terminator, index) for region in op.regions]
     if op.name == "stablehlo.optimization_barrier":
         return [(op, index)]

@@ -15,6 +15,7 @@ from itertools import chain
 from typing import Any
 
 from pyshardy.ir.source import Place, Source, location_at
+from pyshardy.rules.ops import ops_that
 
 Use = tuple["Op", int]
 """A place where a value is used: an op and the number of the operand."""
@@ -631,18 +632,8 @@ def _map_early_operands(blocks: Iterable[Block], mapping: dict[Value, Value]) ->
                         op.set_operand(index, mapping[value])
 
 
-TERMINATORS = frozenset(
-    (
-        "func.return",
-        "stablehlo.return",
-        "sdy.return",
-        "mhlo.return",
-        "chlo.return",
-        "mpmd.return",
-        "cf.br",
-        "cf.cond_br",
-    )
-)
+TERMINATORS = ops_that(lambda traits: traits.is_terminator)
+"""Ops that end a block."""
 
 
 def walk(op: Op) -> Iterator[Op]:

@@ -14,9 +14,9 @@ from jaxlib.mlir import ir
 
 from pyshardy.ir.dialects import stablehlo
 from pyshardy.ir.nodes import Op, Value
-from pyshardy.ir.plain_attributes import plain_attribute
 from pyshardy.ir.strings import string_value
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers, GatherNumbers
+from pyshardy.rules.ops import OPS
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.user_rules import USER_RULES
 
@@ -72,6 +72,8 @@ class OpSpecReader:
 
     def _all_attributes(self, op: Op) -> dict[str, Hashable]:
         """Every attribute in plain form, for the functions that users register."""
+        from pyshardy.ir.plain_attributes import plain_attribute  # few programs have a use for it
+
         return {name: plain_attribute(attr) for name, attr in op.shared_attrs.items() if isinstance(attr, ir.Attribute)}
 
     def _facts(self, op: Op, fields: dict[str, _Decoder]) -> _Facts:
@@ -162,37 +164,6 @@ def _scatter_numbers(attr: Any) -> GatherNumbers:
     )
 
 
-_WINDOW: dict[str, _Decoder] = {"window_dimensions": _numbers, "window_strides": _numbers, "padding": _pairs}
-_FIELDS: dict[str, dict[str, _Decoder]] = {
-    "stablehlo.all_gather": {"all_gather_dim": _number},
-    "stablehlo.all_to_all": {"split_dimension": _number, "concat_dimension": _number},
-    "stablehlo.batch_norm_inference": {"feature_index": _number},
-    "stablehlo.broadcast_in_dim": {"broadcast_dimensions": _numbers},
-    "stablehlo.composite": {"name": _number},
-    "stablehlo.concatenate": {"dimension": _number},
-    "stablehlo.convolution": {
-        "batch_group_count": _number,
-        "dimension_numbers": _convolution_numbers,
-        "feature_group_count": _number,
-    },
-    "stablehlo.custom_call": {"call_target_name": _number},
-    "stablehlo.dot_general": {"dot_dimension_numbers": _dot_numbers},
-    "stablehlo.fft": {"fft_length": _numbers},
-    "stablehlo.gather": {"dimension_numbers": _gather_numbers},
-    "stablehlo.pad": {"edge_padding_high": _numbers, "edge_padding_low": _numbers, "interior_padding": _numbers},
-    "stablehlo.reduce": {"dimensions": _numbers},
-    "stablehlo.reduce_scatter": {"scatter_dimension": _number},
-    "stablehlo.reduce_window": _WINDOW,
-    "stablehlo.reverse": {"dimensions": _numbers},
-    "stablehlo.scatter": {"scatter_dimension_numbers": _scatter_numbers},
-    "stablehlo.select_and_scatter": _WINDOW,
-    "stablehlo.sort": {"dimension": _number},
-    "stablehlo.transpose": {"permutation": _numbers},
-    "stablehlo.triangular_solve": {"left_side": _number, "transpose_a": _transpose_kind},
-}
-"""Per op, the attributes that its rule reads, in order of name."""
-
-
 def _origins(op: Op) -> _Facts:
     """Whether a concatenate joins slices only, or slices of a value with that value itself."""
     slices = [_slice_of(value) for value in op.operands]
@@ -240,10 +211,32 @@ def _random_state(op: Op) -> _Facts:
     return (("feeds_rng", feeds),)
 
 
+DECODERS: dict[str, _Decoder] = {
+    "convolution_numbers": _convolution_numbers,
+    "dot_numbers": _dot_numbers,
+    "gather_numbers": _gather_numbers,
+    "number": _number,
+    "numbers": _numbers,
+    "pairs": _pairs,
+    "scatter_numbers": _scatter_numbers,
+    "transpose_kind": _transpose_kind,
+}
+"""How attributes are decoded, by the names that the trait `attributes` uses."""
+LOOKS: dict[str, Callable[[Op], _Facts]] = {
+    "combiner": _combiner,
+    "origins": _origins,
+    "random_state": _random_state,
+}
+"""What is seen around ops, by the names that the trait `looks_around` uses."""
+
+_FIELDS: dict[str, dict[str, _Decoder]] = {
+    op: {name: DECODERS[decoder] for name, decoder in traits.attributes.items()}
+    for op, traits in OPS.items()
+    if traits.attributes
+}
+"""Per op, the attributes that its rule reads."""
 LOOKS_AROUND: dict[str, Callable[[Op], _Facts]] = {
-    "stablehlo.concatenate": _origins,
-    "stablehlo.custom_call": _random_state,
-    "stablehlo.scatter": _combiner,
+    op: LOOKS[traits.looks_around] for op, traits in OPS.items() if traits.looks_around
 }
 """Ops whose rule depends on what is around or inside them."""
 

@@ -10,8 +10,7 @@ from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Block, Op, Value, walk
 from pyshardy.ir.symbols import post_order
 from pyshardy.ir.trip_counts import LOOP, TripCounts
-
-_CONDITIONALS = ("stablehlo.case", "stablehlo.if")
+from pyshardy.rules.properties import CONDITIONALS
 
 Known = tuple[tuple[int, int], ...]
 """The arguments of a function that are known numbers: pairs of index and number."""
@@ -124,7 +123,7 @@ class _Counter:
             rounds = self.trips.rounds(op, known)
             checks = None if rounds is None else rounds + 1
             return _sum((_in_loop(inside[0], checks), _in_loop(inside[1], rounds)))
-        return self._dearest(inside) if op.name in _CONDITIONALS else _sum(inside)
+        return self._dearest(inside) if op.name in CONDITIONALS else _sum(inside)
 
     def _dearest(self, branches: list[Counts]) -> Counts:
         costs = [

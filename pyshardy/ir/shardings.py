@@ -18,25 +18,15 @@ from pyshardy.ir.listing import ops_with
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.sharing import SharedChanges, SharedOutcomes
 from pyshardy.propagation.views import join_manual_axes, strip_manual_axes
+from pyshardy.rules.ops import OPS
 
 Meshes = dict[str, Mesh]
 
-_COLLECTIVES = frozenset(
-    f"sdy.{name}"
-    for name in (
-        "all_gather", "all_slice", "all_to_all", "collective_permute", "all_reduce", "reduce_scatter",
-        "sharded_to_unreduced", "replicated_to_unreduced",
-    )
-)  # fmt: skip
-OWN_ATTRIBUTE = {
-    **dict.fromkeys(("sdy.sharding_constraint", "sdy.reshard", "sdy.data_flow_edge"), "sharding"),
-    **dict.fromkeys(_COLLECTIVES, "out_sharding"),
-}
 _ATTRIBUTE_OF_MOST = (SHARDING,)
-_ATTRIBUTES = {
-    **{name: (own,) for name, own in OWN_ATTRIBUTE.items()},
-    **dict.fromkeys(("sdy.manual_computation", "sdy.named_computation"), ("in_shardings", "out_shardings")),
-}
+_ATTRIBUTES = {name: traits.own_shardings for name, traits in OPS.items() if traits.own_shardings}
+OWN_ATTRIBUTE = {name: attributes[0] for name, attributes in _ATTRIBUTES.items() if len(attributes) == 1}
+"""Ops of which one attribute holds the sharding of the only result, and its name."""
+_OF_RESULTS = {name: attributes[-1] for name, attributes in _ATTRIBUTES.items() if len(attributes) > 1}
 HOLD_OTHERWISE = frozenset((*DATA_FLOW_OPS, *OWN_ATTRIBUTE))
 """Ops whose results do not have their shardings in the attribute that all others have."""
 
@@ -137,7 +127,7 @@ def store_sharding(holder: Value, sharding: TensorSharding) -> None:
 
 def results_attribute(op: Op) -> str:
     """Name of the attribute with the shardings of all results of an op."""
-    return "out_shardings" if op.name in ("sdy.manual_computation", "sdy.named_computation") else SHARDING
+    return _OF_RESULTS.get(op.name, SHARDING)
 
 
 def _store_in_list(op: Op, name: str, values: Sequence[Value], index: int, sharding: TensorSharding) -> None:

@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 from pyshardy.ir.functions import CALL, functions, is_declaration, return_op
 from pyshardy.ir.nodes import Block, Op, Value, ValueType
+from pyshardy.rules.properties import PROGRAM_CONSTANTS
 
 LOOP = "stablehlo.while"
-_CONSTANTS = frozenset(("stablehlo.constant", "sdy.constant"))
 _SAME = frozenset(
     ("stablehlo.reshape", "stablehlo.optimization_barrier", "sdy.reshard", "sdy.sharding_constraint",
      "sdy.data_flow_edge", "stablehlo.broadcast_in_dim")
 )  # fmt: skip
-"""Ops whose results are their operands, one by one, where these are single numbers."""
+"""Ops whose results are their operands, one by one, where these are single numbers: the counters of loops alone."""
 _CONVERT, _ADD, _SUBTRACT, _COMPARE, _NOT = (
     f"stablehlo.{name}" for name in ("convert", "add", "subtract", "compare", "not")
 )
@@ -165,7 +165,7 @@ class TripCounts:
         op = value.defining_op
         if op is None or _limits(value.type) is None:
             return unknown
-        if op.name in _CONSTANTS:
+        if op.name in PROGRAM_CONSTANTS:
             return _form_of_constant(op) or unknown
         forms = [self._forms.get(other, Form(other, 0)) for other in self._made_of(value)]
         if not forms:

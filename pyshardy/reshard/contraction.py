@@ -11,8 +11,6 @@ from pyshardy.core.axes import Axes, lists_overlap
 from pyshardy.propagation.projection import TensorState
 from pyshardy.rules.rule import Rule
 
-PRODUCTS = frozenset(("stablehlo.dot", "stablehlo.dot_general"))
-
 
 def better_product_axes(
     rule: Rule, states: Sequence[TensorState], element_counts: Sequence[int]

@@ -20,10 +20,11 @@ from pyshardy.core.sharding import Meshes, TensorSharding, common_mesh, is_equiv
 from pyshardy.errors import InvalidShardingError
 from pyshardy.propagation.projection import TensorState
 from pyshardy.reshard.conflicts import common_axes, shared_axes
-from pyshardy.reshard.contraction import PRODUCTS, better_product_axes
+from pyshardy.reshard.contraction import better_product_axes
 from pyshardy.reshard.factors import assign, has_overflow, project_tensors, rebuild
 from pyshardy.reshard.reshape import reshape_axes
 from pyshardy.reshard.strides import equivalent_across_reshape
+from pyshardy.rules.properties import PRODUCTS
 from pyshardy.rules.rule import FactorKind, Rule, Shape, factor_symbol
 
 Shardings = tuple[TensorSharding | None, ...]

@@ -10,8 +10,8 @@ from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.passes.partitioning.builder import Builder
 from pyshardy.passes.partitioning.channels import CHANNEL, Channels
 from pyshardy.passes.partitioning.reduction_kinds import combiners
+from pyshardy.rules.properties import REDUCING_COLLECTIVES
 
-_REDUCING = frozenset(("stablehlo.all_reduce", "stablehlo.reduce_scatter"))
 _EXTREMES = frozenset(("maximum", "minimum"))
 _BITS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16}
 
@@ -20,7 +20,7 @@ def keep_nans(root: Op, module: Module) -> None:
     """Let maxima and minima over devices be what they are on one device."""
     channels = Channels(root, module.attrs)
     for op in list(walk(root)):
-        if op.name not in _REDUCING or not all(operand.type.element in _BITS for operand in op.operands):
+        if op.name not in REDUCING_COLLECTIVES or not all(operand.type.element in _BITS for operand in op.operands):
             continue
         name = (combiners(op) or ("",))[0]
         if name in _EXTREMES:

@@ -23,6 +23,8 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Region, Value, walk
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.passes.partitioning.builder import Builder
+from pyshardy.rules.ops import ops_that
+from pyshardy.rules.properties import CONTROL_FLOW
 from pyshardy.runtime.arrays import check_inputs, mantissa_bits
 from pyshardy.runtime.callbacks import calls_python
 from pyshardy.runtime.contractions import CONTRACTIONS, products_summed
@@ -37,15 +39,10 @@ _WIDE = _MANTISSAS["f32"]
 """Types of so many bits are summed as they are, others in a wider type."""
 _SUMS_PER_STEP = 16
 """One by one, n numbers are summed with an error of up to sqrt(n)/6 steps; blocks and trees make it less."""
-_NAMES = (
-    "add atan2 batch_norm_grad batch_norm_inference batch_norm_training cbrt cholesky convolution cosine custom_call "
-    "divide dot dot_general exponential exponential_minus_one fft log log_plus_one logistic multiply power rsqrt sine "
-    "sqrt subtract tan tanh triangular_solve"
-)
-_ROUNDING = frozenset(f"stablehlo.{name}" for name in _NAMES.split())
-_APPLYING = frozenset(f"stablehlo.{name}" for name in ("reduce", "reduce_window", "scatter", "select_and_scatter"))
+_ROUNDING = ops_that(lambda traits: traits.rounds)
+_APPLYING = ops_that(lambda traits: traits.applies)
 """They round if what they apply does: a sum does, a maximum does not."""
-_HOLDING = frozenset(("builtin.module", "func.func", "stablehlo.while", "stablehlo.case", "stablehlo.if"))
+_HOLDING = CONTROL_FLOW | {"builtin.module", "func.func"}
 """Ops in whose regions whole tensors are computed."""
 
 

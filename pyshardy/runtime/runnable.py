@@ -19,17 +19,14 @@ from pyshardy.passes.partitioning.builder import Builder, zero_text
 from pyshardy.passes.partitioning.op_rules import is_buffer
 from pyshardy.passes.partitioning.single_device import is_on_single_device
 from pyshardy.passes.pipeline import run_on_root
+from pyshardy.rules.properties import HANDING_ON, RESHARDING_COLLECTIVES
 from pyshardy.runtime.callbacks import drop_tokens
 from pyshardy.runtime.device_lists import list_devices
 
-_COLLECTIVES = (
-    "all_gather all_slice all_to_all collective_permute reduce_scatter all_reduce sharded_to_unreduced "
-    "replicated_to_unreduced"
-)
-_RESHARDS = {"sdy.reshard": "sharding"} | {f"sdy.{name}": "out_sharding" for name in _COLLECTIVES.split()}
+_RESHARDS = {"sdy.reshard": "sharding"} | dict.fromkeys(RESHARDING_COLLECTIVES, "out_sharding")
 """The ops that only change a sharding, and the attribute that says to which."""
 _CALLED = "called_computations"
-_MARKS = ("sdy.sharding_constraint", "sdy.propagation_barrier", "sdy.data_flow_edge", "sdy.func_data_flow_edge")
+_MARKS = HANDING_ON - {"sdy.reshard"}
 """The ops that only say something about shardings."""
 
 

@@ -17,8 +17,10 @@ from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.listing import ops_in, ops_named
 from pyshardy.ir.nodes import Op, Region, Value, ValueType
 from pyshardy.ir.purity import is_pure
+from pyshardy.rules.properties import CONSTANTS
 
-CONSTANTS = frozenset(("stablehlo.constant", "mhlo.constant", "chlo.constant", "arith.constant"))
+_FOLDED_CONSTANTS = CONSTANTS - {"sdy.constant"}
+"""The constants that MLIR's own rewriting knows as such."""
 OWN_CONSTANTS = frozenset(("func.func", "builtin.module", "sdy.manual_computation", "sdy.named_computation"))
 """Ops whose region keeps its constants to itself."""
 
@@ -114,7 +116,7 @@ class GreedyDriver:
 
     def _iterate(self, root: Op) -> bool:
         ops = ops_in(root)[1:] if self.top_down else ops_in(root, post_order=True)[:-1]
-        constants = _Constants(self.rewriter, ops_named(root, CONSTANTS, post_order=not self.top_down))
+        constants = _Constants(self.rewriter, ops_named(root, _FOLDED_CONSTANTS, post_order=not self.top_down))
         has_work = self._has_work(ops)
         if has_work and not constants.are_distinct():
             for op in ops:

@@ -11,10 +11,10 @@ from typing import Any
 from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op, Region, Value, ValueType
 from pyshardy.passes.base import Anchor, Pass, PassContext
+from pyshardy.rules.properties import CONSTANTS
 
-_CONSTANTS = frozenset(("sdy.constant", "stablehlo.constant", "mhlo.constant", "chlo.constant", "arith.constant"))
 _BROADCAST = "stablehlo.broadcast_in_dim"
-_MERGED = _CONSTANTS | {_BROADCAST}
+_MERGED = CONSTANTS | {_BROADCAST}
 
 
 class ConstantOrScalarMerger(Pass):

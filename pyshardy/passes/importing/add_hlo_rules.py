@@ -6,10 +6,10 @@ from pyshardy.ir.functions import RULE
 from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.base import Pass, PassContext
-from pyshardy.rules.elementwise import pointwise
+from pyshardy.rules.ops import OPS
+from pyshardy.rules.traits import load_function
 
-_NAMES = ("acos", "acosh", "asin", "asinh", "atanh", "copy", "cosh", "sinh")
-_POINTWISE = tuple(f"mhlo.{name}" for name in _NAMES)
+_RULES = {name: traits.xla_rule for name, traits in OPS.items() if traits.xla_rule}
 
 
 class AddHloRules(Pass):
@@ -18,8 +18,8 @@ class AddHloRules(Pass):
     name = "pyshardy-add-hlo-rules"
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        for found in ops_named(op, _POINTWISE):
+        for found in ops_named(op, _RULES):
             if RULE not in found.shared_attrs:
-                rule = pointwise(context.specs.spec(found), False)
+                rule = load_function("xla_rule", _RULES[found.name])(context.specs.spec(found), False)
                 if rule is not None:
                     found.attrs[RULE] = rule

@@ -16,12 +16,11 @@ from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import transform_shardings
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.base import Pass, PassContext
+from pyshardy.rules.ops import ops_that
 
 MESH_ATTRIBUTE = "stablehlo.mesh"
 
-_WITH_REPLICA_GROUPS = frozenset(
-    f"stablehlo.{name}" for name in ("all_gather", "all_reduce", "reduce_scatter", "all_to_all", "collective_broadcast")
-)
+_WITH_REPLICA_GROUPS = ops_that(lambda traits: traits.has_replica_groups)
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
 _MESH_OF_GROUPS = re.compile(
     rf"mesh = (?:@(?P<symbol>[\w$.]+|{_QUOTED})"

@@ -12,17 +12,18 @@ from pyshardy.ir.strings import string_value
 from pyshardy.passes.partitioning.op_reshards import reshard_around
 from pyshardy.passes.partitioning.shard_pointwise import most_split
 from pyshardy.rules.draft import Draft
+from pyshardy.rules.ops import ops_that
 
 _ATTRIBUTES = "mhlo.frontend_attributes"
 _COUNT = "num_batch_dims"
-TOP_K = "mhlo.topk"
-_TOP_K_TARGETS = frozenset((TOP_K, "TopK"))
+TOP_K = ops_that(lambda traits: traits.is_top_k)
+"""Ops that keep the largest elements along the last dimension; `@target` for custom calls."""
 
 
 def is_top_k(op: Op) -> bool:
     """Whether an op keeps the largest elements along its last dimension."""
     is_call = op.name == "stablehlo.custom_call"
-    return op.name == TOP_K or (is_call and string_value(op.shared_attrs["call_target_name"]) in _TOP_K_TARGETS)
+    return (f"@{string_value(op.shared_attrs['call_target_name'])}" if is_call else op.name) in TOP_K
 
 
 def batch_rank(op: Op) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 
 from pyshardy.core.sharding import mesh_of
 from pyshardy.errors import InvalidShardingError
@@ -15,20 +15,18 @@ from pyshardy.passes.base import Pass, PassContext
 from pyshardy.passes.partitioning.channels import Channels
 from pyshardy.passes.partitioning.kinds import kind_of
 from pyshardy.passes.partitioning.permutation.border import exchange_borders
-from pyshardy.passes.partitioning.permutation.exchanges import exchange_reverse, exchange_window
 from pyshardy.passes.partitioning.permutation.join import exchange_join
 from pyshardy.passes.partitioning.permutation.site import Site, Tools
 from pyshardy.passes.partitioning.permutation.whole import slice_first, slice_for_all
 from pyshardy.reshard.around_cost import cost_around
 from pyshardy.reshard.plan import OpInput
+from pyshardy.rules.ops import OPS
 from pyshardy.rules.table import rule_of
+from pyshardy.rules.traits import load_function
 
 _JOIN = "stablehlo.concatenate"
-_EXCHANGES: dict[str, Callable[[Site], bool]] = {
-    "stablehlo.slice": exchange_window,
-    "stablehlo.pad": exchange_window,
-    "stablehlo.reverse": exchange_reverse,
-}
+_EXCHANGES = {name: traits.exchange_pieces for name, traits in OPS.items() if traits.exchange_pieces}
+"""The functions for ops of one sharded operand; reshapes and concatenations need to know what resharding costs."""
 _RESHAPE = "stablehlo.reshape"
 _SLICE = "stablehlo.slice"
 _MOST_DEVICES = 2**14
@@ -91,9 +89,11 @@ def _exchange_op(op: Op, context: PassContext, tools: Tools) -> bool:
     site = Site(op, sharding, mesh, tools)
     if op.name == _RESHAPE:
         return exchange_borders(site, _alternative(op, context))
-    if sharding.dim_axes == out_sharding.dim_axes and op.name == _SLICE and slice_for_all(site):
+    if sharding.dim_axes != out_sharding.dim_axes:
+        return False
+    if op.name == _SLICE and slice_for_all(site):
         return True
-    return sharding.dim_axes == out_sharding.dim_axes and _EXCHANGES[op.name](site)
+    return bool(load_function("exchange_pieces", _EXCHANGES[op.name])(site))
 
 
 def _alternative(op: Op, context: PassContext) -> int | None:

@@ -27,11 +27,12 @@ from pyshardy.passes.partitioning.op_rules import rule_with_dynamic_sizes
 from pyshardy.passes.partitioning.single_device import is_on_single_device, reshard_to_device, single_device_of
 from pyshardy.passes.partitioning.survey import distinct_shardings
 from pyshardy.propagation.views import join_manual_axes, strip_manual_axes
-from pyshardy.reshard.contraction import PRODUCTS
 from pyshardy.reshard.plan import OpInput, OpPlan, plan_op
+from pyshardy.rules.properties import PRODUCTS
 
 _ALWAYS_FULL = "mhlo.ragged_dot"
 _TOUCHED_ALWAYS = PRODUCTS | {"func.call", "stablehlo.concatenate", _ALWAYS_FULL}
+"""Ops that the version that is not full looks at; only this pass asks that."""
 _NOT_BY_KIND = DATA_FLOW_OPS | {"func.call", "func.return"}
 """Ops for which it takes more than their kind to tell whether they need something."""
 

@@ -27,18 +27,16 @@ from pyshardy.passes.partitioning.single_device import is_on_single_device
 from pyshardy.passes.partitioning.single_dims import WITH_SINGLE_DIMS, share_single_dims
 from pyshardy.passes.partitioning.survey import distinct_shardings
 from pyshardy.report.summary import format_bytes
+from pyshardy.rules.ops import ops_that
 
 _INSPECTION = "InspectSharding"
 """A custom call that hands its operand on, and that XLA's partitioner answers by calling back."""
 _STRUCTURE = ("func.", "sdy.", "builtin.")
-_MADE_IN_PARTS = frozenset(
-    f"stablehlo.{name}" for name in ("constant", "create_token", "iota", "partition_id", "replica_id")
-)
-"""Ops without operands of which every device makes its part; others of them have no rule."""
+_MADE_IN_PARTS = ops_that(lambda traits: traits.is_made_in_parts)
 _FOR_XLA = frozenset(("CustomSPMDPartitioning",))
 """Custom calls that stand for what XLA's partitioner puts in their place: nobody can run them as they are."""
-_BY_NAME = frozenset(("sdy.propagation_barrier", "sdy.reshard", "stablehlo.custom_call", TOP_K)) | WITH_SINGLE_DIMS
-"""Ops that may need something although they have a rule and all that is sharded is on one mesh."""
+_BY_NAME = frozenset(("sdy.propagation_barrier", "sdy.reshard", "stablehlo.custom_call")) | TOP_K | WITH_SINGLE_DIMS
+"""Ops that may need something although they have a rule and all that is sharded is on one mesh: this pass's matter."""
 
 
 class MakePartitionable(Pass):

@@ -5,17 +5,18 @@ from __future__ import annotations
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.strings import string_value
 from pyshardy.rules.elementwise import pointwise
+from pyshardy.rules.ops import ops_that
 from pyshardy.rules.opspec import OpSpec
-from pyshardy.rules.properties import ELEMENTWISE, is_elementwise
+from pyshardy.rules.properties import is_elementwise
 from pyshardy.rules.rule import Rule, Shape
 from pyshardy.rules.table import RULES, rule_of
+from pyshardy.rules.traits import Elementwise
 from pyshardy.rules.user_rules import USER_RULES
 
 _LARGE = 2**62
 """What a dynamic dimension counts as in a rule."""
-_POINTWISE = frozenset(("chlo.next_after", "chlo.polygamma", "chlo.zeta"))
-"""Elementwise ops besides those that the reference knows."""
-_MAY_BE_POINTWISE = ELEMENTWISE | _POINTWISE | {"stablehlo.bitcast_convert"}
+_FOR_PARTITIONER = ops_that(lambda traits: traits.elementwise is Elementwise.FOR_PARTITIONER)
+_MAY_BE_POINTWISE = ops_that(lambda traits: traits.elementwise not in (None, Elementwise.NO))
 
 
 def lacks_rule(name: str) -> bool:
@@ -49,7 +50,7 @@ def is_pointwise(spec: OpSpec) -> bool:
     True
     """
     shapes = {*spec.operand_shapes, *spec.result_shapes}
-    return len(shapes) == 1 and (spec.name in _POINTWISE or is_elementwise(spec))
+    return len(shapes) == 1 and (spec.name in _FOR_PARTITIONER or is_elementwise(spec))
 
 
 def _large(shape: Shape) -> Shape:
@@ -58,7 +59,7 @@ def _large(shape: Shape) -> Shape:
 
 BUFFER = "AllocateBuffer"
 """The target of a custom call that makes a buffer."""
-_TAKE_SHARDS = frozenset(f"xla_ffi_partitioned_python_{platform}_callback" for platform in ("cpu", "gpu"))
+_TAKE_SHARDS = ops_that(lambda traits: traits.takes_shards)
 
 
 def takes_shards(op: Op) -> bool:
@@ -66,7 +67,7 @@ def takes_shards(op: Op) -> bool:
     return (
         op.name == "stablehlo.custom_call"
         and not op.results
-        and string_value(op.attrs["call_target_name"]) in _TAKE_SHARDS
+        and f"@{string_value(op.attrs['call_target_name'])}" in _TAKE_SHARDS
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pyshardy.core.identities import identity_text
 from pyshardy.core.sharding import ReductionKind
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.nodes import Op, Region, Value
+from pyshardy.rules.properties import PROGRAM_CONSTANTS
 
 _KINDS = {
     "stablehlo.add": ReductionKind.SUM,
@@ -15,7 +15,6 @@ _KINDS = {
 
 _ONCE = frozenset(("add", "multiply", "xor"))
 """Ops for which it matters how often the initial value counts."""
-_CONSTANTS = ("stablehlo.constant", "sdy.constant")
 
 
 def body_kind(op: Op) -> ReductionKind | None:
@@ -80,6 +79,8 @@ def neutral_text(name: str | None, initial: Value, attrs: AttrTable, only_counte
     """
     if name is None or (only_counted and name not in _ONCE):
         return None
+    from pyshardy.core.identities import identity_text  # few programs have such reductions
+
     text = identity_text(name, initial.type.element)
     return None if text is None or _is_constant(initial, text, attrs) else text
 
@@ -87,7 +88,7 @@ def neutral_text(name: str | None, initial: Value, attrs: AttrTable, only_counte
 def _is_constant(value: Value, text: str, attrs: AttrTable) -> bool:
     """Whether a value is a constant of which all elements are the given one, or minus zero instead of zero."""
     op = value.defining_op
-    if op is None or op.name not in _CONSTANTS:
+    if op is None or op.name not in PROGRAM_CONSTANTS:
         return False
     texts = (text, f"-{text}") if text == "0.0" else (text,)
     return any(op.attrs["value"] == attrs.parse(f"dense<{one}> : {value.type}") for one in texts)

@@ -9,8 +9,7 @@ from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.passes.base import Anchor, Pass, PassContext
-
-_PRODUCTS = frozenset(("stablehlo.dot", "stablehlo.dot_general"))
+from pyshardy.rules.properties import PRODUCTS
 
 
 class RemoveAllGatherReduceScatterForCmv1(Pass):
@@ -23,7 +22,7 @@ class RemoveAllGatherReduceScatterForCmv1(Pass):
     anchor = Anchor.FUNCTION
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        marked = [found for inner in ops_named(op, _PRODUCTS, post_order=True) for found in _fused_with(inner)]
+        marked = [found for inner in ops_named(op, PRODUCTS, post_order=True) for found in _fused_with(inner)]
         for inner in marked:
             inner.result.replace_uses(inner.operands[0])
             inner.erase()

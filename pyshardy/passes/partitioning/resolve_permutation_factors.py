@@ -7,38 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import RULE
 from pyshardy.ir.listing import ops_in
 from pyshardy.ir.nodes import Op
-from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.passes.base import Pass, PassContext
 from pyshardy.passes.partitioning.causes import CauseNamer
 from pyshardy.passes.partitioning.channels import Channels
 from pyshardy.passes.partitioning.kinds import kind_of
-from pyshardy.passes.partitioning.meeting import make_reshard
-from pyshardy.passes.partitioning.op_reshards import insert_after
-from pyshardy.passes.partitioning.permutation.convolution import whole_factors
-from pyshardy.passes.partitioning.permutation.replicate import expanded_factors, replicate_factors
-from pyshardy.passes.partitioning.permutation.reshape import resolve_reshape
-from pyshardy.passes.partitioning.permutation.reverse import resolve_reverse
-from pyshardy.passes.partitioning.permutation.site import Site, Tools
-from pyshardy.passes.partitioning.permutation.window import resolve_window
-from pyshardy.passes.partitioning.permutation.windowed_ops import WINDOWED, resolve_windowed
+from pyshardy.passes.partitioning.permutation.resolver import Resolver
+from pyshardy.passes.partitioning.permutation.site import Tools
+from pyshardy.rules.ops import OPS
 from pyshardy.rules.rule import FactorKind, Rule
-from pyshardy.rules.table import rule_of
+from pyshardy.rules.traits import load_function
 
-_WINDOWS = frozenset(("stablehlo.pad", "stablehlo.slice"))
-_SEEDS = frozenset(("i32", "i64", "ui32", "ui64"))
-"""Element types of a random state from which every device can make its own."""
+_EXCHANGES = {name: traits.exchange for name, traits in OPS.items() if traits.exchange}
+"""The functions by which shards of ops get what they need of each other; all other ops are replicated."""
 _MORE_THAN_RULE = frozenset(
     f"stablehlo.{name}" for name in ("broadcast_in_dim", "convolution", "reduce_window", "reshape", "rng_bit_generator")
 )
-"""Ops that may need something although no factor of their rule is one of permutations."""
+"""Ops that may need something although no factor of their rule is one of permutations; only this pass asks that."""
 _BY_OPERANDS = frozenset(("stablehlo.dynamic_update_slice",))
-"""Ops of which not only the kind counts, but what their operands hold."""
+"""Ops of which not only the kind counts, but what their operands hold; only this pass asks that."""
 
 
 class ResolvePermutationFactors(Pass):
@@ -66,13 +57,14 @@ class ResolvePermutationFactors(Pass):
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         tools = Tools(context.attrs, Channels(op, context.attrs), self.replica_count > 1)
-        resolver = _Resolver(op, context, self, tools)
+        resolver = Resolver(op, context, self, tools)
+        run = _Run(resolver)
         ops = [inner for inner in ops_in(op) if inner.name.startswith("stablehlo.") and not inner.is_terminator]
         joins = {inner: resolver.rule(inner) for inner in ops if inner.name == "stablehlo.concatenate"}
         namer = CauseNamer(op) if self.name_causes else None
         names_all = False
         for inner in ops:
-            changed = not resolver.is_fine(inner) and resolver.resolve(inner, joins.get(inner))
+            changed = not run.is_fine(inner) and run.resolve(inner, joins.get(inner))
             if namer is not None and (changed or names_all):
                 if inner.block is not None:
                     namer.name(inner)
@@ -80,15 +72,15 @@ class ResolvePermutationFactors(Pass):
                     names_all = True  # what is made in place of an op is named after those that it is made for
 
 
-class _Resolver:
-    """One run over one module."""
+class _Run:
+    """One run over one module, which looks at ops of one kind once.
 
-    def __init__(self, root: Op, context: PassContext, options: ResolvePermutationFactors, tools: Tools) -> None:
-        self.root = root
-        self.context = context
-        self.options = options
-        self.tools = tools
-        self.meshes = context.meshes
+    Args:
+        resolver: What the ops need that get data of other shards.
+    """
+
+    def __init__(self, resolver: Resolver) -> None:
+        self.resolver = resolver
         self.fine: set[Hashable] = set()
         """Rules, and kinds of ops, that need nothing."""
 
@@ -112,80 +104,13 @@ class _Resolver:
             known_rule: Its rule if it must be from before any op was changed.
         """
         neighbours, kind = (op.prev, op.next), kind_of(op)
+        entry = _EXCHANGES.get(op.name)
         try:
-            self._resolve(op, known_rule)
+            if entry is None or not load_function("exchange", entry)(op, self.resolver):
+                self.resolver.replicate(op, known_rule)
         except InvalidShardingError as error:
             raise PassError(op, str(error)) from error
         changed = op.block is None or neighbours != (op.prev, op.next)
         if not changed and kind is not None and op.name not in _BY_OPERANDS:
             self.fine.add(kind)
         return changed
-
-    def _resolve(self, op: Op, known_rule: Rule | None) -> None:
-        if op.name == "stablehlo.rng_bit_generator":
-            self._resolve_random(op)
-            return
-        if op.name == "stablehlo.reshape":
-            site = self._site(op)
-            if site is not None:
-                resolve_reshape(site, self.options.enable_halo_exchange)
-            return
-        if not any(get_sharding(value) for value in (*op.operands, *op.results)):
-            return
-        rule = known_rule or self.rule(op)
-        if rule is None or rule.is_custom:
-            return
-        if op.name in WINDOWED and self.options.enable_halo_exchange and self.options.exchange_windows:
-            self._check_counts(op)
-            resolve_windowed(op, rule, self.context, self.tools)
-            return
-        cleared = set(rule.factors_of(FactorKind.PERMUTATION))
-        if op.name == "stablehlo.convolution":
-            cleared |= whole_factors(op, rule, self.context)
-        if op.name == "stablehlo.broadcast_in_dim":
-            cleared |= expanded_factors(op, rule)
-        if cleared and (not self.options.enable_halo_exchange or not self._exchange(op)):
-            replicate_factors(op, rule, cleared, self.meshes)
-
-    def rule(self, op: Op) -> Rule | None:
-        """The sharding rule of an op."""
-        if not all(value.type.is_static or value.type.shape is None for value in (*op.operands, *op.results)):
-            return None
-        found: Rule | None = op.shared_attrs.get(RULE)
-        return found or rule_of(self.context.specs.spec(op))
-
-    def _exchange(self, op: Op) -> bool:
-        """Let devices exchange what an op needs; whether the op is resolved."""
-        if op.name not in _WINDOWS and op.name != "stablehlo.reverse":
-            return False
-        site = self._site(op)
-        if site is None:
-            return True
-        if op.name in _WINDOWS:
-            return resolve_window(site)
-        resolve_reverse(site, self.root)
-        return True
-
-    def _site(self, op: Op) -> Site | None:
-        """Where an exchange would be; None if there is nothing to exchange."""
-        sharding = get_sharding(op.operands[0])
-        if sharding is None or not op.operands[0].type.is_static or not op.result.type.is_static:
-            return None
-        mesh = mesh_of(sharding, self.meshes)
-        if mesh.is_single_device or mesh.is_empty:
-            return None
-        self._check_counts(op)
-        return Site(op, sharding, mesh, self.tools)
-
-    def _check_counts(self, op: Op) -> None:
-        if self.options.replica_count > 1 and self.options.partition_count > 1:
-            raise PassError(op, "may need data of other devices, which needs a single replica or a single partition")
-
-    def _resolve_random(self, op: Op) -> None:
-        sharding = get_sharding(op.results[1])
-        if sharding is None or sharding.is_fully_replicated:
-            return
-        if self.options.rng_bit_generator_unsafe and op.results[0].type.element in _SEEDS:
-            return
-        set_sharding(op.results[1], TensorSharding.replicated_like(sharding.mesh, sharding.rank))
-        insert_after(make_reshard(op.results[1], sharding), op, op.results[1])

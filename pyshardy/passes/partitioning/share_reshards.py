@@ -8,14 +8,9 @@ from typing import Any
 from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Block, Op
 from pyshardy.passes.base import Anchor, Pass, PassContext
+from pyshardy.rules.properties import RESHARDING_COLLECTIVES
 
-_SHARED = frozenset(
-    f"sdy.{name}"
-    for name in (
-        "reshard", "all_gather", "all_slice", "all_to_all", "collective_permute", "all_reduce", "reduce_scatter",
-        "sharded_to_unreduced", "replicated_to_unreduced",
-    )
-)  # fmt: skip
+_SHARED = RESHARDING_COLLECTIVES | {"sdy.reshard"}
 _OWN_WORLD = "sdy.manual_computation"
 _Key = tuple[Any, ...]
 

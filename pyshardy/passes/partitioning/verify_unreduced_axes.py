@@ -21,14 +21,12 @@ from pyshardy.passes.partitioning.reduction_kinds import body_kind
 from pyshardy.passes.partitioning.survey import distinct_shardings
 from pyshardy.passes.partitioning.transition import ANY_KIND, NO_KIND, Kinds, check_transition
 from pyshardy.propagation.views import strip_manual_axes
+from pyshardy.rules.properties import PRODUCTS, REDUCING_COLLECTIVES, REDUCING_RESHARDS
 
 _RESHARDS = frozenset(("sdy.reshard", "sdy.sharding_constraint"))
 _UNCHECKED = _RESHARDS | {"sdy.propagation_barrier"}
-_SDY_REDUCTIONS = frozenset(("sdy.all_reduce", "sdy.reduce_scatter"))
-_ALWAYS_CHECKED = _SDY_REDUCTIONS | {"func.call"}
+_ALWAYS_CHECKED = REDUCING_RESHARDS | {"func.call"}
 """Ops that can be at fault although nothing in their function is unreduced."""
-_REDUCTIONS = frozenset(("stablehlo.all_reduce", "stablehlo.reduce_scatter"))
-_PRODUCTS = frozenset(("stablehlo.dot", "stablehlo.dot_general"))
 _SUM: Kinds = frozenset((ReductionKind.SUM,))
 
 
@@ -72,16 +70,16 @@ class _Verifier:
             self._verify_call(op)
         elif op.is_terminator:
             self._verify_return(op)
-        elif name in _SDY_REDUCTIONS:
+        elif name in REDUCING_RESHARDS:
             if sharding_before_barriers(op.operands[0]) is None:
                 raise PassError(op, "has an operand without a sharding")
-        elif name in _REDUCTIONS:
+        elif name in REDUCING_COLLECTIVES:
             given, made = sharding_before_barriers(op.operands[0]), get_sharding(op.results[0])
             check_transition(op, [given], [made], self.meshes, NO_KIND, _body_kinds(op))
         elif name == "stablehlo.reduce":
             self._check(op, op.operands[: len(op.results)], _body_kinds(op))
         elif name not in _UNCHECKED:
-            self._check(op, op.operands, _SUM if name in _PRODUCTS else ANY_KIND)
+            self._check(op, op.operands, _SUM if name in PRODUCTS else ANY_KIND)
 
     def _check(self, op: Op, sources: Iterable[Value], may_add: Kinds) -> None:
         given = [_source_sharding(value) for value in sources]

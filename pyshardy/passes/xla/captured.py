@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from pyshardy.ir.nodes import Block, Op, Value
 
-CAPTURING = ("stablehlo.while", "stablehlo.case", "stablehlo.if")
-"""Ops whose regions may use values from outside."""
-
 
 def add_captured(op: Op) -> None:
     """Make what the regions of an op use from outside operands of it, behind those that it has."""

@@ -8,10 +8,11 @@ from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import TERMINATORS, Block, Op, Region, Value
 from pyshardy.ir.symbols import SymbolTable, calls_in_post_order, post_order
 from pyshardy.passes.base import Pass, PassContext
-from pyshardy.passes.xla.captured import CAPTURING, add_captured, drop_captured
+from pyshardy.passes.xla.captured import add_captured, drop_captured
 from pyshardy.passes.xla.layouts import has_default_layout
 from pyshardy.passes.xla.loops import without_invariants
 from pyshardy.passes.xla.simplifier import is_dead, remove_dead
+from pyshardy.rules.properties import CONTROL_FLOW
 
 _COMPOSITE = "stablehlo.composite"
 _RESULTS = "pyshardy.results"
@@ -27,7 +28,7 @@ class InlineAndOrder(Pass):
         for composite in ops_named(op, (_COMPOSITE,)):
             composite.rename(CALL)
             composite.attrs = {"callee": symbols_in(composite.shared_attrs["decomposition"])[0][-1]}
-        for found in ops_named(op, CAPTURING, post_order=True):
+        for found in ops_named(op, CONTROL_FLOW, post_order=True):
             add_captured(found)
         inliner = _Inliner(op)
         for function in post_order(op):
@@ -228,7 +229,7 @@ def _clean_holder(op: Op) -> None:
     for region in op.regions:
         for block in region.blocks:
             _clean(block)
-    if op.name in CAPTURING:
+    if op.name in CONTROL_FLOW:
         drop_captured(op)
     made = without_invariants(op) if op.name == "stablehlo.while" else None
     if is_dead(made or op):

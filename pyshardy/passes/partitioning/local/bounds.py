@@ -14,8 +14,8 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.nodes import Value
 from pyshardy.passes.partitioning.builder import Builder
+from pyshardy.rules.properties import PROGRAM_CONSTANTS
 
-_CONSTANTS = ("stablehlo.constant", "sdy.constant")
 _INTEGER = re.compile(r"(?:u|s)?i(\d+)")
 
 
@@ -88,7 +88,7 @@ def wide_enough(builder: Builder, indices: Value, largest: int) -> Value:
 def constant_integer(value: Value) -> int | None:
     """The value of a scalar constant."""
     op = value.defining_op
-    if op is None or op.name not in _CONSTANTS:
+    if op is None or op.name not in PROGRAM_CONSTANTS:
         return None
     attr = op.attrs["value"]
     if not isinstance(attr, ir.DenseElementsAttr) or not attr.is_splat:

@@ -8,8 +8,9 @@ from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.passes.partitioning.local.checks import check_passes_on
 from pyshardy.passes.partitioning.local.localizer import Localizer
 from pyshardy.propagation.views import strip_manual_axes
+from pyshardy.rules.properties import CONDITIONALS
 
-_BRANCHES = frozenset(("stablehlo.case", "stablehlo.if", "sdy.named_computation"))
+_BRANCHES = CONDITIONALS | {"sdy.named_computation"}
 
 
 def localize_function(op: Op, local: Localizer) -> None:

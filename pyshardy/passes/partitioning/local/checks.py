@@ -19,30 +19,16 @@ from pyshardy.passes.partitioning.local.localizer import Localizer
 from pyshardy.passes.partitioning.op_rules import is_buffer, rule_on_shards, takes_shards
 from pyshardy.reshard.conflicts import shared_axes
 from pyshardy.reshard.strides import equivalent_across_reshape
+from pyshardy.rules.ops import ops_that
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.rule import FactorKind, Rule, factor_symbol
 
-_PARTIAL = frozenset(
-    f"stablehlo.{name}" for name in ("convolution", "dot", "dot_general", "gather", "reduce", "scatter")
-)
-"""Ops whose results are completed where they are partial."""
-_CHECKED_APART = frozenset(
-    f"stablehlo.{name}" for name in ("concatenate", "reduce_window", "reverse", "select_and_scatter")
-)
-"""Ops for which it is looked at elsewhere whether elements would have to move between devices."""
-_NEEDS_MATRICES = frozenset(
-    ("Cholesky", "CompactWyHelper", "InvertDiagBlocksLowerTriangular", "InvertDiagBlocksUpperTriangular")
-)
-"""Custom calls that work on whole matrices, although their rule does not say so."""
+_COMPLETED = ops_that(lambda traits: traits.completes_parts)
+_CHECKED_APART = ops_that(lambda traits: traits.is_checked_apart)
+_TAKES_SIZES = ops_that(lambda traits: traits.takes_sizes)
+_NEEDS_MATRICES = ops_that(lambda traits: traits.needs_matrices)
 _INTERNAL = "_SPMDInternalOp_"
-_TAKES_SIZES = frozenset(
-    f"stablehlo.{name}"
-    for name in (
-        "dynamic_broadcast_in_dim", "dynamic_conv", "dynamic_gather", "dynamic_iota", "dynamic_pad", "dynamic_reshape",
-        "real_dynamic_slice", "set_dimension_size",
-    )
-)  # fmt: skip
-"""Ops with an operand that tells a size of the whole tensor."""
+"""With this begin the targets of the custom calls that XLA's partitioner makes."""
 
 
 class _Tensors(NamedTuple):
@@ -80,7 +66,7 @@ def _check(op: Op, local: Localizer) -> None:
         _check_reverse(tensors, local)
     elif op.name != "stablehlo.reshape" or not _moves_nothing(tensors):
         _check_factors(tensors, rule)
-    if target in _NEEDS_MATRICES and RULE not in op.shared_attrs:
+    if f"@{target}" in _NEEDS_MATRICES and RULE not in op.shared_attrs:
         _check_matrices(tensors)
 
 
@@ -164,7 +150,7 @@ def _check_factors(tensors: _Tensors, rule: Rule) -> None:
                     f"is sharded along factor {factor_symbol(factor)} of its rule, along which elements would have to "
                     "move between devices; sdy-resolve-permutation-factors takes care of that",
                 )
-    if op.name not in _PARTIAL:
+    if op.name not in _COMPLETED:
         _check_complete(tensors, sum((axes[factor] for factor in rule.factors_of(FactorKind.REDUCTION)), ()))
 
 

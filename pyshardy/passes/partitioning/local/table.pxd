@@ -6,7 +6,7 @@ from pyshardy.passes.partitioning.kinds cimport kind_of
 from pyshardy.passes.partitioning.local.localizer cimport Localizer
 
 
-@cython.locals(op=Op, name=str)
+@cython.locals(op=Op)
 cpdef localize_all(list ops, Localizer local)
 
 cpdef localize_any(Op op, Localizer local)

@@ -14,8 +14,8 @@ from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.passes.partitioning.builder import zero_text
 from pyshardy.passes.partitioning.padding.padder import Padder, Padding, Shape
+from pyshardy.rules.properties import PROGRAM_CONSTANTS
 
-CONSTANTS = frozenset(("sdy.constant", "stablehlo.constant"))
 _ELEMENT = re.compile(r"\([^)]*\)|[^\[\],\s]+")
 _KINDS = {0.0: Padding.ZERO, 1.0: Padding.ONE}
 
@@ -39,7 +39,7 @@ def pad_constant(op: Op, padder: Padder) -> None:
 def splat_of(value: Value) -> Padding | None:
     """Zero or one if the value is a constant that holds nothing else."""
     op = value.defining_op
-    if op is None or op.name not in CONSTANTS:
+    if op is None or op.name not in PROGRAM_CONSTANTS:
         return None
     text = {"false": "0", "true": "1"}.get(values := _values(op), values)
     try:

@@ -22,14 +22,9 @@ from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.partitioning.padding.padder import Padder
+from pyshardy.rules.properties import CONTROL_FLOW, HANDING_ON
 
 _WITH_ENTRY = frozenset(("stablehlo.while", "sdy.manual_computation", "sdy.named_computation"))
-_WITH_EXITS = frozenset(("stablehlo.while", "stablehlo.if", "stablehlo.case"))
-_CARRIERS = frozenset(
-    f"sdy.{name}"
-    for name in ("data_flow_edge", "func_data_flow_edge", "propagation_barrier", "reshard", "sharding_constraint")
-)
-"""Ops whose result is their operand."""
 _HINT = "try -sdy-insert-explicit-reshards='enable-full-version=true' before"
 
 
@@ -93,7 +88,7 @@ def pad_carried(op: Op, padder: Padder) -> None:
     is_padded = not padder.originals.keys().isdisjoint(op.operands)
     for result in op.results:
         _pad_if(is_padded, result, padder)
-    if is_padded and op.name in _CARRIERS:
+    if is_padded and op.name in HANDING_ON:
         _check(op, 0, op.operands[0], op.result.type.shape)
 
 
@@ -151,12 +146,12 @@ def check_agreement(root: Op, padder: Padder) -> None:
             needed = padder.original_shape(value) if sharding is None else padder.padded_shape(value, sharding)
             _check(return_op(function), index, value, needed)
         function.attrs["function_type"] = tuple(signature(function))
-    for op in ops_named(root, {CALL} | _WITH_ENTRY | _WITH_EXITS):
+    for op in ops_named(root, {CALL} | _WITH_ENTRY | CONTROL_FLOW):
         if op.name == CALL:
             _check_call(op, symbols, padder)
         if op.name in _WITH_ENTRY:
             _check_entry(op)
-        if op.name in _WITH_EXITS:
+        if op.name in CONTROL_FLOW:
             _check_exits(op)
 
 

@@ -13,9 +13,9 @@ from pyshardy.ir.dialects import stablehlo
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.passes.partitioning.local.bounds import holds, largest, wide_enough
 from pyshardy.passes.partitioning.local.indexing import index_more, scatter_numbers
-from pyshardy.passes.partitioning.padding.constants import CONSTANTS
 from pyshardy.passes.partitioning.padding.padder import Padder, shape_of
 from pyshardy.rules.dimension_numbers import GatherNumbers
+from pyshardy.rules.properties import PROGRAM_CONSTANTS
 
 
 def pad_gather(op: Op, padder: Padder) -> None:
@@ -112,7 +112,11 @@ def _set_sizes(op: Op, padder: Padder, whole: Sequence[int]) -> None:
 def _start_at_most(op: Op, padder: Padder, start: Value, limit: int) -> Value:
     """The start of a slice, or the last possible one if that comes before; a constant stays one."""
     builder, defining = padder.builder(op), start.defining_op
-    if defining is not None and defining.name in CONSTANTS and str(defining.attrs["value"]).startswith("dense<"):
+    if (
+        defining is not None
+        and defining.name in PROGRAM_CONSTANTS
+        and str(defining.attrs["value"]).startswith("dense<")
+    ):
         text = str(defining.attrs["value"])
         value = int(text[len("dense<") : text.index(">")])
         return start if value <= limit else builder.splat(str(limit), start.type)

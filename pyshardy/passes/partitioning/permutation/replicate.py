@@ -12,13 +12,15 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import Meshes, TensorSharding, common_mesh, mesh_of, shard_counts
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding, set_sharding
+from pyshardy.passes.base import PassContext
 from pyshardy.passes.partitioning.local.bounds import constant_integer
 from pyshardy.passes.partitioning.op_reshards import reshard_around
 from pyshardy.passes.partitioning.permutation.window import free_dims
 from pyshardy.reshard.factors import project_tensors, rebuild
+from pyshardy.rules.ops import ops_that
 from pyshardy.rules.rule import FactorKind, Rule
 
-_WINDOWS = frozenset(("stablehlo.pad", "stablehlo.slice"))
+_WINDOWS = ops_that(lambda traits: traits.exchange == "window:resolve_window")
 _UPDATE = "stablehlo.dynamic_update_slice"
 
 
@@ -60,7 +62,7 @@ def _moved(sharding: TensorSharding | None, ref: str | Mesh) -> TensorSharding |
     return sharding.with_mesh(ref)
 
 
-def expanded_factors(op: Op, rule: Rule) -> set[int]:
+def expanded_factors(op: Op, rule: Rule, context: PassContext) -> set[int]:
     """The factors of dimensions of size 1 that a broadcast expands: every device needs the only element."""
     before, after = (value.type.shape or () for value in (op.operands[0], op.result))
     pairs = enumerate(op.attrs["broadcast_dimensions"])

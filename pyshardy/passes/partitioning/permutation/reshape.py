@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from pyshardy.core.axes import Axes, AxisRef, append_or_merge
 from pyshardy.core.sharding import TensorSharding, is_plain
-from pyshardy.ir.nodes import Value
+from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.partitioning.op_reshards import reshard_around
 from pyshardy.passes.partitioning.permutation.exchange import Exchange, exchange, listed_start
+from pyshardy.passes.partitioning.permutation.resolver import Resolver
 from pyshardy.passes.partitioning.permutation.site import Body, Site
 from pyshardy.reshard.reshape_halo import (
     Reshape,
@@ -23,8 +24,15 @@ from pyshardy.reshard.reshape_halo import (
 )
 
 
-def resolve_reshape(site: Site, enable_halo_exchange: bool) -> None:
+def resolve_reshape(op: Op, resolver: Resolver) -> bool:
     """Let a reshape find on every device what its shard is made of; all of it where both sides have other axes."""
+    site = resolver.site(op)
+    if site is not None:
+        _resolve(site, resolver.options.enable_halo_exchange)
+    return True
+
+
+def _resolve(site: Site, enable_halo_exchange: bool) -> None:
     out_sharding = get_sharding(site.op.result)
     if is_plain(site.sharding, ignore_unreduced=True) and is_plain(out_sharding, ignore_unreduced=True):
         return

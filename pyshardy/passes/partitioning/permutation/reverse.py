@@ -14,6 +14,7 @@ from pyshardy.ir.shardings import get_sharding, module_meshes, set_sharding
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.partitioning.builder import Builder, zero_text
 from pyshardy.passes.partitioning.meeting import make_reshard
+from pyshardy.passes.partitioning.permutation.resolver import Resolver
 from pyshardy.passes.partitioning.permutation.site import Body, Site
 from pyshardy.reshard.reversal import reversed_mesh, shift_of
 
@@ -21,8 +22,17 @@ _INLINED = "mesh"
 """What the mesh in reversed order of a mesh without a name is called after."""
 
 
-def resolve_reverse(site: Site, root: Op) -> None:
-    """Let every shard be reversed where it is, and the shards change places afterwards."""
+def resolve_reverse(op: Op, resolver: Resolver) -> bool:
+    """Let every shard be reversed where it is, and the shards change places afterwards; False if it may not."""
+    if not resolver.may_exchange(op):
+        return False
+    site = resolver.site(op)
+    if site is not None:
+        _resolve(site, resolver.root)
+    return True
+
+
+def _resolve(site: Site, root: Op) -> None:
     op, sharding, counts = site.op, site.sharding, shard_counts(site.sharding, site.mesh)
     dims = [dim for dim in op.attrs["dimensions"] if counts[dim] > 1]
     if not dims:

@@ -6,7 +6,7 @@ Source: docs/semantics/partitioner.md#halo-exchange
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyshardy.core.axes import Axes
 from pyshardy.core.sharding import TensorSharding, shard_counts
@@ -14,6 +14,9 @@ from pyshardy.ir.nodes import Op, Value
 from pyshardy.passes.partitioning.permutation.exchange import Exchange, exchange, linear_start
 from pyshardy.passes.partitioning.permutation.site import Body, Site
 from pyshardy.reshard.halo import Halo, Window, halo_of, is_free_pad, is_free_slice
+
+if TYPE_CHECKING:
+    from pyshardy.passes.partitioning.permutation.resolver import Resolver
 
 
 class Edges(NamedTuple):
@@ -52,8 +55,15 @@ def free_dims(op: Op, counts: Sequence[int]) -> set[int]:
     }
 
 
-def resolve_window(site: Site) -> bool:
-    """Let every shard get what it needs for a `pad` or `slice`; False if that is too far away."""
+def resolve_window(op: Op, resolver: Resolver) -> bool:
+    """Let every shard get what it needs for a `pad` or `slice`; False if it may not, or that is too far away."""
+    if not resolver.may_exchange(op):
+        return False
+    site = resolver.site(op)
+    return site is None or _resolve(site)
+
+
+def _resolve(site: Site) -> bool:
     if site.sharding.is_fully_replicated or not (site.op.result.type.is_static and site.op.operands[0].type.is_static):
         return True
     windows = windows_of(site)

@@ -17,6 +17,7 @@ from pyshardy.passes.base import PassContext
 from pyshardy.passes.partitioning.permutation.convolution import is_plain_contraction, uneven_group_factors
 from pyshardy.passes.partitioning.permutation.manual import Fill, axes_of
 from pyshardy.passes.partitioning.permutation.replicate import replicate_factors
+from pyshardy.passes.partitioning.permutation.resolver import Resolver
 from pyshardy.passes.partitioning.permutation.scattered import Scattered, Touching, fills_of, touching
 from pyshardy.passes.partitioning.permutation.site import Tools
 from pyshardy.passes.partitioning.permutation.window_numbers import (
@@ -33,8 +34,6 @@ from pyshardy.reshard.window_halo import Stretches
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers
 from pyshardy.rules.rule import Rule
 
-WINDOWED = frozenset(("stablehlo.convolution", "stablehlo.reduce_window", "stablehlo.select_and_scatter"))
-"""The ops that this is about."""
 _OF_CONVOLUTION = Names("lhs_dilation", "rhs_dilation")
 _OF_REDUCTION = Names("base_dilations", "window_dilations")
 
@@ -62,8 +61,19 @@ class _Moving(NamedTuple):
     to_gather: tuple[tuple[int, int], ...]
 
 
-def resolve_windowed(op: Op, rule: Rule, context: PassContext, tools: Tools) -> None:
+def resolve_windowed(op: Op, resolver: Resolver) -> bool:
     """Let every shard of an op get what its windows cover; what cannot be done so is gathered, with a warning."""
+    options = resolver.options
+    if not (options.enable_halo_exchange and options.exchange_windows):
+        return False
+    rule = resolver.rule_to_resolve(op)
+    if rule is not None:
+        resolver.check_counts(op)
+        _resolve(op, rule, resolver.context, resolver.tools)
+    return True
+
+
+def _resolve(op: Op, rule: Rule, context: PassContext, tools: Tools) -> None:
     meshes = context.meshes
     reader = _reader(op, context)
     before = _held_bytes(op, meshes)
