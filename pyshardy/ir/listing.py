@@ -141,10 +141,7 @@ _NO_OPS: list[Op] = []
 def ops_named(op: Op, names: Iterable[str], post_order: bool = False) -> list[Op]:
     """Of the op and all ops inside it those that have one of some names, as `ops_in` lists them."""
     found: list[Op] = []
-    wanted = frozenset(names)
-    source = op.source
-    if source is None or not (source.is_intact and wanted.isdisjoint(source.names)):  # else there are none of them
-        _add_ops(op, found, post_order, _NONE, wanted, None)
+    _add_ops(op, found, post_order, _NONE, frozenset(names), None)
     return found
 
 

@@ -88,8 +88,6 @@ cdef class Op:
     cdef public int order
     cdef public int mark
 
-    cpdef note_change(self)
-
     @cython.locals(result=Value)
     cpdef bint has_uses(self) except -1
     cpdef bint is_before(self, Op other) except -1

@@ -92,7 +92,6 @@ class Value:
     @location.setter
     def location(self, location: Any) -> None:
         self._location = location
-        self.owner.note_change()
 
     @property
     def place(self) -> Any:
@@ -164,7 +163,6 @@ class Value:
     def set_type(self, type: ValueType) -> None:
         """Give the value another type."""
         self.type = type
-        self.owner.note_change()
 
     def replace_uses(self, new: Value, only: Callable[[Op, int], bool] | None = None) -> None:
         """Make every use, or those that `only` accepts, use `new` instead.
@@ -232,13 +230,7 @@ class Block:
         """Append an argument."""
         arg = Value(type, self, len(self.args), location)
         self.args.append(arg)
-        self.note_change()
         return arg
-
-    def note_change(self) -> None:
-        """Note that this block, or what it holds, is not as it was read, but for attributes."""
-        if self.region is not None:
-            self.region.op.note_change()
 
     def append(self, op: Op) -> Op:
         """Put a detached op at the end."""
@@ -267,7 +259,6 @@ class Block:
             previous.next = None
         self.last = previous
         self._ordered = True
-        self.note_change()
         if self.region is not None:
             self.region.named = None
 
@@ -320,7 +311,6 @@ class Region:
         """Append an empty block."""
         block = Block(self)
         self.blocks.append(block)
-        self.op.note_change()
         return block
 
     def take_body(self, other: Region) -> None:
@@ -332,12 +322,9 @@ class Region:
             block.region = self
         self.blocks.extend(other.blocks)
         other.blocks = []
-        self.op.note_change()
-        other.op.note_change()
 
     def forget(self, op: Op) -> None:
         """Note that an op comes into this region or leaves it, with all it holds."""
-        self.op.note_change()
         region: Region | None = self
         while region is not None:
             if region.named:
@@ -446,7 +433,6 @@ class Op:
     @location.setter
     def location(self, location: Any) -> None:
         self._location = location
-        self.note_change()
 
     @property
     def place(self) -> Any:
@@ -511,11 +497,6 @@ class Op:
         if region is not None:
             region.forget(self)
 
-    def note_change(self) -> None:
-        """Note that this op, or what it holds, is not as it was read, but for attributes."""
-        if self.source is not None:
-            self.source.is_intact = False
-
     def set_operand(self, index: int, value: Value) -> None:
         """Use `value` as operand `index`."""
         old = self.operands[index]
@@ -527,10 +508,8 @@ class Op:
         """Use `value` as one more operand, the last."""
         value.add_use(self, len(self.operands))
         self.operands = (*self.operands, value)
-        self.note_change()
 
     def _put_operand(self, index: int, value: Value) -> None:
-        self.note_change()
         operands = self.operands
         self.operands = (value,) if len(operands) == 1 else (*operands[:index], value, *operands[index + 1 :])
 
@@ -570,7 +549,6 @@ class Op:
 
     def drop_operands(self) -> None:
         """Forget the operands of this op and of all ops inside it."""
-        self.note_change()
         for index, value in enumerate(self.operands):
             value.drop_use(self, index)
         self.operands = ()

@@ -22,10 +22,6 @@ cdef bint _is_alike(Op op, Op other) except -1
 cdef bint _have_same_types(tuple values, tuple others) except -1
 
 
-@cython.locals(used=int[::1], firsts=int[::1], users=int[::1], starts=int[::1], left=int[::1], place=Py_ssize_t, value=Py_ssize_t, op=Py_ssize_t)
-cpdef _last_users_first(operands, Py_ssize_t count)
-
-
 cdef class _Builder:
     cdef public Op root
     cdef public OpSpecReader specs

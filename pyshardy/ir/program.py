@@ -185,11 +185,7 @@ class _Builder:
         operands, results, tensors = self.steps()
         results.cut()
         tensors.cut()
-        source = self.root.source
-        if source is not None and source.is_intact and source.uses_in_order:
-            users = _last_users_first(operands, len(self.values))
-        else:
-            users = self.users_of_values()
+        users = self.users_of_values()
         notified = self.notified()
         siblings = {value.mark: found for value in self.listed if (found := self.siblings(value))}
         shardings = self.shardings()
@@ -482,23 +478,6 @@ def _have_same_types(values: tuple[Value, ...], others: tuple[Value, ...]) -> bo
         if value.type is not other.type:
             return False
     return True
-
-
-def _last_users_first(operands: Lists, count: int) -> Lists:
-    """Per value, the op of every use, in the order of the ops, backwards."""
-    found = Lists.empty(count, len(operands.numbers))
-    used, firsts, users, starts = operands.numbers, operands.starts, found.numbers, found.starts
-    for place in range(len(used)):
-        starts[used[place] + 1] += 1
-    for value in range(count):
-        starts[value + 1] += starts[value]
-    left = found.starts[1:]
-    for op in range(len(firsts) - 1):
-        for place in range(firsts[op], firsts[op + 1]):
-            value = used[place]
-            left[value] -= 1
-            users[left[value]] = op
-    return found
 
 
 def _view(edge: Op) -> View | None:

@@ -1,13 +1,12 @@
 # Types for the optional compiled core: see docs/performance.md.
 
 cdef class Kind:
-    cdef public str name
+    cdef public str op_name
     cdef public dict attrs
-    cdef public bytes head
-    cdef public int mask
-    cdef public bytes tail
+    cdef public Py_ssize_t name
     cdef public Py_ssize_t attributes
     cdef public Py_ssize_t properties
+    cdef public bint is_shared
 
 
 cdef class Source:
@@ -20,7 +19,4 @@ cdef class Source:
     cdef public object mlir
     cdef public dict types
     cdef public dict arg_places
-    cdef public frozenset names
-    cdef public bint is_intact
-    cdef public bint uses_in_order
     cdef public dict _found

@@ -1,17 +1,20 @@
-"""From nodes to MLIR: a copy of what was read with other attributes, bytecode that MLIR parses, or op by op."""
+"""From nodes to MLIR: bytecode that MLIR parses, or op by op."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from jaxlib.mlir import ir
 
 from pyshardy.ir.attrs import AttrTable
-from pyshardy.ir.emit import emit_module
+from pyshardy.ir.emit import CannotEmitError, emit_module
 from pyshardy.ir.nodes import Block, Op, Region, Value
 from pyshardy.ir.pause_gc import pause_gc
-from pyshardy.ir.tables import CannotEmitError
-from pyshardy.ir.write_attributes import write_attributes
+
+
+class OpByOpWarning(ResourceWarning):
+    """A module is written op by op, which takes four times as long; Python shows it only if asked to (`-W default`)."""
 
 
 def write_module(root: Op, table: AttrTable) -> ir.Module:
@@ -23,19 +26,18 @@ def write_module(root: Op, table: AttrTable) -> ir.Module:
 
     Raises:
         UnsupportedVersionError: A value that the dialect of the installed jaxlib cannot hold.
+
+    Warns:
+        OpByOpWarning: Bytecode cannot hold the module, or MLIR refuses it, as when the module is invalid; the message
+            says why.
     """
     with pause_gc():
-        if is_copy_enough(root):
-            return write_attributes(root, table)
         try:
             return ir.Module.parse(emit_module(root, table))
-        except (CannotEmitError, ir.MLIRError):  # an invalid module is for whoever verifies it
-            return write_op_by_op(root, table)
-
-
-def is_copy_enough(root: Op) -> bool:
-    """Whether the module is as it was read, but for attributes."""
-    return root.source is not None and root.source.is_intact and root.number == 0
+        except (CannotEmitError, ir.MLIRError) as error:  # an invalid module is for whoever verifies it
+            reason = str(error).partition("\n")[0]
+        warnings.warn(f"a module is written op by op: {reason}", OpByOpWarning, stacklevel=2)
+        return write_op_by_op(root, table)
 
 
 def write_op_by_op(root: Op, table: AttrTable) -> ir.Module:

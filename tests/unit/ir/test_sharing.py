@@ -136,7 +136,7 @@ def test_no_pass_changes_what_others_share() -> None:
     module = Module.parse(EVERYTHING)
     root = module.copy_root()
     assert root.source is not None
-    kinds = [kind for kind in dict.fromkeys(root.source.kinds) if kind.name]
+    kinds = [kind for kind in dict.fromkeys(root.source.kinds) if kind.is_shared]
     before = [dict(kind.attrs) for kind in kinds]
 
     def check(pass_: Pass, _: Op, __: float) -> None:
