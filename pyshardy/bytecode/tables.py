@@ -176,14 +176,15 @@ class Tables:
         ranges: list[tuple[int, int]] = []
         known = set()
         while left:
-            reader.next()  # the dialect
+            dialect = reader.next()
+            has_locations = self.has_places and dialect == self.dialects["builtin"]
             count = reader.next()
             left -= count
             for _ in range(count):
                 start = end
                 length = reader.next()
                 end += length >> 1
-                if not self.has_places or not length & 1:
+                if not has_locations or not length & 1:
                     continue
                 if found[start] == _RANGE:
                     ranges.append((start, end))
