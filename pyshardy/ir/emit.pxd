@@ -31,10 +31,10 @@ cdef class _Emitter:
     cpdef emit_region(self, Region region)
     cpdef Py_ssize_t location(self, Op op) except -1
 
-    @cython.locals(name=str, attrs=dict, found=Kind)
+    @cython.locals(name=str, found=Kind)
     cpdef Kind kind_of(self, Op op)
     cpdef Kind new_kind(self, Op op)
 
 
 @cython.locals(found=list)
-cdef tuple _content(str name, dict attrs)
+cdef tuple _content(str name, attrs)

@@ -52,6 +52,9 @@ def emit_module(root: Op, table: AttrTable) -> bytes:
 class _Emitter:
     """Writes ops, of which most have the numbers they were read with.
 
+    While it lives, so do the nodes that it writes and the kinds of ops that it makes: attributes, their values and
+    locations, which are looked up by their identities, keep these.
+
     Attributes:
         writer: What is written.
         numbers: The numbers of the values that are defined and can be seen.
@@ -79,8 +82,6 @@ class _Emitter:
         self.dictionaries: dict[tuple[Any, ...], int] = {}
         self.values: dict[tuple[int, int], int] = {}
         for kind in dict.fromkeys(source.kinds):
-            if not kind.is_shared:
-                continue
             self.coded[_content(kind.op_name, kind.attrs)] = kind
             if kind.attributes < 0:
                 self.plain[_content(kind.op_name, kind.attrs)] = kind.properties
@@ -95,7 +96,7 @@ class _Emitter:
             if op.source is source:
                 number = op.number
                 kind = kinds[number]
-                if kind.attrs is not op.shared_attrs or kind.op_name != op.name or not kind.is_shared:
+                if kind.attrs is not op.attrs or kind.op_name != op.name:
                     kind = self.kind_of(op)
                 location = locations[number] if op._location is None else self.location(op)
             else:
@@ -219,21 +220,19 @@ class _Emitter:
 
     def kind_of(self, op: Op) -> Kind:
         """The kind of an op by its name and attributes."""
-        name, attrs = op.name, op.shared_attrs
-        if not op.owns_attrs:
-            found = self.shared.get(id(attrs))
-            if found is not None and found.op_name == name:
-                return found
+        name, attrs = op.name, op.attrs
+        found = self.shared.get(id(attrs))
+        if found is not None and found.op_name == name:
+            return found
         found = self.coded.get(_content(name, attrs))
         if found is None:
             found = self.new_kind(op)
-        if not op.owns_attrs:
-            self.shared[id(attrs)] = found
+        self.shared[id(attrs)] = found
         return found
 
     def new_kind(self, op: Op) -> Kind:
         """The kind of an op with attributes that were not seen so far."""
-        name, attrs = op.name, op.shared_attrs
+        name, attrs = op.name, op.attrs
         inherent = {attribute: value for attribute, value in attrs.items() if "." not in attribute}
         properties = self.plain.get(_content(name, inherent))
         attributes = NONE
@@ -243,9 +242,8 @@ class _Emitter:
                 attributes = self.dictionary(name, attrs)
         elif len(attrs) > len(inherent):
             attributes = self.discardable(name, {other: attrs[other] for other in attrs if other not in inherent})
-        found = Kind(name, attrs, self.tables.name(name), attributes, properties, name != "func.func")
-        if found.is_shared:
-            self.coded[_content(name, attrs)] = found
+        found = Kind(name, attrs, self.tables.name(name), attributes, properties)
+        self.coded[_content(name, attrs)] = found
         return found
 
     def discardable(self, name: str, attrs: dict[str, Any]) -> int:

@@ -75,8 +75,7 @@ cdef class Op:
     cdef public str name
     cdef public tuple operands
     cdef public tuple results
-    cdef public dict shared_attrs
-    cdef public bint owns_attrs
+    cdef public object attrs
     cdef public tuple regions
     cdef public tuple successors
     cdef public Source source

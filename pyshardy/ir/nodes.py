@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
+from pyshardy.ir.attributes import Attributes, freeze
 from pyshardy.ir.source import Place, Source, location_at
 
 Use = tuple["Op", int]
@@ -356,15 +357,15 @@ class Op:
         successors: Blocks a terminator may branch to.
 
     Attributes:
-        shared_attrs: The attributes, for reading alone: other ops may have the same dictionary.
-        owns_attrs: Whether no other op has it; attributes that are shared hold no lists.
+        attrs: The attributes, which never change: other ops may have the same ones. `set_attr` and `remove_attr` give
+            this op others.
         source: Where this op was read from; None for one that was made since, or copied.
         number: Its number there.
         mark: A number for whoever numbers all ops of a module; nobody else looks at it.
     """
 
     __slots__ = (
-        "name", "operands", "results", "shared_attrs", "owns_attrs", "regions", "successors", "source", "number",
+        "name", "operands", "results", "attrs", "regions", "successors", "source", "number",
         "_location", "block", "prev", "next", "order", "mark",
     )  # fmt: skip
 
@@ -391,8 +392,7 @@ class Op:
         for type in result_types:
             results.append(Value(type, self, len(results)))
         self.results = tuple(results)
-        self.shared_attrs: dict[str, Any] = {} if attrs is None else attrs
-        self.owns_attrs = True
+        self.attrs = freeze(attrs)
         self.regions: tuple[Region, ...] = tuple([Region(self) for _ in range(region_count)]) if region_count else ()
         self.successors = successors
         self._location = location
@@ -408,18 +408,22 @@ class Op:
     def __repr__(self) -> str:
         return f"<Op {self.name}>"
 
-    @property
-    def attrs(self) -> dict[str, Any]:
-        """The attributes, which may be changed: a dictionary of its own from now on."""
-        if not self.owns_attrs:
-            self.shared_attrs = self.shared_attrs.copy()
-            self.owns_attrs = True
-        return self.shared_attrs
+    def set_attr(self, name: str, value: Any) -> None:
+        """Give this op an attribute, or another value for one; ops that had the same attributes keep theirs."""
+        self.attrs = self.attrs.with_value(name, value)
 
-    @attrs.setter
-    def attrs(self, attrs: dict[str, Any]) -> None:
-        self.shared_attrs = attrs
-        self.owns_attrs = True
+    def remove_attr(self, name: str) -> None:
+        """Take an attribute from this op, if it has it."""
+        self.attrs = self.attrs.without(name)
+
+    def replace_attrs(self, attrs: dict[str, Any]) -> None:
+        """Give this op other attributes instead of all it has."""
+        self.attrs = freeze(attrs)
+
+    @property
+    def shared_attrs(self) -> Attributes:
+        """Another name of `attrs`."""
+        return self.attrs
 
     @property
     def location(self) -> Any:
@@ -563,26 +567,19 @@ class Op:
         `mapping` gains the results and block arguments of all that was copied.
         """
         mapping = {} if mapping is None else mapping
-        attrs = self.shared_attrs
         copy = Op(
             self.name,
             [mapping.get(value, value) for value in self.operands],
             [result.type for result in self.results],
-            {name: _copied(attr) for name, attr in attrs.items()} if self.owns_attrs else attrs,
+            self.attrs,
             len(self.regions),
             self.place,
             self.successors,
         )
-        copy.owns_attrs = self.owns_attrs
         mapping.update(zip(self.results, copy.results))
         for region, target in zip(self.regions, copy.regions):
             clone_region_into(region, target, mapping)
         return copy
-
-
-def _copied(attr: Any) -> Any:
-    """Attributes are immutable but for the lists of dictionaries with the attributes of arguments and results."""
-    return [dict(entry) for entry in attr] if type(attr) is list else attr
 
 
 def clone_region_into(source: Region, target: Region, mapping: dict[Value, Value]) -> None:

@@ -61,7 +61,7 @@ cdef class _Builder:
     @cython.locals(users=int[::1], starts=int[::1], value=Value, uses=object, few=tuple, op=Op, number=Py_ssize_t, limit=Py_ssize_t, place=Py_ssize_t, index=Py_ssize_t)
     cpdef users_of_values(self)
 
-    @cython.locals(rules=list, numbers=dict, known_names=set, latest=list, plain=bytearray, likeness=int, ahead=Py_ssize_t, ops=list, has_sharding=bint, kind_of=int[::1], parents=int[::1], owners=int[::1], holders=int[::1], holding=list, edges=dict, operands=int[::1], results=int[::1], tensors=int[::1], operand_starts=int[::1], result_starts=int[::1], tensor_starts=int[::1], used=Py_ssize_t, defined=Py_ssize_t, joined=Py_ssize_t, parent=Py_ssize_t, number=Py_ssize_t, mark=Py_ssize_t, place=Py_ssize_t, kind=Py_ssize_t, op=Op, value=Value, block=Block, name=str, attrs=dict, has_tensors=bint, is_edge=bint)
+    @cython.locals(rules=list, numbers=dict, known_names=set, latest=list, plain=bytearray, likeness=int, ahead=Py_ssize_t, ops=list, has_sharding=bint, kind_of=int[::1], parents=int[::1], owners=int[::1], holders=int[::1], holding=list, edges=dict, operands=int[::1], results=int[::1], tensors=int[::1], operand_starts=int[::1], result_starts=int[::1], tensor_starts=int[::1], used=Py_ssize_t, defined=Py_ssize_t, joined=Py_ssize_t, parent=Py_ssize_t, number=Py_ssize_t, mark=Py_ssize_t, place=Py_ssize_t, kind=Py_ssize_t, op=Op, value=Value, block=Block, name=str, has_tensors=bint, is_edge=bint)
     cpdef tuple steps(self)
 
     @cython.locals(op=Op, value=Value, region=Region, block=Block, found=list, holders=int[::1])

@@ -93,7 +93,7 @@ class _Builder:
         self.undecided: list[Value] = []
         self.listed: list[Value] = []
         self.crossing: set[int] = set()
-        self.has_rules = RULE in root.shared_attrs
+        self.has_rules = RULE in root.attrs
         self._give_numbers(root.region)
         self.callers = Callers(root, self.calls)
         self.holders = _counting(len(self.values))
@@ -129,7 +129,7 @@ class _Builder:
             while op is not None:
                 is_unlike = op.name in _UNLIKE_MOST
                 if is_unlike and op.name == _MESH:
-                    self.has_rules |= RULE in op.shared_attrs
+                    self.has_rules |= RULE in op.attrs
                     op = op.next
                     continue
                 op.mark = len(ops)
@@ -265,7 +265,7 @@ class _Builder:
                 plain[number] = likeness
                 ahead += 1
             else:
-                attrs = op.shared_attrs
+                attrs = op.attrs
                 rule = attrs.get(RULE)
                 if rule is not None:
                     self.has_rules = True
@@ -394,7 +394,7 @@ class _Builder:
             direction = Direction(op.attrs["allowed_direction"])
             return OpKind(op.name, identity_rule(shape), Priority.FIXED, direction, True, True, is_pure(op))
         spec = self.specs.spec(op)
-        rule: Rule | None = op.shared_attrs.get(RULE)
+        rule: Rule | None = op.attrs.get(RULE)
         if rule is None:
             try:
                 rule = rule_of(spec, self.conservative)
@@ -465,7 +465,7 @@ class _Builder:
 
 def _is_alike(op: Op, other: Op) -> bool:
     """Whether two ops without regions have one name, the same types, and attributes that they share."""
-    if op.shared_attrs is not other.shared_attrs or op.name != other.name or op.regions:
+    if op.attrs is not other.attrs or op.name != other.name or op.regions:
         return False
     return _have_same_types(op.operands, other.operands) and _have_same_types(op.results, other.results)
 

@@ -54,7 +54,7 @@ def _has_no_effect(op: Op, also: frozenset[str]) -> bool:
 def _is_pure_alone(op: Op) -> bool:
     name = op.name
     if name == "stablehlo.custom_call":
-        effect = op.shared_attrs.get("has_side_effect")
+        effect = op.attrs.get("has_side_effect")
         return effect is None or not effect.value
     return _is_pure_name(name)
 

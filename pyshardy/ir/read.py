@@ -22,6 +22,7 @@ from pyshardy.bytecode.ops import (
 from pyshardy.bytecode.sections import IR, VERSION, Bytecode, parse_bytecode
 from pyshardy.core.text import quote
 from pyshardy.errors import InvalidModuleError
+from pyshardy.ir.attributes import NO_ATTRS
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.diagnostics import Diagnostic, Severity, format_location
 from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType, flat_uses
@@ -122,14 +123,13 @@ class _Reader:
             kind = latest[name]
             if kind is None or kind.attributes != reader.attributes or kind.properties != reader.properties:
                 kind = self.kind(home, place)
-                latest[name] = kind if kind.is_shared else None
+                latest[name] = kind
             kinds.append(kind)
             op = Op.__new__(Op)  # without a call of the constructor, which would copy and count again
             op.name = names[name]
             op.results = self.read_results(op, home, place) if mask & HAS_RESULTS else ()
             op.operands = self.read_operands(op) if mask & HAS_OPERANDS else ()
-            op.shared_attrs = kind.attrs
-            op.owns_attrs = not kind.is_shared
+            op.attrs = kind.attrs
             op.regions = op.successors = ()
             op.source = source
             op.number = number
@@ -159,22 +159,19 @@ class _Reader:
         key = reader.name, reader.attributes, reader.properties
         found = self.kinds.get(key)
         if found is None:
-            found = self.new_kind(home, place)
-            if found.is_shared:
-                self.kinds[key] = found
+            found = self.kinds[key] = self.new_kind(home, place)
         return found
 
     def new_kind(self, home: int, place: int) -> Kind:
         name, attributes, properties = self.reader.name, self.reader.attributes, self.reader.properties
         full_name = self.names[name]
-        attrs: dict[str, Any] = {}
+        attrs = NO_ATTRS
         if attributes >= 0 or properties >= 0:
             op = self.mlir.op_at(home, place)
             if properties >= 0 and not self.is_registered[name]:
                 _refuse_properties(op)
             attrs = self.table.decode_attrs(full_name, named_attributes(op.attributes))
-        # The attributes of functions hold lists, which no two of them may share.
-        return Kind(full_name, attrs, name, attributes, properties, full_name != "func.func")
+        return Kind(full_name, attrs, name, attributes, properties)
 
     def read_results(self, op: Op, home: int, place: int) -> tuple[Value, ...]:
         """Read the results of an op, which is at a place in block `home`."""

@@ -2,11 +2,10 @@
 
 cdef class Kind:
     cdef public str op_name
-    cdef public dict attrs
+    cdef public object attrs
     cdef public Py_ssize_t name
     cdef public Py_ssize_t attributes
     cdef public Py_ssize_t properties
-    cdef public bint is_shared
 
 
 cdef class Source:

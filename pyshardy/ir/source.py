@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pyshardy.ir.attributes import Attributes
 from pyshardy.ir.mlir_ops import MlirOps
 
 if TYPE_CHECKING:
@@ -20,20 +21,16 @@ class Kind:
         name: The number of the name.
         attributes: The number of the discardable attributes, -1 if there are none.
         properties: The number of the inherent attributes, -1 if there are none.
-        is_shared: Whether several ops are of it; each function is of its own kind, as its attributes hold lists.
     """
 
-    __slots__ = ("op_name", "attrs", "name", "attributes", "properties", "is_shared")
+    __slots__ = ("op_name", "attrs", "name", "attributes", "properties")
 
-    def __init__(
-        self, op_name: str, attrs: dict[str, Any], name: int, attributes: int, properties: int, is_shared: bool
-    ) -> None:
+    def __init__(self, op_name: str, attrs: Attributes, name: int, attributes: int, properties: int) -> None:
         self.op_name = op_name
         self.attrs = attrs
         self.name = name
         self.attributes = attributes
         self.properties = properties
-        self.is_shared = is_shared
 
 
 class Source:

@@ -43,7 +43,7 @@ def write_module(root: Op, table: AttrTable) -> ir.Module:
 def write_op_by_op(root: Op, table: AttrTable) -> ir.Module:
     """The same, for any module, valid or not: every op by a call of the bindings."""
     module = ir.Module.create(root.location)
-    for name, attr in table.encode_attrs(root.name, root.shared_attrs).items():
+    for name, attr in table.encode_attrs(root.name, root.attrs).items():
         module.operation.attributes[name] = attr
     _Writer(table).fill_block(root.region.block, module.body)
     return module
@@ -68,7 +68,7 @@ class _Writer:
                 op.name,
                 [result.type.mlir for result in op.results],
                 operands,
-                self.table.encode_attrs(op.name, op.shared_attrs),
+                self.table.encode_attrs(op.name, op.attrs),
                 [self.blocks[successor] for successor in op.successors] or None,
                 len(op.regions),
                 op.location,

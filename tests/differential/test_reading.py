@@ -37,7 +37,7 @@ def check(module: Module) -> None:
 
 def own_attributes(op: Op) -> None:
     """Let an op share its attributes with no other, so that none is taken for another one of its kind."""
-    op.attrs = dict(op.shared_attrs)
+    op.replace_attrs(dict(op.attrs))
 
 
 def imported(module: Module) -> Module:

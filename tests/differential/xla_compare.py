@@ -49,7 +49,7 @@ def essence(module: Module) -> list[str]:
     """
     lines: list[str] = []
     for function in functions(module.root):
-        entries = [function.shared_attrs.get(name) or () for name in ("arg_attrs", "res_attrs")]
+        entries = [function.attrs.get(name) or () for name in ("arg_attrs", "res_attrs")]
         shardings = [[str(entry.get(SHARDING, "")) for entry in found] for found in entries]
         lines.append(f"{function.attrs['sym_name']} {[found if any(found) else [] for found in shardings]}")
         lines += _lines(function, {}, 1)
@@ -75,7 +75,7 @@ def _lines(holder: Op, numbers: dict[Value, int], depth: int) -> Iterator[str]:
 
 def _attributes(op: Op, name: str) -> str:
     found = []
-    for key, attr in sorted(op.shared_attrs.items()):
+    for key, attr in sorted(op.attrs.items()):
         if key == SHARDING or (
             key in _SHAPING and not (name == "stablehlo.dot_general" and key == "dimension_numbers")
         ):

@@ -94,7 +94,7 @@ class _Resolver:
 
     def is_fine(self, op: Op) -> bool:
         """Whether an op is known to need nothing, by its rule or by its kind."""
-        rule = op.shared_attrs.get(RULE)
+        rule = op.attrs.get(RULE)
         if rule is None or op.name in _MORE_THAN_RULE:
             kind = kind_of(op)
             return kind is not None and kind in self.fine
@@ -151,7 +151,7 @@ class _Resolver:
         """The sharding rule of an op."""
         if not all(value.type.is_static or value.type.shape is None for value in (*op.operands, *op.results)):
             return None
-        found: Rule | None = op.shared_attrs.get(RULE)
+        found: Rule | None = op.attrs.get(RULE)
         return found or rule_of(self.context.specs.spec(op))
 
     def _exchange(self, op: Op) -> bool:

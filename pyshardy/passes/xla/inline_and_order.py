@@ -26,7 +26,7 @@ class InlineAndOrder(Pass):
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         for composite in ops_named(op, (_COMPOSITE,)):
             composite.rename(CALL)
-            composite.attrs = {"callee": symbols_in(composite.shared_attrs["decomposition"])[0][-1]}
+            composite.replace_attrs({"callee": symbols_in(composite.attrs["decomposition"])[0][-1]})
         for found in ops_named(op, CAPTURING, post_order=True):
             add_captured(found)
         inliner = _Inliner(op)
@@ -36,7 +36,7 @@ class InlineAndOrder(Pass):
                 _order(function.region.block, not inliner.calls, _has_result_sharding(function))
         main = main_function(op)
         for function in functions(op):
-            if function is not main and function.shared_attrs["sym_name"] in inliner.calls:
+            if function is not main and function.attrs["sym_name"] in inliner.calls:
                 function.erase()
             elif not is_declaration(function):
                 for block in function.region.blocks:
@@ -109,7 +109,7 @@ def _inline(call: Op, callee: Op) -> None:
 
 
 def _has_result_sharding(function: Op) -> bool:
-    return any(SHARDING in attrs for attrs in function.shared_attrs.get("res_attrs") or ())
+    return any(SHARDING in attrs for attrs in function.attrs.get("res_attrs") or ())
 
 
 def _order(block: Block, are_dead_roots: bool, are_reshaped: bool = False) -> None:

@@ -9,6 +9,7 @@ from pyshardy.core.notation import parse_sharding
 from pyshardy.errors import UnsupportedVersionError
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.context import make_context
+from pyshardy.ir.functions import set_arg_sharding
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.read import read_module
@@ -128,7 +129,7 @@ def test_writing_undoes_reading(text: str, unknown: bool) -> None:
 def test_a_change_is_written() -> None:
     module = Module.parse("func.func @main() { return }")
     root = module.copy_root()
-    find(root, "func.func").attrs["sym_name"] = "other"
+    find(root, "func.func").set_attr("sym_name", "other")
     assert "@other" in module.with_root(root).text()
 
 
@@ -147,7 +148,7 @@ def test_what_the_dialect_cannot_hold_is_refused() -> None:
     module = Module.parse("""sdy.mesh @m = <["x"=2]>
       func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{}]>}) { return }""")
     root = module.copy_root()
-    find(root, "func.func").attrs["arg_attrs"][0]["sdy.sharding"] = sharding
+    set_arg_sharding(find(root, "func.func"), 0, sharding)
     with pytest.raises(UnsupportedVersionError) as caught:
         module.with_root(root).text()
     assert str(caught.value) == (
