@@ -26,7 +26,6 @@ cdef class Value:
     cdef public int index
     cdef public object flat_uses
     cdef public object _location
-    cdef public int mark
 
     @cython.locals(few=tuple)
     cpdef add_use(self, Op op, Py_ssize_t index)
@@ -85,7 +84,6 @@ cdef class Op:
     cdef public Op prev
     cdef public Op next
     cdef public int order
-    cdef public int mark
 
     @cython.locals(result=Value)
     cpdef bint has_uses(self) except -1

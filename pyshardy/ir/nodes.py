@@ -70,12 +70,10 @@ class Value:
 
     `flat_uses` holds the places that use it in MLIR's order *reversed*: the last one is the head of the use-list. It
     is a tuple while there are few, as nearly always, and else a dictionary without values, so that any use is found
-    and removed in constant time. `mark` is a number for whoever numbers all values; nobody else looks at it.
+    and removed in constant time.
     """
 
-    __slots__ = ("type", "owner", "index", "flat_uses", "_location", "mark")
-
-    mark: int
+    __slots__ = ("type", "owner", "index", "flat_uses", "_location")
 
     def __init__(self, type: ValueType, owner: Op | Block, index: int, location: Any = None) -> None:
         self.type = type
@@ -361,17 +359,15 @@ class Op:
             this op others.
         source: Where this op was read from; None for one that was made since, or copied.
         number: Its number there.
-        mark: A number for whoever numbers all ops of a module; nobody else looks at it.
     """
 
     __slots__ = (
         "name", "operands", "results", "attrs", "regions", "successors", "source", "number",
-        "_location", "block", "prev", "next", "order", "mark",
+        "_location", "block", "prev", "next", "order",
     )  # fmt: skip
 
     source: Source | None
     number: int
-    mark: int
     block: Block | None
     prev: Op | None
     next: Op | None
