@@ -3,7 +3,7 @@ cimport cython
 
 from pyshardy.bytecode.numbers cimport NumberReader, NumberWriter
 
-cdef int HAS_ATTRS, HAS_PROPERTIES, NONE
+cdef int _ATTRS, _PROPERTIES, _NONE
 
 
 cdef class OpReader(NumberReader):

@@ -23,6 +23,9 @@ NONE = -1
 """In the place of the number of something that is not there."""
 
 
+_ATTRS, _PROPERTIES, _NONE = HAS_ATTRS, HAS_PROPERTIES, NONE  # C variables in the compiled core, which exports none
+
+
 class UseOrder(NamedTuple):
     """The order of the uses of a value, where it is not that of the ops.
 
@@ -58,7 +61,7 @@ class OpReader(NumberReader):
 
     def __init__(self, code: Bytecode) -> None:
         super().__init__(code.data, code.sections[IR][0])
-        self.name = self.location = self.attributes = self.properties = NONE
+        self.name = self.location = self.attributes = self.properties = _NONE
         self.mask = 0
 
     def read_op(self) -> int:
@@ -66,8 +69,8 @@ class OpReader(NumberReader):
         self.name = self.next()
         mask = self.mask = self.byte()
         self.location = self.next()
-        self.attributes = self.next() if mask & HAS_ATTRS else NONE
-        self.properties = self.next() if mask & HAS_PROPERTIES else NONE
+        self.attributes = self.next() if mask & _ATTRS else _NONE
+        self.properties = self.next() if mask & _PROPERTIES else _NONE
         return mask
 
     def use_orders(self, count: int) -> list[UseOrder]:
@@ -95,7 +98,7 @@ class OpReader(NumberReader):
     def arg(self) -> tuple[int, int]:
         """The numbers of the type and the location of an argument; -1 for an unknown location."""
         type_and_flag = self.next()
-        return type_and_flag >> 1, self.next() if type_and_flag & 1 else NONE
+        return type_and_flag >> 1, self.next() if type_and_flag & 1 else _NONE
 
 
 class OpWriter(NumberWriter):
@@ -113,9 +116,9 @@ class OpWriter(NumberWriter):
         """
         self.put(name)
         if attributes >= 0:
-            mask |= HAS_ATTRS
+            mask |= _ATTRS
         if properties >= 0:
-            mask |= HAS_PROPERTIES
+            mask |= _PROPERTIES
         self.out.append(mask)
         self.put(location)
         if attributes >= 0:
