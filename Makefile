@@ -8,7 +8,7 @@ COMPILED_BIN := $(COMPILED)/.venv/bin
 COPIED = $(shell find pyshardy tests benchmarks examples docs -type f -not -name '*.pyc')
 PACKAGES_PYTHON ?= $(shell python3.13 -c 'print("python3.13")' 2>/dev/null || echo $(PYTHON))
 
-.PHONY: demo test test-fast test-reference test-packages check bench performance-page campaign fuzz clean
+.PHONY: demo test test-fast test-reference test-packages check bench performance-page campaign fuzz wheel smoke clean
 
 demo: $(VENV)/.installed  ## propagate, show, run and check the example training step
 	$(BIN)/pyshardy run example
@@ -69,6 +69,20 @@ $(COMPILED)/.tested: pyproject.toml setup.py $(COPIED)
 	test -d $(COMPILED)/.venv || $(PYTHON) -m venv $(COMPILED)/.venv
 	PYSHARDY_COMPILE=1 $(COMPILED_BIN)/pip install --quiet --disable-pip-version-check --editable "$(COMPILED)[test]"
 	touch $@
+
+# The wheel is made of the sdist, so both have all they need. Without a C compiler the first smoke test fails.
+wheel: $(VENV)/.tested  ## build/dist: a wheel with the compiled core, and an sdist; both install and work
+	rm -rf build/dist build/smoke build/core
+	$(BIN)/python -c "from setuptools import build_meta; build_meta.build_sdist('build/dist')"
+	PYSHARDY_COMPILE=1 $(BIN)/pip wheel --verbose --no-deps --wheel-dir build/dist build/dist/*.tar.gz
+	$(MAKE) smoke SMOKE=build/dist/*.whl CORE=compiled
+	PYSHARDY_COMPILE=0 $(MAKE) smoke SMOKE=build/dist/*.tar.gz CORE=interpreted
+
+smoke:
+	rm -rf build/smoke
+	$(PYTHON) -m venv build/smoke
+	build/smoke/bin/pip install --quiet --disable-pip-version-check $(SMOKE)
+	build/smoke/bin/python tests/smoke.py $(CORE)
 
 clean:
 	rm -rf build $(VENV) $(PACKAGES_VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -370,7 +370,7 @@ def _lost(side: str, rows: Iterable[TensorRow]) -> Iterator[str]:
 
 def _title(propagation: Propagation) -> str:
     root = propagation.module.root
-    name = root.shared_attrs.get("sym_name")
+    name = root.attrs.get("sym_name")
     return (
         f"module {format_symbol(name)}" if name else f"function {format_symbol(main_function(root).attrs['sym_name'])}"
     )

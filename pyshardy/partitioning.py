@@ -208,7 +208,7 @@ def _leave_reductions_to_passes(root: Op) -> None:
         if op.name in ("sdy.all_reduce", "sdy.reduce_scatter"):
             before = get_sharding(op.operands[0])
             if before is not None and before.unreduced:
-                op.attrs = {"sharding": op.attrs["out_sharding"]}
+                op.replace_attrs({"sharding": op.attrs["out_sharding"]})
                 op.rename("sdy.reshard")
 
 

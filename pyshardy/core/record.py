@@ -1,8 +1,9 @@
 """Frozen data classes that cost little to define.
 
-`dataclass(frozen=True)` compiles methods for every class, half a millisecond each, and a process on a small file
-spends as long on that as on its passes. Records share theirs; making and comparing values is slower instead, which
-is the better bargain for options: dozens of classes with a handful of values.
+`dataclass(frozen=True)` compiles methods for every class: 0.7 ms each with Python 3.13. There is one for every pass,
+and one for every kind of options; `pyshardy-opt -sdy-propagation-pipeline` on a small file takes 13 % longer with them
+as plain data classes (0.35 s of processor time instead of 0.31, on a machine where importing jaxlib takes most of
+that). Records share their methods; making and comparing values is slower instead, which is the better bargain here.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def import_annotations(module: Module, mesh: Axes = None) -> Module:
     from pyshardy.passes.pipelines import named_passes
 
     axes = axes_text(mesh)
-    if FROM_HLO not in module.root.shared_attrs and not is_annotated(module.root):
+    if FROM_HLO not in module.root.attrs and not is_annotated(module.root):
         if axes:
             raise UsageError(
                 f"laying a module on the mesh {axes}",

@@ -14,10 +14,10 @@ cdef class AttrTable:
     cdef public dict _likes
     cdef public object _with_references
 
-    @cython.locals(found=dict, index=Py_ssize_t)
-    cpdef dict _decode_dict(self, attr)
+    @cython.locals(content=dict, index=Py_ssize_t)
+    cpdef _decode_dict(self, attr)
 
     @cython.locals(encoded=dict)
-    cpdef _encode_dict(self, dict attrs)
+    cpdef _encode_dict(self, attrs)
     cpdef _decode(self, codec, attr)
     cpdef _encode(self, codec, value)

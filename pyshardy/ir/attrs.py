@@ -25,6 +25,7 @@ from pyshardy.core.notation import (
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.text import quote, unquote
 from pyshardy.errors import InvalidModuleError, UnsupportedVersionError
+from pyshardy.ir.attributes import Attributes, freeze
 from pyshardy.ir.nodes import ValueType
 from pyshardy.ir.strings import check_names, make_string, make_symbol, string_value, symbol_name
 from pyshardy.rules.notation import parse_rule
@@ -139,7 +140,7 @@ class AttrTable:
     def __init__(self, loses_locations: bool = False) -> None:
         self.loses_locations = loses_locations
         self.has_odd_strings = False
-        self._decoded_dicts: dict[Any, dict[str, Any]] = {}
+        self._decoded_dicts: dict[Any, Attributes] = {}
         self._decoded: dict[tuple[Codec, Any], Any] = {}
         self._encoded: dict[tuple[Codec, Any], Any] = {}
         self._types: dict[Any, ValueType] = {}
@@ -202,19 +203,19 @@ class AttrTable:
                 self._with_references = None  # whoever gave it may put it anywhere
         return found
 
-    def decode_attrs(self, op_name: str, items: list[tuple[str, Any]]) -> dict[str, Any]:
-        """The attributes of an op as a dictionary of values and opaque attributes."""
+    def decode_attrs(self, op_name: str, items: list[tuple[str, Any]]) -> Attributes:
+        """The attributes of an op: values and opaque attributes."""
         codecs = _CODECS.get(op_name, _NO_CODECS)
         found: dict[str, Any] = {}
         lists = LISTS if op_name == "func.func" else ()
         for name, attr in items:
             if name in lists:
-                found[name] = [self._decode_dict(entry) for entry in ir.ArrayAttr(attr)]
+                found[name] = tuple([self._decode_dict(entry) for entry in ir.ArrayAttr(attr)])
                 continue
             codec = codecs.get(name) or _ANY_OP.get(name)
             found[name] = value = attr if codec is None else self._decode(codec, attr)
             self._note_references((name,), value)
-        return found
+        return freeze(found)
 
     def _note_references(self, names: tuple[str, ...], value: Any) -> None:
         known = self._with_references
@@ -254,10 +255,10 @@ class AttrTable:
         if isinstance(signature, tuple):
             attrs["function_type"] = _encode_signature(signature)
 
-    def _decode_dict(self, attr: Any) -> dict[str, Any]:
+    def _decode_dict(self, attr: Any) -> Attributes:
         found = self._decoded_dicts.get(attr)
         if found is None:
-            found = {}
+            content: dict[str, Any] = {}
             if self.has_odd_strings:
                 check_names(attr)
             for index in range(len(attr)):
@@ -267,9 +268,9 @@ class AttrTable:
                     value = self._decode(ARG_CODECS[name], value)
                 elif type(value) not in _WITHOUT_SYMBOLS:
                     self._note_references(LISTS, value)
-                found[name] = value
-            self._decoded_dicts[attr] = found
-        return found.copy()
+                content[name] = value
+            found = self._decoded_dicts[attr] = freeze(content)
+        return found
 
     def _encode_dict(self, attrs: dict[str, Any]) -> Any:
         encoded = attrs.copy()

@@ -22,7 +22,7 @@ class Callers:
         if calls is None or not all(_is_at_the_top(call, root) for call in calls):
             calls = [call for op in root.region.block for call in _calls_in(op)]
         for call in calls:
-            self._calls.setdefault(call.shared_attrs["callee"], []).append(call)
+            self._calls.setdefault(call.attrs["callee"], []).append(call)
 
     def of(self, function: Op) -> list[Op]:
         """The calls of a function.

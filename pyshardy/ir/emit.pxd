@@ -1,19 +1,20 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
-from pyshardy.ir.bytecode cimport encode_number, number_at
+from pyshardy.bytecode.ops cimport OpWriter
 from pyshardy.ir.nodes cimport Block, Op, Region, Value, ValueType, id
 from pyshardy.ir.source cimport Kind, Source
 
-cdef int HAS_ATTRS, HAS_OPERANDS, HAS_PROPERTIES, HAS_REGIONS, HAS_RESULTS, HAS_SUCCESSORS
+cdef int HAS_OPERANDS, HAS_REGIONS, HAS_RESULTS, HAS_SUCCESSORS, NONE
 
 
 cdef class _Emitter:
     cdef public Source source
     cdef public object table
     cdef public object tables
-    cdef public bytearray out
-    cdef public list scope
+    cdef public OpWriter writer
+    cdef public dict numbers
+    cdef public Py_ssize_t size
     cdef public dict types
     cdef public dict locations
     cdef public dict coded
@@ -21,20 +22,19 @@ cdef class _Emitter:
     cdef public object unknown
     cdef public dict dictionaries
     cdef public dict values
-    cdef public dict args
     cdef public dict plain
 
-    @cython.locals(out=bytearray, scope=list, types=dict, kinds=list, op=Op, results=tuple, operands=tuple, number=Py_ssize_t, limit=Py_ssize_t, kind=Kind, mask=int, value=Value)
+    @cython.locals(writer=OpWriter, numbers=dict, types=dict, source=Source, kinds=list, op=Op, results=tuple, operands=tuple, number=Py_ssize_t, location=Py_ssize_t, kind=Kind, mask=int, value=Value)
     cpdef Py_ssize_t emit_ops(self, Block block, Py_ssize_t defined) except -1
 
-    @cython.locals(name=str, attrs=dict, found=Kind)
-    cpdef Kind kind_of(self, Op op)
-    cpdef Kind new_kind(self, Op op)
+    @cython.locals(writer=OpWriter, numbers=dict, block=Block, op=Op, values=Py_ssize_t, count=Py_ssize_t, start=Py_ssize_t, defined=Py_ssize_t)
+    cpdef emit_region(self, Region region)
     cpdef Py_ssize_t location(self, Op op) except -1
 
-    @cython.locals(block=Block, op=Op, scope=list, values=Py_ssize_t, count=Py_ssize_t, start=Py_ssize_t, defined=Py_ssize_t)
-    cpdef emit_region(self, Region region)
+    @cython.locals(name=str, found=Kind)
+    cpdef Kind kind_of(self, Op op)
+    cpdef Kind new_kind(self, Op op)
 
 
 @cython.locals(found=list)
-cdef tuple _content(str name, dict attrs)
+cdef tuple _content(str name, attrs)

@@ -8,22 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyshardy.bytecode.locations import has_lost_range
+from pyshardy.bytecode.ops import HAS_OPERANDS, HAS_REGIONS, HAS_RESULTS, HAS_SUCCESSORS, NONE, OpWriter
+from pyshardy.bytecode.sections import RESOURCE_OFFSETS
+from pyshardy.bytecode.tables import UNKNOWN, AmbiguousLocationError, Tables
 from pyshardy.ir.attrs import ARG_CODECS, LISTS, AttrTable, Codec, string_of
-from pyshardy.ir.bytecode import (
-    HAS_ATTRS,
-    HAS_OPERANDS,
-    HAS_PROPERTIES,
-    HAS_REGIONS,
-    HAS_RESULTS,
-    HAS_SUCCESSORS,
-    RESOURCE_OFFSETS,
-    encode_number,
-    has_lost_range,
-    number_at,
-)
 from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType
 from pyshardy.ir.source import Kind, Place, Source
-from pyshardy.ir.tables import UNKNOWN, CannotEmitError, Tables
+
+
+class CannotEmitError(Exception):
+    """There is something that has to be written op by op; the message says what."""
 
 
 def emit_module(root: Op, table: AttrTable) -> bytes:
@@ -37,22 +32,33 @@ def emit_module(root: Op, table: AttrTable) -> bytes:
         CannotEmitError: The module was not read, holds resources, or values that are used before their definition.
     """
     source = root.source
-    if source is None or table.loses_locations or len(source.code.content(RESOURCE_OFFSETS)) > 1:
-        raise CannotEmitError
+    if source is None:
+        raise CannotEmitError("the module was not read, but made")
+    if table.loses_locations:
+        raise CannotEmitError("a location is a range that bytecode does not keep")
+    if len(source.code.content(RESOURCE_OFFSETS)) > 1:
+        raise CannotEmitError("it has resources, which belong to the module that was read")
     emitter = _Emitter(source, table)
-    emitter.out += encode_number(1 << 1)  # a block of one op
+    emitter.writer.block_header(1, 0)
     top = Block()
     top.first = root
     emitter.emit_ops(top, 0)
-    return emitter.tables.module(bytes(emitter.out))
+    try:
+        return emitter.tables.module(bytes(emitter.writer.out))
+    except AmbiguousLocationError as error:
+        raise CannotEmitError(str(error)) from error
 
 
 class _Emitter:
     """Writes ops, of which most have the numbers they were read with.
 
+    While it lives, so do the nodes that it writes and the kinds of ops that it makes: attributes, their values and
+    locations, which are looked up by their identities, keep these.
+
     Attributes:
-        out: What is written.
-        scope: The values by number, as far as they can be seen and are defined.
+        writer: What is written.
+        numbers: The numbers of the values that are defined and can be seen.
+        size: How many values the regions that are being written have, those not defined yet too.
         coded: Kinds of ops, by name, names of the attributes, and identities of their values.
         shared: The last kind of ops that share their attributes, by the identity of the attributes.
         plain: Numbers of the properties of ops without discardable attributes, by the same as `coded`.
@@ -64,11 +70,11 @@ class _Emitter:
         self.source = source
         self.table = table
         self.tables = Tables(source.code)
-        self.out = bytearray()
-        self.scope: list[Value | None] = []
-        self.types = {type: encode_number(number) for number, type in source.types.items()}
-        self.args: dict[tuple[ValueType, int], bytes] = {}
-        self.unknown = source.arg_places.get(-1)
+        self.writer = OpWriter()
+        self.numbers: dict[Value, int] = {}
+        self.size = 0
+        self.types = {type: number for number, type in source.types.items()}
+        self.unknown = source.arg_places.get(NONE)
         self.locations = {id(place): number for number, place in source.arg_places.items() if number >= 0}
         self.coded: dict[tuple[Any, ...], Kind] = {}
         self.plain: dict[tuple[Any, ...], int] = {}
@@ -76,29 +82,27 @@ class _Emitter:
         self.dictionaries: dict[tuple[Any, ...], int] = {}
         self.values: dict[tuple[int, int], int] = {}
         for kind in dict.fromkeys(source.kinds):
-            self.coded[_content(kind.name, kind.attrs)] = kind
+            self.coded[_content(kind.op_name, kind.attrs)] = kind
             if kind.attributes < 0:
-                self.plain[_content(kind.name, kind.attrs)] = kind.properties
+                self.plain[_content(kind.op_name, kind.attrs)] = kind.properties
 
     def emit_ops(self, block: Block, defined: int) -> int:
         """Write the ops of a block; `defined` is the number of the next value, which is returned for what follows."""
-        out, scope, types, source = self.out, self.scope, self.types, self.source
+        writer, numbers, types, source = self.writer, self.numbers, self.types, self.source
         kinds, locations = source.kinds, source.locations
-        limit = len(scope)  # the compiled core checks no index
         op = block.first
         while op is not None:
             results, operands = op.results, op.operands
             if op.source is source:
                 number = op.number
                 kind = kinds[number]
-                if kind.attrs is not op.shared_attrs or kind.name != op.name:
+                if kind.attrs is not op.attrs or kind.op_name != op.name:
                     kind = self.kind_of(op)
-                number = locations[number] if op._location is None else self.location(op)
+                location = locations[number] if op._location is None else self.location(op)
             else:
                 kind = self.kind_of(op)
-                number = self.location(op)
-            out += kind.head
-            mask = kind.mask
+                location = self.location(op)
+            mask = 0
             if results:
                 mask |= HAS_RESULTS
             if operands:
@@ -107,55 +111,21 @@ class _Emitter:
                 mask |= HAS_REGIONS
             if op.successors:
                 mask |= HAS_SUCCESSORS
-            out.append(mask)
-            # Most numbers take one byte, two or three: only the others are worth a call.
-            if number < 128:
-                out.append(number << 1 | 1)
-            elif number < 16384:
-                out.append(number << 2 & 255 | 2)
-                out.append(number >> 6)
-            elif number < 2097152:
-                out.append(number << 3 & 255 | 4)
-                out.append(number >> 5 & 255)
-                out.append(number >> 13)
-            else:
-                out += encode_number(number)
-            out += kind.tail
+            writer.write_op(kind.name, mask, location, kind.attributes, kind.properties)
             if results:
-                number = len(results)
-                if number == 1:
-                    out.append(3)
-                else:
-                    out += encode_number(number)
+                writer.put(len(results))
                 for value in results:
-                    out += types.get(value.type) or self.new_type(value.type)
+                    known = types.get(value.type)
+                    writer.put(self.new_type(value.type) if known is None else known)
             if operands:
-                number = len(operands)
-                if number < 128:
-                    out.append(number << 1 | 1)
-                else:
-                    out += encode_number(number)
-                try:
-                    for value in operands:
-                        number = value.mark
-                        if number >= limit or scope[number] is not value:
-                            raise CannotEmitError
-                        if number < 128:
-                            out.append(number << 1 | 1)
-                        elif number < 16384:
-                            out.append(number << 2 & 255 | 2)
-                            out.append(number >> 6)
-                        elif number < 2097152:
-                            out.append(number << 3 & 255 | 4)
-                            out.append(number >> 5 & 255)
-                            out.append(number >> 13)
-                        else:
-                            out += encode_number(number)
-                except (AttributeError, TypeError):  # never numbered, which the compiled core knows as None
-                    raise CannotEmitError from None
+                writer.put(len(operands))
+                for value in operands:
+                    known = numbers.get(value)
+                    if known is None:
+                        raise CannotEmitError(f"{op.name} uses a value that it cannot see, or not yet")
+                    writer.put(known)
             for value in results:
-                value.mark = defined
-                scope[defined] = value
+                numbers[value] = defined
                 defined += 1
             if op.successors:
                 self.emit_successors(op)
@@ -167,26 +137,27 @@ class _Emitter:
     def emit_successors(self, op: Op) -> None:
         assert op.block is not None and op.block.region is not None
         blocks = op.block.region.blocks
-        self.out += encode_number(len(op.successors))
+        self.writer.put(len(op.successors))
         for successor in op.successors:
             if successor not in blocks:
-                raise CannotEmitError
-            self.out += encode_number(blocks.index(successor))
+                raise CannotEmitError(f"{op.name} branches out of its region")
+            self.writer.put(blocks.index(successor))
 
     def emit_regions(self, op: Op) -> None:
         """Write the regions of an op, all as if they saw the values around them."""
-        self.out += encode_number(len(op.regions) << 1)
+        self.writer.region_header(len(op.regions))
         for region in op.regions:
             self.emit_region(region)
 
     def emit_region(self, region: Region) -> None:
-        out, scope = self.out, self.scope
-        out += encode_number(len(region.blocks))
+        """Write the blocks of a region; the numbers of its values go on behind those that can be seen there."""
+        writer, numbers = self.writer, self.numbers
+        writer.put(len(region.blocks))
         if not region.blocks:
             return
-        start = defined = len(scope)
-        counts = []
+        start = defined = self.size
         values = 0
+        counts = []
         for block in region.blocks:
             values += len(block.args)
             count = 0
@@ -196,38 +167,33 @@ class _Emitter:
                 count += 1
                 op = op.next
             counts.append(count)
-        scope += [None] * values
-        out += encode_number(values)
+        writer.put(values)
+        self.size += values
         for block, count in zip(region.blocks, counts):
+            writer.block_header(count, len(block.args))
             if block.args:
-                out += encode_number(count << 1 | 1)
                 self.emit_args(block, defined)
-            else:
-                out += encode_number(count << 1)
             defined = self.emit_ops(block, defined + len(block.args))
-        del scope[start:]
+        for _ in range(values):
+            numbers.popitem()  # those of this region, which came last
+        self.size = start
 
     def emit_args(self, block: Block, defined: int) -> None:
         """Write the arguments of a block; the first one gets the number `defined`."""
-        out, scope, known = self.out, self.scope, self.args
-        out += encode_number(len(block.args))
         for value in block.args:
-            out += known.get((value.type, id(value._location))) or self.new_arg(value)
-            value.mark = defined
-            scope[defined] = value
+            type = self.types.get(value.type)
+            self.writer.arg(self.new_type(value.type) if type is None else type, self.arg_location(value))
+            self.numbers[value] = defined
             defined += 1
-        out.append(0)  # the uses are in the order of the ops
+        self.writer.end_args()
 
-    def new_arg(self, value: Value) -> bytes:
-        """Type and location of an argument, which others may have in common with it."""
+    def arg_location(self, value: Value) -> int:
+        """The number of the location of an argument, -1 for an unknown one."""
         place = value.place
-        type, _ = number_at(self.types.get(value.type) or self.new_type(value.type), 0)
         number = self.locations.get(id(place))
-        if number is None:
-            number = -1 if place is None or place is self.unknown else self.new_location(value.location)
-        found = encode_number(type << 1) if number < 0 else encode_number(type << 1 | 1) + encode_number(number)
-        self.args[value.type, id(value.place)] = found
-        return found
+        if number is not None:
+            return number
+        return NONE if place is None or place is self.unknown else self.new_location(value.location)
 
     def location(self, op: Op) -> int:
         """The number of the location of an op that is not the one it was read with."""
@@ -245,48 +211,39 @@ class _Emitter:
     def new_location(self, location: Any) -> int:
         text = UNKNOWN if location is None else str(location)
         if has_lost_range(text):
-            raise CannotEmitError
+            raise CannotEmitError(f"{text} is a range that bytecode does not keep")
         return self.tables.location(text)
 
-    def new_type(self, type: ValueType) -> bytes:
-        found = self.types[type] = encode_number(self.tables.type(str(type.mlir)))
+    def new_type(self, type: ValueType) -> int:
+        found = self.types[type] = self.tables.type(str(type.mlir))
         return found
 
     def kind_of(self, op: Op) -> Kind:
         """The kind of an op by its name and attributes."""
-        name, attrs = op.name, op.shared_attrs
-        if not op.owns_attrs:
-            found = self.shared.get(id(attrs))
-            if found is not None and found.name == name:
-                return found
+        name, attrs = op.name, op.attrs
+        found = self.shared.get(id(attrs))
+        if found is not None and found.op_name == name:
+            return found
         found = self.coded.get(_content(name, attrs))
         if found is None:
             found = self.new_kind(op)
-        if not op.owns_attrs:
-            self.shared[id(attrs)] = found
+        self.shared[id(attrs)] = found
         return found
 
     def new_kind(self, op: Op) -> Kind:
         """The kind of an op with attributes that were not seen so far."""
-        name, attrs = op.name, op.shared_attrs
+        name, attrs = op.name, op.attrs
         inherent = {attribute: value for attribute, value in attrs.items() if "." not in attribute}
         properties = self.plain.get(_content(name, inherent))
-        mask, tail, attributes = 0, b"", -1
+        attributes = NONE
         if properties is None:
-            properties = -1
+            properties = NONE
             if attrs:
                 attributes = self.dictionary(name, attrs)
         elif len(attrs) > len(inherent):
             attributes = self.discardable(name, {other: attrs[other] for other in attrs if other not in inherent})
-        if attributes >= 0:
-            mask |= HAS_ATTRS
-            tail += encode_number(attributes)
-        if properties >= 0:
-            mask |= HAS_PROPERTIES
-            tail += encode_number(properties)
-        found = Kind(name, attrs, encode_number(self.tables.name(name)), mask, tail, attributes, properties)
-        if name != "func.func":
-            self.coded[_content(name, attrs)] = found
+        found = Kind(name, attrs, self.tables.name(name), attributes, properties)
+        self.coded[_content(name, attrs)] = found
         return found
 
     def discardable(self, name: str, attrs: dict[str, Any]) -> int:
@@ -337,7 +294,7 @@ class _Emitter:
     def new_value(self, codec: Codec | None, value: Any) -> int:
         text = self.table.text(codec, value)
         if "dense_resource" in text or "distinct[" in text:
-            raise CannotEmitError
+            raise CannotEmitError(f"the text of {text[:100]} does not tell all")
         return self.tables.attr(text)
 
 

@@ -4,8 +4,8 @@ cimport cython
 from pyshardy.ir.nodes cimport Op
 
 
-cpdef dict arg_attrs(Op function, Py_ssize_t index)
-cpdef dict result_attrs(Op function, Py_ssize_t index)
-cpdef dict _entry(Op function, str kind, Py_ssize_t index)
+cpdef arg_attrs(Op function, Py_ssize_t index)
+cpdef result_attrs(Op function, Py_ssize_t index)
+cpdef _entry(Op function, str kind, Py_ssize_t index)
 cpdef arg_sharding(Op function, Py_ssize_t index)
 cpdef result_sharding(Op function, Py_ssize_t index)

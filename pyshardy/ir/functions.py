@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.text import format_symbol
 from pyshardy.errors import InvalidModuleError
+from pyshardy.ir.attributes import NO_ATTRS, Attributes
+from pyshardy.ir.attrs import LISTS
 from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op, Value, ValueType
 
@@ -65,19 +67,19 @@ def signature(function: Op) -> tuple[list[ValueType], list[ValueType]]:
     return inputs, [value.type for value in return_op(function).operands]
 
 
-def arg_attrs(function: Op, index: int) -> dict[str, Any]:
-    """The attributes of an argument; do not change them."""
+def arg_attrs(function: Op, index: int) -> Attributes:
+    """The attributes of an argument."""
     return _entry(function, "arg_attrs", index)
 
 
-def result_attrs(function: Op, index: int) -> dict[str, Any]:
-    """The attributes of a result; do not change them."""
+def result_attrs(function: Op, index: int) -> Attributes:
+    """The attributes of a result."""
     return _entry(function, "res_attrs", index)
 
 
-def _entry(function: Op, kind: str, index: int) -> dict[str, Any]:
-    entries = function.shared_attrs.get(kind)
-    return entries[index] if entries else {}
+def _entry(function: Op, kind: str, index: int) -> Attributes:
+    entries = function.attrs.get(kind)
+    return entries[index] if entries else NO_ATTRS
 
 
 def arg_sharding(function: Op, index: int) -> TensorSharding | None:
@@ -112,20 +114,31 @@ def set_result_attr(function: Op, index: int, name: str, value: Any) -> None:
 
 def result_count(function: Op) -> int:
     """Number of results."""
-    entries = function.shared_attrs.get("res_attrs")
+    entries = function.attrs.get("res_attrs")
     return len(entries) if entries else len(return_op(function).operands)
 
 
 def _set(function: Op, kind: str, count: int, index: int, name: str, value: Any) -> None:
-    entries = function.shared_attrs.get(kind)
-    if not entries:
-        if value is None:
-            return
-        entries = function.attrs[kind] = [{} for _ in range(count)]
-    if value is not None:
-        entries[index][name] = value
-    else:
-        entries[index].pop(name, None)
+    entries = function.attrs.get(kind) or (NO_ATTRS,) * count
+    old = entries[index]
+    new = old.without(name) if value is None else old.with_value(name, value)
+    if new is not old:
+        function.set_attr(kind, (*entries[:index], new, *entries[index + 1 :]))
+
+
+def change_border_attrs(function: Op, change: Callable[[Attributes], Attributes]) -> None:
+    """Give the arguments of a function, and then its results, other attributes.
+
+    Args:
+        function: The function.
+        change: Asked for those of each that has any; returns what it was given where that stays.
+    """
+    for kind in LISTS:
+        old = function.attrs.get(kind)
+        if old:
+            new = tuple([change(entry) for entry in old])
+            if any(entry is not before for entry, before in zip(new, old)):
+                function.set_attr(kind, new)
 
 
 def function_of_argument(value: Value) -> Op | None:

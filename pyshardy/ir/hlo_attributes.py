@@ -6,6 +6,7 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
+from pyshardy.ir.attributes import Attributes
 from pyshardy.ir.attrs import string_of
 from pyshardy.ir.functions import arg_attrs, functions, is_declaration, result_attrs, result_count
 from pyshardy.ir.listing import ops_with
@@ -39,7 +40,7 @@ _KEEP_THEIRS = frozenset(("stablehlo.send", "stablehlo.recv", "stablehlo.after_a
 
 def target_of(op: Op) -> str | None:
     """The name of the target of a custom call; None for another op."""
-    return string_of(op.shared_attrs.get("call_target_name")) if op.name == CUSTOM_CALL else None
+    return string_of(op.attrs.get("call_target_name")) if op.name == CUSTOM_CALL else None
 
 
 def custom_calls(root: Op, *targets: str) -> list[Op]:
@@ -72,8 +73,8 @@ def frontend_attribute(attrs: dict[str, Any], name: str) -> str | None:
     return string_of(found[name])
 
 
-def set_frontend_attribute(attrs: dict[str, Any], name: str, text: str | None) -> None:
-    """Set a frontend attribute or, with None, remove it; without any left, they go altogether."""
+def with_frontend_attribute(attrs: Attributes, name: str, text: str | None) -> Attributes:
+    """Attributes with a frontend attribute set or, with None, removed; without any left, they go altogether."""
     found = attrs.get(FRONTEND_ATTRIBUTES)
     entries: dict[str, Any] = {}
     if isinstance(found, ir.DictAttr):
@@ -82,9 +83,8 @@ def set_frontend_attribute(attrs: dict[str, Any], name: str, text: str | None) -
     if text is not None:
         entries[name] = ir.StringAttr.get(text)
     if entries:
-        attrs[FRONTEND_ATTRIBUTES] = ir.DictAttr.get(entries)
-    else:
-        attrs.pop(FRONTEND_ATTRIBUTES, None)
+        return attrs.with_value(FRONTEND_ATTRIBUTES, ir.DictAttr.get(entries))
+    return attrs.without(FRONTEND_ATTRIBUTES)
 
 
 def tuple_types(type: Any) -> list[Any] | None:
@@ -96,17 +96,17 @@ def tuple_types(type: Any) -> list[Any] | None:
 
 def is_annotated(root: Op) -> bool:
     """Whether a module says in HLO's way, not in that of the `sdy` dialect, how something is sharded."""
-    if frontend_attribute(root.shared_attrs, MESHES) is not None:
+    if frontend_attribute(root.attrs, MESHES) is not None:
         return True
     for op in ops_with(root, HLO_SHARDING, (CUSTOM_CALL,)):
-        if HLO_SHARDING in op.shared_attrs or target_of(op) in IMPORTED_TARGETS:
+        if HLO_SHARDING in op.attrs or target_of(op) in IMPORTED_TARGETS:
             return True
     return any(HLO_SHARDING in attrs for function in functions(root) for attrs in entries_of(function))
 
 
-def entries_of(function: Op) -> list[dict[str, Any]]:
+def entries_of(function: Op) -> list[Attributes]:
     """The attributes of every argument and result of a function that has any."""
     if is_declaration(function):
-        return [entry for name in ("arg_attrs", "res_attrs") for entry in function.shared_attrs.get(name) or ()]
+        return [entry for name in ("arg_attrs", "res_attrs") for entry in function.attrs.get(name) or ()]
     arguments = [arg_attrs(function, arg.index) for arg in function.region.blocks[0].args]
     return arguments + [result_attrs(function, index) for index in range(result_count(function))]

@@ -2,7 +2,6 @@
 cimport cython
 
 from pyshardy.ir.nodes cimport Block, Op, Region
-from pyshardy.ir.source cimport Source
 
 
 @cython.locals(is_listed=bint, known=frozenset, region=Region)
@@ -32,7 +31,7 @@ cdef bint _any_holds(list ops) except -1
 cdef bint _is_wanted(Op op, frozenset names, str attribute) except -1
 
 
-@cython.locals(found=list, source=Source)
+@cython.locals(found=list)
 cpdef list ops_named(Op op, names, bint post_order=*)
 
 

@@ -131,7 +131,7 @@ def _any_holds(ops: list[Op]) -> bool:
 
 
 def _is_wanted(op: Op, names: frozenset[str], attribute: str | None) -> bool:
-    return (attribute is not None and attribute in op.shared_attrs) or op.name in names
+    return (attribute is not None and attribute in op.attrs) or op.name in names
 
 
 _NONE: frozenset[str] = frozenset()
@@ -141,10 +141,7 @@ _NO_OPS: list[Op] = []
 def ops_named(op: Op, names: Iterable[str], post_order: bool = False) -> list[Op]:
     """Of the op and all ops inside it those that have one of some names, as `ops_in` lists them."""
     found: list[Op] = []
-    wanted = frozenset(names)
-    source = op.source
-    if source is None or not (source.is_intact and wanted.isdisjoint(source.names)):  # else there are none of them
-        _add_ops(op, found, post_order, _NONE, wanted, None)
+    _add_ops(op, found, post_order, _NONE, frozenset(names), None)
     return found
 
 
@@ -164,7 +161,7 @@ def attribute_values(op: Op, attribute: str, others: Iterable[str]) -> tuple[dic
         if inner.name in names:
             listed.append(inner)
         else:
-            values[inner.shared_attrs[attribute]] = None
+            values[inner.attrs[attribute]] = None
     return values, listed
 
 
@@ -177,10 +174,10 @@ def count_attributes(ops: list[Op], others: Iterable[str], left_out: str) -> tup
         if op.name in names:
             listed.append(op)
         else:
-            shared.setdefault(id(op.shared_attrs), []).append(op)
+            shared.setdefault(id(op.attrs), []).append(op)
     counts: dict[Any, int] = {}
     for alike in shared.values():
-        for name, value in alike[0].shared_attrs.items():
+        for name, value in alike[0].attrs.items():
             if name != left_out:
                 counts[value] = counts.get(value, 0) + len(alike)
     return counts, listed

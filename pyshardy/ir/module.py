@@ -8,9 +8,9 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
+from pyshardy.bytecode.locations import has_lost_range
 from pyshardy.errors import InvalidModuleError
 from pyshardy.ir.attrs import AttrTable
-from pyshardy.ir.bytecode import has_lost_range
 from pyshardy.ir.context import make_context
 from pyshardy.ir.diagnostics import Diagnostic, errors_of, source_position
 from pyshardy.ir.nodes import Op

@@ -26,7 +26,6 @@ cdef class Value:
     cdef public int index
     cdef public object flat_uses
     cdef public object _location
-    cdef public int mark
 
     @cython.locals(few=tuple)
     cpdef add_use(self, Op op, Py_ssize_t index)
@@ -75,8 +74,7 @@ cdef class Op:
     cdef public str name
     cdef public tuple operands
     cdef public tuple results
-    cdef public dict shared_attrs
-    cdef public bint owns_attrs
+    cdef public object attrs
     cdef public tuple regions
     cdef public tuple successors
     cdef public Source source
@@ -86,9 +84,6 @@ cdef class Op:
     cdef public Op prev
     cdef public Op next
     cdef public int order
-    cdef public int mark
-
-    cpdef note_change(self)
 
     @cython.locals(result=Value)
     cpdef bint has_uses(self) except -1

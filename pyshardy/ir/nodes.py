@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
+from pyshardy.ir.attributes import Attributes, freeze
 from pyshardy.ir.source import Place, Source, location_at
 from pyshardy.rules.ops import ops_that
 
@@ -70,12 +71,10 @@ class Value:
 
     `flat_uses` holds the places that use it in MLIR's order *reversed*: the last one is the head of the use-list. It
     is a tuple while there are few, as nearly always, and else a dictionary without values, so that any use is found
-    and removed in constant time. `mark` is a number for whoever numbers all values; nobody else looks at it.
+    and removed in constant time.
     """
 
-    __slots__ = ("type", "owner", "index", "flat_uses", "_location", "mark")
-
-    mark: int
+    __slots__ = ("type", "owner", "index", "flat_uses", "_location")
 
     def __init__(self, type: ValueType, owner: Op | Block, index: int, location: Any = None) -> None:
         self.type = type
@@ -93,7 +92,6 @@ class Value:
     @location.setter
     def location(self, location: Any) -> None:
         self._location = location
-        self.owner.note_change()
 
     @property
     def place(self) -> Any:
@@ -165,7 +163,6 @@ class Value:
     def set_type(self, type: ValueType) -> None:
         """Give the value another type."""
         self.type = type
-        self.owner.note_change()
 
     def replace_uses(self, new: Value, only: Callable[[Op, int], bool] | None = None) -> None:
         """Make every use, or those that `only` accepts, use `new` instead.
@@ -233,13 +230,7 @@ class Block:
         """Append an argument."""
         arg = Value(type, self, len(self.args), location)
         self.args.append(arg)
-        self.note_change()
         return arg
-
-    def note_change(self) -> None:
-        """Note that this block, or what it holds, is not as it was read, but for attributes."""
-        if self.region is not None:
-            self.region.op.note_change()
 
     def append(self, op: Op) -> Op:
         """Put a detached op at the end."""
@@ -268,7 +259,6 @@ class Block:
             previous.next = None
         self.last = previous
         self._ordered = True
-        self.note_change()
         if self.region is not None:
             self.region.named = None
 
@@ -321,7 +311,6 @@ class Region:
         """Append an empty block."""
         block = Block(self)
         self.blocks.append(block)
-        self.op.note_change()
         return block
 
     def take_body(self, other: Region) -> None:
@@ -333,12 +322,9 @@ class Region:
             block.region = self
         self.blocks.extend(other.blocks)
         other.blocks = []
-        self.op.note_change()
-        other.op.note_change()
 
     def forget(self, op: Op) -> None:
         """Note that an op comes into this region or leaves it, with all it holds."""
-        self.op.note_change()
         region: Region | None = self
         while region is not None:
             if region.named:
@@ -370,21 +356,19 @@ class Op:
         successors: Blocks a terminator may branch to.
 
     Attributes:
-        shared_attrs: The attributes, for reading alone: other ops may have the same dictionary.
-        owns_attrs: Whether no other op has it; attributes that are shared hold no lists.
+        attrs: The attributes, which never change: other ops may have the same ones. `set_attr` and `remove_attr` give
+            this op others.
         source: Where this op was read from; None for one that was made since, or copied.
         number: Its number there.
-        mark: A number for whoever numbers all ops of a module; nobody else looks at it.
     """
 
     __slots__ = (
-        "name", "operands", "results", "shared_attrs", "owns_attrs", "regions", "successors", "source", "number",
-        "_location", "block", "prev", "next", "order", "mark",
+        "name", "operands", "results", "attrs", "regions", "successors", "source", "number",
+        "_location", "block", "prev", "next", "order",
     )  # fmt: skip
 
     source: Source | None
     number: int
-    mark: int
     block: Block | None
     prev: Op | None
     next: Op | None
@@ -405,8 +389,7 @@ class Op:
         for type in result_types:
             results.append(Value(type, self, len(results)))
         self.results = tuple(results)
-        self.shared_attrs: dict[str, Any] = {} if attrs is None else attrs
-        self.owns_attrs = True
+        self.attrs = freeze(attrs)
         self.regions: tuple[Region, ...] = tuple([Region(self) for _ in range(region_count)]) if region_count else ()
         self.successors = successors
         self._location = location
@@ -422,18 +405,22 @@ class Op:
     def __repr__(self) -> str:
         return f"<Op {self.name}>"
 
-    @property
-    def attrs(self) -> dict[str, Any]:
-        """The attributes, which may be changed: a dictionary of its own from now on."""
-        if not self.owns_attrs:
-            self.shared_attrs = self.shared_attrs.copy()
-            self.owns_attrs = True
-        return self.shared_attrs
+    def set_attr(self, name: str, value: Any) -> None:
+        """Give this op an attribute, or another value for one; ops that had the same attributes keep theirs."""
+        self.attrs = self.attrs.with_value(name, value)
 
-    @attrs.setter
-    def attrs(self, attrs: dict[str, Any]) -> None:
-        self.shared_attrs = attrs
-        self.owns_attrs = True
+    def remove_attr(self, name: str) -> None:
+        """Take an attribute from this op, if it has it."""
+        self.attrs = self.attrs.without(name)
+
+    def replace_attrs(self, attrs: dict[str, Any]) -> None:
+        """Give this op other attributes instead of all it has."""
+        self.attrs = freeze(attrs)
+
+    @property
+    def shared_attrs(self) -> Attributes:
+        """Another name of `attrs`."""
+        return self.attrs
 
     @property
     def location(self) -> Any:
@@ -447,7 +434,6 @@ class Op:
     @location.setter
     def location(self, location: Any) -> None:
         self._location = location
-        self.note_change()
 
     @property
     def place(self) -> Any:
@@ -512,11 +498,6 @@ class Op:
         if region is not None:
             region.forget(self)
 
-    def note_change(self) -> None:
-        """Note that this op, or what it holds, is not as it was read, but for attributes."""
-        if self.source is not None:
-            self.source.is_intact = False
-
     def set_operand(self, index: int, value: Value) -> None:
         """Use `value` as operand `index`."""
         old = self.operands[index]
@@ -528,10 +509,8 @@ class Op:
         """Use `value` as one more operand, the last."""
         value.add_use(self, len(self.operands))
         self.operands = (*self.operands, value)
-        self.note_change()
 
     def _put_operand(self, index: int, value: Value) -> None:
-        self.note_change()
         operands = self.operands
         self.operands = (value,) if len(operands) == 1 else (*operands[:index], value, *operands[index + 1 :])
 
@@ -571,7 +550,6 @@ class Op:
 
     def drop_operands(self) -> None:
         """Forget the operands of this op and of all ops inside it."""
-        self.note_change()
         for index, value in enumerate(self.operands):
             value.drop_use(self, index)
         self.operands = ()
@@ -586,26 +564,19 @@ class Op:
         `mapping` gains the results and block arguments of all that was copied.
         """
         mapping = {} if mapping is None else mapping
-        attrs = self.shared_attrs
         copy = Op(
             self.name,
             [mapping.get(value, value) for value in self.operands],
             [result.type for result in self.results],
-            {name: _copied(attr) for name, attr in attrs.items()} if self.owns_attrs else attrs,
+            self.attrs,
             len(self.regions),
             self.place,
             self.successors,
         )
-        copy.owns_attrs = self.owns_attrs
         mapping.update(zip(self.results, copy.results))
         for region, target in zip(self.regions, copy.regions):
             clone_region_into(region, target, mapping)
         return copy
-
-
-def _copied(attr: Any) -> Any:
-    """Attributes are immutable but for the lists of dictionaries with the attributes of arguments and results."""
-    return [dict(entry) for entry in attr] if type(attr) is list else attr
 
 
 def clone_region_into(source: Region, target: Region, mapping: dict[Value, Value]) -> None:

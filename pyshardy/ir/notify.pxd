@@ -6,6 +6,7 @@ from pyshardy.ir.nodes cimport Op, Value
 
 cdef class Notifications:
     cdef public object _callers
+    cdef public dict _numbers
     cdef public set _crossed
 
     @cython.locals(found=list, op=Op)

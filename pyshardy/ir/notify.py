@@ -5,6 +5,8 @@ Source: docs/semantics/propagation.md#who-is-told
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyshardy.ir.callers import Callers
 from pyshardy.ir.dataflow import DATA_FLOW_OPS, EDGE, edge_of_source, targets_besides_owner
 from pyshardy.ir.nodes import TERMINATORS, Op, Value
@@ -17,11 +19,13 @@ class Notifications:
     """Finds the ops to look at again when the sharding of a value changes.
 
     Args:
-        callers: The calls of the module, whose ops have their numbers as marks.
+        callers: The calls of the module.
+        numbers: The numbers of its ops.
     """
 
-    def __init__(self, callers: Callers) -> None:
+    def __init__(self, callers: Callers, numbers: Mapping[Op, int]) -> None:
         self._callers = callers
+        self._numbers = numbers
         self._crossed: set[Value] = set()  # arguments and call results followed, once each
 
     def of(self, holder: Value) -> tuple[int, ...]:
@@ -33,7 +37,7 @@ class Notifications:
         if op is not None and op.name == EDGE:
             for target in targets_besides_owner(op.operands[0]):
                 self._add_users(target, found)
-        found.append(op.mark if op is not None else holder.block.parent_op.mark)
+        found.append(self._numbers[holder.block.parent_op if op is None else op])
         self._add_users(holder, found)
         return tuple(found)
 
@@ -51,7 +55,7 @@ class Notifications:
         if user.name in SPECIAL:
             self._add_special(user, index, found)
         else:
-            found.append(user.mark)
+            found.append(self._numbers[user])
 
     def _add_special(self, user: Op, index: int, found: list[int]) -> None:
         if user.name == "func.call":
@@ -67,11 +71,11 @@ class Notifications:
         ends_block = user.name in TERMINATORS
         edge = None if ends_block and parent.name not in DATA_FLOW_OPS else edge_of_source(user, index)
         if edge is not None:
-            found.append(edge.mark)
+            found.append(self._numbers[edge])
         elif ends_block:
-            found.append(parent.mark)
+            found.append(self._numbers[parent])
         else:
-            found.append(user.mark)
+            found.append(self._numbers[user])
 
     def _cross_to(self, value: Value, found: list[int]) -> None:
         """Follow a value on the other side of a call; a function that returns its argument may lead in circles."""

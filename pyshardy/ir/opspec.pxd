@@ -10,5 +10,5 @@ cdef tuple _NO_FIELDS
 cdef class OpSpecReader:
     cdef public dict _decoded
 
-    @cython.locals(name=str, operands=tuple, results=tuple, fields=tuple, attrs=dict, first=Value, second=Value, result=Value)
+    @cython.locals(name=str, operands=tuple, results=tuple, fields=tuple, first=Value, second=Value, result=Value)
     cpdef shape_key(self, Op op, rule)

@@ -56,8 +56,8 @@ class OpSpecReader:
         # The attributes themselves are kept by the op: as long as it lives, no other object has the same number.
         seen: Hashable = None
         if fields:
-            attrs = op.shared_attrs
-            seen = tuple([id(attrs.get(field)) for field in fields]) if op.owns_attrs else id(attrs)
+            attrs = op.attrs
+            seen = tuple([id(attrs.get(field)) for field in fields])
         if len(results) == 1:
             result = results[0]
             if not operands:
@@ -74,10 +74,10 @@ class OpSpecReader:
         """Every attribute in plain form, for the functions that users register."""
         from pyshardy.ir.plain_attributes import plain_attribute  # few programs have a use for it
 
-        return {name: plain_attribute(attr) for name, attr in op.shared_attrs.items() if isinstance(attr, ir.Attribute)}
+        return {name: plain_attribute(attr) for name, attr in op.attrs.items() if isinstance(attr, ir.Attribute)}
 
     def _facts(self, op: Op, fields: dict[str, _Decoder]) -> _Facts:
-        attrs, decoded = op.shared_attrs, self._decoded
+        attrs, decoded = op.attrs, self._decoded
         facts: list[tuple[str, Hashable]] = []
         for name, decode in fields.items():
             attr = attrs.get(name)
@@ -205,7 +205,7 @@ def _has_plain_combiner(op: Op) -> bool:
 
 
 def _random_state(op: Op) -> _Facts:
-    if string_value(op.shared_attrs["call_target_name"]) != "X64Combine":
+    if string_value(op.attrs["call_target_name"]) != "X64Combine":
         return ()
     feeds = any(user.name == "stablehlo.rng_bit_generator" for result in op.results for user, _ in result.uses)
     return (("feeds_rng", feeds),)

@@ -2,13 +2,14 @@
 cimport cython
 
 from pyshardy.ir.functions cimport result_sharding
-from pyshardy.ir.nodes cimport Block, Op, Region, Value, ValueType
+from pyshardy.ir.nodes cimport Block, Op, Region, Value
+from pyshardy.ir.numbering cimport Numbering
 from pyshardy.ir.opspec cimport OpSpecReader
 from pyshardy.ir.purity cimport is_pure
 
 cdef int NO_VALUE, _WITH_SHARDING
 cdef str EDGE, RULE, SHARDING
-cdef frozenset EDGES, _UNLIKE_MOST, HOLD_OTHERWISE, TERMINATORS
+cdef frozenset EDGES, TERMINATORS
 
 
 @cython.locals(numbers=int[::1], number=Py_ssize_t)
@@ -22,29 +23,19 @@ cdef bint _is_alike(Op op, Op other) except -1
 cdef bint _have_same_types(tuple values, tuple others) except -1
 
 
-@cython.locals(used=int[::1], firsts=int[::1], users=int[::1], starts=int[::1], left=int[::1], place=Py_ssize_t, value=Py_ssize_t, op=Py_ssize_t)
-cpdef _last_users_first(operands, Py_ssize_t count)
-
-
 cdef class _Builder:
     cdef public Op root
     cdef public OpSpecReader specs
     cdef public bint conservative
     cdef public object callers
+    cdef public Numbering numbering
     cdef public list ops
+    cdef public dict op_numbers
+    cdef public dict value_numbers
     cdef public list shapes
-    cdef public list calls
     cdef public list unknown
     cdef public bint has_rules
     cdef public list values
-    cdef public list holding
-    cdef public list grouped
-    cdef public list edges
-    cdef public list args
-    cdef public list undecided
-    cdef public list listed
-    cdef public set crossing
-    cdef public Py_ssize_t uses
     cdef public object holders
     cdef public list elsewhere
     cdef public object notifications
@@ -59,16 +50,13 @@ cdef class _Builder:
     cdef public object owners
     cdef public dict views
 
-    @cython.locals(ops=list, values=list, shapes=list, block=Block, op=Op, results=tuple, value=Value, type=ValueType, inner=Region, is_unlike=bint)
-    cpdef _give_numbers(self, Region region)
-
-    @cython.locals(users=int[::1], starts=int[::1], value=Value, uses=object, few=tuple, op=Op, number=Py_ssize_t, limit=Py_ssize_t, place=Py_ssize_t, index=Py_ssize_t)
+    @cython.locals(op_numbers=dict, users=int[::1], starts=int[::1], value=Value, uses=object, few=tuple, op=Op, number=Py_ssize_t, limit=Py_ssize_t, place=Py_ssize_t, index=Py_ssize_t)
     cpdef users_of_values(self)
 
-    @cython.locals(rules=list, numbers=dict, known_names=set, latest=list, plain=bytearray, likeness=int, ahead=Py_ssize_t, ops=list, has_sharding=bint, kind_of=int[::1], parents=int[::1], owners=int[::1], holders=int[::1], holding=list, edges=dict, operands=int[::1], results=int[::1], tensors=int[::1], operand_starts=int[::1], result_starts=int[::1], tensor_starts=int[::1], used=Py_ssize_t, defined=Py_ssize_t, joined=Py_ssize_t, parent=Py_ssize_t, number=Py_ssize_t, mark=Py_ssize_t, place=Py_ssize_t, kind=Py_ssize_t, op=Op, value=Value, block=Block, name=str, attrs=dict, has_tensors=bint, is_edge=bint)
+    @cython.locals(rules=list, numbers=dict, op_numbers=dict, value_numbers=dict, known_names=set, latest=list, plain=bytearray, likeness=int, ahead=Py_ssize_t, ops=list, has_sharding=bint, kind_of=int[::1], parents=int[::1], owners=int[::1], holders=int[::1], holding=list, edges=dict, operands=int[::1], results=int[::1], tensors=int[::1], operand_starts=int[::1], result_starts=int[::1], tensor_starts=int[::1], used=Py_ssize_t, defined=Py_ssize_t, joined=Py_ssize_t, parent=Py_ssize_t, number=Py_ssize_t, mark=Py_ssize_t, place=Py_ssize_t, kind=Py_ssize_t, op=Op, value=Value, block=Block, name=str, has_tensors=bint, is_edge=bint)
     cpdef tuple steps(self)
 
-    @cython.locals(op=Op, value=Value, region=Region, block=Block, found=list, holders=int[::1])
+    @cython.locals(op=Op, value=Value, region=Region, block=Block, found=list, holders=int[::1], numbers=dict, number=Py_ssize_t)
     cpdef list shardings(self)
 
     @cython.locals(found=list, shapes=list, function=Op, value=Value, index=Py_ssize_t, first=Py_ssize_t, number=Py_ssize_t, owner=Py_ssize_t, is_main=bint)

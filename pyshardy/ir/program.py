@@ -18,10 +18,9 @@ from pyshardy.graph.program import (
     View,
 )
 from pyshardy.ir.callers import Callers
-from pyshardy.ir.dataflow import BARRIER, DATA_FLOW_OPS, EDGE, EDGES, op_of_owner, owns_edge, source_uses
+from pyshardy.ir.dataflow import BARRIER, EDGE, EDGES, op_of_owner, owns_edge, source_uses
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import (
-    CALL,
     RULE,
     SHARDING,
     function_of_argument,
@@ -31,21 +30,18 @@ from pyshardy.ir.functions import (
     result_sharding,
     return_op,
 )
-from pyshardy.ir.nodes import TERMINATORS, Op, Region, Value
-from pyshardy.ir.notify import SPECIAL, Notifications
+from pyshardy.ir.nodes import TERMINATORS, Op, Value
+from pyshardy.ir.notify import Notifications
+from pyshardy.ir.numbering import Numbering
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.program_index import FunctionResultPlace, ProgramIndex
 from pyshardy.ir.purity import is_pure
-from pyshardy.ir.shardings import HOLD_OTHERWISE, holder_of, module_meshes, stored_sharding
+from pyshardy.ir.shardings import holder_of, module_meshes, stored_sharding
 from pyshardy.rules.draft import identity_rule
 from pyshardy.rules.properties import Priority, is_elementwise, priority_of
-from pyshardy.rules.rule import Rule, Shape
+from pyshardy.rules.rule import Rule
 from pyshardy.rules.table import is_known, is_known_name, rule_of
 
-GROUP = "sdy.sharding_group"
-_MESH = "sdy.mesh"
-_UNLIKE_MOST = HOLD_OTHERWISE | SPECIAL | EDGES | {GROUP, _MESH}
-"""Ops whose values are not told of, or do not hold, shardings like those of most; sharding groups; and meshes."""
 _WITH_SHARDING = 2
 _TOO_MANY = "uses that are not operands"
 
@@ -74,36 +70,28 @@ def build_program(root: Op, specs: OpSpecReader, conservative: bool = False) -> 
 
 
 class _Builder:
-    """Numbers ops and values by their marks, and describes them; ops of one kind are looked at once."""
+    """Describes the ops and values of a module, by their numbers; ops of one kind are looked at once."""
 
     def __init__(self, root: Op, specs: OpSpecReader, conservative: bool) -> None:
         self.root = root
         self.specs = specs
         self.conservative = conservative
-        root.mark = -1
-        self.ops: list[Op] = []
-        self.values: list[Value] = []
-        self.shapes: list[Shape] = []
-        self.uses = 0
-        self.calls: list[Op] = []
-        self.holding: list[Op] = []
-        self.grouped: list[Op] = []
-        self.edges: list[Op] = []
-        self.args: list[Value] = []
-        self.undecided: list[Value] = []
-        self.listed: list[Value] = []
-        self.crossing: set[int] = set()
-        self.has_rules = RULE in root.shared_attrs
-        self._give_numbers(root.region)
-        self.callers = Callers(root, self.calls)
+        numbering = Numbering(root)
+        self.numbering = numbering
+        self.ops, self.values = numbering.ops, numbering.values
+        self.op_numbers, self.value_numbers = numbering.op_numbers, numbering.value_numbers
+        self.shapes = numbering.shapes
+        self.has_rules = numbering.has_rules
+        self.callers = Callers(root, numbering.calls)
         self.holders = _counting(len(self.values))
         self.elsewhere: list[int] = []
-        for value in self.undecided:
+        for value in numbering.undecided:
             found = holder_of(value)
             if found is not value:
-                self.holders[value.mark] = NO_VALUE if found is None else found.mark
-                self.elsewhere.append(value.mark)
-        self.notifications = Notifications(self.callers)
+                number = self.value_numbers[value]
+                self.holders[number] = NO_VALUE if found is None else self.value_numbers[found]
+                self.elsewhere.append(number)
+        self.notifications = Notifications(self.callers, self.op_numbers)
         self.numbers: dict[Hashable, int] = {}
         self.kinds: dict[OpKind, int] = {}
         self.known: list[OpKind] = []
@@ -116,82 +104,15 @@ class _Builder:
         self.unknown: list[Op] = []
         self.views: dict[int, View] = {}
 
-    def _give_numbers(self, region: Region) -> None:
-        """Mark every op inside a region, and every value, with its number; note those that are not like most.
-
-        `undecided` are the values that may not hold their own sharding; `listed` those whose shardings are in a list;
-        `crossing` those whose uses, or themselves, stand for others, so that others are told of them; `holding` the ops
-        with shardings elsewhere than in the attribute that most have.
-        """
-        ops, values, shapes = self.ops, self.values, self.shapes
-        for block in region.blocks:
-            op = block.first
-            while op is not None:
-                is_unlike = op.name in _UNLIKE_MOST
-                if is_unlike and op.name == _MESH:
-                    self.has_rules |= RULE in op.shared_attrs
-                    op = op.next
-                    continue
-                op.mark = len(ops)
-                ops.append(op)
-                self.uses += len(op.operands)
-                results = op.results
-                for value in results:
-                    value.mark = len(values)
-                    values.append(value)
-                    type = value.type
-                    shapes.append(type.shape if type.is_static else None)
-                if len(results) > 1:
-                    self.listed += results
-                if is_unlike:
-                    self._note(op)
-                if op.regions:
-                    self._number_arguments(op)
-                    for inner in op.regions:
-                        self._give_numbers(inner)
-                op = op.next
-
-    def _note(self, op: Op) -> None:
-        name = op.name
-        if name == CALL:
-            self.calls.append(op)
-        if name in DATA_FLOW_OPS:
-            self.undecided += op.results
-        if name in SPECIAL:
-            self.crossing.update([value.mark for value in op.operands])
-        elif name == EDGE:
-            self.crossing.add(op.results[0].mark)
-        if name in EDGES:
-            self.edges.append(op)
-        elif name == GROUP:
-            self.grouped.append(op)
-        if name in HOLD_OTHERWISE and not op.regions:
-            self.holding.append(op)
-
-    def _number_arguments(self, op: Op) -> None:
-        self.holding.append(op)
-        for region in op.regions:
-            for block in region.blocks:
-                for value in block.args:
-                    value.mark = len(self.values)
-                    self.values.append(value)
-                    self.shapes.append(value.type.shape if value.type.is_static else None)
-                self.args += block.args
-                if op.name != "func.func":  # the arguments of functions hold their own, each for itself
-                    self.undecided += block.args
-                    self.listed += block.args
-
     def build(self) -> tuple[Program, ProgramIndex]:
         operands, results, tensors = self.steps()
         results.cut()
         tensors.cut()
-        source = self.root.source
-        if source is not None and source.is_intact and source.uses_in_order:
-            users = _last_users_first(operands, len(self.values))
-        else:
-            users = self.users_of_values()
+        users = self.users_of_values()
         notified = self.notified()
-        siblings = {value.mark: found for value in self.listed if (found := self.siblings(value))}
+        siblings = {
+            self.value_numbers[value]: found for value in self.numbering.listed if (found := self.siblings(value))
+        }
         shardings = self.shardings()
         places: list[Value | FunctionResultPlace] = [*self.values]
         main_results = self.add_function_results(places, users, notified, shardings)
@@ -219,9 +140,10 @@ class _Builder:
 
     def users_of_values(self) -> Lists:
         """Per value, the op of every use."""
-        found = Lists.empty(len(self.values), self.uses)
+        op_numbers = self.op_numbers
+        found = Lists.empty(len(self.values), self.numbering.uses)
         users, starts = found.numbers, found.starts
-        limit, place = self.uses, 0
+        limit, place = self.numbering.uses, 0
         for number, value in enumerate(self.values):
             uses = value.flat_uses
             if isinstance(uses, tuple):
@@ -230,13 +152,13 @@ class _Builder:
                     raise AssertionError(_TOO_MANY)
                 for index in range(len(few) - 2, -1, -2):
                     op = few[index]
-                    users[place] = op.mark
+                    users[place] = op_numbers[op]
                     place += 1
             else:
                 if place + len(uses) > limit:
                     raise AssertionError(_TOO_MANY)
                 for op, _ in reversed(uses):
-                    users[place] = op.mark
+                    users[place] = op_numbers[op]
                     place += 1
             starts[number + 1] = place
         return found
@@ -245,10 +167,11 @@ class _Builder:
         """The operands, the results and the tensors of every op; notes its kind, what is around it and its sharding."""
         rules, numbers, kind_of, parents, owners = self.rules, self.numbers, self.kind_of, self.parents, self.owners
         known_names, latest = self.known_names, self.latest
-        specs, unknown, holding = self.specs, self.unknown, self.holding
-        edges = {op.mark: self.edge(op) for op in self.edges}
+        specs, unknown, holding = self.specs, self.unknown, self.numbering.holding
+        op_numbers, value_numbers, uses = self.op_numbers, self.value_numbers, self.numbering.uses
+        edges = {op_numbers[op]: self.edge(op) for op in self.numbering.edges}
         count, values = len(self.ops), len(self.values)
-        lists = Lists.empty(count, self.uses), Lists.empty(count, values), Lists.empty(count, self.uses + values)
+        lists = Lists.empty(count, uses), Lists.empty(count, values), Lists.empty(count, uses + values)
         lists[2].numbers.extend(zeros(sum([len(found) for _, found in edges.values()])))
         operands, results, tensors = lists[0].numbers, lists[1].numbers, lists[2].numbers
         operand_starts, result_starts, tensor_starts = lists[0].starts, lists[1].starts, lists[2].starts
@@ -260,7 +183,7 @@ class _Builder:
             block = op.block
             if block is not around:
                 around = block
-                parent = -1 if block is None else block.parent_op.mark
+                parent = -1 if block is None else op_numbers[block.parent_op]
             parents[number] = parent
             name = op.name
             likeness = plain[ahead] if ahead < number else 0
@@ -269,7 +192,7 @@ class _Builder:
                 plain[number] = likeness
                 ahead += 1
             else:
-                attrs = op.shared_attrs
+                attrs = op.attrs
                 rule = attrs.get(RULE)
                 if rule is not None:
                     self.has_rules = True
@@ -298,14 +221,14 @@ class _Builder:
             if not (has_tensors or is_edge or name in known_names) and not self.is_known(op):
                 unknown.append(op)
             for value in op.operands:
-                mark = value.mark
+                mark = value_numbers[value]
                 operands[used] = mark
                 used += 1
                 if has_tensors:
                     tensors[joined] = mark
                     joined += 1
             for value in op.results:
-                mark = value.mark
+                mark = value_numbers[value]
                 owners[mark] = number
                 results[defined] = mark
                 defined += 1
@@ -313,8 +236,8 @@ class _Builder:
                     tensors[joined] = mark
                     joined += 1
             operand_starts[number + 1], result_starts[number + 1], tensor_starts[number + 1] = used, defined, joined
-        for value in self.args:
-            owners[value.mark] = value.block.parent_op.mark
+        for value in self.numbering.args:
+            owners[value_numbers[value]] = op_numbers[value.block.parent_op]
         holders = self.holders
         for place in range(joined if self.elsewhere else 0):
             if tensors[place] >= 0:
@@ -332,7 +255,7 @@ class _Builder:
         """The ops that a new sharding concerns, for values for which they are not the owner and the users."""
         holders, values = self.holders, self.values
         found: dict[int, tuple[int, ...]] = {}
-        for number in self.crossing:
+        for number in dict.fromkeys([self.value_numbers[value] for value in self.numbering.crossing]):
             if holders[number] == number:
                 found[number] = self.notifications.of(values[number])
         found |= dict.fromkeys(self.elsewhere, ())
@@ -342,29 +265,32 @@ class _Builder:
         """Per value, the sharding it holds."""
         holders = self.holders
         found: list[TensorSharding | None] = [None] * len(self.values)
-        for op in self.holding:
+        numbers = self.value_numbers
+        for op in self.numbering.holding:
             for value in op.results:
-                if holders[value.mark] == value.mark:
-                    found[value.mark] = stored_sharding(value)
+                number = numbers[value]
+                if holders[number] == number:
+                    found[number] = stored_sharding(value)
             for region in op.regions:
                 for block in region.blocks:
                     for value in block.args:
-                        if holders[value.mark] == value.mark:
-                            found[value.mark] = stored_sharding(value)
+                        number = numbers[value]
+                        if holders[number] == number:
+                            found[number] = stored_sharding(value)
         return found
 
     def edge(self, op: Op) -> tuple[int, tuple[int, ...]]:
         """The kind and the tensors of a data-flow edge."""
         view = _view(op) if op.name == EDGE else None
         if view is not None:
-            self.views[op.mark] = view
-        sources = self.sources(op)
+            self.views[self.op_numbers[op]] = view
+        sources, numbers = self.sources(op), self.value_numbers
         shape = op.result.type.shape
         tensors: tuple[int, ...] = ()
         if not sources or not op.result.type.is_static:
             shape = None
         else:
-            tensors = (*[self.holders[value.mark] for value in sources], op.result.mark)
+            tensors = (*[self.holders[numbers[value]] for value in sources], numbers[op.result])
         key = op.name, shape, len(tensors)
         kind = self.numbers.get(key)
         if kind is None:
@@ -398,7 +324,7 @@ class _Builder:
             direction = Direction(op.attrs["allowed_direction"])
             return OpKind(op.name, identity_rule(shape), Priority.FIXED, direction, True, True, is_pure(op))
         spec = self.specs.spec(op)
-        rule: Rule | None = op.shared_attrs.get(RULE)
+        rule: Rule | None = op.attrs.get(RULE)
         if rule is None:
             try:
                 rule = rule_of(spec, self.conservative)
@@ -424,11 +350,12 @@ class _Builder:
 
     def siblings(self, value: Value) -> tuple[int, ...]:
         """The other values whose shardings are stored in one list with that of `value`."""
-        if self.holders[value.mark] != value.mark:
+        numbers = self.value_numbers
+        if self.holders[numbers[value]] != numbers[value]:
             return ()
         op = value.defining_op
         group: Sequence[Value] = value.block.args if op is None else op.results
-        return () if len(group) < 2 else tuple(other.mark for other in group if other is not value)
+        return () if len(group) < 2 else tuple(numbers[other] for other in group if other is not value)
 
     def add_function_results(
         self,
@@ -445,11 +372,11 @@ class _Builder:
         for function in functions(self.root):
             if is_declaration(function):
                 continue
-            owner, is_main = function.mark, function is main
+            owner, is_main = self.op_numbers[function], function is main
             for index, value in enumerate(return_op(function).operands):
                 shape = value.type.shape if value.type.is_static else None
                 if is_main and shape is not None:
-                    found.append(FunctionResult(value.mark, number))
+                    found.append(FunctionResult(self.value_numbers[value], number))
                 holders.append(number)
                 owners.append(owner)
                 shapes.append(shape)
@@ -462,14 +389,14 @@ class _Builder:
 
     def groups(self) -> tuple[tuple[int, ...], ...]:
         members: dict[int, list[int]] = {}
-        for op in self.grouped:
-            members.setdefault(op.attrs["group_id"], []).append(self.holders[op.operands[0].mark])
+        for op in self.numbering.grouped:
+            members.setdefault(op.attrs["group_id"], []).append(self.holders[self.value_numbers[op.operands[0]]])
         return tuple(tuple(members[group_id]) for group_id in sorted(members))
 
 
 def _is_alike(op: Op, other: Op) -> bool:
     """Whether two ops without regions have one name, the same types, and attributes that they share."""
-    if op.shared_attrs is not other.shared_attrs or op.name != other.name or op.regions:
+    if op.attrs is not other.attrs or op.name != other.name or op.regions:
         return False
     return _have_same_types(op.operands, other.operands) and _have_same_types(op.results, other.results)
 
@@ -482,23 +409,6 @@ def _have_same_types(values: tuple[Value, ...], others: tuple[Value, ...]) -> bo
         if value.type is not other.type:
             return False
     return True
-
-
-def _last_users_first(operands: Lists, count: int) -> Lists:
-    """Per value, the op of every use, in the order of the ops, backwards."""
-    found = Lists.empty(count, len(operands.numbers))
-    used, firsts, users, starts = operands.numbers, operands.starts, found.numbers, found.starts
-    for place in range(len(used)):
-        starts[used[place] + 1] += 1
-    for value in range(count):
-        starts[value + 1] += starts[value]
-    left = found.starts[1:]
-    for op in range(len(firsts) - 1):
-        for place in range(firsts[op], firsts[op + 1]):
-            value = used[place]
-            left[value] -= 1
-            users[left[value]] = op
-    return found
 
 
 def _view(edge: Op) -> View | None:

@@ -39,7 +39,7 @@ def _has_no_effect(op: Op, also: frozenset[str]) -> bool:
 def _is_pure_alone(op: Op) -> bool:
     name = op.name
     if name in _ASKED:
-        effect = op.shared_attrs.get(BY_ATTRIBUTE)
+        effect = op.attrs.get(BY_ATTRIBUTE)
         return effect is None or not effect.value
     return _is_pure_name(name)
 

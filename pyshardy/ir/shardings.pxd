@@ -29,8 +29,6 @@ cdef class _Changer:
 
     @cython.locals(op=Op)
     cpdef apply_to_all(self, list ops)
-
-    @cython.locals(entry=dict)
     cpdef apply_to(self, Op op)
-    cpdef dict _of_most(self, dict attrs)
+    cpdef _of_most(self, attrs)
     cpdef _of(self, value)

@@ -11,9 +11,17 @@ from typing import Any
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.errors import InvalidShardingError
+from pyshardy.ir.attributes import Attributes
 from pyshardy.ir.dataflow import DATA_FLOW_OPS, block_arg_owners, edge_held, is_data_flow_op, owner_of
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.functions import SHARDING, arg_sharding, result_sharding, return_op, set_arg_sharding
+from pyshardy.ir.functions import (
+    SHARDING,
+    arg_sharding,
+    change_border_attrs,
+    result_sharding,
+    return_op,
+    set_arg_sharding,
+)
 from pyshardy.ir.listing import ops_with
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.sharing import SharedChanges, SharedOutcomes
@@ -33,7 +41,7 @@ HOLD_OTHERWISE = frozenset((*DATA_FLOW_OPS, *OWN_ATTRIBUTE))
 
 def module_meshes(root: Op) -> Meshes:
     """The meshes of a module by name, in order."""
-    return {op.shared_attrs["sym_name"]: op.shared_attrs["mesh"] for op in root.region.block if op.name == "sdy.mesh"}
+    return {op.attrs["sym_name"]: op.attrs["mesh"] for op in root.region.block if op.name == "sdy.mesh"}
 
 
 def holder_of(value: Value) -> Value | None:
@@ -59,10 +67,10 @@ def get_sharding(value: Value) -> TensorSharding | None:
     if isinstance(owner, Op):
         op = owner
         if op.name not in HOLD_OTHERWISE:
-            shardings = op.shared_attrs.get(SHARDING)
+            shardings = op.attrs.get(SHARDING)
             return shardings[value.index] if shardings else None
         if op.name in OWN_ATTRIBUTE:
-            own: TensorSharding | None = op.shared_attrs.get(OWN_ATTRIBUTE[op.name])
+            own: TensorSharding | None = op.attrs.get(OWN_ATTRIBUTE[op.name])
             return own
     elif owner.parent_op.name == "func.func":
         return arg_sharding(owner.parent_op, value.index)
@@ -78,7 +86,7 @@ def get_shardings(values: Iterable[Value]) -> list[TensorSharding | None]:
         if isinstance(owner, Op):
             op = owner
             if op.name not in HOLD_OTHERWISE:
-                shardings = op.shared_attrs.get(SHARDING)
+                shardings = op.attrs.get(SHARDING)
                 found.append(shardings[value.index] if shardings else None)
                 continue
         found.append(get_sharding(value))
@@ -102,8 +110,8 @@ def stored_sharding(holder: Value) -> TensorSharding | None:
         return _block_arg_sharding(parent, holder.index)
     name = OWN_ATTRIBUTE.get(op.name)
     if name is not None:
-        return op.shared_attrs.get(name)
-    shardings = op.shared_attrs.get(results_attribute(op))
+        return op.attrs.get(name)
+    shardings = op.attrs.get(results_attribute(op))
     return shardings[holder.index] if shardings else None
 
 
@@ -120,7 +128,7 @@ def store_sharding(holder: Value, sharding: TensorSharding) -> None:
         return
     name = OWN_ATTRIBUTE.get(op.name)
     if name is not None:
-        op.attrs[name] = sharding
+        op.set_attr(name, sharding)
     else:
         _store_in_list(op, results_attribute(op), op.results, holder.index, sharding)
 
@@ -132,20 +140,20 @@ def results_attribute(op: Op) -> str:
 
 def _store_in_list(op: Op, name: str, values: Sequence[Value], index: int, sharding: TensorSharding) -> None:
     if len(values) == 1:
-        op.attrs[name] = (sharding,)
+        op.set_attr(name, (sharding,))
         return
-    old = op.shared_attrs.get(name) or tuple(
+    old = op.attrs.get(name) or tuple(
         TensorSharding.replicated_like(sharding.mesh, value.type.rank, is_open=True) for value in values
     )
-    op.attrs[name] = (*old[:index], sharding, *old[index + 1 :])
+    op.set_attr(name, (*old[:index], sharding, *old[index + 1 :]))
 
 
 def _block_arg_sharding(op: Op, index: int) -> TensorSharding | None:
-    shardings = op.shared_attrs.get("in_shardings")
+    shardings = op.attrs.get("in_shardings")
     if not shardings:
         return None
     if op.name == "sdy.manual_computation":
-        return strip_manual_axes(shardings[index], op.shared_attrs["manual_axes"])
+        return strip_manual_axes(shardings[index], op.attrs["manual_axes"])
     found: TensorSharding = shardings[index]
     return found
 
@@ -154,24 +162,24 @@ def _outer(op: Op, index: int, sharding: TensorSharding) -> TensorSharding:
     """A block argument's sharding as it is stored on the op."""
     if op.name != "sdy.manual_computation":
         return sharding
-    return join_manual_axes(op.shared_attrs["in_shardings"][index], sharding, op.shared_attrs["manual_axes"])
+    return join_manual_axes(op.attrs["in_shardings"][index], sharding, op.attrs["manual_axes"])
 
 
 def block_arg_shardings(op: Op) -> list[TensorSharding]:
     """The stored shardings of the block arguments of a data-flow op, inner view; empty if there are none."""
-    if not op.shared_attrs.get("in_shardings"):
+    if not op.attrs.get("in_shardings"):
         return []
     return [_block_arg_sharding(op, arg.index) for arg in block_arg_owners(op)]  # type: ignore[misc]
 
 
 def set_block_arg_shardings(op: Op, shardings: Iterable[TensorSharding]) -> None:
     """Store the shardings of the block arguments of a named or manual computation, given in inner view."""
-    op.attrs["in_shardings"] = tuple(_outer(op, index, sharding) for index, sharding in enumerate(shardings))
+    op.set_attr("in_shardings", tuple(_outer(op, index, sharding) for index, sharding in enumerate(shardings)))
 
 
 def result_shardings(op: Op) -> tuple[TensorSharding, ...]:
     """The shardings of all results in their stored form; empty if there are none."""
-    found: tuple[TensorSharding, ...] = op.shared_attrs.get(results_attribute(op)) or ()
+    found: tuple[TensorSharding, ...] = op.attrs.get(results_attribute(op)) or ()
     return found
 
 
@@ -217,23 +225,19 @@ class _Changer:
         if op.name not in _WITH_OWN_ATTRIBUTES:
             self._outcomes.apply(op)
         elif op.name == "func.func":
-            for kind in ("arg_attrs", "res_attrs"):
-                for entry in op.shared_attrs.get(kind) or ():
-                    value = entry.get(SHARDING)
-                    if value:
-                        entry[SHARDING] = self._of(value)
+            change_border_attrs(op, self._of_most)
         else:
             for name in sharding_attributes(op):
-                value = op.shared_attrs.get(name)
+                value = op.attrs.get(name)
                 new = self._of(value) if value else value
                 if new is not value:
                     self._changes.set(op, name, new)
 
-    def _of_most(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """The attributes of an op whose only shardings are those of its results."""
-        value = attrs[SHARDING]
-        new = self._of(value)
-        return attrs if new is value else {**attrs, SHARDING: new}
+    def _of_most(self, attrs: Attributes) -> Attributes:
+        """The attributes of an op whose only shardings are those of its results, or those of an argument."""
+        value = attrs.get(SHARDING)
+        new = self._of(value) if value else value
+        return attrs if new is value else attrs.with_value(SHARDING, new)
 
     def _of(self, value: Any) -> Any:
         found = self._changed.get(value)

@@ -7,14 +7,13 @@ from pyshardy.ir.nodes cimport Op, id
 cdef class SharedChanges:
     cdef public dict _made
 
-    @cython.locals(old=dict, of_value=dict, found=tuple)
+    @cython.locals(key=tuple, found=tuple)
     cpdef set(self, Op op, str name, value)
 
 
 cdef class SharedOutcomes:
     cdef public object _change
     cdef public dict _found
-    cdef public list _kept
 
-    @cython.locals(old=dict, found=dict)
+    @cython.locals(found=tuple)
     cpdef apply(self, Op op)

@@ -1,11 +1,9 @@
 # Types for the optional compiled core: see docs/performance.md.
 
 cdef class Kind:
-    cdef public str name
-    cdef public dict attrs
-    cdef public bytes head
-    cdef public int mask
-    cdef public bytes tail
+    cdef public str op_name
+    cdef public object attrs
+    cdef public Py_ssize_t name
     cdef public Py_ssize_t attributes
     cdef public Py_ssize_t properties
 
@@ -20,7 +18,4 @@ cdef class Source:
     cdef public object mlir
     cdef public dict types
     cdef public dict arg_places
-    cdef public frozenset names
-    cdef public bint is_intact
-    cdef public bint uses_in_order
     cdef public dict _found

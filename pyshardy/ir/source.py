@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pyshardy.ir.attributes import Attributes
 from pyshardy.ir.mlir_ops import MlirOps
 
 if TYPE_CHECKING:
@@ -15,25 +16,19 @@ class Kind:
     """What ops have in common that have one name and the same attributes, in the bytecode they were read from.
 
     Attributes:
-        name: The name; empty for functions, whose attributes hold lists: no two functions are of one kind.
+        op_name: The name.
         attrs: The attributes.
-        head: The number of the name, encoded.
-        mask: The part of the mask that tells which numbers follow in `tail`.
-        tail: The numbers of the discardable attributes and of the inherent ones (the properties), encoded.
-        properties: The number of the properties, -1 if there are none.
+        name: The number of the name.
         attributes: The number of the discardable attributes, -1 if there are none.
+        properties: The number of the inherent attributes, -1 if there are none.
     """
 
-    __slots__ = ("name", "attrs", "head", "mask", "tail", "attributes", "properties")
+    __slots__ = ("op_name", "attrs", "name", "attributes", "properties")
 
-    def __init__(
-        self, name: str, attrs: dict[str, Any], head: bytes, mask: int, tail: bytes, attributes: int, properties: int
-    ) -> None:
-        self.name = name
+    def __init__(self, op_name: str, attrs: Attributes, name: int, attributes: int, properties: int) -> None:
+        self.op_name = op_name
         self.attrs = attrs
-        self.head = head
-        self.mask = mask
-        self.tail = tail
+        self.name = name
         self.attributes = attributes
         self.properties = properties
 
@@ -54,14 +49,10 @@ class Source:
         types: The types of values by their numbers in the bytecode.
         arg_places: An argument of a block with each location that any has, by the number of the location in the
             bytecode, -1 for an unknown one.
-        names: The names of the ops.
-        is_intact: Whether the nodes are as they were read, but for their attributes.
-        uses_in_order: Whether the uses of every value, as read, are in the order of the ops, the last one first.
     """
 
     __slots__ = (
-        "module", "code", "kinds", "locations", "blocks", "places", "mlir", "types", "arg_places", "names", "is_intact",
-        "uses_in_order", "_found",
+        "module", "code", "kinds", "locations", "blocks", "places", "mlir", "types", "arg_places", "_found",
     )  # fmt: skip
 
     def __init__(self, module: Any, code: Any) -> None:
@@ -74,9 +65,6 @@ class Source:
         self.mlir = MlirOps(module)
         self.types: dict[int, ValueType] = {}
         self.arg_places: dict[int, ArgPlace] = {}
-        self.names = frozenset(code.names)
-        self.is_intact = True
-        self.uses_in_order = True
         self._found: dict[int, Any] = {}
 
     def resize(self, count: int) -> None:

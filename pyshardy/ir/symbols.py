@@ -32,7 +32,7 @@ class SymbolTable:
     def __init__(self, root: Op, besides: Op | None = None) -> None:
         self.block = root.region.block
         self.ops: dict[str, Op] = {
-            op.shared_attrs["sym_name"]: op for op in self.block if "sym_name" in op.shared_attrs and op is not besides
+            op.attrs["sym_name"]: op for op in self.block if "sym_name" in op.attrs and op is not besides
         }
         self._counter = 0
 
@@ -46,7 +46,7 @@ class SymbolTable:
         while name in self.ops:
             name = f"{base}_{self._counter}"
             self._counter += 1
-        op.attrs["sym_name"] = name
+        op.set_attr("sym_name", name)
         self.ops[name] = op
         if op.block is None:
             self.block.append(op)
@@ -63,7 +63,7 @@ class SymbolTable:
 
 def original_name(function: Op) -> str:
     """The name of the function that this one was copied from, or its own."""
-    found: str = function.shared_attrs.get(ORIGINAL_NAME, function.shared_attrs["sym_name"])
+    found: str = function.attrs.get(ORIGINAL_NAME, function.attrs["sym_name"])
     return found
 
 
@@ -78,7 +78,7 @@ def post_order(root: Op) -> list[Op]:
 
 def _calls_by_function(root: Op) -> dict[Op, list[Op]]:
     """The calls of every function with a body, callees first."""
-    found: dict[str, Op] = {op.shared_attrs["sym_name"]: op for op in functions(root) if not is_declaration(op)}
+    found: dict[str, Op] = {op.attrs["sym_name"]: op for op in functions(root) if not is_declaration(op)}
     inside = {name: calls(function) for name, function in found.items()}
     callees = {
         name: list(dict.fromkeys(call.attrs["callee"] for call in made if call.attrs["callee"] in found))
@@ -120,7 +120,7 @@ def calls_in_post_order(root: Op) -> list[Op]:
     """
     found = _calls_by_function(root)
     every = [call for made in found.values() for call in made]
-    if len({call.shared_attrs["callee"] for call in every}) < len(every):
+    if len({call.attrs["callee"] for call in every}) < len(every):
         _check_copies(found)
     return every
 
@@ -130,11 +130,11 @@ def _check_copies(calls_by_function: dict[Op, list[Op]]) -> None:
     called: set[str] = set()
     copied, place = 0, None
     for function, made in calls_by_function.items():
-        callees = [call.shared_attrs["callee"] for call in made]
+        callees = [call.attrs["callee"] for call in made]
         for callee in callees:
             copied += sizes.get(callee, 1) if callee in called else 0
             called.add(callee)
-        sizes[function.shared_attrs["sym_name"]] = len(ops_in(function)) + sum(sizes.get(name, 1) for name in callees)
+        sizes[function.attrs["sym_name"]] = len(ops_in(function)) + sum(sizes.get(name, 1) for name in callees)
         if place is None and copied > MOST_COPIED:
             place = function
     if place is not None:
@@ -161,8 +161,8 @@ def clone_function(function: Op, table: SymbolTable) -> Op:
     Copies remember the name of their original and are appended to the module, inner ones first.
     """
     copy = function.clone()
-    copy.attrs[ORIGINAL_NAME] = original_name(function)
+    copy.set_attr(ORIGINAL_NAME, original_name(function))
     for call in calls(copy):
-        call.attrs["callee"] = clone_function(table.callee(call), table).attrs["sym_name"]
+        call.set_attr("callee", clone_function(table.callee(call), table).attrs["sym_name"])
     table.insert(copy)
     return copy

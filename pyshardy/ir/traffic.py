@@ -43,7 +43,7 @@ class _Reader:
 
     def groups(self, op: Op) -> Grouping:
         """The devices that work together."""
-        attrs = op.shared_attrs
+        attrs = op.attrs
         pairs = attrs.get("source_target_pairs")
         key = (pairs is None, attrs["replica_groups"] if pairs is None else pairs)
         found = self._groups.get(key)

@@ -263,7 +263,7 @@ def _holds(target: ValueType, source: ValueType, form: Form) -> bool:
 
 def _form_of_constant(op: Op) -> Form | None:
     """The number of a constant of one element, from its text, as MLIR's bindings read not all widths."""
-    match = _ONE_NUMBER.match(str(op.shared_attrs["value"]))
+    match = _ONE_NUMBER.match(str(op.attrs["value"]))
     return None if match is None else Form(None, int(match[1]))
 
 

@@ -1,17 +1,20 @@
-"""From nodes to MLIR: a copy of what was read with other attributes, bytecode that MLIR parses, or op by op."""
+"""From nodes to MLIR: bytecode that MLIR parses, or op by op."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from jaxlib.mlir import ir
 
 from pyshardy.ir.attrs import AttrTable
-from pyshardy.ir.emit import emit_module
+from pyshardy.ir.emit import CannotEmitError, emit_module
 from pyshardy.ir.nodes import Block, Op, Region, Value
 from pyshardy.ir.pause_gc import pause_gc
-from pyshardy.ir.tables import CannotEmitError
-from pyshardy.ir.write_attributes import write_attributes
+
+
+class OpByOpWarning(ResourceWarning):
+    """A module is written op by op, which takes four times as long; Python shows it only if asked to (`-W default`)."""
 
 
 def write_module(root: Op, table: AttrTable) -> ir.Module:
@@ -23,25 +26,24 @@ def write_module(root: Op, table: AttrTable) -> ir.Module:
 
     Raises:
         UnsupportedVersionError: A value that the dialect of the installed jaxlib cannot hold.
+
+    Warns:
+        OpByOpWarning: Bytecode cannot hold the module, or MLIR refuses it, as when the module is invalid; the message
+            says why.
     """
     with pause_gc():
-        if is_copy_enough(root):
-            return write_attributes(root, table)
         try:
             return ir.Module.parse(emit_module(root, table))
-        except (CannotEmitError, ir.MLIRError):  # an invalid module is for whoever verifies it
-            return write_op_by_op(root, table)
-
-
-def is_copy_enough(root: Op) -> bool:
-    """Whether the module is as it was read, but for attributes."""
-    return root.source is not None and root.source.is_intact and root.number == 0
+        except (CannotEmitError, ir.MLIRError) as error:  # an invalid module is for whoever verifies it
+            reason = str(error).partition("\n")[0]
+        warnings.warn(f"a module is written op by op: {reason}", OpByOpWarning, stacklevel=2)
+        return write_op_by_op(root, table)
 
 
 def write_op_by_op(root: Op, table: AttrTable) -> ir.Module:
     """The same, for any module, valid or not: every op by a call of the bindings."""
     module = ir.Module.create(root.location)
-    for name, attr in table.encode_attrs(root.name, root.shared_attrs).items():
+    for name, attr in table.encode_attrs(root.name, root.attrs).items():
         module.operation.attributes[name] = attr
     _Writer(table).fill_block(root.region.block, module.body)
     return module
@@ -66,7 +68,7 @@ class _Writer:
                 op.name,
                 [result.type.mlir for result in op.results],
                 operands,
-                self.table.encode_attrs(op.name, op.shared_attrs),
+                self.table.encode_attrs(op.name, op.attrs),
                 [self.blocks[successor] for successor in op.successors] or None,
                 len(op.regions),
                 op.location,

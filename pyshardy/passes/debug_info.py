@@ -109,7 +109,7 @@ class DebugInfo:
                 self._add(value, result_sharding(function, index), f"output: {index}")
 
     def _give_name(self, op: Op, name: str) -> str:
-        op.attrs[_NAME] = self._attrs.parse(quote(name))
+        op.set_attr(_NAME, self._attrs.parse(quote(name)))
         self._names[op] = name
         return name
 
@@ -177,7 +177,7 @@ class DebugInfo:
             if op is None:
                 set_result_attr(main_function(self._root), 0, EDGES, written)
             elif op.block is not None:
-                op.attrs[EDGES] = written
+                op.set_attr(EDGES, written)
 
     def _write_origins_of_arguments(self, function: Op) -> None:
         for arg in () if is_declaration(function) else function.region.blocks[0].args:
@@ -190,10 +190,10 @@ class DebugInfo:
         if not any(map(self._origins.of, (*op.results, *block_arg_owners(op)))):
             return
         if op.name in (CONSTRAINT, EDGE):
-            op.attrs[ORIGINS] = self._dictionary(op.result, self._own_name(op))
+            op.set_attr(ORIGINS, self._dictionary(op.result, self._own_name(op)))
         else:
             found = ", ".join(str(self._dictionary(result)) for result in op.results)
-            op.attrs[ORIGINS] = self._attrs.parse(f"[{found}]")
+            op.set_attr(ORIGINS, self._attrs.parse(f"[{found}]"))
         for result in filter(self._origins.of, op.results):
             self._write_on_function_result(result)
 

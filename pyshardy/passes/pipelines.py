@@ -155,7 +155,7 @@ _LISTS = frozenset(["enable-patterns"])
 
 def for_module(options: PropagateOptions, root: Op) -> PropagateOptions:
     """The options with the view that is meant for a module: of one that was HLO, XLA has only calls to inline."""
-    if options.view is not View.XLA or FROM_HLO not in root.shared_attrs:
+    if options.view is not View.XLA or FROM_HLO not in root.attrs:
         return options
     return options.with_view(View.HLO if ops_named(root, ("func.call",)) else View.STABLEHLO)
 

@@ -19,7 +19,7 @@ from pyshardy.errors import ShardyError
 from pyshardy.frontend.from_jax import JaxSignature
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.diagnostics import format_location
-from pyshardy.ir.functions import main_function, return_op
+from pyshardy.ir.functions import change_border_attrs, main_function, return_op
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, ValueType, walk
 from pyshardy.ir.strings import string_value
@@ -38,10 +38,9 @@ def drop_tokens(root: Op) -> None:
     if all(args) and all(results):
         return
     for kind, kept in zip(_BORDER, (args, results)):
-        if entries := main.shared_attrs.get(kind):
-            main.attrs[kind] = [entry for entry, keep in zip(entries, kept) if keep]
-    for entry in main.shared_attrs.get("arg_attrs") or ():
-        entry.pop(_ALIAS, None)  # it counts results
+        if entries := main.attrs.get(kind):
+            main.set_attr(kind, tuple(entry for entry, keep in zip(entries, kept) if keep))
+    change_border_attrs(main, lambda attrs: attrs.without(_ALIAS))  # it counts results
     for value in [value for value, keep in zip(block.args, args) if not keep]:
         value.replace_uses(block.prepend(Op("stablehlo.create_token", (), [value.type], location=main.location)).result)
     block.args = [value for value, keep in zip(block.args, args) if keep]
@@ -50,7 +49,7 @@ def drop_tokens(root: Op) -> None:
     operands = [value for value, keep in zip(returned.operands, results) if keep]
     Op(returned.name, operands, (), returned.attrs, location=returned.location).insert_before(returned)
     returned.erase()
-    main.attrs["function_type"] = ([value.type for value in block.args], [value.type for value in operands])
+    main.set_attr("function_type", ([value.type for value in block.args], [value.type for value in operands]))
 
 
 class Callback:
@@ -123,7 +122,7 @@ def _calls(root: Op) -> Iterator[Op]:
 
 def _number(op: Op, count: int) -> int:
     """The number of the function that an op calls, of so many."""
-    config = op.shared_attrs.get("mhlo.backend_config")
+    config = op.attrs.get("mhlo.backend_config")
     number = int(config["index"].value) if config is not None and "index" in config else None
     if number is None or number >= count:
         raise ShardyError(
@@ -140,7 +139,7 @@ def call_per_device(root: Op, attrs: AttrTable) -> None:
     """Let every device of a per-device program call for itself; otherwise XLA's partitioner would see to some calls."""
     for op in _calls(root):
         target = string_value(op.attrs["call_target_name"])
-        op.attrs["call_target_name"] = attrs.parse(f'"{target.replace("_partitioned_", "_")}"')
+        op.set_attr("call_target_name", attrs.parse(f'"{target.replace("_partitioned_", "_")}"'))
 
 
 _HOLDER = jax.extend.core.Primitive("pyshardy_callbacks")

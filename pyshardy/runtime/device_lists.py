@@ -26,8 +26,8 @@ def list_devices(root: Op, module: Module) -> None:
     """
     meshes = module_meshes(root)
     for op in walk(root):
-        groups = op.shared_attrs.get(_GROUPS)
+        groups = op.attrs.get(_GROUPS)
         if groups is not None and is_along_axes(groups):
             _, mesh, axes = mesh_and_axes(groups, meshes)
             rows = [list(row) for row in replica_groups(axes, mesh)]
-            op.attrs[_GROUPS] = module.attrs.parse(f"dense<{rows}> : tensor<{len(rows)}x{len(rows[0])}xi64>")
+            op.set_attr(_GROUPS, module.attrs.parse(f"dense<{rows}> : tensor<{len(rows)}x{len(rows[0])}xi64>"))

@@ -134,7 +134,7 @@ class _Uses:
     def _inside(self, op: Op, operand: int, place: _Place) -> Iterator[_Place]:
         if op.name != "func.call":
             regions: Sequence[Region] = op.regions
-        elif (function := self.functions.get(op.shared_attrs["callee"])) is None or op in place.calls:
+        elif (function := self.functions.get(op.attrs["callee"])) is None or op in place.calls:
             return
         else:
             regions, place = function.regions, place._replace(calls=(*place.calls, op))

@@ -40,9 +40,9 @@ def make_interpretable(root: Op, module: Module) -> None:
             for op in walk(function):
                 if op.name == "stablehlo.dot":
                     _make_general(op)
-                elif CHANNEL in op.shared_attrs:
+                elif CHANNEL in op.attrs:
                     _check_runs_once(op, function in repeated)
-                    op.attrs[CHANNEL] = channels.next()
+                    op.set_attr(CHANNEL, channels.next())
         list_devices(root, module)
 
 
@@ -72,4 +72,4 @@ def _make_general(op: Op) -> None:
     last = len(op.operands[0].type.shape or ()) - 1
     numbers = f"lhs_contracting_dimensions = [{last}], rhs_contracting_dimensions = [0]"
     op.rename("stablehlo.dot_general")
-    op.attrs["dot_dimension_numbers"] = ir.Attribute.parse(f"#stablehlo.dot<{numbers}>")
+    op.set_attr("dot_dimension_numbers", ir.Attribute.parse(f"#stablehlo.dot<{numbers}>"))

@@ -164,7 +164,7 @@ def _driven(module: Module, count: int) -> Module:
         run = builder.op("interpreter.run_parallel", operands, outputs, attrs)
         packed = [part for value in run.results for part in _packed(value, _carriers(value.type, builder), builder)]
         builder.op("func.return", packed, [])
-    driver.attrs["function_type"] = ([arg.type for arg in block.args], [value.type for value in packed])
+    driver.set_attr("function_type", ([arg.type for arg in block.args], [value.type for value in packed]))
     return module.with_root(root)
 
 

@@ -92,7 +92,7 @@ class _Peaks:
     def _inside(self, op: Op) -> tuple[int, set[Value]]:
         """The most that an op holds while it runs, and the values that its regions use from around it."""
         if op.name == "func.call":
-            function = self._functions.get(op.shared_attrs["callee"])
+            function = self._functions.get(op.attrs["callee"])
             return (0 if function is None else self.of_function(function)), set()
         most = 0
         around: set[Value] = set()
@@ -118,7 +118,7 @@ def _held(value: Value) -> int:
 
 def _is_table(op: Op) -> bool:
     """Whether an op is a constant of different numbers, which has memory of its own."""
-    value = op.shared_attrs.get("value")
+    value = op.attrs.get("value")
     return value is not None and not getattr(value, "is_splat", False)
 
 

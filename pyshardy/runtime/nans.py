@@ -30,7 +30,7 @@ def keep_nans(root: Op, module: Module) -> None:
 def _reduce_as_integers(op: Op, name: str, builder: Builder, channels: Channels) -> None:
     for operand, result in zip(op.operands, op.results):
         keys = _keys(operand, name, builder)
-        attrs = op.attrs | ({CHANNEL: channels.next()} if CHANNEL in op.shared_attrs else {})
+        attrs = op.attrs | ({CHANNEL: channels.next()} if CHANNEL in op.attrs else {})
         reduced = builder.op(op.name, [keys], [builder.type(result.type.shape or (), keys.type.element)], attrs, 1)
         scalar = builder.like((), keys.type)
         builder.body(reduced, [scalar, scalar], lambda inner, args: [inner.combine(name, *args)])

@@ -8,7 +8,7 @@ from pyshardy.core.text import format_symbol
 from pyshardy.errors import ShardyError
 from pyshardy.ir.attrs import symbols_in
 from pyshardy.ir.diagnostics import format_location
-from pyshardy.ir.functions import RULE, SHARDING, functions, main_function
+from pyshardy.ir.functions import RULE, SHARDING, change_border_attrs, functions, main_function
 from pyshardy.ir.listing import ops_with
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
@@ -46,7 +46,7 @@ def partitionable(module: Module, device_count: int) -> Module:
             if is_on_single_device(sharding, meshes):  # the op that takes it says so
                 _leave_out(op)
                 continue
-            op.attrs = {"sharding": sharding.with_unreduced(())}
+            op.replace_attrs({"sharding": sharding.with_unreduced(())})
             op.rename("sdy.sharding_constraint")
         elif op.name == "sdy.constant":
             op.rename("stablehlo.constant")
@@ -64,7 +64,8 @@ def _free_loop(loop: Op) -> None:
     Before XLA looks at shardings it drops values that a loop carries unchanged or for nothing, but not their
     shardings; then the list is too long, and XLA fails.
     """
-    shardings = loop.attrs.pop(SHARDING, ())
+    shardings = loop.attrs.get(SHARDING, ())
+    loop.remove_attr(SHARDING)
     for value, sharding in zip(loop.results, shardings):
         if value.flat_uses and value.type.is_ranked_tensor:
             constrained = {"sharding": sharding.with_unreduced(())}
@@ -92,12 +93,10 @@ def sequential(module: Module) -> Module:
             )
         if op.name == "sdy.constant":
             op.rename("stablehlo.constant")
-        op.attrs.pop(SHARDING, None)
-        op.attrs.pop(RULE, None)
+        op.remove_attr(SHARDING)
+        op.remove_attr(RULE)
     for function in functions(root):
-        for kind in ("arg_attrs", "res_attrs"):
-            for entry in function.shared_attrs.get(kind) or ():
-                entry.pop(SHARDING, None)
+        change_border_attrs(function, lambda attrs: attrs.without(SHARDING))
     for op in list(walk(root)):
         if op.name in _RESHARDS or op.name in _MARKS or _inspects(op):
             _leave_out(op)
@@ -141,11 +140,11 @@ def make_runnable(root: Op, module: Module, count: int) -> None:
                 needed="names in UTF-8, as JAX knows no others",
             )
     _check_called(root)
-    main.attrs["sym_name"] = "main"
-    main.attrs.pop("sym_visibility", None)
+    main.set_attr("sym_name", "main")
+    main.remove_attr("sym_visibility")
     with module.context:
-        root.attrs["mhlo.num_partitions"] = module.attrs.parse(f"{count} : i32")
-        root.attrs["mhlo.num_replicas"] = module.attrs.parse("1 : i32")
+        root.set_attr("mhlo.num_partitions", module.attrs.parse(f"{count} : i32"))
+        root.set_attr("mhlo.num_replicas", module.attrs.parse("1 : i32"))
         _count_sorted_dimensions_from_the_front(root, module)
         _fill_buffers(root, module)
 
@@ -154,7 +153,7 @@ def _check_called(root: Op) -> None:
     """Refuse a custom call of a function without a body, over which XLA ends the process."""
     bodiless = {function.attrs["sym_name"] for function in functions(root) if not function.region.blocks}
     for op in ops_with(root, _CALLED, ("stablehlo.custom_call",)) if bodiless else ():
-        paths = symbols_in(op.shared_attrs.get(_CALLED))
+        paths = symbols_in(op.attrs.get(_CALLED))
         missing = next((path[0] for path in paths if path[0] in bodiless), None)
         if missing is not None:
             raise ShardyError(
@@ -177,10 +176,10 @@ def _count_sorted_dimensions_from_the_front(root: Op, module: Module) -> None:
     """XLA takes a dimension that is counted from the end as it is, unless it is the last, and may sort anything."""
     for op in walk(root):
         if op.name == "stablehlo.sort" and op.operands[0].type.rank:
-            dimension = op.shared_attrs.get("dimension")
+            dimension = op.attrs.get("dimension")
             number = -1 if dimension is None else dimension.value
             if number < 0:
-                op.attrs["dimension"] = module.attrs.i64(number + op.operands[0].type.rank)
+                op.set_attr("dimension", module.attrs.i64(number + op.operands[0].type.rank))
 
 
 def keep_ffts_in_order(root: Op, module: Module) -> None:

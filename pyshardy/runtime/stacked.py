@@ -14,6 +14,7 @@ from itertools import count
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.ir.attributes import Attributes
 from pyshardy.ir.functions import functions, main_function, signature
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType
@@ -67,12 +68,12 @@ def rename_program(root: Op, main: Op) -> str:
     """Make the main function a private one under a name that is free, which is returned."""
     names = {function.attrs["sym_name"] for function in functions(root)}
     name = next(name for name in _candidates() if name not in names)
-    main.attrs["sym_name"] = name
-    main.attrs["sym_visibility"] = "private"
+    main.set_attr("sym_name", name)
+    main.set_attr("sym_visibility", "private")
     for kind in _BORDER_ATTRIBUTES:
-        main.attrs.pop(kind, None)
+        main.remove_attr(kind)
     for attribute in ("sdy.parameters_shardings", "sdy.output_shardings"):
-        root.attrs.pop(attribute, None)
+        root.remove_attr(attribute)
     return name
 
 
@@ -104,8 +105,8 @@ def _add_main(types: _Types, root: Op, program: Op, name: str) -> None:
     attrs = {
         "sym_name": "main",
         "function_type": (stacked_ins, stacked_outs),
-        "arg_attrs": [{"sdy.sharding": sharding} for sharding in ins],
-        "res_attrs": [{"sdy.sharding": sharding} for sharding in outs],
+        "arg_attrs": tuple(Attributes({"sdy.sharding": sharding}) for sharding in ins),
+        "res_attrs": tuple(Attributes({"sdy.sharding": sharding}) for sharding in outs),
     }
     main = Op("func.func", (), (), attrs, 1, location)
     block = main.region.add_block()

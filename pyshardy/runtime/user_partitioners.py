@@ -133,10 +133,10 @@ class _Expansion:
         for function in functions(part):
             transform_shardings(function, lambda sharding: sharding.with_mesh(names[sharding.mesh]))
         for op in walk(part):
-            text = str(op.shared_attrs.get(_GROUPS, ""))
+            text = str(op.attrs.get(_GROUPS, ""))
             for old, new in names.items():
                 if f"mesh = @{old}," in text:
-                    op.attrs[_GROUPS] = self.module.attrs.parse(text.replace(f"mesh = @{old},", f"mesh = @{new},"))
+                    op.set_attr(_GROUPS, self.module.attrs.parse(text.replace(f"mesh = @{old},", f"mesh = @{new},")))
 
     def _names(self, part: Op) -> Iterator[tuple[Any, str]]:
         ours = {mesh: name for name, mesh in reversed(self.meshes.items())}
@@ -149,8 +149,8 @@ class _Expansion:
         """Put the body of the main function in the place of the op, and the others behind ours."""
         channels = Channels(self.root, self.module.attrs)
         for op in walk(part):
-            if CHANNEL in op.shared_attrs:
-                op.attrs[CHANNEL] = channels.next()
+            if CHANNEL in op.attrs:
+                op.set_attr(CHANNEL, channels.next())
         main = main_function(part)
         self._rename([function for function in functions(part) if function is not main], part)
         mapping: dict[Value, Value] = dict(zip(main.region.block.args, self.op.operands))
@@ -175,9 +175,9 @@ class _Expansion:
             names[name] = free
         for op in walk(part):
             if op.name == "func.call":
-                op.attrs["callee"] = names[op.attrs["callee"]]
+                op.set_attr("callee", names[op.attrs["callee"]])
         for function in private:
-            function.attrs["sym_name"] = names[function.attrs["sym_name"]]
+            function.set_attr("sym_name", names[function.attrs["sym_name"]])
             self.root.region.block.append(function.detach())
 
 

@@ -63,7 +63,7 @@ def returning(text: str) -> str:
     last.erase()
     for index, result in enumerate(results):
         set_result_sharding(function, index, get_sharding(result))
-    function.attrs["function_type"] = signature(function)
+    function.set_attr("function_type", signature(function))
     return module.with_root(root).text(generic=True)
 
 

@@ -105,17 +105,17 @@ class Sharder:
             for name in outer.attrs["manual_axes"]
         )
         if op.name in ("sdy.reshard", "sdy.sharding_constraint"):
-            op.attrs["sharding"] = self.sharding(op.result.type, manual)
+            op.set_attr("sharding", self.sharding(op.result.type, manual))
         elif op.name == "sdy.named_computation":
             for name, values in (("in_shardings", op.operands), ("out_shardings", op.results)):
                 if values and self.random.random() < 0.8:
-                    op.attrs[name] = self._list(values, manual)
+                    op.set_attr(name, self._list(values, manual))
         elif (
             op.results
             and op.name not in ("sdy.manual_computation", "stablehlo.tuple")
             and self.random.random() >= self.style.missing
         ):
-            op.attrs["sdy.sharding"] = self._list(op.results, manual, may_be_single=not manual)
+            op.set_attr("sdy.sharding", self._list(op.results, manual, may_be_single=not manual))
 
     def _list(
         self, values: Sequence[Value], manual: Collection[str], may_be_single: bool = False

@@ -9,9 +9,8 @@ import pytest
 from programs import PROGRAMS
 from pyshardy.errors import ShardyError
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.emit import emit_module
+from pyshardy.ir.emit import CannotEmitError, emit_module
 from pyshardy.ir.module import Module
-from pyshardy.ir.tables import CannotEmitError
 from pyshardy.passes.partitioning.partition_options import PartitionOptions
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.passes.pipelines import parse_pipeline, partition_passes

@@ -51,7 +51,7 @@ def essence(module: Module) -> list[str]:
     lines: list[str] = []
     on = _OnMeshes({name: str(mesh) for name, mesh in module_meshes(module.root).items()})
     for function in functions(module.root):
-        entries = [function.shared_attrs.get(name) or () for name in ("arg_attrs", "res_attrs")]
+        entries = [function.attrs.get(name) or () for name in ("arg_attrs", "res_attrs")]
         shardings = [[on(str(entry.get(SHARDING, ""))) for entry in found] for found in entries]
         lines.append(f"{function.attrs['sym_name']} {[found if any(found) else [] for found in shardings]}")
         lines += _lines(function, {}, 1, on)
@@ -95,7 +95,7 @@ def _lines(holder: Op, numbers: dict[Value, int], depth: int, on: _OnMeshes) -> 
 
 def _attributes(op: Op, name: str, on: _OnMeshes) -> str:
     found = []
-    for key, attr in sorted(op.shared_attrs.items()):
+    for key, attr in sorted(op.attrs.items()):
         if key == SHARDING or (
             key in _SHAPING and not (name == "stablehlo.dot_general" and key == "dimension_numbers")
         ):

@@ -118,7 +118,9 @@ def return_results(module: Module, root: Op) -> None:
     Op("func.return", values, (), {}, location=end.location).insert_before(end)
     end.erase()
     given = ", ".join(str(arg.type) for arg in main.region.blocks[0].args)
-    main.attrs["function_type"] = module.attrs.parse(f"({given}) -> ({', '.join(str(value.type) for value in values)})")
+    main.set_attr(
+        "function_type", module.attrs.parse(f"({given}) -> ({', '.join(str(value.type) for value in values)})")
+    )
 
 
 def end_loops(module: Module, root: Op) -> None:

@@ -131,7 +131,9 @@ def return_everything(module: Module, main: Op) -> None:
     Op("func.return", values, (), {}, location=end.location).insert_before(end)
     end.erase()
     given = ", ".join(str(arg.type) for arg in block.args)
-    main.attrs["function_type"] = module.attrs.parse(f"({given}) -> ({', '.join(str(value.type) for value in values)})")
+    main.set_attr(
+        "function_type", module.attrs.parse(f"({given}) -> ({', '.join(str(value.type) for value in values)})")
+    )
 
 
 def _chain(draw: Draw) -> str:

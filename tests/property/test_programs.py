@@ -57,7 +57,7 @@ def marked(text: str) -> tuple[Module, dict[int, tuple[TensorSharding, ...]]]:
             shardings = annotations(op)
             if shardings:
                 number = len(given_)
-                op.attrs[MARK] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
+                op.set_attr(MARK, ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number))
                 given_[number] = shardings
     return module.with_root(root), given_
 

@@ -51,7 +51,7 @@ def test_ops_of_any_attributes_before_and_after(ops: list[tuple[str, dict[str, i
             changed = op.clone().insert_after(op) if is_copied else op
             inherent = {key: value for key, value in changed.attrs.items() if key == INHERENT}
             kept = {key: changed.attrs[key] for key in after if before.get(key) == after[key]}
-            changed.attrs = inherent | {key: value_of(key, number) for key, number in after.items()} | kept
+            changed.replace_attrs(inherent | {key: value_of(key, number) for key, number in after.items()} | kept)
         found = emitted(module, root)
         expected = Module.parse(text(lines(ops)))
         assert found.count(SHARDING) == asm(expected.mlir).count(SHARDING)

@@ -14,9 +14,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
-_CITATION = re.compile(r"\bSource: (docs/semantics/[a-z-]+\.md)#([a-z0-9-]+)(?=$|[\"'])", re.MULTILINE)
+_CITATION = re.compile(r"\bSource: (docs/(?:semantics/[a-z-]+|bytecode)\.md)#([a-z0-9-]+)(?=$|[\"'])", re.MULTILINE)
 _MENTION = re.compile(r"docs/[\w/-]+\.md(?:#[\w-]*)?")
-_ATTEMPT = re.compile(r"\bSource:? (?!docs/semantics/)\S*\.md\S*")
+_ATTEMPT = re.compile(r"\bSource:? (?!docs/(?:semantics/|bytecode\.md))\S*\.md\S*")
 _NUMBER = re.compile(r"\b[Ss]pec(?:ification)?s?, (?:end of )?(?:sections? )?\d[\d.]*|\b[Ss]ections? \d[\d.]*")
 _HEADING = re.compile(r"^#{1,6} +(.*?) *$", re.MULTILINE)
 _FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)

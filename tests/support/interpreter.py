@@ -47,7 +47,7 @@ def whole_program(module: Module) -> Module:
                 op.erase()
             elif op.name == "sdy.constant":
                 op.name = "stablehlo.constant"
-        main_of(root).attrs["sym_name"] = "main"
+        main_of(root).set_attr("sym_name", "main")
     return run_pipeline(module.with_root(root), "sdy-drop-sharding-and-mesh")
 
 
@@ -80,7 +80,7 @@ def run_devices(module: Module, per_device: Sequence[Sequence[Array]], as_replic
     """
     root = module.copy_root()
     main = main_of(root)
-    main.attrs["sym_name"] = "device_program"
+    main.set_attr("sym_name", "device_program")
     local = run_pipeline(module.with_root(root), "sdy-inline-meshes,sdy-drop-sharding-and-mesh").text()
     block, count = main.region.blocks[0], len(per_device)
     inputs = [str(arg.type) for arg in block.args]

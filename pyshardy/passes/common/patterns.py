@@ -132,7 +132,7 @@ def slice_of_all_reduce(op: Op, rewriter: Rewriter) -> bool:
     if sum(map(len, scattered)) < len(reduce.attrs["reduction_axes"]):
         return False
     attrs = {"reduce_scatter_axes": scattered, "out_sharding": _scattered_sharding(op, reduce, scattered)}
-    if "reduction_op" in reduce.shared_attrs:
+    if "reduction_op" in reduce.attrs:
         attrs["reduction_op"] = reduce.attrs["reduction_op"]
     new = Op("sdy.reduce_scatter", reduce.operands, [op.result.type], attrs, location=reduce.location)
     rewriter.insert(new, op)

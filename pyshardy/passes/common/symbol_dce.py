@@ -32,12 +32,12 @@ def symbol_dce(root: Op, attrs: AttrTable) -> None:
         attrs: The attributes of its context.
     """
     block = root.region.block
-    hidden = [op for op in block if op.shared_attrs.get("sym_visibility") in ("private", "nested")]
-    private = {op.shared_attrs["sym_name"]: op for op in hidden}
+    hidden = [op for op in block if op.attrs.get("sym_visibility") in ("private", "nested")]
+    private = {op.attrs["sym_name"]: op for op in hidden}
     if not private:
         return
     with_meshes = any(op.name == "sdy.mesh" for op in private.values())
-    live = [op for op in block if op.shared_attrs.get("sym_name") not in private]
+    live = [op for op in block if op.attrs.get("sym_name") not in private]
     _follow_calls(live, private)
     # What calls do not reach may be reached otherwise: only then are attributes looked at.
     names: frozenset[str] | None = None if with_meshes else attrs.names_of_references()
@@ -76,7 +76,7 @@ class _References:
         """The paths of the symbols that an op or anything in it refers to, but those found before."""
         seen, names = self._seen, self._names
         for op in ops_in(symbol):
-            attrs = op.shared_attrs
+            attrs = op.attrs
             if names is not None and names.isdisjoint(attrs):
                 continue
             for name, attr in attrs.items():

@@ -14,5 +14,5 @@ cdef class _Originals:
     cdef public dict _numbers
     cdef public dict _first
 
-    @cython.locals(key=list, own=dict, by_identity=tuple, found=Op, numbers=dict)
+    @cython.locals(by_identity=tuple, found=Op, numbers=dict)
     cpdef Op of(self, Op op, region, ValueType result_type, Value scalar)

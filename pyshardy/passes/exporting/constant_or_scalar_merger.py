@@ -52,20 +52,11 @@ class _Originals:
 
     def of(self, op: Op, region: Region | None, result_type: ValueType | None, scalar: Value | None) -> Op:
         """The first op in a region with the same attributes, result type and scalar."""
-        own = op.shared_attrs
-        by_identity: tuple[Hashable, ...]
-        if op.owns_attrs:
-            key: list[Hashable] = [region, result_type, scalar]
-            for name, attr in own.items():
-                key.append(name)
-                key.append(attr if type(attr) is tuple else id(attr))
-            by_identity = tuple(key)
-        else:
-            by_identity = region, result_type, scalar, id(own)
+        own = op.attrs
+        by_identity = region, result_type, scalar, id(own)
         found = self._seen.get(by_identity)
         if found is None:
             self._kept.append(own)
-            self._kept.extend(own.values())
             numbers = self._numbers
             attrs = sorted([(name, numbers.setdefault(attr, len(numbers))) for name, attr in own.items()])
             found = self._seen[by_identity] = self._first.setdefault((region, result_type, scalar, *attrs), op)

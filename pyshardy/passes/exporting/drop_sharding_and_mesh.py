@@ -6,13 +6,13 @@ Source: docs/semantics/export.md#sdy-drop-sharding-and-mesh
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
+from pyshardy.ir.attributes import Attributes
 from pyshardy.ir.attrs import symbols_in
-from pyshardy.ir.functions import SHARDING
+from pyshardy.ir.functions import SHARDING, change_border_attrs
 from pyshardy.ir.listing import count_attributes, ops_in, ops_named, ops_with
 from pyshardy.ir.nodes import Op
-from pyshardy.ir.sharing import SharedOutcomes, without
+from pyshardy.ir.sharing import SharedOutcomes
 from pyshardy.passes.base import Pass, PassContext
 
 _METADATA = ("sdy.output_shardings", "sdy.parameters_shardings")
@@ -35,20 +35,18 @@ class DropShardingAndMesh(Pass):
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         if not self.keep_module_sharding_metadata:
             for name in _METADATA:
-                op.attrs.pop(name, None)
+                op.remove_attr(name)
         outcomes = SharedOutcomes(_without_sharding)
         for inner in ops_with(op, SHARDING):
             outcomes.apply(inner)
         for function in ops_named(op, ("func.func",)):
-            for kind in ("arg_attrs", "res_attrs"):
-                for entry in function.shared_attrs.get(kind) or ():
-                    entry.pop(SHARDING, None)
+            change_border_attrs(function, _without_sharding)
         for module in ops_named(op, _MODULE):
             _erase_unused_meshes(module)
 
 
-def _without_sharding(attrs: dict[str, Any]) -> dict[str, Any]:
-    return without(attrs, SHARDING)
+def _without_sharding(attrs: Attributes) -> Attributes:
+    return attrs.without(SHARDING)
 
 
 def _erase_unused_meshes(module: Op) -> None:

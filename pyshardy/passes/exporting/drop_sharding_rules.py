@@ -5,12 +5,11 @@ Source: docs/semantics/export.md#sdy-drop-sharding-rules
 
 from __future__ import annotations
 
-from typing import Any
-
+from pyshardy.ir.attributes import Attributes
 from pyshardy.ir.functions import RULE
 from pyshardy.ir.listing import ops_with
 from pyshardy.ir.nodes import Op
-from pyshardy.ir.sharing import SharedOutcomes, without
+from pyshardy.ir.sharing import SharedOutcomes
 from pyshardy.passes.base import Anchor, Pass, PassContext
 
 
@@ -31,5 +30,5 @@ def drop_sharding_rules(op: Op) -> None:
         outcomes.apply(inner)
 
 
-def _without_rule(attrs: dict[str, Any]) -> dict[str, Any]:
-    return attrs if attrs[RULE].is_custom else without(attrs, RULE)
+def _without_rule(attrs: Attributes) -> Attributes:
+    return attrs if attrs[RULE].is_custom else attrs.without(RULE)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyshardy.ir.attributes import Attributes
 from pyshardy.ir.dataflow import EDGE
 from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.listing import ops_named
@@ -38,7 +39,7 @@ def _export(op: Op, symbols: SymbolTable) -> None:
                 remove_edge(user)
     attrs = {name: attr for name, attr in op.attrs.items() if name not in _OWN_ATTRIBUTES}
     attrs["callee"] = symbols.insert(_function(op))
-    if "out_shardings" in op.shared_attrs:
+    if "out_shardings" in op.attrs:
         attrs[SHARDING] = op.attrs["out_shardings"]
     types = [result.type for result in op.results]
     call = Op("func.call", op.operands, types, attrs, location=op.place).insert_before(op)
@@ -57,10 +58,10 @@ def _function(op: Op) -> Op:
         "function_type": (tuple(types[0]), tuple(types[1])),
         ORIGINAL_NAME: name,
     }
-    if "execution_thread" in op.shared_attrs:
+    if "execution_thread" in op.attrs:
         attrs["execution_thread"] = op.attrs["execution_thread"]
-    if "in_shardings" in op.shared_attrs:
-        attrs["arg_attrs"] = [{SHARDING: sharding} for sharding in op.attrs["in_shardings"]]
+    if "in_shardings" in op.attrs:
+        attrs["arg_attrs"] = tuple(Attributes({SHARDING: sharding}) for sharding in op.attrs["in_shardings"])
     function = Op("func.func", attrs=attrs, region_count=1, location=op.place)
     function.region.take_body(op.region)
     function.region.block.terminator.rename("func.return")

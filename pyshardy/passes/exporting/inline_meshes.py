@@ -30,7 +30,7 @@ class InlineMeshes(Pass):
             groups = inner.attrs["replica_groups"]
             if str(groups).startswith("#stablehlo.replica_group_mesh_axes"):
                 text = _SYMBOL.sub(lambda match: f"mesh = {stablehlo_mesh_text(meshes[_name(match)])}", str(groups))
-                inner.attrs["replica_groups"] = context.attrs.parse(text)
+                inner.set_attr("replica_groups", context.attrs.parse(text))
         for inner in op.region.block:
             if inner.name == "sdy.mesh":
                 inner.erase()

@@ -26,13 +26,13 @@ class InsertFuncCallReshards(Pass):
         symbols, meshes = SymbolTable(op), context.meshes
         for call in calls(op):
             callee = symbols.callee(call)
-            wanted: tuple[TensorSharding, ...] = call.shared_attrs.get(SHARDING, ())
+            wanted: tuple[TensorSharding, ...] = call.attrs.get(SHARDING, ())
             found = [result_sharding(callee, result.index) for result in call.results]
             given = fill_shardings(found, call.results, meshes)
             if given is None:
                 given = tuple(TensorSharding.replicated_like(sharding.mesh, sharding.rank) for sharding in wanted)
             if given:
-                call.attrs[SHARDING] = _reshard_results(call, given, wanted)
+                call.set_attr(SHARDING, _reshard_results(call, given, wanted))
 
 
 def _reshard_results(

@@ -5,6 +5,8 @@ Source: docs/semantics/export.md#sdy-remove-propagation-debug-info
 
 from __future__ import annotations
 
+from pyshardy.ir.attributes import Attributes
+from pyshardy.ir.functions import change_border_attrs
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.passes.base import Pass, PassContext
 
@@ -23,10 +25,12 @@ class RemovePropagationDebugInfo(Pass):
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         for inner in walk(op):
             if inner.name == "func.func":
-                attrs = inner.shared_attrs
-                dictionaries = [*(attrs.get("arg_attrs") or ()), *(attrs.get("res_attrs") or ())]
+                change_border_attrs(inner, _without_debug_info)
             else:
-                dictionaries = [inner.attrs]
-            for attrs in dictionaries:
-                for name in _DEBUG:
-                    attrs.pop(name, None)
+                inner.attrs = _without_debug_info(inner.attrs)
+
+
+def _without_debug_info(attrs: Attributes) -> Attributes:
+    for name in _DEBUG:
+        attrs = attrs.without(name)
+    return attrs

@@ -6,7 +6,8 @@ Source: docs/semantics/export.md#sdy-remove-sub-axes-in-input-output-shardings
 from __future__ import annotations
 
 from pyshardy.core.sharding import DimSharding, TensorSharding
-from pyshardy.ir.functions import SHARDING, main_function
+from pyshardy.ir.attributes import Attributes
+from pyshardy.ir.functions import SHARDING, change_border_attrs, main_function
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.base import Pass, PassContext
 
@@ -17,16 +18,12 @@ class RemoveSubAxesInInputOutputShardings(Pass):
     name = "sdy-remove-sub-axes-in-input-output-shardings"
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        main = main_function(op)
-        cut: dict[TensorSharding, TensorSharding] = {}
-        for kind in ("arg_attrs", "res_attrs"):
-            for entry in main.shared_attrs.get(kind) or ():
-                sharding = entry.get(SHARDING)
-                if sharding is None:
-                    continue
-                if sharding not in cut:
-                    cut[sharding] = remove_sub_axes(sharding)
-                entry[SHARDING] = cut[sharding]
+        change_border_attrs(main_function(op), _without_sub_axes)
+
+
+def _without_sub_axes(attrs: Attributes) -> Attributes:
+    sharding = attrs.get(SHARDING)
+    return attrs if sharding is None else attrs.with_value(SHARDING, remove_sub_axes(sharding))
 
 
 def remove_sub_axes(sharding: TensorSharding) -> TensorSharding:

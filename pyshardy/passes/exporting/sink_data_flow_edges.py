@@ -55,7 +55,7 @@ def sink_result_edges(op: Op) -> None:
     """Store the shardings of the edges of the results, if any edge has one."""
     shardings = _edge_shardings(op.results)
     if shardings is not None:
-        op.attrs[results_attribute(op)] = shardings
+        op.set_attr(results_attribute(op), shardings)
 
 
 def _sink_debug_info(op: Op, kinds: Sequence[str], attrs: AttrTable) -> None:
@@ -70,14 +70,14 @@ def _sink_debug_info(op: Op, kinds: Sequence[str], attrs: AttrTable) -> None:
     for name in kinds:
         for prefix, edges in by_prefix.items():
             known = [edge for edge in edges if name != EDGES or name in edge.attrs]
-            entries = ", ".join(str(edge.shared_attrs.get(name, "{}")) for edge in known)
-            op.attrs[name.replace("sdy.", f"sdy.{prefix}_")] = attrs.parse(f"[{entries}]")
+            entries = ", ".join(str(edge.attrs.get(name, "{}")) for edge in known)
+            op.set_attr(name.replace("sdy.", f"sdy.{prefix}_"), attrs.parse(f"[{entries}]"))
 
 
 def _edge_shardings(owners: Sequence[Value]) -> tuple[TensorSharding, ...] | None:
     """One sharding per owner, open where there is none; None if no edge has a sharding."""
     edges = [edge_of(owner) for owner in owners]
-    found: list[TensorSharding | None] = [None if edge is None else edge.shared_attrs.get("sharding") for edge in edges]
+    found: list[TensorSharding | None] = [None if edge is None else edge.attrs.get("sharding") for edge in edges]
     first = next((sharding for sharding in found if sharding is not None), None)
     if first is None:
         return None

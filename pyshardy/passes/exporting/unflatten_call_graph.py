@@ -42,14 +42,14 @@ class UnflattenCallGraph(Pass):
             for callee in callees:
                 chosen.setdefault(keys[callee], callee)
         for call, callee in zip(found, callees):
-            call.attrs["callee"] = chosen[keys[callee]].attrs["sym_name"]
+            call.set_attr("callee", chosen[keys[callee]].attrs["sym_name"])
         for function in functions(op):
-            function.attrs.pop(ORIGINAL_NAME, None)
-            function.attrs.pop(_MANUAL_AXES, None)
+            function.remove_attr(ORIGINAL_NAME)
+            function.remove_attr(_MANUAL_AXES)
 
 
 def _short_key(function: Op) -> Hashable:
-    return original_name(function), function.shared_attrs.get(_MANUAL_AXES)
+    return original_name(function), function.attrs.get(_MANUAL_AXES)
 
 
 def _full_key(function: Op, meshes: Meshes) -> Hashable:

@@ -42,12 +42,12 @@ class UpdateNonDivisibleInputOutputShardings(Pass):
                 _update_function(function, shorter)
         for inner in ops_named(op, _OTHER_BORDERS):
             if inner.name == CALL:
-                if SHARDING in inner.shared_attrs:
-                    inner.attrs[SHARDING] = shorter.all_of(inner.attrs[SHARDING], inner.results)
+                if SHARDING in inner.attrs:
+                    inner.set_attr(SHARDING, shorter.all_of(inner.attrs[SHARDING], inner.results))
             else:
                 args = inner.region.block.args
                 set_block_arg_shardings(inner, shorter.all_of(block_arg_shardings(inner), args))
-                inner.attrs["out_shardings"] = shorter.all_of(inner.attrs["out_shardings"], inner.results)
+                inner.set_attr("out_shardings", shorter.all_of(inner.attrs["out_shardings"], inner.results))
 
 
 def _update_function(function: Op, shorter: _Shorter) -> None:

@@ -19,7 +19,7 @@ class AddHloRules(Pass):
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         for found in ops_named(op, _RULES):
-            if RULE not in found.shared_attrs:
+            if RULE not in found.attrs:
                 rule = load_function("xla_rule", _RULES[found.name])(context.specs.spec(found), False)
                 if rule is not None:
-                    found.attrs[RULE] = rule
+                    found.set_attr(RULE, rule)

@@ -88,9 +88,9 @@ def _apply(op: Op, sharding: TensorSharding, value: Value, info: DebugInfo | Non
     set_sharding(value, sharding)
     if info is not None and op.name == CONSTRAINT:
         info.apply(op, sharding)
-    if op.name == CONSTRAINT and RULE not in op.shared_attrs and value.type.is_static:
+    if op.name == CONSTRAINT and RULE not in op.attrs and value.type.is_static:
         assert value.type.shape is not None
-        op.attrs[RULE] = identity_rule(value.type.shape)
+        op.set_attr(RULE, identity_rule(value.type.shape))
 
 
 def _constrain_behind(op: Op, sharding: TensorSharding, value: Value) -> None:

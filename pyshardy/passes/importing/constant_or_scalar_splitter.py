@@ -141,7 +141,7 @@ class _Splitter:
             return value
         copy = op.clone(copies).insert_before(op)
         if is_call:
-            copy.attrs["callee"] = clone_function(self.symbols.callee(op), self.symbols).attrs["sym_name"]
+            copy.set_attr("callee", clone_function(self.symbols.callee(op), self.symbols).attrs["sym_name"])
         for user in value.users() if self.has_groups else ():
             if user.name == _GROUP:
                 user.clone({value: copies[value]}).insert_before(op)

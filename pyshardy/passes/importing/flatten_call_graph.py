@@ -21,5 +21,5 @@ class FlattenCallGraph(Pass):
         for call in calls_in_post_order(op):
             callee = call.attrs["callee"]
             if callee in seen:
-                call.attrs["callee"] = clone_function(symbols[callee], symbols).attrs["sym_name"]
+                call.set_attr("callee", clone_function(symbols[callee], symbols).attrs["sym_name"])
             seen.add(callee)

@@ -36,7 +36,7 @@ def _flatten(call: Op, context: PassContext) -> None:
         call.name,
         call.operands,
         [context.attrs.type(type) for type in types],
-        dict(call.shared_attrs),
+        dict(call.attrs),
         location=call.place,
     ).insert_before(call)
     for element in elements:
@@ -55,5 +55,5 @@ def _read_through(element: Op) -> None:
 
 
 def _index(element: Op) -> int:
-    found: int = element.shared_attrs["index"].value
+    found: int = element.attrs["index"].value
     return found

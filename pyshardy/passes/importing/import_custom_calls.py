@@ -47,10 +47,10 @@ class ImportCustomCalls(Pass):
 
 
 def _import_constraint(call: Op) -> None:
-    if frontend_attribute(call.shared_attrs, GROUP_ID) is not None:
+    if frontend_attribute(call.attrs, GROUP_ID) is not None:
         attrs = {"group_id": _number(call, GROUP_ID)}
         Op("sdy.sharding_group", call.operands, (), attrs, location=call.place).insert_before(call)
-    shardings = call.shared_attrs.get(SHARDING)
+    shardings = call.attrs.get(SHARDING)
     if not shardings:
         _drop(call)
     else:
@@ -62,7 +62,7 @@ def _constrain(call: Op, sharding: TensorSharding) -> None:
 
 
 def _import_result(call: Op) -> None:
-    shardings = call.shared_attrs.get(SHARDING)
+    shardings = call.attrs.get(SHARDING)
     if not shardings:
         raise PassError(call, "is without the sharding that the result of the function has")
     for user in call.result.users():
@@ -94,7 +94,7 @@ def _replace(call: Op, new: Op) -> None:
 
 
 def _number(call: Op, name: str) -> int:
-    text = frontend_attribute(call.shared_attrs, name) or ""
+    text = frontend_attribute(call.attrs, name) or ""
     match = _INTEGER.fullmatch(text)
     if match is None:
         raise PassError(call, f"has {name} = '{text}', and needs a number")

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from jaxlib.mlir import ir
 
 from pyshardy.core.notation import parse_mesh, parse_sharding, parse_sharding_list
 from pyshardy.errors import ShardyError
+from pyshardy.ir.attributes import Attributes
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import RULE as SDY_RULE
 from pyshardy.ir.functions import SHARDING as SDY_SHARDING
-from pyshardy.ir.functions import functions
+from pyshardy.ir.functions import change_border_attrs, functions
 from pyshardy.ir.hlo_attributes import (
     FRONTEND_ATTRIBUTES,
     HLO_SHARDING,
     MESHES,
     RULE,
     SHARDING,
-    entries_of,
     frontend_attribute,
     keeps_sharding,
-    set_frontend_attribute,
+    with_frontend_attribute,
 )
 from pyshardy.ir.listing import ops_with
 from pyshardy.ir.nodes import Op
@@ -50,13 +51,12 @@ class ImportFrontendAttributes(Pass):
 
 def import_frontend_attributes(root: Op, context: PassContext) -> None:
     """Import what frontend attributes say; does nothing to a module without meshes in them, but for rules."""
-    meshes = frontend_attribute(root.shared_attrs, MESHES)
+    meshes = frontend_attribute(root.attrs, MESHES)
     if meshes is not None:
         _import_meshes(root, meshes, context)
-        set_frontend_attribute(root.attrs, MESHES, None)
+        root.replace_attrs(with_frontend_attribute(root.attrs, MESHES, None))
     for function in functions(root):
-        for entry in entries_of(function):
-            _import_entry(function, entry, meshes is not None)
+        change_border_attrs(function, partial(_import_entry, function, meshes is not None))
     names = (FRONTEND_ATTRIBUTES,) if meshes is None else (FRONTEND_ATTRIBUTES, HLO_SHARDING)
     for name in names:
         for op in ops_with(root, name):
@@ -79,14 +79,13 @@ def _import_meshes(root: Op, text: str, context: PassContext) -> None:
         last = root.region.block.prepend(op) if last is None else op.insert_after(last)
 
 
-def _import_entry(function: Op, entry: dict[str, Any], has_meshes: bool) -> None:
-    """What an argument or result says."""
+def _import_entry(function: Op, has_meshes: bool, entry: Attributes) -> Attributes:
+    """The attributes of an argument or result with what they say."""
     text = frontend_attribute(entry, SHARDING)
     if text is not None:
-        entry[SDY_SHARDING] = _read(function, SHARDING, text, parse_sharding)
-        set_frontend_attribute(entry, SHARDING, None)
-    if has_meshes or text is not None:
-        entry.pop(HLO_SHARDING, None)
+        entry = entry.with_value(SDY_SHARDING, _read(function, SHARDING, text, parse_sharding))
+        entry = with_frontend_attribute(entry, SHARDING, None)
+    return entry.without(HLO_SHARDING) if has_meshes or text is not None else entry
 
 
 def _import_op(op: Op, has_meshes: bool) -> None:
@@ -94,15 +93,14 @@ def _import_op(op: Op, has_meshes: bool) -> None:
     rule = frontend_attribute(attrs, RULE)
     if rule is not None:
         if op.name != "stablehlo.get_tuple_element":
-            attrs[SDY_RULE] = _read(op, RULE, rule, parse_rule)
-        set_frontend_attribute(attrs, RULE, None)
+            attrs = attrs.with_value(SDY_RULE, _read(op, RULE, rule, parse_rule))
+        attrs = with_frontend_attribute(attrs, RULE, None)
     text = frontend_attribute(attrs, SHARDING)
     if text is not None:
         if keeps_sharding(op):
-            attrs[SDY_SHARDING] = _read(op, SHARDING, text, _parse_list)
-        set_frontend_attribute(attrs, SHARDING, None)
-    if has_meshes or text is not None:
-        attrs.pop(HLO_SHARDING, None)
+            attrs = attrs.with_value(SDY_SHARDING, _read(op, SHARDING, text, _parse_list))
+        attrs = with_frontend_attribute(attrs, SHARDING, None)
+    op.attrs = attrs.without(HLO_SHARDING) if has_meshes or text is not None else attrs
 
 
 def _parse_list(text: str) -> Any:

@@ -81,14 +81,14 @@ def _replace_call(call: Op, function: Op, earlier: Op | None, meshes: Meshes) ->
 def _attributes(call: Op, function: Op, earlier: Op | None, meshes: Meshes) -> dict[str, Any]:
     attrs = {name: attr for name, attr in call.attrs.items() if name not in _CALL_ATTRIBUTES}
     attrs["name"] = original_name(function)
-    if "execution_thread" in function.shared_attrs:
+    if "execution_thread" in function.attrs:
         attrs["execution_thread"] = function.attrs["execution_thread"]
     if earlier is not None:
-        in_shardings = earlier.shared_attrs.get("in_shardings")
+        in_shardings = earlier.attrs.get("in_shardings")
     else:
         in_shardings = all_arg_shardings(function, meshes)
     if in_shardings is not None:
         attrs["in_shardings"] = in_shardings
-    if SHARDING in call.shared_attrs:
+    if SHARDING in call.attrs:
         attrs["out_shardings"] = call.attrs[SHARDING]
     return attrs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
 
 from pyshardy.core.hlo_sharding import HloKind, HloSharding, is_named, parse_hlo_shardings
 from pyshardy.core.mesh import Mesh
@@ -12,6 +12,7 @@ from pyshardy.core.sharding import TensorSharding, check_sharding, mesh_of
 from pyshardy.core.text import quote
 from pyshardy.core.tilings import TilingMesh, device_order
 from pyshardy.errors import InvalidShardingError, NotationError, UsageError
+from pyshardy.ir.attributes import Attributes
 from pyshardy.ir.attrs import string_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING, functions, is_declaration, return_op
@@ -23,8 +24,8 @@ from pyshardy.ir.hlo_attributes import (
     MANUAL_AXES,
     SHARD_TO_FULL,
     keeps_sharding,
-    set_frontend_attribute,
     target_of,
+    with_frontend_attribute,
 )
 from pyshardy.ir.listing import ops_with
 from pyshardy.ir.nodes import Op, Value, ValueType
@@ -77,22 +78,37 @@ def read_axes(text: str) -> tuple[tuple[str, int], ...] | None:
     return tuple(found)
 
 
-class _Site(NamedTuple):
+@dataclass
+class _Site:
     """A place where `mhlo.sharding` stands.
 
     Attributes:
         op: The op to name: the one that has it, or the function.
-        attrs: The attributes it is in.
+        attrs: The attributes it is in; `store` puts those that come of it in their place.
         types: The types that it is about.
-        is_on_op: Whether it is that of an op, and not of an argument or result.
+        place: Of an argument or result the kind of attribute of the function, and the number; None on an op.
         says_more: The custom call that may say which dimensions are open: the op, or the one that a result repeats.
     """
 
     op: Op
-    attrs: dict[str, Any]
+    attrs: Attributes
     types: list[ValueType]
-    is_on_op: bool
+    place: tuple[str, int] | None
     says_more: Op | None
+
+    @property
+    def is_on_op(self) -> bool:
+        """Whether it is that of an op, and not of an argument or result."""
+        return self.place is None
+
+    def store(self) -> None:
+        """Give the op, argument or result its new attributes."""
+        if self.place is None:
+            self.op.attrs = self.attrs
+        else:
+            kind, index = self.place
+            entries = self.op.attrs[kind]
+            self.op.set_attr(kind, (*entries[:index], self.attrs, *entries[index + 1 :]))
 
 
 class _Importer:
@@ -135,7 +151,8 @@ class _Importer:
                 self._import(site, self.read[text])
             except InvalidShardingError as error:
                 raise PassError(site.op, f"has {HLO_SHARDING} = {text}: {error}") from error
-            del site.attrs[HLO_SHARDING]
+            site.attrs = site.attrs.without(HLO_SHARDING)
+            site.store()
 
     def _import(self, site: _Site, found: tuple[HloSharding, ...]) -> None:
         _import_group(site, found)
@@ -145,20 +162,21 @@ class _Importer:
         if not any(shardings):
             return
         if not site.is_on_op:
-            site.attrs[SHARDING] = shardings[0]
+            site.attrs = site.attrs.with_value(SHARDING, shardings[0])
             return
         known = next(sharding for sharding in shardings if sharding is not None)
-        site.attrs[SHARDING] = tuple(
+        complete = tuple(
             sharding or TensorSharding.replicated_like(known.mesh, rank, is_open=True)
             for sharding, rank in zip(shardings, [type.rank for type in site.types] or [0])
         )
+        site.attrs = site.attrs.with_value(SHARDING, complete)
 
     def _keeps(self, site: _Site, found: tuple[HloSharding, ...]) -> bool:
         """Whether an op is to have a sharding, after noting its manual axes."""
         is_call, is_kept = site.op.name == "func.call", keeps_sharding(site.op)
         manual = next(filter(None, (self._manual_axes(site.op, one) for one in found)), ())
         if manual and (is_call or is_kept):
-            set_frontend_attribute(site.attrs, MANUAL_AXES, _manual_text(manual))
+            site.attrs = with_frontend_attribute(site.attrs, MANUAL_AXES, _manual_text(manual))
         return SHARDING not in site.attrs and not is_call and (is_kept or not self.is_named)
 
     def _convert_all(self, site: _Site, found: tuple[HloSharding, ...]) -> list[TensorSharding | None]:
@@ -216,7 +234,7 @@ def _import_group(site: _Site, found: tuple[HloSharding, ...]) -> None:
     if not site.is_on_op or target_of(site.op) != CONSTRAINT:
         needed = f"it in that of a @{CONSTRAINT}"
         raise InvalidShardingError("grouping tensors", got="shard_as or shard_like in its sharding", needed=needed)
-    set_frontend_attribute(site.attrs, GROUP_ID, f"{groups[0]} : i64")
+    site.attrs = with_frontend_attribute(site.attrs, GROUP_ID, f"{groups[0]} : i64")
 
 
 def _manual_text(names: tuple[str, ...]) -> str:
@@ -225,7 +243,7 @@ def _manual_text(names: tuple[str, ...]) -> str:
 
 def _with_open_dims(op: Op, sharding: TensorSharding | None) -> TensorSharding | None:
     """A constraint with the dimensions open that it leaves to propagation."""
-    match = _UNSPECIFIED.search(string_of(op.shared_attrs.get("backend_config")) or "")
+    match = _UNSPECIFIED.search(string_of(op.attrs.get("backend_config")) or "")
     if sharding is None or match is None:
         return sharding
     left = {int(part) for part in match[1].split(",") if part.strip()}
@@ -237,7 +255,7 @@ def _maker_with(value: Value, text: str | None) -> Op | None:
     maker = value.defining_op
     if maker is None or target_of(maker) not in _SAY_MORE:
         return None
-    return maker if text is not None and string_of(maker.shared_attrs.get(HLO_SHARDING)) == text else None
+    return maker if text is not None and string_of(maker.attrs.get(HLO_SHARDING)) == text else None
 
 
 def _sites(root: Op) -> Iterator[_Site]:
@@ -245,11 +263,12 @@ def _sites(root: Op) -> Iterator[_Site]:
         if is_declaration(function):
             continue
         arguments = [arg.type for arg in function.region.blocks[0].args]
-        for entry, type in zip(function.shared_attrs.get("arg_attrs") or (), arguments):
-            yield _Site(function, entry, [type], False, None)
-        for entry, value in zip(function.shared_attrs.get("res_attrs") or (), return_op(function).operands):
+        for index, (entry, type) in enumerate(zip(function.attrs.get("arg_attrs") or (), arguments)):
+            yield _Site(function, entry, [type], ("arg_attrs", index), None)
+        returned = return_op(function).operands
+        for index, (entry, value) in enumerate(zip(function.attrs.get("res_attrs") or (), returned)):
             says_more = _maker_with(value, string_of(entry.get(HLO_SHARDING)))
-            yield _Site(function, entry, [value.type], False, says_more)
+            yield _Site(function, entry, [value.type], ("res_attrs", index), says_more)
     for op in ops_with(root, HLO_SHARDING):
         says_more = op if target_of(op) in _SAY_MORE else None
-        yield _Site(op, op.attrs, [result.type for result in op.results], True, says_more)
+        yield _Site(op, op.attrs, [result.type for result in op.results], None, says_more)

@@ -110,7 +110,7 @@ def _inputs(entry: Op | None, taken: Sequence[int]) -> tuple[list[Value], tuple[
     """The global operands of a manual computation, in the order in which its body takes them, and their shardings."""
     if entry is None:
         return [], ()
-    if frontend_attribute(entry.shared_attrs, IN_SHARDINGS) is not None:
+    if frontend_attribute(entry.attrs, IN_SHARDINGS) is not None:
         shardings = _listed(entry, IN_SHARDINGS)
         return [entry.operands[index] for index in taken], tuple(shardings[index] for index in taken)
     found = [global_operand(entry, index) for index in taken]
@@ -125,8 +125,8 @@ def global_operand(entry: Op, index: int) -> tuple[Value, TensorSharding]:
     """
     value = entry.operands[index]
     constraint = defining_call(value, CONSTRAINT)
-    if constraint is not None and SHARDING in constraint.shared_attrs:
-        return constraint.operands[0], constraint.shared_attrs[SHARDING][0]
+    if constraint is not None and SHARDING in constraint.attrs:
+        return constraint.operands[0], constraint.attrs[SHARDING][0]
     function = function_of_argument(value)
     known = None if function is None else arg_sharding(function, value.index)
     if known is None:
@@ -145,9 +145,9 @@ def erase_entry(entry: Op) -> None:
 
 def _listed(op: Op, name: str) -> tuple[TensorSharding, ...]:
     """The shardings that a custom call lists, one per value."""
-    text = frontend_attribute(op.shared_attrs, name)
+    text = frontend_attribute(op.attrs, name)
     if text is None:
-        found: tuple[TensorSharding, ...] = op.shared_attrs.get(SHARDING) or ()
+        found: tuple[TensorSharding, ...] = op.attrs.get(SHARDING) or ()
     else:
         try:
             found = parse_sharding_list(text)
@@ -162,7 +162,7 @@ def _listed(op: Op, name: str) -> tuple[TensorSharding, ...]:
 def manual_axes(*ops: Op | None) -> tuple[str, ...]:
     """The manual axes, from the first of some ops that names any."""
     for op in ops:
-        text = None if op is None else frontend_attribute(op.shared_attrs, MANUAL_AXES)
+        text = None if op is None else frontend_attribute(op.attrs, MANUAL_AXES)
         if op is not None and text is not None:
             try:
                 return parse_names(text)

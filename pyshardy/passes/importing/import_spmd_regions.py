@@ -182,7 +182,7 @@ def _used(op: Op) -> Iterator[Value]:
 
 
 def _out_sharding(end: Op) -> object:
-    shardings = end.shared_attrs.get(SHARDING)
+    shardings = end.attrs.get(SHARDING)
     if not shardings:
         raise PassError(end, "is without the sharding of the tensor that it makes")
     return shardings[0]

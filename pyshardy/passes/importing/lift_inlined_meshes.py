@@ -55,11 +55,11 @@ def lift_inlined_meshes(root: Op, context: PassContext, single_device_prefix: st
     lifter = _Lifter(root, context, single_device_prefix)
     transform_shardings(root, lifter.lift)
     for op in ops_named(root, _WITH_REPLICA_GROUPS):
-        if "replica_groups" in op.shared_attrs:
-            op.attrs["replica_groups"] = lifter.lift_replica_groups(op.attrs["replica_groups"])
+        if "replica_groups" in op.attrs:
+            op.set_attr("replica_groups", lifter.lift_replica_groups(op.attrs["replica_groups"]))
     for op in root.region.block:
-        if op.name == "sdy.mesh" and MESH_ATTRIBUTE not in op.shared_attrs:
-            op.attrs[MESH_ATTRIBUTE] = context.attrs.parse(_stablehlo_mesh(op.attrs["mesh"]))
+        if op.name == "sdy.mesh" and MESH_ATTRIBUTE not in op.attrs:
+            op.set_attr(MESH_ATTRIBUTE, context.attrs.parse(_stablehlo_mesh(op.attrs["mesh"])))
 
 
 class _Lifter:

@@ -37,9 +37,9 @@ def _clean_up(op: Op, context: PassContext) -> None:
         return
     mesh_name, mesh = found
     manual = sorted(attrs["manual_axes"], key=lambda name: mesh.positions.get(name, len(mesh.axes)))
-    attrs["manual_axes"] = tuple(manual)
+    op.set_attr("manual_axes", tuple(manual))
     for name, values in (("in_shardings", op.operands), ("out_shardings", op.results)):
-        attrs[name] = tuple(_add_manual_axes(attrs[name], values, manual, mesh_name, mesh))
+        op.set_attr(name, tuple(_add_manual_axes(attrs[name], values, manual, mesh_name, mesh)))
 
 
 def _add_manual_axes(

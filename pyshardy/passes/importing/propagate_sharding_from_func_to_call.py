@@ -20,10 +20,10 @@ class PropagateShardingFromFuncToCall(Pass):
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         symbols, meshes = SymbolTable(op), context.meshes
         for call in calls(op):
-            if SHARDING in call.shared_attrs:
+            if SHARDING in call.attrs:
                 continue
             callee = symbols.callee(call)
             found = [result_sharding(callee, result.index) for result in call.results]
             shardings = fill_shardings(found, call.results, meshes)
             if shardings is not None:
-                call.attrs[SHARDING] = shardings
+                call.set_attr(SHARDING, shardings)

@@ -71,7 +71,7 @@ def _merge(groups: list[Op]) -> None:
     for ops in members.values():
         for op in ops[1:]:
             op.erase()
-        ops[0].attrs["group_id"] = numbers[ops[0].attrs["group_id"]]
+        ops[0].set_attr("group_id", numbers[ops[0].attrs["group_id"]])
 
 
 def _number(ids_per_value: list[list[int]]) -> dict[int, int]:

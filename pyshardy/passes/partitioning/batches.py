@@ -23,14 +23,14 @@ TOP_K = ops_that(lambda traits: traits.is_top_k)
 def is_top_k(op: Op) -> bool:
     """Whether an op keeps the largest elements along its last dimension."""
     is_call = op.name == "stablehlo.custom_call"
-    return (f"@{string_value(op.shared_attrs['call_target_name'])}" if is_call else op.name) in TOP_K
+    return (f"@{string_value(op.attrs['call_target_name'])}" if is_call else op.name) in TOP_K
 
 
 def batch_rank(op: Op) -> int:
     """How many dimensions all tensors of an op begin with that are a batch; 0 if it does not say so, or is wrong."""
     if is_top_k(op):
         return op.operands[0].type.rank - 1
-    attributes = op.shared_attrs.get(_ATTRIBUTES) if op.name == "stablehlo.custom_call" else None
+    attributes = op.attrs.get(_ATTRIBUTES) if op.name == "stablehlo.custom_call" else None
     if not isinstance(attributes, ir.DictAttr) or _COUNT not in attributes:
         return 0
     count = attributes[_COUNT]
@@ -55,7 +55,7 @@ def split_batch(op: Op, rank: int, meshes: Meshes) -> None:
     draft = Draft([value.type.shape for value in op.operands], [value.type.shape for value in op.results])
     for dim, size in enumerate((values[0].type.shape or ())[:rank]):
         draft.factor(size, draft.everywhere(dim))
-    op.attrs[RULE] = draft.finish()
+    op.set_attr(RULE, draft.finish())
 
 
 def _batch_of(sharding: TensorSharding, rank: int, full_rank: int) -> TensorSharding:

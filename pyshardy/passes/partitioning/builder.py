@@ -69,7 +69,7 @@ class Builder:
         made = Op(full_name, operands, types, attrs or {}, region_count, self.location)
         sharding = self.sharding
         if sharding is not None and len(types) == 1 and types[0].rank == sharding.rank:
-            made.attrs[SHARDING] = (sharding,)
+            made.set_attr(SHARDING, (sharding,))
         return self.put(made)
 
     def value(self, name: str, operands: Iterable[Value], type: ValueType, **attrs: Any) -> Value:

@@ -94,4 +94,4 @@ def note_shardings(root: Op, context: PassContext) -> None:
     ]
     for name, shardings in (("sdy.parameters_shardings", inputs), ("sdy.output_shardings", outputs)):
         text = format_sharding_list(tuple(shardings))
-        root.attrs[name] = context.attrs.parse(f"#sdy.sharding_per_value{text}")
+        root.set_attr(name, context.attrs.parse(f"#sdy.sharding_per_value{text}"))

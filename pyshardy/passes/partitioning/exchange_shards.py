@@ -98,7 +98,7 @@ def _exchange_op(op: Op, context: PassContext, tools: Tools) -> bool:
 
 def _alternative(op: Op, context: PassContext) -> int | None:
     """How many elements every device would send if its operands and results were resharded; None if they would not."""
-    rule = op.shared_attrs.get(RULE) or rule_of(context.specs.spec(op))
+    rule = op.attrs.get(RULE) or rule_of(context.specs.spec(op))
     values = (*op.operands, op.result)
     if rule is None:
         return None

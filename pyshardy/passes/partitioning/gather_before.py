@@ -44,7 +44,7 @@ def _is_plain(op: Op, reshard: Op) -> bool:
     return (
         len(op.results) == 1
         and op.result.only_user() is reshard
-        and RULE in op.shared_attrs
+        and RULE in op.attrs
         and (_is_of_slice(op.result) or any(_source(value) is not value for value in op.operands))
         and all(type.is_static and 0 not in (type.shape or ()) for type in types)
     )

@@ -176,7 +176,7 @@ class _Inserter:
             return None
         if not is_full and op.name not in PRODUCTS and not _is_unreduced(shardings[len(op.operands)]):
             return None
-        rule = op.shared_attrs.get(RULE) or rule_with_dynamic_sizes(self.context.specs.spec(op))
+        rule = op.attrs.get(RULE) or rule_with_dynamic_sizes(self.context.specs.spec(op))
         if rule is None or rule.is_custom:
             return None
         shapes = tuple([value.type.shape for value in (*op.operands, *op.results)])
@@ -193,7 +193,7 @@ def _survey(function: Op, meshes: Meshes) -> tuple[bool, bool]:
         PassError: An argument or result of the function is on a single device.
     """
     for kind, name in (("arg_attrs", "argument"), ("res_attrs", "result")):
-        for index, entry in enumerate(function.shared_attrs.get(kind) or ()):
+        for index, entry in enumerate(function.attrs.get(kind) or ()):
             if is_on_single_device(entry.get(SHARDING), meshes):
                 raise PassError(function, f"has {name} {index} on a single device; only ops inside may be")
     found = distinct_shardings(function)

@@ -4,5 +4,5 @@ cimport cython
 from pyshardy.ir.nodes cimport Op, Value
 
 
-@cython.locals(name=str, attrs=dict, kind=list, value=Value)
+@cython.locals(name=str, kind=list, value=Value)
 cpdef kind_of(Op op, dict types=*, shardings_of=*)

@@ -34,7 +34,7 @@ def kind_of(
     name, operands = op.name, op.operands
     if name in LOOKS_AROUND:
         return None
-    attrs, results = op.shared_attrs, op.results
+    attrs, results = op.attrs, op.results
     kind: list[Any] = [name, len(results)]
     kind.extend(attrs)
     kind.extend(attrs.values())

@@ -65,7 +65,7 @@ class MakePartitionable(Pass):
         found = [mesh_of(one, meshes) for one in distinct_shardings(op)]
         one_mesh = len({mesh for mesh in found if not mesh.is_single_device and not mesh.is_empty}) <= 1
         for inner in ops_in(op):
-            rule = inner.shared_attrs.get(RULE)
+            rule = inner.attrs.get(RULE)
             if inner is op or (one_mesh and rule is not None and not rule.is_custom and inner.name not in _BY_NAME):
                 continue
             _check_not_for_xla(inner)
@@ -78,7 +78,7 @@ class MakePartitionable(Pass):
                 inner.result.replace_uses(inner.operands[0])
                 inner.erase()
             elif takes_shards(inner):
-                inner.attrs.pop(SHARDING, None)  # of no device in particular
+                inner.remove_attr(SHARDING)  # of no device in particular
             elif _has_sharded(inner, meshes):
                 _be_partial_where_operands_are(inner, meshes)
                 is_helped = meet_on_one_mesh(inner, context) | share_single_dims(inner, context)
@@ -105,7 +105,7 @@ class MakePartitionable(Pass):
 
 
 def _target(op: Op) -> str | None:
-    return string_value(op.shared_attrs["call_target_name"]) if op.name == "stablehlo.custom_call" else None
+    return string_value(op.attrs["call_target_name"]) if op.name == "stablehlo.custom_call" else None
 
 
 def _check_not_for_xla(op: Op) -> None:
@@ -173,7 +173,7 @@ def _be_partial_where_operands_are(op: Op, meshes: Meshes) -> None:
         for user in result.users():
             if user.name == "sdy.all_reduce":
                 set_sharding(result, sharding.with_mesh(refs[0]))
-                user.attrs["out_sharding"] = user.attrs["out_sharding"].with_mesh(refs[0])
+                user.set_attr("out_sharding", user.attrs["out_sharding"].with_mesh(refs[0]))
 
 
 def _has_sharded(op: Op, meshes: Meshes) -> bool:
@@ -191,7 +191,7 @@ def _runs_on_shards(op: Op, context: PassContext) -> bool:
         return True
     if is_top_k(op) and any(found and found.dims and found.dims[-1].axes for found in _shardings_around(op)):
         return False  # the rule lets the last dimension be sharded where all of it is kept
-    rule = op.shared_attrs.get(RULE) or rule_with_dynamic_sizes(context.specs.spec(op))
+    rule = op.attrs.get(RULE) or rule_with_dynamic_sizes(context.specs.spec(op))
     return rule is not None and not rule.is_custom and _is_on_one_mesh(op, context.meshes)
 
 

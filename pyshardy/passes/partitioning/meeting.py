@@ -42,7 +42,7 @@ def make_reshard(value: Value, sharding: TensorSharding) -> Op:
 
 def all_reduce_kind(op: Op) -> ReductionKind:
     """How an `sdy.all_reduce` or `sdy.reduce_scatter` combines values; before jaxlib 0.12 there is one way."""
-    return _KINDS[op.shared_attrs.get("reduction_op", 0)]
+    return _KINDS[op.attrs.get("reduction_op", 0)]
 
 
 def make_all_reduce(value: Value, axes: Axes, kind: ReductionKind, sharding: TensorSharding) -> Op:

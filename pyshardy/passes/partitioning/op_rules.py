@@ -74,7 +74,5 @@ def takes_shards(op: Op) -> bool:
 def is_buffer(op: Op) -> bool:
     """Whether an op makes a buffer with anything in it, of which every device may make its part."""
     return (
-        op.name == "stablehlo.custom_call"
-        and not op.operands
-        and string_value(op.shared_attrs["call_target_name"]) == BUFFER
+        op.name == "stablehlo.custom_call" and not op.operands and string_value(op.attrs["call_target_name"]) == BUFFER
     )

@@ -29,7 +29,7 @@ def meet_on_one_mesh(op: Op, context: PassContext) -> bool:
     if not op.operands or not op.results or common_mesh(shardings, meshes, ignore_device_order=True) is not None:
         return False
     sharded = tuple(None if is_whole(one, meshes) else one for one in shardings)
-    rule = op.shared_attrs.get(RULE) or rule_with_dynamic_sizes(context.specs.spec(op))
+    rule = op.attrs.get(RULE) or rule_with_dynamic_sizes(context.specs.spec(op))
     if rule is None or rule.is_custom or common_mesh(sharded, meshes, ignore_device_order=True) is None:
         return False
     plan = plan_op(OpInput(op.name, rule, tuple(value.type.shape for value in values), sharded, True), meshes)
@@ -52,7 +52,7 @@ def go_through_whole(reshard: Op, meshes: Meshes) -> None:
     if any(mesh_of(one, meshes).is_single_device or one.unreduced for one in (sharding, target)):
         return
     if target.is_fully_replicated:
-        reshard.attrs["sharding"] = TensorSharding.replicated_like(sharding.mesh, value.type.rank)
+        reshard.set_attr("sharding", TensorSharding.replicated_like(sharding.mesh, value.type.rank))
         return
     if not sharding.is_fully_replicated:
         whole = make_reshard(value, TensorSharding.replicated_like(sharding.mesh, value.type.rank))

@@ -136,7 +136,7 @@ def target_function(root: Op, name: str | None) -> Op:
         wanted = found
     else:
         main = [function for function in found if function.attrs["sym_name"] == "main"]
-        wanted = main or [function for function in found if function.shared_attrs.get("sym_visibility") != "private"]
+        wanted = main or [function for function in found if function.attrs.get("sym_visibility") != "private"]
     if not wanted:
         names = ", ".join(format_symbol(function.attrs["sym_name"]) for function in found) or "none"
         needed = f"the function @{name}" if name is not None else "a single, public or main function"

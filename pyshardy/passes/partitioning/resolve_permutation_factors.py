@@ -86,7 +86,7 @@ class _Run:
 
     def is_fine(self, op: Op) -> bool:
         """Whether an op is known to need nothing, by its rule or by its kind."""
-        rule = op.shared_attrs.get(RULE)
+        rule = op.attrs.get(RULE)
         if rule is None or op.name in _MORE_THAN_RULE:
             kind = kind_of(op)
             return kind is not None and kind in self.fine

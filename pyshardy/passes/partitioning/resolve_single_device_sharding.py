@@ -141,7 +141,7 @@ class _Resolver:
 
     def _fill_true(self, block: Block, op: Op) -> None:
         copy = block.append(op.clone())
-        copy.attrs.pop(SHARDING, None)
+        copy.remove_attr(SHARDING)
         for index, value in enumerate(copy.operands):
             reshard = value.defining_op
             if reshard is not None and self._is_reshard_to_device(value):

@@ -48,4 +48,4 @@ def _visible(op: Op) -> Iterator[Block]:
 
 
 def _key(op: Op) -> _Key:
-    return op.name, op.operands[0], tuple(sorted(op.shared_attrs.items(), key=lambda item: item[0]))
+    return op.name, op.operands[0], tuple(sorted(op.attrs.items(), key=lambda item: item[0]))

@@ -45,7 +45,7 @@ def single_device_of(op: Op, meshes: Meshes) -> TensorSharding | None:
 
 def device_without_results(op: Op, meshes: Meshes) -> TensorSharding | None:
     """The sharding on one device of an op that has no results: it runs there for what it does."""
-    found = op.shared_attrs.get(SHARDING) if not op.results else None
+    found = op.attrs.get(SHARDING) if not op.results else None
     if isinstance(found, tuple) and len(found) == 1 and is_on_single_device(found[0], meshes):
         return cast(TensorSharding, found[0])
     return None

@@ -150,7 +150,7 @@ class SingleOp:
         made = self._clone_ops(builder, operands, captured)
         results = [self._given_out(builder, value, border) for value, border in zip(made, self.outputs)]
         builder.op("func.return", results, [])
-        function.attrs["function_type"] = signature(function)
+        function.set_attr("function_type", signature(function))
         for index, border in enumerate(self.inputs):
             set_arg_sharding(function, index, border.sharding)
         for index, border in enumerate(self.outputs):
@@ -301,7 +301,7 @@ def _called_functions(op: Op, symbols: SymbolTable) -> list[Op]:
 
 def _rename_calls(op: Op, names: dict[str, str]) -> None:
     for call in calls(op):
-        call.attrs["callee"] = names.get(call.attrs["callee"], call.attrs["callee"])
+        call.set_attr("callee", names.get(call.attrs["callee"], call.attrs["callee"]))
 
 
 Partition = Callable[[Op], None]

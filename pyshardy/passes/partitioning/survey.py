@@ -14,9 +14,9 @@ def distinct_shardings(function: Op) -> list[TensorSharding]:
     values, others = attribute_values(function, SHARDING, HOLD_OTHERWISE)
     for op in others:
         for name in sharding_attributes(op):
-            values[op.shared_attrs.get(name)] = None
+            values[op.attrs.get(name)] = None
     for kind in ("arg_attrs", "res_attrs"):
-        for entry in function.shared_attrs.get(kind) or ():
+        for entry in function.attrs.get(kind) or ():
             values[entry.get(SHARDING)] = None
     found: dict[TensorSharding, None] = {}
     for value in values:

@@ -29,7 +29,7 @@ class PopulateOpShardingRules(Pass):
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         changes = SharedChanges()
         for inner in walk(op):
-            if RULE in inner.shared_attrs:
+            if RULE in inner.attrs:
                 continue
             try:
                 rule = rule_of(context.specs.spec(inner), self.conservative_propagation)

@@ -40,7 +40,7 @@ def _replacements(root: Op, meshes: Meshes) -> dict[str, _Replacement]:
     """For every mesh in use that can be said on one used before it, that one and the axes."""
     used: dict[str, None] = {}
     for function in sorted(functions(root), key=lambda function: function is not main_function(root)):
-        entries = (*(function.shared_attrs.get("arg_attrs") or ()), *(function.shared_attrs.get("res_attrs") or ()))
+        entries = (*(function.attrs.get("arg_attrs") or ()), *(function.attrs.get("res_attrs") or ()))
         at_border = [entry[SHARDING] for entry in entries if entry.get(SHARDING)]
         for sharding in (*at_border, *distinct_shardings(function)):
             if isinstance(sharding.mesh, str) and meshes[sharding.mesh].axes:
@@ -143,4 +143,4 @@ def _rename_manual_axes(computation: Op, replacements: dict[str, _Replacement]) 
         for axes in [replacements[sharding.mesh][1]] if sharding.mesh in replacements else []:
             names.update({name: parts[0].name for name, parts in axes.items()})
     if names:
-        computation.attrs["manual_axes"] = tuple(names.get(axis, axis) for axis in computation.attrs["manual_axes"])
+        computation.set_attr("manual_axes", tuple(names.get(axis, axis) for axis in computation.attrs["manual_axes"]))

@@ -17,7 +17,7 @@ class DropOpShardings(Pass):
         dropped: list[Op] = []
         for found in ops_with(op, SHARDING):
             if not _keeps(found):
-                del found.attrs[SHARDING]
+                found.remove_attr(SHARDING)
                 dropped.append(found)
         if dropped:
             context.diagnostics.warn(
@@ -30,4 +30,4 @@ class DropOpShardings(Pass):
 def _keeps(op: Op) -> bool:
     if op.name.startswith("sdy."):
         return op.name != "sdy.propagation_barrier"
-    return op.name == "stablehlo.custom_call" and "_callback" in str(op.shared_attrs.get("call_target_name"))
+    return op.name == "stablehlo.custom_call" and "_callback" in str(op.attrs.get("call_target_name"))

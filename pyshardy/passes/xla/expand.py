@@ -37,7 +37,7 @@ def _replace(op: Op, value: Value) -> None:
 
 def expand_constant(op: Op, attrs: AttrTable) -> None:
     """A constant of equal elements is a scalar, broadcast."""
-    attr = op.shared_attrs["value"]
+    attr = op.attrs["value"]
     type = op.result.type
     if not is_splat(attr) or math.prod(type.shape or ()) == 1:
         return
@@ -54,7 +54,7 @@ def expand_constant(op: Op, attrs: AttrTable) -> None:
 def expand_broadcast(op: Op, attrs: AttrTable) -> None:
     """Dimensions of size 1 that grow are left out first; dimensions that change their order are transposed first."""
     operand, shape = op.operands[0], op.result.type.shape or ()
-    dims = tuple(op.shared_attrs["broadcast_dimensions"])
+    dims = tuple(op.attrs["broadcast_dimensions"])
     builder = Builder(attrs, op, op.place)
     value = operand
     if list(dims) != sorted(dims):
@@ -103,9 +103,7 @@ def expand_convert(op: Op, attrs: AttrTable) -> None:
 
 def expand_all_to_all(op: Op, attrs: AttrTable) -> None:
     """HLO splits and joins along one dimension; what was to be joined along another one is moved there."""
-    split, joined, count = (
-        op.shared_attrs[name].value for name in ("split_dimension", "concat_dimension", "split_count")
-    )
+    split, joined, count = (op.attrs[name].value for name in ("split_dimension", "concat_dimension", "split_count"))
     if split == joined or len(op.operands) != 1:
         return
     operand, type = op.operands[0], op.result.type

@@ -33,8 +33,8 @@ class ImportResultSharding(Pass):
             return
         set_result_sharding(main, 0, sharding)
         owner = return_op(main).operands[0].defining_op
-        if owner is not None and SHARDING in owner.shared_attrs:
-            del owner.attrs[SHARDING]
+        if owner is not None and SHARDING in owner.attrs:
+            owner.remove_attr(SHARDING)
 
 
 def _sharding_of_only_result(main: Op, table: SymbolTable) -> TensorSharding | None:
@@ -68,5 +68,5 @@ def _sharding_of(value: Value) -> TensorSharding | None:
     op = value.defining_op
     assert op is not None
     name = {"sdy.sharding_constraint": "sharding", "sdy.manual_computation": "out_shardings"}.get(op.name, SHARDING)
-    found: TensorSharding | tuple[TensorSharding, ...] | None = op.shared_attrs.get(name)
+    found: TensorSharding | tuple[TensorSharding, ...] | None = op.attrs.get(name)
     return found[value.index] if isinstance(found, tuple) else found

@@ -13,7 +13,7 @@ cdef bint _has_dead_result(Op op) except -1
 
 
 @cython.locals(stack=list, op=Op, other=Op, value=Value)
-cdef _visit(Op root, Block block, list found)
+cdef _visit(Op root, Block block, list found, dict seen)
 
 
 @cython.locals(op=Op, before=Op, region=Region, inner=Block, result=Value, value=Value)

@@ -27,7 +27,7 @@ class InlineAndOrder(Pass):
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         for composite in ops_named(op, (_COMPOSITE,)):
             composite.rename(CALL)
-            composite.attrs = {"callee": symbols_in(composite.shared_attrs["decomposition"])[0][-1]}
+            composite.replace_attrs({"callee": symbols_in(composite.attrs["decomposition"])[0][-1]})
         for found in ops_named(op, CONTROL_FLOW, post_order=True):
             add_captured(found)
         inliner = _Inliner(op)
@@ -37,7 +37,7 @@ class InlineAndOrder(Pass):
                 _order(function.region.block, not inliner.calls, _has_result_sharding(function))
         main = main_function(op)
         for function in functions(op):
-            if function is not main and function.shared_attrs["sym_name"] in inliner.calls:
+            if function is not main and function.attrs["sym_name"] in inliner.calls:
                 function.erase()
             elif not is_declaration(function):
                 for block in function.region.blocks:
@@ -110,7 +110,7 @@ def _inline(call: Op, callee: Op) -> None:
 
 
 def _has_result_sharding(function: Op) -> bool:
-    return any(SHARDING in attrs for attrs in function.shared_attrs.get("res_attrs") or ())
+    return any(SHARDING in attrs for attrs in function.attrs.get("res_attrs") or ())
 
 
 def _order(block: Block, are_dead_roots: bool, are_reshaped: bool = False) -> None:
@@ -126,10 +126,10 @@ def _order(block: Block, are_dead_roots: bool, are_reshaped: bool = False) -> No
     if not are_dead_roots:
         remove_dead(block)
     count = 0
-    for op in block:
-        op.mark = 0
+    for _ in block:
         count += 1
     found: list[Op] = []
+    seen: dict[Op, bool] = {}
     for op in block:
         for region in op.regions:
             if len(region.blocks) == 1 and any(inner.name in TERMINATORS for inner in region.block):
@@ -140,15 +140,15 @@ def _order(block: Block, are_dead_roots: bool, are_reshaped: bool = False) -> No
     returned = [owner if owner is not None and owner.block is block else None for owner in owners]
     only = returned[0] if len(returned) == 1 else None
     if only is not None and _is_constant(only):
-        _visit(only, block, found)
+        _visit(only, block, found, seen)
     for op in block:
         if op is last and are_dead_roots and are_reshaped and only is None:
             for value, owner in zip(last.operands, returned):
                 if owner is not None and has_default_layout(value):
-                    _visit(owner, block, found)
+                    _visit(owner, block, found, seen)
         is_root = not op.has_uses() or (op is only and _is_only_returned(op))
         if is_root or (are_dead_roots and _has_dead_result(op)):
-            _visit(op, block, found)
+            _visit(op, block, found, seen)
     assert len(found) == count
     _relink(block, found)
 
@@ -168,22 +168,22 @@ def _has_dead_result(op: Op) -> bool:
     return len(results) > 1 and not all(result.flat_uses for result in results)
 
 
-def _visit(root: Op, block: Block, found: list[Op]) -> None:
-    """List an op behind all that it uses, first operands first."""
+def _visit(root: Op, block: Block, found: list[Op], seen: dict[Op, bool]) -> None:
+    """List an op behind all that it uses, first operands first; `seen` says of those met whether they are listed."""
     stack: list[Op] = [root]
     while stack:
         op = stack[-1]
-        if op.mark == 0:
-            op.mark = 1
+        if op not in seen:
+            seen[op] = False
             for value in reversed(op.operands):
                 if isinstance(value.owner, Op):
                     other = value.owner
-                    if other.block is block and other.mark == 0:
+                    if other.block is block and other not in seen:
                         stack.append(other)
             continue
         stack.pop()
-        if op.mark == 1:
-            op.mark = 2
+        if not seen[op]:
+            seen[op] = True
             found.append(op)
 
 

@@ -43,7 +43,7 @@ class LegalizeChlo(Pass):
 
 def _kind(op: Op) -> _Kind:
     types = [value.type for value in (*op.operands, *op.results)]
-    return (op.name, len(op.operands), *types, *sorted((name, str(attr)) for name, attr in op.shared_attrs.items()))
+    return (op.name, len(op.operands), *types, *sorted((name, str(attr)) for name, attr in op.attrs.items()))
 
 
 def _is_static(op: Op) -> bool:
@@ -115,7 +115,7 @@ def _text_of(ops: Sequence[Op]) -> str:
     for number, op in enumerate(ops):
         names = [f"%a{number}_{index}" for index in range(len(op.operands))]
         args += [f"{name}: {value.type}" for name, value in zip(names, op.operands)]
-        attrs = ", ".join(f'"{name}" = {attr}' for name, attr in op.shared_attrs.items() if name != "sdy.sharding")
+        attrs = ", ".join(f'"{name}" = {attr}' for name, attr in op.attrs.items() if name != "sdy.sharding")
         made = [f"%r{number}#{index}" for index in range(len(op.results))]
         signature = f"({', '.join(str(v.type) for v in op.operands)}) -> ({', '.join(str(v.type) for v in op.results)})"
         count = f":{len(op.results)}" if len(op.results) > 1 else ""

@@ -31,7 +31,7 @@ def without_invariants(op: Op) -> Op | None:
 def _with_only(op: Op, kept: list[int]) -> Op:
     attrs = op.attrs
     if SHARDING in attrs:
-        attrs[SHARDING] = tuple(attrs[SHARDING][index] for index in kept)
+        attrs = attrs.with_value(SHARDING, tuple(attrs[SHARDING][index] for index in kept))
     made = Op(
         op.name, [op.operands[i] for i in kept], [op.results[i].type for i in kept], attrs, len(op.regions), op.place
     )

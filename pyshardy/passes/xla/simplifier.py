@@ -92,7 +92,7 @@ class Simplifier:
 
     def _keep(self, op: Op) -> None:
         """Keep the first of equal constants, at the start of the function."""
-        first = self._constants.setdefault((op.shared_attrs["value"], op.result.type), op)
+        first = self._constants.setdefault((op.attrs["value"], op.result.type), op)
         if first is not op:
             op.result.replace_uses(first.result)
             op.erase()

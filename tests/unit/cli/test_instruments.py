@@ -276,7 +276,7 @@ def half_done(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has `symbol-dce` leave a sharding that is none, and fail."""
 
     def run(self: SymbolDce, op: Op, context: PassContext) -> None:
-        next(iter(op.region.block)).attrs["sdy.sharding"] = ("no sharding",)
+        next(iter(op.region.block)).set_attr("sdy.sharding", ("no sharding",))
         raise PassError(op, "gives up")
 
     monkeypatch.setattr(SymbolDce, "run", run)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import jax
@@ -19,6 +20,7 @@ from pyshardy.frontend.from_text import load_bytes
 from pyshardy.frontend.isolated import error_data, read_isolated
 from pyshardy.ir.hlo import to_hlo
 from pyshardy.ir.module import Module
+from pyshardy.ir.write import OpByOpWarning
 
 from .hlo_texts import GSPMD
 
@@ -55,8 +57,9 @@ def test_the_module_is_the_same(name: str) -> None:
     for generic in (False, True):
         assert found.text(debug_info=True, generic=generic) == expected.text(debug_info=True, generic=generic)
     assert found.bytecode() == load_bytes(expected.bytecode(), allow_unregistered_dialects=True).bytecode()
-    root = found.copy_root()
-    assert found.with_root(root).text(debug_info=True) == expected.text(debug_info=True)
+    written = found.with_root(found.copy_root())
+    with pytest.warns(OpByOpWarning) if name == "locations that bytecode does not keep" else nullcontext():
+        assert written.text(debug_info=True) == expected.text(debug_info=True)
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,6 @@ def test_a_call_of_an_unknown_function_has_no_callee() -> None:
     root = read("func.func private @g()\nfunc.func @f() { call @g() : () -> () return }")
     callers = Callers(root)
     (call,) = callers.of(function(root, "g"))
-    call.attrs["callee"] = "nothing"
+    call.set_attr("callee", "nothing")
     with pytest.raises(KeyError):
         callers.callee(call)

@@ -151,8 +151,8 @@ def test_setting_shardings_where_there_are_none() -> None:
     root = only_function(BARE)
     set_arg_sharding(root, 0, X)
     set_result_sharding(root, 1, Y)
-    assert root.attrs["arg_attrs"] == [{"sdy.sharding": X}, {}]
-    assert root.attrs["res_attrs"] == [{}, {"sdy.sharding": Y}]
+    assert root.attrs["arg_attrs"] == ({"sdy.sharding": X}, {})
+    assert root.attrs["res_attrs"] == ({}, {"sdy.sharding": Y})
 
 
 def test_setting_and_removing_shardings_leaves_other_attributes() -> None:

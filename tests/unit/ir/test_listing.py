@@ -153,7 +153,7 @@ def test_attributes_are_looked_for_always() -> None:
     ops_named(body, ("t.filler",))
     first = body.region.block.first
     assert first is not None and ops_with(body, "t.x") == []
-    first.attrs["t.x"] = 1
+    first.set_attr("t.x", 1)
     assert ops_with(body, "t.x") == [first]
 
 

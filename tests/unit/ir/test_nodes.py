@@ -220,8 +220,8 @@ def test_cloning() -> None:
     copy = holder.clone(mapping)
     assert (copy.name, copy.operands, copy.location, copy.block) == ("t.holder", (replaced.result,), "here", None)
     assert copy.attrs == holder.attrs
-    copy.attrs["list"][0]["a"] = 2
-    assert holder.attrs["list"] == [{"a": 1}]
+    copy.set_attr("number", 2)
+    assert holder.attrs["number"] == 1
     copied_arg = copy.region.block.args[0]
     assert (copied_arg.type, copied_arg.location) == (F32, "there")
     copied_first, copied_second = copy.region.block
@@ -277,7 +277,7 @@ def test_lists_of_ops() -> None:
     root = nested()
     assert ops_in(root) == list(walk(root))
     assert names(ops_named(root, {"t.e", "t.b", "t.root"})) == "root b e"
-    root.region.block.first.attrs["seen"] = True
+    root.region.block.first.set_attr("seen", True)
     assert names(ops_with(root, "seen")) == "a"
     assert names(ops_with(root, "seen", {"t.c", "t.a"})) == "a c"
     assert ops_named(root, {"t.other"}) == ops_with(root, "other") == []

@@ -21,9 +21,7 @@ def notified(root: Op, value: Value) -> list[str]:
             name = f"@{op.attrs['sym_name']}"
         count = sum(label.partition(" ")[0] == name for label in labels)
         labels.append(f"{name} {count}" if count else name)
-    for number, op in enumerate(ops):
-        op.mark = number
-    found = Notifications(Callers(root)).of(value)
+    found = Notifications(Callers(root), {op: number for number, op in enumerate(ops)}).of(value)
     return [labels[number] for number in found]
 
 

@@ -85,11 +85,10 @@ def test_rules_that_were_there() -> None:
     add = "%0 = stablehlo.add %a, %b {"
     assert built_from(SMALL.replace(add, f"{add}{RULED}, ")).index.has_rules
     found = built_from(SMALL)
-    attributes = found.root.attrs
-    attributes[RULE] = parse_rule("<([i])->([i]) {i=8}>")
+    found.root.set_attr(RULE, parse_rule("<([i])->([i]) {i=8}>"))
     assert Built(found.root).index.has_rules
-    del attributes[RULE]
-    find(found.root, "sdy.mesh").attrs[RULE] = parse_rule("<([i])->([i]) {i=8}>")
+    found.root.remove_attr(RULE)
+    find(found.root, "sdy.mesh").set_attr(RULE, parse_rule("<([i])->([i]) {i=8}>"))
     assert Built(found.root).index.has_rules
 
 

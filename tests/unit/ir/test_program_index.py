@@ -64,7 +64,7 @@ def test_as_many_shardings_as_values_are_needed(missing: int) -> None:
 def test_rules_are_written_onto_the_ops_that_have_one_of_their_own() -> None:
     root, _, index = built(SMALL)
     index.store_rules()
-    assert [(op.name, RULE in op.shared_attrs) for op in index.ops] == [
+    assert [(op.name, RULE in op.attrs) for op in index.ops] == [
         ("func.func", False),
         ("stablehlo.add", True),
         ("sdy.propagation_barrier", False),

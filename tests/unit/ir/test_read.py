@@ -70,7 +70,7 @@ def test_attributes_of_the_dialect_become_values() -> None:
     f = function(root, "f").attrs
     assert f["arg_attrs"][0]["sdy.sharding"] is parse_sharding('<@m, [{"x", ?}]>')
     assert isinstance(f["arg_attrs"][0]["other.name"], ir.IntegerAttr)
-    assert f["res_attrs"] == [{}, {"sdy.sharding": parse_sharding("<@m, [{}]>")}]
+    assert f["res_attrs"] == ({}, {"sdy.sharding": parse_sharding("<@m, [{}]>")})
     assert f["sdy.original_func_name"] == "g"
     sine = find(root, "stablehlo.sine").attrs
     assert sine["sdy.sharding"] == (parse_sharding('<@m, [{"y":(2)2}]>'),)
@@ -128,7 +128,7 @@ def test_reading_leaves_the_module_alone() -> None:
     module = Module.parse("func.func @main() { return }")
     before = module.text()
     root = module.copy_root()
-    find(root, "func.func").attrs["sym_name"] = "other"
+    find(root, "func.func").set_attr("sym_name", "other")
     assert module.text() == before
     assert module.copy_root() is not root
 

@@ -74,7 +74,7 @@ def test_the_sharding_of_an_argument() -> None:
     assert get_sharding(first) is None
     set_sharding(first, X)
     assert (get_sharding(first), get_sharding(second)) == (X, None)
-    assert function.attrs["arg_attrs"] == [{"sdy.sharding": X}, {}, {}, {}]
+    assert function.attrs["arg_attrs"] == ({"sdy.sharding": X}, {}, {}, {})
 
 
 def test_setting_one_of_several_results_opens_the_others() -> None:

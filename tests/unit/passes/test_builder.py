@@ -93,7 +93,7 @@ def test_region() -> None:
     def fill(builder: Builder, x: Value) -> None:
         scalar = builder.like([], x.type)
         op = builder.op("reduce", [x, builder.splat("0.0", scalar)], [builder.like([4], x.type)], region_count=1)
-        op.attrs["dimensions"] = builder.array([1])
+        op.set_attr("dimensions", builder.array([1]))
         builder.body(op, [scalar, scalar], lambda inner, args: [inner.combine("maximum", *args)])
 
     assert "applies stablehlo.maximum across dimensions = [1]" in built(fill)

@@ -34,7 +34,7 @@ class Rename(Pass):
     anchor = Anchor.FUNCTION
 
     def run(self, op: Op, context: PassContext) -> None:
-        op.attrs["sym_name"] += self.letter
+        op.set_attr("sym_name", op.attrs["sym_name"] + self.letter)
         context.diagnostics.warn(op, f"appended {self.letter}")
 
 
@@ -65,7 +65,7 @@ class AddFunction(Pass):
 
     def run(self, op: Op, context: PassContext) -> None:
         copy = op.clone()
-        copy.attrs["sym_name"] += "_copy"
+        copy.set_attr("sym_name", copy.attrs["sym_name"] + "_copy")
         copy.insert_after(op)
 
 

@@ -132,7 +132,7 @@ class Forget(Pass):
         main = next(inner for inner in op.region.block if inner.name == "func.func")
         first, second, third, *_ = main.region.block
         if self.what == "attribute":
-            del first.attrs["my.sum"]
+            first.remove_attr("my.sum")
         elif self.what == "location":
             first.location = ir.Location.unknown()
         elif self.what == "argument":

@@ -54,7 +54,7 @@ def per_component(
         vectors = [builder.reshape(bound, (1,)) for bound in bounds]
         found = builder.broadcast(builder.concatenate(vectors, 0), shape, [vector_dim])
     assert found.defining_op is not None
-    found.defining_op.attrs[SHARDING] = (TensorSharding.replicated_like(mesh, len(shape)),)
+    found.defining_op.set_attr(SHARDING, (TensorSharding.replicated_like(mesh, len(shape)),))
     return found
 
 

@@ -19,9 +19,12 @@ def localize_function(op: Op, local: Localizer) -> None:
     if not is_declaration(op):
         for arg in op.region.blocks[0].args:
             local.localize(op, arg)
-    op.attrs["function_type"] = (
-        [local.local_type(op, type, arg_sharding(op, index)) for index, type in enumerate(inputs)],
-        [local.local_type(op, type, result_sharding(op, index)) for index, type in enumerate(results)],
+    op.set_attr(
+        "function_type",
+        (
+            [local.local_type(op, type, arg_sharding(op, index)) for index, type in enumerate(inputs)],
+            [local.local_type(op, type, result_sharding(op, index)) for index, type in enumerate(results)],
+        ),
     )
 
 

@@ -66,7 +66,7 @@ def _check(op: Op, local: Localizer) -> None:
         _check_reverse(tensors, local)
     elif op.name != "stablehlo.reshape" or not _moves_nothing(tensors):
         _check_factors(tensors, rule)
-    if f"@{target}" in _NEEDS_MATRICES and RULE not in op.shared_attrs:
+    if f"@{target}" in _NEEDS_MATRICES and RULE not in op.attrs:
         _check_matrices(tensors)
 
 
@@ -123,7 +123,7 @@ register_cache(_without_axes_that_split_nothing.cache_clear)
 
 
 def _rule(op: Op, tensors: _Tensors, local: Localizer) -> Rule | None:
-    own: Rule | None = op.shared_attrs.get(RULE)
+    own: Rule | None = op.attrs.get(RULE)
     if own is not None:
         return own
     facts = local.context.specs.spec(op)

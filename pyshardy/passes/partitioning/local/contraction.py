@@ -65,14 +65,14 @@ def localize_convolution(op: Op, local: Localizer) -> None:
 
 
 def _divide_groups(op: Op, name: str, axes: Axes, operand: int, local: Localizer) -> None:
-    count = op.attrs[name].value if name in op.shared_attrs else 1
+    count = op.attrs[name].value if name in op.attrs else 1
     sharding = local.sharding(op.operands[operand])
     shards = 1 if sharding is None else axes_size(axes, local.mesh(sharding))
     divisor = min(count, shards)
     if count % divisor:
         raise PassError(op, f"has {name} {count}, which {shards} shards do not divide")
     if divisor > 1:
-        op.attrs[name] = local.attrs.i64(count // divisor)
+        op.set_attr(name, local.attrs.i64(count // divisor))
 
 
 def _finish(op: Op, axes: Axes, operand: int, local: Localizer) -> None:

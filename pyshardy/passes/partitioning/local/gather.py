@@ -35,8 +35,9 @@ def localize_gather(op: Op, local: Localizer) -> None:
     numbers = gather_numbers(op)
     sizes = list(op.attrs["slice_sizes"])
     trivial = _divide(op, sizes, numbers, local)
-    op.attrs["slice_sizes"] = local.attrs.i64_array(tuple(sizes))
-    op.attrs.setdefault("indices_are_sorted", local.attrs.parse("false"))
+    op.set_attr("slice_sizes", local.attrs.i64_array(tuple(sizes)))
+    if "indices_are_sorted" not in op.attrs:
+        op.set_attr("indices_are_sorted", local.attrs.parse("false"))
     if not trivial:
         local.keep(op)
         return

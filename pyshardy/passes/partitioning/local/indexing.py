@@ -55,12 +55,15 @@ def index_more(op: Op, indexed: Sequence[int]) -> None:
     """Let the components of the indices of a scatter be for these dimensions of its input."""
     attr = op.attrs["scatter_dimension_numbers"]
     found = stablehlo.ScatterDimensionNumbers(attr)
-    op.attrs["scatter_dimension_numbers"] = stablehlo.ScatterDimensionNumbers.get(
-        list(found.update_window_dims),
-        list(found.inserted_window_dims),
-        list(found.input_batching_dims),
-        list(found.scatter_indices_batching_dims),
-        list(indexed),
-        found.index_vector_dim,
-        attr.context,
+    op.set_attr(
+        "scatter_dimension_numbers",
+        stablehlo.ScatterDimensionNumbers.get(
+            list(found.update_window_dims),
+            list(found.inserted_window_dims),
+            list(found.input_batching_dims),
+            list(found.scatter_indices_batching_dims),
+            list(indexed),
+            found.index_vector_dim,
+            attr.context,
+        ),
     )

@@ -258,6 +258,6 @@ class Localizer:
     def finish(self) -> None:
         """Erase what was replaced, and the attributes that are no longer needed."""
         for op, names in self._trimmed:
-            op.attrs = {name: value for name, value in op.attrs.items() if name in names}
+            op.replace_attrs({name: value for name, value in op.attrs.items() if name in names})
         for op in reversed(self._replaced):
             op.erase()

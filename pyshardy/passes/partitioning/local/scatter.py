@@ -47,7 +47,8 @@ def localize_scatter(op: Op, local: Localizer) -> None:
         _shift_indices(op, local, numbers, indexed, sharding, first)
     if reduced or indexed:
         for name in ("indices_are_sorted", "unique_indices"):
-            op.attrs.setdefault(name, local.attrs.parse("false"))
+            if name not in op.attrs:
+                op.set_attr(name, local.attrs.parse("false"))
     local.keep(op)
     if not is_partial:
         _complete(op, local, reduced, sharding)

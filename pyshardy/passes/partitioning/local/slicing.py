@@ -54,7 +54,7 @@ def localize_slice(op: Op, local: Localizer) -> None:
                 op, f"takes every {strides[dim]}-th element along dimension {dim} of shards of {before[dim]} elements"
             )
         new[dim] = before[dim] if is_full else after[dim]
-    op.attrs["limit_indices"] = local.attrs.i64_array(tuple(new))
+    op.set_attr("limit_indices", local.attrs.i64_array(tuple(new)))
     local.keep_only(op, _SLICE)
 
 
@@ -73,7 +73,7 @@ def localize_dynamic_slice(op: Op, local: Localizer) -> None:
             raise _needs_communication(op, dim)
         if count > 1:
             sizes[dim] = after[dim]
-    op.attrs["slice_sizes"] = local.attrs.i64_array(tuple(sizes))
+    op.set_attr("slice_sizes", local.attrs.i64_array(tuple(sizes)))
     local.keep_only(op, ("slice_sizes",))
 
 

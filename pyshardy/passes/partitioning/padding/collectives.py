@@ -114,7 +114,7 @@ def _trim(op: Op, padder: Padder) -> None:
     """Trim the result; what a gather of a padded dimension gives is sliced even if there is nothing to cut off."""
     sharding = _out_sharding(op)
     padded, original = shape_of(op.result), padder.original_shape(op.result)
-    gathered = zip(op.shared_attrs.get("gathering_axes", ()), padded, original)
+    gathered = zip(op.attrs.get("gathering_axes", ()), padded, original)
     if padder.padded_shape(op.result, sharding) != padded or any(axes and a != b for axes, a, b in gathered):
         padder.trim(op, sharding)
 

@@ -33,7 +33,7 @@ def pad_constant(op: Op, padder: Padder) -> None:
         values = _padded(values, shape, padded, zero_text(result.type.element))
         if op.name == "sdy.constant":
             padder.paddings[result] = Padding.ZERO
-    op.attrs["value"] = padder.context.attrs.parse(f"dense<{values}> : {result.type}")
+    op.set_attr("value", padder.context.attrs.parse(f"dense<{values}> : {result.type}"))
 
 
 def splat_of(value: Value) -> Padding | None:

@@ -34,7 +34,7 @@ def pad_signature(function: Op, padder: Padder) -> None:
     Raises:
         PassError: The function can be called from outside and has an argument or result that is not divisible.
     """
-    is_public = function.shared_attrs.get("sym_visibility") != "private"
+    is_public = function.attrs.get("sym_visibility") != "private"
     if is_declaration(function):
         return
     args = function.region.blocks[0].args
@@ -145,7 +145,7 @@ def check_agreement(root: Op, padder: Padder) -> None:
             sharding = result_sharding(function, index)
             needed = padder.original_shape(value) if sharding is None else padder.padded_shape(value, sharding)
             _check(return_op(function), index, value, needed)
-        function.attrs["function_type"] = tuple(signature(function))
+        function.set_attr("function_type", tuple(signature(function)))
     for op in ops_named(root, {CALL} | _WITH_ENTRY | CONTROL_FLOW):
         if op.name == CALL:
             _check_call(op, symbols, padder)

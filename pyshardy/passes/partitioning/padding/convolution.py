@@ -65,7 +65,7 @@ class _Convolution:
                     "cannot be padded. Try -sdy-resolve-permutation-factors before",
                 )
             count = lhs[dim]
-            self.op.attrs[name] = self.padder.context.attrs.i64(count)
+            self.op.set_attr(name, self.padder.context.attrs.i64(count))
         return count
 
     def _check_outputs(self, kernel: int, wanted: int, groups: int) -> None:
@@ -80,10 +80,10 @@ class _Convolution:
 
     def _list(self, name: str) -> list[int]:
         """An attribute with one number per spatial dimension, 1 by default."""
-        return list(self.op.shared_attrs.get(name) or [1] * len(self.numbers.lhs_spatial))
+        return list(self.op.attrs.get(name) or [1] * len(self.numbers.lhs_spatial))
 
     def _margins(self) -> list[tuple[int, int]]:
-        attr = self.op.shared_attrs.get("padding")
+        attr = self.op.attrs.get("padding")
         if attr is None:
             return [(0, 0)] * len(self.numbers.lhs_spatial)
         flat = [attr.get_splat_value().value] * (2 * len(self.numbers.lhs_spatial)) if attr.is_splat else list(attr)
@@ -103,7 +103,7 @@ class _Convolution:
     def _set_padding(self, needed: Sequence[int], lhs: Shape, kernel: Shape) -> None:
         """Let every window be where it was, and their number be the one needed."""
         margins = []
-        reversals = self.op.shared_attrs.get("window_reversal")
+        reversals = self.op.attrs.get("window_reversal")
         for index, ((low, _), need) in enumerate(zip(self._margins(), needed)):
             base, window = self._extents(index, lhs, kernel)
             old_kernel = self.padder.original_shape(self.op.operands[1])
@@ -111,7 +111,7 @@ class _Convolution:
                 low += window - self._extents(index, lhs, old_kernel)[1]
             margins.append([low, (need - 1) * self._list("window_strides")[index] + window - base - low])
         text = f"dense<{margins}> : tensor<{len(margins)}x2xi64>"
-        self.op.attrs["padding"] = self.padder.context.attrs.parse(text)
+        self.op.set_attr("padding", self.padder.context.attrs.parse(text))
 
     def _set_result(self, wanted: list[int], found: Sequence[int], needed: Sequence[int]) -> None:
         result = self.op.result

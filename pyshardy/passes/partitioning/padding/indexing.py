@@ -106,7 +106,7 @@ def _set_sizes(op: Op, padder: Padder, whole: Sequence[int]) -> None:
     sizes = list(op.attrs["slice_sizes"])
     for dim in whole:
         sizes[dim] = shape_of(op.operands[0])[dim]
-    op.attrs["slice_sizes"] = padder.context.attrs.i64_array(tuple(sizes))
+    op.set_attr("slice_sizes", padder.context.attrs.i64_array(tuple(sizes)))
 
 
 def _start_at_most(op: Op, padder: Padder, start: Value, limit: int) -> Value:

@@ -94,7 +94,7 @@ class Padder:
         """
         if self.originals and not self.originals.keys().isdisjoint(op.operands):
             return True
-        shardings = op.shared_attrs.get(SHARDING)
+        shardings = op.attrs.get(SHARDING)
         if not shardings:
             return False
         results = op.results

@@ -35,7 +35,7 @@ def pad_pad(op: Op, padder: Padder) -> None:
         value = padder.masked(value, op, lambda: filler)
         op.set_operand(0, value)
         is_uniform = True
-    op.attrs["edge_padding_high"] = padder.context.attrs.i64_array(tuple(new_high))
+    op.set_attr("edge_padding_high", padder.context.attrs.i64_array(tuple(new_high)))
     cuts = any(high[dim] < 0 for dim in range(len(out)) if new_out[dim] != out[dim])
     padder.pad_result(op.result)
     if kind is not None and is_uniform and not cuts:
@@ -51,12 +51,12 @@ def pad_slice(op: Op, padder: Padder) -> None:
         1 if size <= 1 and size != new else stride for size, new, stride in zip(shape, padded, op.attrs["strides"])
     ]
     _check_free(op, strides, padder)
-    op.attrs["strides"] = padder.context.attrs.i64_array(tuple(strides))
+    op.set_attr("strides", padder.context.attrs.i64_array(tuple(strides)))
     starts, limits = list(op.attrs["start_indices"]), list(op.attrs["limit_indices"])
     for dim, (size, new) in enumerate(zip(shape, padded)):
         if size != new:
             limits[dim] = starts[dim] + new
-    op.attrs["limit_indices"] = padder.context.attrs.i64_array(tuple(limits))
+    op.set_attr("limit_indices", padder.context.attrs.i64_array(tuple(limits)))
     padder.pad_result(op.result)
 
 

@@ -32,10 +32,10 @@ def is_plain_contraction(op: Op, index: int, lhs_dim: int, kernel_dim: int, outp
     """Whether a spatial dimension is only summed up: one window over all of it, element by element."""
     values = zip((*op.operands, op.result), (lhs_dim, kernel_dim, output_dim))
     lhs, kernel, output = ((value.type.shape or ())[dim] for value, dim in values)
-    spread = any(op.attrs[name][index] != 1 for name in _SPREADS if name in op.shared_attrs)
-    reversal = op.shared_attrs.get("window_reversal")
+    spread = any(op.attrs[name][index] != 1 for name in _SPREADS if name in op.attrs)
+    reversal = op.attrs.get("window_reversal")
     is_reversed = reversal is not None and reversal[index]
-    is_plain = not spread and not is_reversed and not any(_margin(op.shared_attrs.get("padding"), index))
+    is_plain = not spread and not is_reversed and not any(_margin(op.attrs.get("padding"), index))
     return output == 1 and lhs == kernel and is_plain
 
 

@@ -135,8 +135,9 @@ class Manual:
         inner.put(made)
         for result, shape in zip(made.results, shapes):
             result.set_type(inner.like(shape, result.type))
-        made.attrs.pop(RULE, None)
-        made.attrs[SHARDING] = tuple(strip_manual_axes(self.sharding(result), self.axes) for result in self.op.results)
+        made.remove_attr(RULE)
+        shardings = [strip_manual_axes(self.sharding(result), self.axes) for result in self.op.results]
+        made.set_attr(SHARDING, tuple(shardings))
         return made
 
     def local_shape(self, value: Value) -> tuple[int, ...]:

@@ -77,7 +77,7 @@ def _complete(op: Op, axes: Axes, mesh: Mesh) -> None:
             set_sharding(result, sharding.with_unreduced(subtract_axes(sharding.unreduced, axes, mesh)))
         for user in result.users():
             if user.name == "sdy.all_reduce":
-                user.attrs["reduction_axes"] = subtract_axes(user.attrs["reduction_axes"], axes, mesh)
+                user.set_attr("reduction_axes", subtract_axes(user.attrs["reduction_axes"], axes, mesh))
                 if not user.attrs["reduction_axes"]:
                     user.result.replace_uses(result)
                     user.erase()

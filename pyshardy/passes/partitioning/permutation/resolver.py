@@ -44,7 +44,7 @@ class Resolver:
         """The sharding rule of an op."""
         if not all(value.type.is_static or value.type.shape is None for value in (*op.operands, *op.results)):
             return None
-        found: Rule | None = op.shared_attrs.get(RULE)
+        found: Rule | None = op.attrs.get(RULE)
         return found or rule_of(self.context.specs.spec(op))
 
     def rule_to_resolve(self, op: Op, known: Rule | None = None) -> Rule | None:

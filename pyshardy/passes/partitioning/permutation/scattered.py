@@ -130,7 +130,7 @@ class Scattered:
             padding[covered.dim] = [0, 0]
             result = crops.part(result, covered.dim, covered.axes, found.starts, found.shard)
         attrs = manual.tools.attrs
-        made.attrs["padding"] = attrs.parse(f"dense<{padding}> : tensor<{len(padding)}x2xi64>")
+        made.set_attr("padding", attrs.parse(f"dense<{padding}> : tensor<{len(padding)}x2xi64>"))
         return result
 
 

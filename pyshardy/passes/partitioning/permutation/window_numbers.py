@@ -48,15 +48,15 @@ def window_dims(op: Op, rank: int, names: Names) -> list[WindowDim]:
         rank: How many dimensions its windows have.
         names: What it calls dilations.
     """
-    margins = _margins(op.shared_attrs.get("padding"), rank)
+    margins = _margins(op.attrs.get("padding"), rank)
     strides, dilations, spreads = (_list(op, name, rank) for name in ("window_strides", *names))
-    reversal = op.shared_attrs.get("window_reversal")
+    reversal = op.attrs.get("window_reversal")
     flags = [False] * rank if reversal is None else [bool(reversal[place]) for place in range(rank)]
     return [WindowDim(*margins[at], strides[at], dilations[at], spreads[at], flags[at]) for at in range(rank)]
 
 
 def _list(op: Op, name: str, rank: int) -> list[int]:
-    attr = op.shared_attrs.get(name)
+    attr = op.attrs.get(name)
     return [1] * rank if attr is None else list(attr)
 
 

@@ -93,7 +93,7 @@ class Windowed:
             padding[place] = [found.low, found.high]
             dilations[place] = found.dilation
         attrs = self.on[2].attrs
-        made.attrs["padding"] = attrs.parse(f"dense<{padding}> : tensor<{len(padding)}x2xi64>")
+        made.set_attr("padding", attrs.parse(f"dense<{padding}> : tensor<{len(padding)}x2xi64>"))
         name = self.names.dilation
-        if name in made.shared_attrs or set(dilations) != {1}:
-            made.attrs[name] = attrs.i64_array(tuple(dilations))
+        if name in made.attrs or set(dilations) != {1}:
+            made.set_attr(name, attrs.i64_array(tuple(dilations)))

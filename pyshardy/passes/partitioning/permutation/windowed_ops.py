@@ -277,7 +277,7 @@ class _Scatter:
         self.op = op
         rank = op.result.type.rank
         self.windows = window_dims(op, rank, _OF_REDUCTION)
-        taps = op.shared_attrs.get("window_dimensions")
+        taps = op.attrs.get("window_dimensions")
         self.taps = [1] * rank if taps is None else list(taps)
         self.places = [((0, dim), (1, dim), (3, dim)) for dim in range(rank)]
         self.fills = fills_of(op)

@@ -29,7 +29,7 @@ def constant_of(value: Value) -> Any:
     if not isinstance(value.owner, Op):
         return None
     op = value.owner
-    return op.shared_attrs["value"] if op.name == CONSTANT else None
+    return op.attrs["value"] if op.name == CONSTANT else None
 
 
 def is_splat(attr: Any) -> bool:
@@ -227,4 +227,4 @@ def _computed(op: Op, arrays: list[Array]) -> Any:
 
 def direction_of(op: Op) -> str:
     """How a comparison compares: "LT", "EQ", ..."""
-    return str(op.shared_attrs["comparison_direction"]).rpartition(" ")[2].rstrip(">")
+    return str(op.attrs["comparison_direction"]).rpartition(" ")[2].rstrip(">")

@@ -125,7 +125,7 @@ def select(op: Op, to: Simplifier) -> Outcome:
     negated = None if spread is None else _defined_by(spread.operands[0], _NOT)
     if spread is None or negated is None:
         return fold(op, to)
-    dims = spread.shared_attrs["broadcast_dimensions"]
+    dims = spread.attrs["broadcast_dimensions"]
     return _swapped(op, to.make(op, spread.name, negated.operands, predicate.type, broadcast_dimensions=dims))
 
 

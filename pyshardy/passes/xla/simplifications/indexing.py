@@ -64,7 +64,7 @@ def gather(op: Op, to: Simplifier) -> Outcome:
     numbers, found = gather_numbers(op), array_of(indices)
     if found is None or numbers.vector_dim != 0 or numbers.input_batching:
         return None
-    sizes = tuple(op.shared_attrs["slice_sizes"])
+    sizes = tuple(op.attrs["slice_sizes"])
     starts = [0] * len(sizes)
     for dim, index in zip(numbers.indexed, np.broadcast_to(found, indices.type.shape or ())):
         starts[dim] = int(index)

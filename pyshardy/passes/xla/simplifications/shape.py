@@ -26,7 +26,7 @@ Dims = tuple[int, ...]
 
 
 def _dims(op: Op, name: str) -> Dims:
-    return tuple(op.shared_attrs[name])
+    return tuple(op.attrs[name])
 
 
 def _shape(value: Value) -> Dims:
@@ -123,7 +123,7 @@ def slice_of(op: Op, to: Simplifier) -> Outcome:
 
 
 def _slice_of_joined(op: Op, joined: Op, starts: Dims, limits: Dims, to: Simplifier) -> Outcome:
-    dim = joined.shared_attrs["dimension"].value
+    dim = joined.attrs["dimension"].value
     values: list[Value] = []
     begin = offset = 0
     for value in joined.operands:
@@ -140,11 +140,11 @@ def _slice_of_joined(op: Op, joined: Op, starts: Dims, limits: Dims, to: Simplif
         shape = list(_shape(values[0]))
         shape[dim] = sum(_shape(value)[dim] for value in values)
         type = to.attrs.ranked_type(tuple(shape), op.result.type)
-        values = [to.make(op, joined.name, values, type, dimension=joined.shared_attrs["dimension"])]
+        values = [to.make(op, joined.name, values, type, dimension=joined.attrs["dimension"])]
     moved = [
         to.attrs.i64_array((*bounds[:dim], bounds[dim] - offset, *bounds[dim + 1 :])) for bounds in (starts, limits)
     ]
-    strides = op.shared_attrs["strides"]
+    strides = op.attrs["strides"]
     return to.make(op, op.name, values, op.result.type, start_indices=moved[0], limit_indices=moved[1], strides=strides)
 
 
@@ -152,12 +152,12 @@ def concatenate(op: Op, to: Simplifier) -> Outcome:
     """A concatenation of one, with empty operands, of concatenations, or of constants."""
     if len(op.operands) == 1:
         return op.operands[0]
-    attr = op.shared_attrs["dimension"]
+    attr = op.attrs["dimension"]
     dim = attr.value
     kept: list[Value] = []
     for value in op.operands:
         inner = _defined_by(value, op.name)
-        if inner is not None and inner.shared_attrs["dimension"].value == dim and to.has_one_use(value):
+        if inner is not None and inner.attrs["dimension"].value == dim and to.has_one_use(value):
             kept += inner.operands
         elif _shape(value)[dim] != 0:
             kept.append(value)
@@ -180,7 +180,7 @@ def _joined_constants(op: Op, dim: int, to: Simplifier) -> Outcome:
 
 def iota(op: Op, to: Simplifier) -> Outcome:
     """An iota of several dimensions is one of one, broadcast; one along a single element is zero."""
-    type, dim = op.result.type, op.shared_attrs["iota_dimension"].value
+    type, dim = op.result.type, op.attrs["iota_dimension"].value
     shape, dtype = type.shape or (), dtype_of(type.element)
     if not type.is_static or dtype is None:
         return None

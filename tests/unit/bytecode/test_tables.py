@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 from jaxlib.mlir import ir
 
-from pyshardy.ir.bytecode import IR, STRINGS, Bytecode, bytecode_of, parse_bytecode
+from pyshardy.bytecode.sections import IR, STRINGS, Bytecode, parse_bytecode
+from pyshardy.bytecode.tables import Tables
 from pyshardy.ir.module import Module
-from pyshardy.ir.tables import Tables
+from pyshardy.ir.read import bytecode_of
 
 TEXT = """module attributes {my.note = 7 : i32} {
   func.func @main(%a: tensor<i1>) { %0 = stablehlo.not %a : tensor<i1> "foo"() : () -> () return }

@@ -1,7 +1,7 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
-from pyshardy.ir.bytecode cimport encode_number, encode_numbers, number_at
+from pyshardy.bytecode.numbers cimport NumberReader
 
 
 cdef class Tables:
@@ -29,5 +29,5 @@ cdef class Tables:
     cpdef Py_ssize_t _encoded(self, Py_ssize_t kind, list numbers) except -1
     cpdef Py_ssize_t _string(self, str text) except -1
 
-    @cython.locals(data=bytes, position=Py_ssize_t, found=bytearray, left=Py_ssize_t, end=Py_ssize_t, start=Py_ssize_t, count=Py_ssize_t, length=Py_ssize_t, lines=list, known=set)
+    @cython.locals(reader=NumberReader, found=bytearray, left=Py_ssize_t, end=Py_ssize_t, start=Py_ssize_t, count=Py_ssize_t, length=Py_ssize_t, ranges=list, known=set)
     cpdef tuple _given_attrs(self)

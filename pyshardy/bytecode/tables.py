@@ -3,31 +3,33 @@
 The ops of a module in bytecode refer to strings, names of ops, attributes and types by numbers. A module that is
 written again keeps the tables of the one it was read from; what is new in it is appended: attributes and types as
 text, which MLIR parses; strings as they are; arrays and dictionaries of attributes as the numbers of these.
+
+Source: docs/bytecode.md#appending
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from pyshardy.ir.bytecode import (
+from pyshardy.bytecode.locations import LINE_AND_COLUMN, RANGE, line_as_place
+from pyshardy.bytecode.numbers import NumberReader, encode_numbers
+from pyshardy.bytecode.sections import (
     ATTRS_AND_TYPES,
     DIALECTS,
     IR,
-    MAGIC,
     OFFSETS,
     STRINGS,
     Bytecode,
-    encode_number,
-    encode_numbers,
-    number_at,
-    section_at,
+    BytecodeError,
+    dialect_names,
+    end_of_producer,
 )
 
 UNKNOWN = "loc(unknown)"
 
 
-class CannotEmitError(Exception):
-    """There is something that has to be written op by op."""
+class AmbiguousLocationError(BytecodeError):
+    """The text of a new location would stand for one that is in the tables in two forms."""
 
 
 class Tables:
@@ -39,9 +41,12 @@ class Tables:
 
     def __init__(self, code: Bytecode) -> None:
         self.code = code
-        self.attr_count, position = number_at(code.data, code.sections[OFFSETS][0])
-        self.type_count, self.first_offset = number_at(code.data, position)
-        self.string_count, self.first_length = number_at(code.data, code.sections[STRINGS][0])
+        reader = NumberReader(code.data, code.sections[OFFSETS][0])
+        self.attr_count, self.type_count = reader.next(), reader.next()
+        self.first_offset = reader.position
+        reader = NumberReader(code.data, code.sections[STRINGS][0])
+        self.string_count = reader.next()
+        self.first_length = reader.position
         self.dialects = {name: number for number, name in enumerate(code.dialects)}
         self.names = {name: number for number, name in enumerate(code.names)}
         self.strings: list[str] = []
@@ -109,14 +114,13 @@ class Tables:
     def module(self, ops: bytes) -> bytes:
         """The bytecode of a module with these tables and with other ops."""
         code = self.code
-        start = code.data.index(0, len(MAGIC)) + 1
         written = {STRINGS: self._string_section(), DIALECTS: self._dialect_section(), IR: ops}
         if self.attrs or self.types:
             written[ATTRS_AND_TYPES], written[OFFSETS] = self._attr_sections()
-        parts = [code.data[:start]]
+        parts = [code.data[: end_of_producer(code.data)]]
         for section in code.sections:
             content = written[section] if section in written else code.content(section)
-            parts += bytes([section]), encode_number(len(content)), content
+            parts += bytes([section]), encode_numbers([len(content)]), content
         return b"".join(parts)
 
     def _string_section(self) -> bytes:
@@ -129,18 +133,17 @@ class Tables:
     def _dialect_section(self) -> bytes:
         """The names of the dialects and those of the ops."""
         data, (start, end) = self.code.data, self.code.sections[DIALECTS]
-        count, first = number_at(data, start)
-        position = first
-        for _ in range(count):
-            name, position = number_at(data, position)
-            if name & 1:
-                _, _, position = section_at(data, position)
-        _, first_name = number_at(data, position)
-        parts = [encode_number(len(self.dialects)), data[first:position]]
-        parts += [encode_number(name << 1) for name in self.dialect_names]
-        parts += [encode_number(len(self.names)), data[first_name:end]]
+        reader = NumberReader(data, start)
+        reader.next()
+        first, reader.position = reader.position, start
+        dialect_names(reader)
+        last = reader.position
+        reader.next()
+        new = [name << 1 for name in self.dialect_names]
+        parts = [encode_numbers([len(self.dialects)]), data[first:last], encode_numbers([*new, len(self.names)])]
+        parts.append(data[reader.position : end])
         for dialect, name in self.op_names:
-            parts += encode_number(dialect), encode_number(1), encode_number(name << 1 | 1)
+            parts.append(encode_numbers([dialect, 1, name << 1 | 1]))
         return b"".join(parts)
 
     def _attr_sections(self) -> tuple[bytes, bytes]:
@@ -165,48 +168,39 @@ class Tables:
         """The attributes there were, and where their lengths end.
 
         Raises:
-            CannotEmitError: The text of a new location may stand for two of them.
+            AmbiguousLocationError: The text of a new location may stand for two of them.
         """
-        data, position = self.code.data, self.first_offset
+        reader = NumberReader(self.code.data, self.first_offset)
         found = bytearray(self.code.content(ATTRS_AND_TYPES))
         left, end = self.attr_count, 0
-        lines: list[tuple[int, int]] = []
+        ranges: list[tuple[int, int]] = []
         known = set()
         while left:
-            _, position = number_at(data, position)  # the dialect
-            count, position = number_at(data, position)
+            dialect = reader.next()
+            has_locations = self.has_places and dialect == self.dialects["builtin"]
+            count = reader.next()
             left -= count
             for _ in range(count):
                 start = end
-                length, position = number_at(data, position)
+                length = reader.next()
                 end += length >> 1
-                if not self.has_places or not length & 1:
+                if not has_locations or not length & 1:
                     continue
                 if found[start] == _RANGE:
-                    lines.append((start, end))
+                    ranges.append((start, end))
                 elif found[start] == _LINE_AND_COLUMN:
                     known.add(bytes(found[start:end]))
-        for start, stop in lines:
-            found[start:stop] = _as_line_and_column(bytes(found[start:stop]), known)
-        return bytes(found[:end]), position
+        for start, stop in ranges:
+            place = line_as_place(bytes(found[start:stop]))
+            if place in known:
+                raise AmbiguousLocationError("a line of a file is in the module with and without column 0")
+            if place is not None:
+                found[start:stop] = place
+        return bytes(found[:end]), reader.position
 
 
 _ARRAY, _DICTIONARY, _STRING = 0, 1, 2
-_RANGE, _LINE_AND_COLUMN = 22 << 1 | 1, 11 << 1 | 1
-
-
-def _as_line_and_column(entry: bytes, known: set[bytes]) -> bytes:
-    """Make a range of places in a file, if it is a line alone, what MLIR makes of its text: line and column 0.
-
-    They are not the same to MLIR, which would print two locations where one is known by its number and by its text.
-    """
-    _, position = number_at(entry, 1)  # the file
-    if entry[position] != 1 << 1 | 1:
-        return entry
-    found = bytes([_LINE_AND_COLUMN]) + entry[1:position] + entry[position + 1 :] + b"\1"
-    if found in known:
-        raise CannotEmitError
-    return found
+_RANGE, _LINE_AND_COLUMN = encode_numbers([RANGE])[0], encode_numbers([LINE_AND_COLUMN])[0]
 
 
 def _contents(entries: Iterable[str | bytes]) -> list[bytes]:

@@ -1,0 +1,53 @@
+"""The attributes of an op: a dictionary that never changes, so that ops may share it; a change makes another one."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+
+class Attributes(dict[str, Any]):
+    """Attributes by name, in order. `Op.set_attr` and `Op.remove_attr` give an op others.
+
+    A subclass of `dict` rather than a `types.MappingProxyType`, of which `get` takes twice as long: passes look at the
+    attributes of every op.
+
+    >>> attrs = Attributes(x=1)
+    >>> attrs.with_value("y", 2), attrs
+    ({'x': 1, 'y': 2}, {'x': 1})
+    >>> attrs["y"] = 2
+    Traceback (most recent call last):
+    ...
+    TypeError: attributes never change: use Op.set_attr and Op.remove_attr
+    """
+
+    __slots__ = ()
+
+    def with_value(self, name: str, value: Any) -> Attributes:
+        """These attributes with another one, or another value; in the place of the old one, if there is one."""
+        return Attributes({**self, name: value})
+
+    def without(self, name: str) -> Attributes:
+        """These attributes but for one; themselves if they do not have it.
+
+        >>> Attributes(x=1, y=2).without("x")
+        {'y': 2}
+        """
+        if name not in self:
+            return self
+        return Attributes({other: value for other, value in self.items() if other != name})
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("attributes never change: use Op.set_attr and Op.remove_attr")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    pop = popitem = clear = update = setdefault = _refuse
+
+
+NO_ATTRS = Attributes()
+
+
+def freeze(attrs: dict[str, Any] | None) -> Attributes:
+    """Attributes with this content; themselves if they never change."""
+    if not attrs:
+        return NO_ATTRS
+    return attrs if type(attrs) is Attributes else Attributes(attrs)
