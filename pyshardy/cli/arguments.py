@@ -115,7 +115,8 @@ def _add_partition_options(parser: argparse.ArgumentParser) -> None:
         "write groups of devices as axes of a mesh, or as numbers; by default as axes where XLA takes them as the same"
     )
     group.add_argument("--mesh-axes-groups", action=argparse.BooleanOptionalAction, help=text)
-    group.add_argument("--unsafe-random", action="store_true", help="let random bits depend on the sharding")
+    text = "let random bits depend on the sharding"
+    group.add_argument("--rng-bit-generator-unsafe", "--unsafe-random", action="store_true", help=text)
     text = "refuse ops that cannot run on shards instead of gathering for them"
     group.add_argument("--no-replicate-unsupported", action="store_true", help=text)
 
@@ -127,7 +128,7 @@ def partition_options(arguments: argparse.Namespace) -> Any:
     return PartitionOptions(
         halo_exchange=not arguments.no_halo_exchange,
         mesh_axes_groups=arguments.mesh_axes_groups,
-        unsafe_random=arguments.unsafe_random,
+        rng_bit_generator_unsafe=arguments.rng_bit_generator_unsafe,
         replicate_unsupported=not arguments.no_replicate_unsupported,
     )
 

@@ -14,6 +14,7 @@ from pyshardy.ir.bytecode import has_lost_range
 from pyshardy.ir.context import make_context
 from pyshardy.ir.diagnostics import Diagnostic, errors_of, source_position
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.read import read_module
 from pyshardy.ir.write import write_module
 
@@ -83,13 +84,14 @@ class Module:
     def root(self) -> Op:
         """The module as nodes, to look at; do not change them."""
         if self._root is None:
-            self._root = self.copy_root()
+            with self.context:
+                self._root = read_module(self.mlir, self.attrs)
         return self._root
 
     def copy_root(self) -> Op:
-        """A copy of the module as nodes, to work on."""
-        with self.context:
-            return read_module(self.mlir, self.attrs)
+        """A copy of the module as nodes, to work on: read only if nobody has read the module yet."""
+        with self.context, pause_gc():
+            return read_module(self.mlir, self.attrs) if self._root is None else self._root.clone()
 
     def with_root(self, root: Op) -> Module:
         """A module with other nodes of the same context, and the same origin."""

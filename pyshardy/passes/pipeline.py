@@ -50,14 +50,26 @@ def run_on_root(
     *,
     before_pass: EarlyHook | None = None,
     on_failure: EarlyHook | None = None,
+    context: PassContext | None = None,
 ) -> PassContext:
     """Run passes over the nodes of a module in place; what they shared, with what they recorded.
+
+    Args:
+        module: What the nodes come from.
+        root: The nodes.
+        passes: The passes.
+        diagnostics: Where warnings go.
+        after_pass: Called after every pass.
+        before_pass: Called before every pass.
+        on_failure: Called with the pass that refuses the module.
+        context: What passes that ran before on the same nodes have shared, to go on with.
 
     As in MLIR, neighbouring passes on functions all run on one function before the next one's turn. If one of them
     fails, the other functions still have their turn, and their errors come with it.
     """
     with module.context, pause_gc():
-        context = PassContext(root, module.attrs, OpSpecReader(), diagnostics or Diagnostics())
+        if context is None:
+            context = PassContext(root, module.attrs, OpSpecReader(), diagnostics or Diagnostics())
         for anchor, group in groupby(passes, key=lambda pass_: pass_.anchor):
             together = list(group)
             failures = []
