@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import fields
 from os import PathLike, fspath
@@ -69,6 +70,7 @@ def load(
     if callable(source) and module is None:
         from pyshardy.frontend.from_jax import load_function
 
+        _check_arguments(source, example_args)
         return load_function(source, example_args, in_shardings, out_shardings, mesh)
     if example_args or in_shardings is not None or out_shardings is not None:
         raise UsageError(
@@ -89,6 +91,23 @@ def load(
     if isinstance(source, str):
         return load_content(source.encode(), "the text", mesh, allow_unregistered_dialects, isolate)
     return _load_object(source, mesh)
+
+
+def _check_arguments(function: Any, args: tuple[Any, ...]) -> None:
+    """Refuse arguments that a function cannot be called with, before JAX calls it."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # a function of C has none
+        return
+    try:
+        signature.bind(*args)
+    except TypeError as error:
+        raise UsageError(
+            "loading a function",
+            got=f"{len(args)} example arguments: {error}",
+            needed=f"arguments for {getattr(function, '__name__', 'it')}{signature}",
+            hint="load(function, *arguments), with arrays or jax.ShapeDtypeStruct, or function.lower(*arguments)",
+        ) from error
 
 
 def _load_object(source: Any, mesh: Axes) -> Module:

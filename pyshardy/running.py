@@ -11,7 +11,9 @@ from pyshardy.errors import UsageError
 from pyshardy.ir.module import Module
 from pyshardy.report.traffic import KindTotal
 from pyshardy.results.engines import Engine
+from pyshardy.results.partition import Partition
 from pyshardy.results.program_result import ProgramResult
+from pyshardy.results.propagation import Propagation
 
 
 def run(
@@ -68,7 +70,7 @@ def _leaves(module: Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def compiled_collectives(
-    program: ProgramResult, engine: Engine | str = Engine.LOCAL, devices: Sequence[Any] | None = None
+    program: Propagation | Partition, engine: Engine | str = Engine.LOCAL, devices: Sequence[Any] | None = None
 ) -> tuple[KindTotal, ...]:
     """The collectives of what XLA compiles, per kind: behind its own clean-up, which may join or drop some.
 

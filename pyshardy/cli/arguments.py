@@ -6,6 +6,7 @@ import argparse
 import math
 from typing import Any, NoReturn
 
+from pyshardy import __version__
 from pyshardy.cli.numbers import whole_number
 from pyshardy.errors import UsageError
 
@@ -25,6 +26,7 @@ class _Parser(argparse.ArgumentParser):
 def make_parser() -> argparse.ArgumentParser:
     """The parser; what it parses has the name of the command as `command`."""
     parser = _Parser(prog="pyshardy", description="How is each tensor of my program sharded?", allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"pyshardy {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", parser_class=_Parser)
 
     propagate = _command(commands, "propagate", "infer all shardings and write the module")

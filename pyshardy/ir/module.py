@@ -8,7 +8,8 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
-from pyshardy.errors import InvalidModuleError
+from pyshardy.core.text import named_type
+from pyshardy.errors import InvalidModuleError, UsageError
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.bytecode import has_lost_range
 from pyshardy.ir.context import make_context
@@ -55,12 +56,15 @@ class Module:
             allow_unregistered_dialects: Whether ops of unknown dialects are accepted, in generic form.
 
         Raises:
+            UsageError: The source is neither text nor bytes.
             InvalidModuleError: The source is no valid module; lists MLIR's diagnostics.
 
         >>> module = Module.parse("func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }")
         >>> "func.func @main" in module.text()
         True
         """
+        if not isinstance(source, (str, bytes)):
+            raise UsageError("reading a module", got=named_type(source), needed="text or bytecode")
         context = make_context(allow_unregistered_dialects)
         with context, errors_of(context) as errors:
             try:

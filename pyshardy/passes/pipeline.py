@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, groupby
 
-from pyshardy.errors import InvalidModuleError
+from pyshardy.core.text import named_type
+from pyshardy.errors import InvalidModuleError, UsageError
 from pyshardy.ir.diagnostics import Diagnostic, Diagnostics, Severity
 from pyshardy.ir.functions import functions
 from pyshardy.ir.module import Module
@@ -115,4 +116,8 @@ def run_pipeline(module: Module, text: str, diagnostics: Diagnostics | None = No
     """
     from pyshardy.passes.pipelines import parse_pipeline
 
+    if not isinstance(module, Module):
+        raise UsageError("running a pipeline", got=named_type(module), needed="what load returns")
+    if not isinstance(text, str):
+        raise UsageError("running a pipeline", got=f"{named_type(text)} as the pipeline", needed="text: 'a,b{c=d}'")
     return run_passes(module, parse_pipeline(text), diagnostics)

@@ -14,7 +14,8 @@ from importlib import import_module
 from typing import Final, cast
 
 from pyshardy.core.intern import register_cache
-from pyshardy.errors import InvalidRuleError
+from pyshardy.core.text import named_type
+from pyshardy.errors import InvalidRuleError, UsageError
 from pyshardy.rules.opspec import OpSpec, op_names
 from pyshardy.rules.rule import Rule
 from pyshardy.rules.user_rules import USER_RULES, RuleBuilder, user_rule_of
@@ -142,6 +143,8 @@ def is_known_name(name: str) -> bool:
 
 @lru_cache(maxsize=16384)
 def _cached_rule(spec: OpSpec, conservative: bool) -> Rule | None:
+    if not isinstance(spec, OpSpec):
+        raise UsageError("looking up a sharding rule", got=named_type(spec), needed="an OpSpec")
     key = spec.key
     if not (key in RULES or key in USER_RULES) or not spec.operand_shapes or not spec.result_shapes:
         return None
