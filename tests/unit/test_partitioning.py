@@ -173,6 +173,13 @@ def test_sub_axes_at_the_border() -> None:
     np.testing.assert_array_equal(found, np.abs(A))
 
 
+def test_without_user_priorities_shardings_have_none() -> None:
+    text = PRODUCT.replace('[{"x"}, {"y"}]', '[{"x"}p1, {"y"}]')
+    found = pyshardy.partition(text, user_priorities=False)
+    assert str(found.inputs[0].sharding) == '<@mesh, [{"x"}, {"y"}]>'
+    assert str(pyshardy.partition(text).inputs[0].sharding) == '<@mesh, [{"x"}p1, {"y"}]>'
+
+
 def test_without_a_mesh_one_device_does_it_all() -> None:
     text = "func.func @main(%a: tensor<f32>) -> tensor<f32> { %0 = stablehlo.negate %a : tensor<f32>\nreturn %0 : tensor<f32> }"
     found = pyshardy.partition(pyshardy.load(text))
