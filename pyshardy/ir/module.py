@@ -13,6 +13,7 @@ from pyshardy.errors import InvalidModuleError, UsageError
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.bytecode import has_lost_range
 from pyshardy.ir.context import make_context
+from pyshardy.ir.copy_module import copy_module
 from pyshardy.ir.diagnostics import Diagnostic, errors_of, source_position
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.pause_gc import pause_gc
@@ -95,7 +96,7 @@ class Module:
     def copy_root(self) -> Op:
         """A copy of the module as nodes, to work on: read only if nobody has read the module yet."""
         with self.context, pause_gc():
-            return read_module(self.mlir, self.attrs) if self._root is None else self._root.clone()
+            return read_module(self.mlir, self.attrs) if self._root is None else copy_module(self._root)
 
     def with_root(self, root: Op) -> Module:
         """A module with other nodes of the same context, and the same origin."""

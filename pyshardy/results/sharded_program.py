@@ -10,6 +10,7 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import InvalidModuleError
 from pyshardy.frontend.interface import Interface
+from pyshardy.ir.copy_module import copy_module
 from pyshardy.ir.diagnostics import Diagnostic, Diagnostics
 from pyshardy.ir.functions import arg_sharding, main_function, result_count, result_sharding
 from pyshardy.ir.module import Module
@@ -88,7 +89,7 @@ class ShardedProgram:
     def copy_root(self) -> Op:
         """The nodes once more, to work on."""
         with self.before.context, pause_gc():
-            return self.root.clone()
+            return copy_module(self.root)
 
 
 def shard(module: Module, options: PropagateOptions, dump_directory: str = "") -> tuple[ShardedProgram, Op]:
@@ -120,7 +121,7 @@ def shard(module: Module, options: PropagateOptions, dump_directory: str = "") -
             with watch.stage(stage.name):
                 context = run_on_root(module, root, stage.passes, diagnostics, watch.after_pass, context=context)
         with watch.stage("export"), module.context:
-            kept = root.clone()
+            kept = copy_module(root)
     program = ShardedProgram(
         before=module,
         options=options,
