@@ -2,28 +2,99 @@
 
 from __future__ import annotations
 
-from pyshardy.ir.nodes import Op, Value, walk
+from typing import Any
+
+from pyshardy.ir.nodes import Block, Op, Region, Value
+
+_LISTS = ("arg_attrs", "res_attrs")
+"""Attributes that are lists, which cannot be shared."""
 
 
 def copy_module(root: Op) -> Op:
     """A copy of a module and everything in it.
 
     Unlike `Op.clone`, it keeps the order of use-lists, on which results depend, and where ops were read from, which
-    makes them fast to write.
+    makes them fast to write. Ops of both share their attributes until one of them changes.
 
     Args:
-        root: The module; it is not changed.
+        root: The module; it stays as it is.
     """
-    values: dict[Value, Value] = {}
-    copy = root.clone(values)
-    ops: dict[Op, Op] = {}
-    for old, new in zip(walk(root), walk(copy), strict=True):
-        ops[old] = new
-        new.source, new.number, new._location = old.source, old.number, old._location
-    for value, copied in values.items():
-        uses = value.flat_uses
-        if isinstance(uses, dict):
-            copied.flat_uses = {(ops[op], index): None for op, index in uses}
-        elif len(uses) > 2:
-            copied.flat_uses = tuple([ops[item] if isinstance(item, Op) else item for item in uses])
-    return copy
+    return _Copier().copy(root)
+
+
+class _Copier:
+    """Copies ops without their operands and uses, and then those, which may be anywhere."""
+
+    def __init__(self) -> None:
+        self.ops: dict[Op, Op] = {}
+        self.values: dict[Value, Value] = {}
+        self.blocks: dict[Block, Block] = {}
+
+    def copy(self, root: Op) -> Op:
+        ops, values = self.ops, self.values
+        copied = self.op(root)
+        for op, new in ops.items():
+            if op.operands:
+                new.operands = tuple([values[value] for value in op.operands])
+            if op.successors:
+                new.successors = tuple([self.blocks[block] for block in op.successors])
+        for value, new_value in values.items():
+            uses = value.flat_uses
+            if not uses:
+                continue
+            if isinstance(uses, dict):
+                new_value.flat_uses = {(ops[op], index): None for op, index in uses}
+            elif len(uses) == 2:
+                new_value.flat_uses = (ops[uses[0]], uses[1])
+            else:
+                new_value.flat_uses = tuple([item if type(item) is int else ops[item] for item in uses])
+        return copied
+
+    def op(self, op: Op) -> Op:
+        attrs, is_own = _attributes(op)
+        new = Op(op.name, (), (), attrs, len(op.regions), op._location)
+        new.owns_attrs, new.source, new.number = is_own, op.source, op.number
+        self.ops[op] = new
+        results = op.results
+        if len(results) == 1:
+            value = results[0]
+            new_value = self.values[value] = Value(value.type, new, 0, value._location)
+            new.results = (new_value,)
+        elif results:
+            new.results = tuple([Value(value.type, new, value.index, value._location) for value in results])
+            self.values.update(zip(results, new.results))
+        for region, target in zip(op.regions, new.regions):
+            self.region(region, target)
+        return new
+
+    def region(self, region: Region, target: Region) -> None:
+        for block in region.blocks:
+            new = self.blocks[block] = target.add_block()
+            for arg in block.args:
+                self.values[arg] = new.add_arg(arg.type, arg._location)
+            self.fill(block, new)
+
+    def fill(self, block: Block, target: Block) -> None:
+        """Copy the ops of a block."""
+        op, last, order = block.first, None, 0
+        while op is not None:
+            new = self.op(op)
+            new.block, new.prev, new.order = target, last, order
+            if last is None:
+                target.first = new
+            else:
+                last.next = new
+            op, last, order = op.next, new, order + 1
+        target.last = last
+        target._ordered = True
+
+
+def _attributes(op: Op) -> tuple[dict[str, Any], bool]:
+    """The attributes for a copy of an op, and whether they are the copy's own."""
+    attrs = op.shared_attrs
+    if op.owns_attrs:
+        if any(name in attrs for name in _LISTS):
+            lists = {name: [dict(entry) for entry in attrs[name]] for name in _LISTS if attrs.get(name)}
+            return {**attrs, **lists}, True
+        op.owns_attrs = False
+    return attrs, False
