@@ -12,33 +12,63 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+__version__ = "0.1.0"
+
 _EXPORTS = {
     "AxisRef": "core.axes",
+    "Diagnostic": "ir.diagnostics",
+    "Diagnostics": "ir.diagnostics",
     "DimSharding": "core.sharding",
+    "Engine": "results.engines",
+    "FactorKind": "rules.rule",
+    "InvalidModuleError": "errors",
+    "InvalidRuleError": "errors",
+    "InvalidShardingError": "errors",
+    "KindTotal": "report.traffic",
     "Mesh": "core.mesh",
     "Module": "ir.module",
-    "Partition": "partitioning",
+    "NotationError": "errors",
+    "OpSpec": "rules.opspec",
+    "Partition": "results.partition",
     "PartitionOptions": "passes.partitioning.partition_options",
+    "PassError": "ir.diagnostics",
     "PropagateOptions": "propagation.options",
-    "Propagation": "api",
+    "Propagation": "results.propagation",
     "ReductionKind": "core.sharding",
     "Rule": "rules.rule",
+    "RuleNotationError": "errors",
+    "Severity": "ir.diagnostics",
     "ShardyError": "errors",
+    "StrategyOption": "propagation.options",
     "TensorSharding": "core.sharding",
+    "UnsupportedVersionError": "errors",
+    "UsageError": "errors",
+    "View": "propagation.options",
     "clear_caches": "core.intern",
-    "connect": "runtime.distributed",
+    "compiled_collectives": "running",
+    "initialize_distributed": "runtime.distributed",
     "load": "api",
-    "partition": "partitioning",
+    "load_file": "api",
+    "load_text": "api",
+    "local_shape": "core.boxes",
+    "parse_mesh": "core.notation",
+    "parse_sharding": "core.notation",
+    "partition": "api",
     "propagate": "api",
     "register_rule": "rules.user_rules",
-    "run": "partitioning",
+    "rule_of": "rules.table",
+    "run": "running",
     "run_pipeline": "passes.pipeline",
+    "unregister_rule": "rules.user_rules",
 }
+_OLD_NAMES = {"connect": "initialize_distributed"}
+"""What a name was before; it still works."""
 
 __all__ = sorted(_EXPORTS)
 
 
 def __getattr__(name: str) -> Any:
+    name = _OLD_NAMES.get(name, name)
     if name not in _EXPORTS:
         raise AttributeError(f"module 'pyshardy' has no attribute {name!r}")
     value = getattr(import_module(f"pyshardy.{_EXPORTS[name]}"), name)

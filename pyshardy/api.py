@@ -1,40 +1,28 @@
-"""The public functions and their results."""
+"""The public functions that load, propagate and partition programs."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import cached_property
+import inspect
+from collections.abc import Mapping
+from dataclasses import fields
+from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
-from pyshardy.core.boxes import local_shape
-from pyshardy.core.mesh import device_count
-from pyshardy.core.sharding import TensorSharding, mesh_of
-from pyshardy.core.text import format_symbol
-from pyshardy.errors import InvalidModuleError, UsageError
+from pyshardy.core.options import options_of, unknown_option
+from pyshardy.core.text import named_type
+from pyshardy.errors import UsageError
 from pyshardy.frontend.annotated import Axes, import_annotations
 from pyshardy.frontend.from_export import is_exported
 from pyshardy.frontend.from_text import BYTECODE_MAGIC, STANDARD_INPUT
-from pyshardy.frontend.interface import Port, input_ports, output_ports
 from pyshardy.frontend.load import load_content, load_path
-from pyshardy.ir.diagnostics import Diagnostic, Diagnostics, source_position
-from pyshardy.ir.dtypes import tensor_bytes
-from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
-from pyshardy.ir.nodes import walk
-from pyshardy.ir.shardings import Meshes, get_sharding, module_meshes, transform_shardings
-from pyshardy.passes.base import Pass
-from pyshardy.passes.pipeline import run_on_root
-from pyshardy.passes.pipelines import for_module, propagation_passes
-from pyshardy.propagation.options import PropagateOptions, View
-from pyshardy.propagation.trace import Step
-from pyshardy.report.summary import Summary, TensorRow, format_shape
-from pyshardy.report.tables import summary_html, summary_text
-
-REPLICATED = "replicated"
+from pyshardy.passes.partitioning.partition_options import PartitionOptions
+from pyshardy.propagation.options import PropagateOptions, StrategyOption, View
+from pyshardy.results.partition import Partition, finish_partition
+from pyshardy.results.program_result import ProgramResult
+from pyshardy.results.propagation import Propagation, finish_propagation
+from pyshardy.results.sharded_program import shard
 
 
 def load(
@@ -78,15 +66,16 @@ def load(
     """
     if isolate and not isinstance(source, (str, Path, bytes, bytearray, memoryview)):
         needed = "a path, text or bytes"
-        raise UsageError("loading a module", got=f"isolate=True for a {type(source).__name__}", needed=needed)
+        raise UsageError("loading a module", got=f"isolate=True for {named_type(source)}", needed=needed)
     if callable(source) and module is None:
         from pyshardy.frontend.from_jax import load_function
 
+        _check_arguments(source, example_args)
         return load_function(source, example_args, in_shardings, out_shardings, mesh)
     if example_args or in_shardings is not None or out_shardings is not None:
         raise UsageError(
             "loading a module",
-            got=f"arguments or shardings for a {type(source).__name__}",
+            got=f"arguments or shardings for {named_type(source)}",
             needed="them for a function alone",
         )
     if isinstance(source, Path) or (isinstance(source, str) and not _is_text(source)):
@@ -94,7 +83,7 @@ def load(
         return load_path(source, module=module, mesh=mesh, allow_unregistered_dialects=allow, isolate=isolate)
     if module is not None:
         needed = "a directory that XLA dumped to"
-        raise UsageError("loading a module", got=f"module={module!r} for a {type(source).__name__}", needed=needed)
+        raise UsageError("loading a module", got=f"module={module!r} for {named_type(source)}", needed=needed)
     if isinstance(source, Module):
         return source if mesh is None else import_annotations(source, mesh)
     if isinstance(source, (bytes, bytearray, memoryview)):
@@ -102,6 +91,23 @@ def load(
     if isinstance(source, str):
         return load_content(source.encode(), "the text", mesh, allow_unregistered_dialects, isolate)
     return _load_object(source, mesh)
+
+
+def _check_arguments(function: Any, args: tuple[Any, ...]) -> None:
+    """Refuse arguments that a function cannot be called with, before JAX calls it."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # a function of C has none
+        return
+    try:
+        signature.bind(*args)
+    except TypeError as error:
+        raise UsageError(
+            "loading a function",
+            got=f"{len(args)} example arguments: {error}",
+            needed=f"arguments for {getattr(function, '__name__', 'it')}{signature}",
+            hint="load(function, *arguments), with arrays or jax.ShapeDtypeStruct, or function.lower(*arguments)",
+        ) from error
 
 
 def _load_object(source: Any, mesh: Axes) -> Module:
@@ -114,7 +120,7 @@ def _load_object(source: Any, mesh: Axes) -> Module:
         return load_content(_bytecode(source), "the module", mesh, source.context.allow_unregistered_dialects)
     raise UsageError(
         "loading a module",
-        got=f"a {type(source).__name__}",
+        got=named_type(source),
         needed="a path, StableHLO or HLO, an MLIR module, a lowered or exported JAX function, or a function",
     )
 
@@ -131,287 +137,179 @@ def _bytecode(module: Any) -> bytes:
     return stream.getvalue()
 
 
-@dataclass
-class Propagation:
-    """A module with a sharding for every tensor.
+def load_text(
+    text: str | bytes,
+    *,
+    mesh: Axes = None,
+    allow_unregistered_dialects: bool = False,
+    isolate: bool = False,
+    name: str = "the text",
+) -> Module:
+    """The module in a text, whatever the text looks like; `load` guesses whether a string is text or a path.
 
-    Attributes:
-        module: The module after propagation, with shardings on arguments, results and ops.
-        before: The module it came from.
-        options: How it was propagated.
-        steps: Every axis placed on every value, if `options.trace` asked for it.
-        diagnostics: What the user should know.
-        stages: Name and seconds of every step taken.
+    Args:
+        text: StableHLO or HLO as text, or anything that a file may hold as bytes.
+        mesh: As for `load`.
+        allow_unregistered_dialects: As for `load`.
+        isolate: As for `load`.
+        name: What to call the text in messages.
+
+    Raises:
+        UsageError: Neither text nor bytes.
+        InvalidModuleError: MLIR refuses the module.
+        PassError: A sharding in HLO's notation that cannot be imported; names the op.
+
+    >>> load_text("module @empty {}").text()
+    'module @empty {\\n}\\n'
     """
+    if isinstance(text, str):
+        text = text.encode()
+    elif not isinstance(text, (bytes, bytearray, memoryview)):
+        raise UsageError("loading a module from text", got=named_type(text), needed="text or bytes")
+    return load_content(bytes(text), name, mesh, allow_unregistered_dialects, isolate)
 
-    module: Module
-    before: Module
-    options: PropagateOptions = field(default_factory=PropagateOptions)
-    steps: tuple[Step, ...] = ()
-    diagnostics: Diagnostics = field(default_factory=Diagnostics)
-    stages: list[tuple[str, float]] = field(default_factory=list)
-    _executables: dict[Any, Any] = field(default_factory=dict, repr=False)
-    _fits: bool = field(default=False, repr=False)
 
-    @property
-    def meshes(self) -> Meshes:
-        """The meshes of the module by name."""
-        return module_meshes(self.module.root)
+def load_file(
+    path: str | PathLike[str],
+    *,
+    module: str | None = None,
+    mesh: Axes = None,
+    allow_unregistered_dialects: bool = False,
+    isolate: bool = False,
+) -> Module:
+    """The module in a file, or in a directory that XLA dumped to; the arguments are those of `load`.
 
-    @cached_property
-    def inputs(self) -> list[Port]:
-        """The inputs with their shardings."""
-        return input_ports(self.module.root)
+    Raises:
+        UsageError: No path, a file that cannot be read, a module that the directory does not have.
+        InvalidModuleError: MLIR refuses the module.
+        PassError: A sharding in HLO's notation that cannot be imported; names the op.
 
-    @cached_property
-    def outputs(self) -> list[Port]:
-        """The outputs with their shardings."""
-        return output_ports(self.module.root)
+    >>> load_file("examples/mlp.mlir").name
+    'examples/mlp.mlir'
+    """
+    if not isinstance(path, (str, PathLike)):
+        raise UsageError("loading a module from a file", got=named_type(path), needed="a path")
+    allow = allow_unregistered_dialects
+    return load_path(fspath(path), module=module, mesh=mesh, allow_unregistered_dialects=allow, isolate=isolate)
 
-    @property
-    def in_shardings(self) -> Any:
-        """The shardings of the inputs as `jax.sharding.NamedSharding`s.
 
-        They are over the devices that a JAX function was lowered for, otherwise over those that JAX has. For a JAX
-        function they are a tree over its positional arguments, fit for `jax.jit(in_shardings=...)`, in which an
-        argument that the function does not use has None; otherwise a tuple.
+class PropagateKeywords(TypedDict, total=False):
+    """The options of propagation as keywords; see `PropagateOptions`."""
 
-        Raises:
-            UsageError: JAX has fewer devices than the mesh.
-            InvalidShardingError: A sub-axis, which `PartitionSpec` cannot name.
-        """
-        return self._named("input")
-
-    @property
-    def out_shardings(self) -> Any:
-        """The shardings of the outputs, like `in_shardings`; for a JAX function, a tree over its result."""
-        return self._named("output")
-
-    def _named(self, side: str) -> Any:
-        from pyshardy.frontend import from_jax
-
-        ports = self.inputs if side == "input" else self.outputs
-        signature = self.module.origin
-        if not isinstance(signature, from_jax.JaxSignature):
-            converter = from_jax.NamedShardings(self.meshes)
-            return tuple(converter.of(port) for port in ports)
-        tree = from_jax.input_tree if side == "input" else from_jax.output_tree
-        return tree(signature, ports, self.meshes)
-
-    @cached_property
-    def summary(self) -> Summary:
-        """What the propagated program looks like from outside, as plain data."""
-        return _summarize(self)
-
-    def run(self, *arrays: Any, devices: Sequence[Any] | None = None, force: bool = False) -> tuple[Any, ...]:
-        """The outputs of the program, run on the devices of its mesh under the shardings found.
-
-        Args:
-            arrays: The inputs, one global array per input.
-            devices: The devices; by default those that the function was lowered for, or those JAX has.
-            force: Whether to run a program that seems to need more memory than this machine has for virtual devices.
-
-        Raises:
-            UsageError: Inputs that do not fit, too few devices, or too little memory.
-            ShardyError: What XLA cannot compile or run.
-        """
-        if not (force or self._fits):
-            self._check_fits(arrays, devices)
-        return tuple(self.executable(devices)(arrays))
-
-    @cached_property
-    def bytes_on_all_devices(self) -> int:
-        """An estimate of the most that all devices hold at a time: as much as one would, or else all their inputs."""
-        from pyshardy.runtime.memory import peak_bytes
-
-        ports = [*self.inputs, *self.outputs]
-        shards = sum(tensor_bytes(_local(port, self.meshes), port.element) for port in ports)
-        return max(peak_bytes(self.module.root), device_count(self.meshes) * shards)
-
-    def _check_fits(self, arrays: Sequence[Any], devices: Sequence[Any] | None) -> None:
-        """Refuse a first run of what the virtual devices of this process have no memory for."""
-        from pyshardy.runtime.local import devices_in_memory
-        from pyshardy.runtime.memory import check_memory, placed_bytes
-
-        count = device_count(self.meshes)
-        here = devices_in_memory(devices, count)
-        needed = self.bytes_on_all_devices * here // count - placed_bytes(arrays)
-        check_memory(f"running a program on {here} devices", needed)
-        self._fits = True
-
-    def executable(self, devices: Sequence[Any] | None = None) -> Any:
-        """What XLA's partitioner makes of the program for these devices; compiled once."""
-        from pyshardy.runtime.execute import GlobalExecutable
-
-        key = None if devices is None else tuple(devices)
-        if key not in self._executables:
-            self._executables[key] = GlobalExecutable(self.module, devices)
-        return self._executables[key]
-
-    def __str__(self) -> str:
-        return summary_text(self.summary)
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        return summary_html(self.summary)
+    strategy: StrategyOption | str
+    op_priorities: bool
+    user_priorities: bool
+    conservative: bool
+    trace: bool
+    dump_directory: str | PathLike[str]
+    dedup_functions_fully: bool
+    explicit_gather_scatter_batching: bool
+    view: View | str | None
 
 
 def propagate(
-    module: Module, options: PropagateOptions = PropagateOptions(), *, view: View | str | None = None
+    program: Any, options: PropagateOptions | None = None, **keywords: Unpack[PropagateKeywords]
 ) -> Propagation:
-    """Infer a sharding for every tensor of a module; the module given is not changed.
+    """Infer a sharding for every tensor of a program; what is given is not changed.
 
     Args:
-        module: What `load` returns.
+        program: What `load` returns, or anything that it takes: a lowered function, a path, text. What was propagated
+            or partitioned already is propagated again only if the options differ.
         options: How to propagate.
-        view: "xla" for the answer that `jax.jit` gives, "stablehlo" for that of Shardy's passes on the module as it
-            stands; by default as the options say, which is the first.
+        keywords: The same one by one, as `strategy="basic"`; they count more than `options`. `view="xla"` is for the
+            answer that `jax.jit` gives, which is the default, `view="stablehlo"` for that of Shardy's passes on the
+            module as it stands.
 
     Raises:
-        UsageError: There is no such view.
+        UsageError: An option that there is not, a value that is none of its type, or nothing that can be loaded.
         PassError: A module that breaks what propagation needs; names the op.
 
-    >>> module = load('''
+    >>> program = '''
     ... sdy.mesh @mesh = <["x"=2]>
     ... func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<8xf32> {
     ...   %0 = stablehlo.tanh %a : tensor<8xf32>
     ...   return %0 : tensor<8xf32>
-    ... }''')
-    >>> propagate(module).outputs[0].sharding
+    ... }'''
+    >>> propagate(program, strategy="basic").outputs[0].sharding
     TensorSharding(<@mesh, [{"x"}]>)
     """
-    options = options.with_view(view)
-    stages: dict[str, float] = {}
-    diagnostics = Diagnostics()
-    with _timed(stages, "read"):
-        root = module.copy_root()
-        if not options.user_priorities:
-            transform_shardings(root, TensorSharding.without_priorities)
-    stage_of = _stage_names()
-
-    def after_pass(pass_: Pass, _: Any, seconds: float) -> None:
-        stage = stage_of(pass_)
-        stages[stage] = stages.get(stage, 0.0) + seconds
-
-    context = run_on_root(module, root, propagation_passes(for_module(options, root)), diagnostics, after_pass)
-    result = module.with_root(root)
-    with _timed(stages, "write"):
-        _ = result.mlir
-    steps = tuple(step for record in context.propagated for step in record.steps)
-    return Propagation(result, module, options, steps, diagnostics, list(stages.items()))
+    known = program if isinstance(program, ProgramResult) else None
+    wanted = _propagate_options(options or (known.propagate_options if known else None), keywords, "propagating")
+    if known is None:
+        return finish_propagation(*shard(_module(program), wanted))
+    if wanted != known.propagate_options:
+        return finish_propagation(*shard(known.before, wanted))
+    return known.propagated
 
 
-def _stage_names() -> Callable[[Pass], str]:
-    """Names the stage of a pass: import up to propagation, export behind it."""
-    seen: list[str] = []
+class PartitionKeywords(PropagateKeywords, total=False):
+    """The options of partitioning as keywords, and those of propagation; see `PartitionOptions`."""
 
-    def name(pass_: Pass) -> str:
-        if pass_.name.endswith("-propagate"):
-            seen.append(pass_.name)
-            return "propagate"
-        return "export" if seen else "import"
-
-    return name
+    halo_exchange: bool
+    mesh_axes_groups: bool | None
+    rng_bit_generator_unsafe: bool
+    replicate_unsupported: bool
 
 
-@contextmanager
-def _timed(stages: dict[str, float], name: str) -> Iterator[None]:
-    start = time.perf_counter()
-    yield
-    stages[name] = stages.get(name, 0.0) + time.perf_counter() - start
+def partition(
+    program: Any,
+    options: PartitionOptions | None = None,
+    propagate_options: PropagateOptions | None = None,
+    **keywords: Unpack[PartitionKeywords],
+) -> Partition:
+    """Make the program of one device: local shapes, explicit collectives.
+
+    Args:
+        program: What `propagate` returns, from where it goes on; or what `load` returns or takes. It is not changed.
+        options: How to partition.
+        propagate_options: How to propagate; by default as was propagated before, or the defaults of `propagate`. A
+            program that was propagated otherwise is propagated again.
+        keywords: The options of both one by one, as `halo_exchange=False`; they count more than `options`.
+            `dump_directory` is that of partitioning, where the module is also written before propagation, unless that
+            was done before.
+
+    Raises:
+        UsageError: An option that there is not, a value that is none of its type, or nothing that can be loaded.
+        PassError: A program that cannot be partitioned; names the op.
+        ShardyError: Shardings on meshes with different numbers of devices.
+
+    >>> program = '''
+    ... sdy.mesh @mesh = <["x"=2]>
+    ... func.func @main(%a: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> tensor<4xf32> {
+    ...   %0 = stablehlo.constant dense<0.0> : tensor<f32>
+    ...   %1 = stablehlo.reduce(%a init: %0) applies stablehlo.add across dimensions = [0]
+    ...     : (tensor<8x4xf32>, tensor<f32>) -> tensor<4xf32>
+    ...   return %1 : tensor<4xf32>
+    ... }'''
+    >>> found = partition(program, halo_exchange=False)
+    >>> [(row.kind, row.axes, row.sent_bytes_per_device) for row in found.traffic.collectives]
+    [('all_reduce', ('"x"',), 16)]
+    """
+    doing = "partitioning"
+    own = {name: value for name, value in keywords.items() if name in _OWN}
+    others = {name: value for name, value in keywords.items() if name not in _OWN}
+    for name in others:
+        if name not in PropagateKeywords.__annotations__:
+            raise unknown_option(name, PartitionKeywords.__annotations__, doing)
+    chosen = options_of(PartitionOptions, options, own, doing)
+    known = program if isinstance(program, ProgramResult) else None
+    wanted = _propagate_options(propagate_options or (known.propagate_options if known else None), others, doing)
+    if known is not None and wanted == known.propagate_options:
+        return finish_partition(
+            known.sharded, chosen, propagation=known.propagated if isinstance(known, Propagation) else None
+        )
+    sharded, root = shard(_module(program), wanted, chosen.dump_directory)
+    return finish_partition(sharded, chosen, root)
 
 
-def _summarize(propagation: Propagation) -> Summary:
-    before, after = propagation.before.root, propagation.module.root
-    meshes_before, meshes = module_meshes(before), propagation.meshes
-    sharded = replicated = 0
-    for op in walk(after):
-        for result in op.results:
-            if result.type.is_ranked_tensor:
-                sharding = get_sharding(result)
-                is_sharded = sharding is not None and not sharding.is_fully_replicated
-                sharded, replicated = sharded + is_sharded, replicated + (not is_sharded)
-    inputs = _rows(input_ports(before), propagation.inputs, meshes_before, meshes)
-    outputs = _rows(output_ports(before), propagation.outputs, meshes_before, meshes)
-    return Summary(
-        title=_title(propagation),
-        meshes=tuple((name, str(mesh)) for name, mesh in meshes.items() if mesh.axes),
-        inputs=inputs,
-        outputs=outputs,
-        tensors_sharded=sharded,
-        tensors_replicated=replicated,
-        stages=tuple(propagation.stages),
-        warnings=(
-            *(warning_text(message, propagation.before.name) for message in propagation.diagnostics.messages),
-            *_lost("input", inputs),
-            *_lost("output", outputs),
-        ),
-    )
+_OWN = frozenset(field.name for field in fields(PartitionOptions))
 
 
-def warning_text(diagnostic: Diagnostic, name: str = "-") -> str:
-    """A message with its place, if it has one; `name` is what to call the text that the module was read from."""
-    position = source_position(diagnostic.location)
-    if position is None:
-        return diagnostic.message
-    file, *place = position
-    return ":".join(map(str, (name if file == "-" else file, *place))) + f": {diagnostic.message}"
+def _propagate_options(options: PropagateOptions | None, changes: Mapping[str, Any], doing: str) -> PropagateOptions:
+    given = {name: value for name, value in changes.items() if not (name == "view" and value is None)}
+    return options_of(PropagateOptions, options, given, doing)
 
 
-def _lost(side: str, rows: Iterable[TensorRow]) -> Iterator[str]:
-    """What to say of annotations that are not kept, since inputs and outputs have even shards."""
-    for row in rows:
-        if row.bytes_per_device > row.bytes_per_device_before:
-            shape = format_shape(row.shape, row.dtype)
-            yield f"{side} {row.name} is split less than annotated: {row.sharding} divides {shape} evenly"
-
-
-def _title(propagation: Propagation) -> str:
-    root = propagation.module.root
-    name = root.attrs.get("sym_name")
-    return (
-        f"module {format_symbol(name)}" if name else f"function {format_symbol(main_function(root).attrs['sym_name'])}"
-    )
-
-
-def _rows(before: list[Port], after: list[Port], meshes_before: Meshes, meshes: Meshes) -> tuple[TensorRow, ...]:
-    return tuple(_row(old, new, meshes_before, meshes) for old, new in zip(before, after))
-
-
-def _row(old: Port, new: Port, meshes_before: Meshes, meshes: Meshes) -> TensorRow:
-    local = _local(new, meshes)
-    shapes = new.shape, local, _local(old, meshes_before)
-    try:
-        total, per_device, before = (tensor_bytes(shape, new.element) for shape in shapes)
-    except InvalidModuleError as error:
-        raise error.located(error.doing, new.name) from None
-    return TensorRow(
-        name=new.name,
-        shape=new.shape,
-        dtype=new.element,
-        sharding=_describe(new.sharding),
-        local_shape=local,
-        bytes_total=total,
-        bytes_per_device=per_device,
-        bytes_per_device_before=before,
-        is_inferred=_splits(new.sharding) and not _splits(old.sharding),
-    )
-
-
-def _local(port: Port, meshes: Meshes) -> tuple[int, ...]:
-    if port.sharding is None:
-        return port.shape
-    return local_shape(port.sharding, mesh_of(port.sharding, meshes), port.shape)
-
-
-def _splits(sharding: TensorSharding | None) -> bool:
-    return sharding is not None and not sharding.is_fully_replicated
-
-
-def _describe(sharding: TensorSharding | None) -> str:
-    if sharding is None or (not _splits(sharding) and not sharding.unreduced):
-        return REPLICATED
-    unreduced = ", ".join(map(str, sharding.unreduced))
-    return "[" + ", ".join(map(str, sharding.dims)) + "]" + (f" unreduced {unreduced}" if unreduced else "")
+def _module(program: Any) -> Module:
+    """The module of whatever `propagate` and `partition` take."""
+    return program.before if isinstance(program, ProgramResult) else load(program)

@@ -32,8 +32,9 @@ from benchmarks.page import PAGE, WORDS, stage_table, table
 from benchmarks.targets import TARGETS
 from benchmarks.workloads import TWENTY_OPS, _shardings, conflicts, transformer
 from pyshardy.ir.module import Module
+from pyshardy.passes.flow import partition_passes
 from pyshardy.passes.partitioning.partition_options import PartitionOptions
-from pyshardy.passes.pipelines import parse_pipeline, partition_passes
+from pyshardy.passes.pipelines import parse_pipeline
 from pyshardy.propagation.options import PropagateOptions, View
 
 LAYERS = 13

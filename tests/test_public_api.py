@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
+import typing
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,10 +18,73 @@ import pyshardy
 
 def test_exports() -> None:
     assert pyshardy.__all__ == [
-        "AxisRef", "DimSharding", "Mesh", "Module", "Partition", "PartitionOptions", "PropagateOptions", "Propagation",
-        "ReductionKind", "Rule", "ShardyError", "TensorSharding", "clear_caches", "connect", "load", "partition",
-        "propagate", "register_rule", "run", "run_pipeline",
+        "AxisRef", "Diagnostic", "Diagnostics", "DimSharding", "Engine", "FactorKind", "InvalidModuleError", "InvalidRuleError",
+        "InvalidShardingError", "KindTotal", "Mesh", "Module", "NotationError", "OpSpec", "Partition", "PartitionOptions",
+        "PassError", "PropagateOptions", "Propagation", "ReductionKind", "Rule", "RuleNotationError", "Severity",
+        "ShardyError",        "StrategyOption", "TensorSharding", "UnsupportedVersionError", "UsageError", "View", "clear_caches",
+        "compiled_collectives", "initialize_distributed", "load", "load_file", "load_text", "local_shape", "parse_mesh",
+        "parse_sharding", "partition", "propagate", "register_rule", "rule_of", "run", "run_pipeline",
+        "unregister_rule",
     ]  # fmt: skip
+
+
+def test_what_public_signatures_mention_is_exported() -> None:
+    """Every class of ours in the signature of a public function or class."""
+    exported = {getattr(pyshardy, name) for name in pyshardy.__all__}
+    seen = set()
+    for value in [value for value in exported if callable(value)]:
+        target = value.__new__ if isinstance(value, type) and "__new__" in vars(value) else value
+        for hint in annotations_of(target):
+            for part in parts_of(hint):
+                if isinstance(part, type) and part.__module__.startswith("pyshardy"):
+                    seen.add(part)
+    left_out = {found.__name__ for found in seen - exported}
+    assert left_out == {"PropagateKeywords", "PartitionKeywords"}  # which only name keywords
+    assert pyshardy.OpSpec in seen and pyshardy.PropagateOptions in seen and pyshardy.FactorKind in seen
+
+
+def annotations_of(value: Any) -> list[Any]:
+    try:
+        return list(typing.get_type_hints(value).values())
+    except (TypeError, NameError):
+        return []
+
+
+def parts_of(hint: Any) -> Iterator[Any]:
+    """A type and the types inside it."""
+    yield hint
+    for inner in typing.get_args(hint):
+        for part in inner if isinstance(inner, list) else [inner]:
+            yield from parts_of(part)
+
+
+def test_keywords_are_the_options() -> None:
+    from pyshardy.api import PartitionKeywords, PropagateKeywords
+
+    propagation = [field.name for field in fields(pyshardy.PropagateOptions)]
+    partitioning = [field.name for field in fields(pyshardy.PartitionOptions)]
+    assert set(PropagateKeywords.__annotations__) == set(propagation)
+    assert set(PartitionKeywords.__annotations__) == {*propagation, *partitioning}
+
+
+def test_one_concept_has_one_name() -> None:
+    from pyshardy.passes.exporting.export_options import ExportOptions
+
+    shared = {"rng_bit_generator_unsafe"}
+    assert shared <= {field.name for field in fields(pyshardy.PartitionOptions)}
+    assert shared <= {field.name for field in fields(ExportOptions)}
+    assert pyshardy.connect is pyshardy.initialize_distributed  # as it was called before
+
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    from pyshardy.cli.main import main
+
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"pyshardy {pyshardy.__version__}\n"
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "pyshardy.__version__"}
 
 
 def test_every_export_resolves_and_is_documented() -> None:

@@ -6,6 +6,7 @@ import argparse
 import math
 from typing import Any, NoReturn
 
+from pyshardy import __version__
 from pyshardy.cli.numbers import whole_number
 from pyshardy.errors import UsageError
 
@@ -25,6 +26,7 @@ class _Parser(argparse.ArgumentParser):
 def make_parser() -> argparse.ArgumentParser:
     """The parser; what it parses has the name of the command as `command`."""
     parser = _Parser(prog="pyshardy", description="How is each tensor of my program sharded?", allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"pyshardy {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", parser_class=_Parser)
 
     propagate = _command(commands, "propagate", "infer all shardings and write the module")
@@ -115,7 +117,8 @@ def _add_partition_options(parser: argparse.ArgumentParser) -> None:
         "write groups of devices as axes of a mesh, or as numbers; by default as axes where XLA takes them as the same"
     )
     group.add_argument("--mesh-axes-groups", action=argparse.BooleanOptionalAction, help=text)
-    group.add_argument("--unsafe-random", action="store_true", help="let random bits depend on the sharding")
+    text = "let random bits depend on the sharding"
+    group.add_argument("--rng-bit-generator-unsafe", "--unsafe-random", action="store_true", help=text)
     text = "refuse ops that cannot run on shards instead of gathering for them"
     group.add_argument("--no-replicate-unsupported", action="store_true", help=text)
 
@@ -127,7 +130,7 @@ def partition_options(arguments: argparse.Namespace) -> Any:
     return PartitionOptions(
         halo_exchange=not arguments.no_halo_exchange,
         mesh_axes_groups=arguments.mesh_axes_groups,
-        unsafe_random=arguments.unsafe_random,
+        rng_bit_generator_unsafe=arguments.rng_bit_generator_unsafe,
         replicate_unsupported=not arguments.no_replicate_unsupported,
     )
 

@@ -20,8 +20,8 @@ from pyshardy.cli.files import OUT_OF_MEMORY, naming, write_whole, writing_to_st
 from pyshardy.errors import ShardyError, UsageError
 
 if TYPE_CHECKING:
-    from pyshardy.api import Propagation
     from pyshardy.ir.module import Module
+    from pyshardy.results.propagation import Propagation
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -71,12 +71,12 @@ def _write_module(module: Module, path: str | None, to_standard_output: bool) ->
 
 
 def _partition(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
-    from pyshardy import partitioning
+    from pyshardy import api
     from pyshardy.cli.progress import stage
 
     module = _load(arguments, rest)
     with stage("partitioning"), naming(arguments.source):
-        result = partitioning.partition(module, partition_options(arguments), propagate_options(arguments))
+        result = api.partition(module, partition_options(arguments), propagate_options(arguments))
         data = result.to_json()  # whatever may fail comes before anything is written
     _write_module(result.module, arguments.output, to_standard_output=False)
     if arguments.json:

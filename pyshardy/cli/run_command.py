@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from pyshardy import api
@@ -19,8 +19,12 @@ from pyshardy.errors import ShardyError
 from pyshardy.frontend.interface import Port
 from pyshardy.ir.module import Module
 from pyshardy.ir.shardings import module_meshes
-from pyshardy.partitioning import Engine, Partition, partition, run
+from pyshardy.report.summary import Summary
 from pyshardy.report.tables import kinds_table, summary_tables
+from pyshardy.results.engines import Engine
+from pyshardy.results.partition import Partition
+from pyshardy.results.propagation import Propagation
+from pyshardy.running import run
 
 _Found = TypeVar("_Found")
 _RESULTS = 6
@@ -35,11 +39,20 @@ class Ran:
         propagation: The program with its shardings.
         partition: The program per device; None if XLA partitioned it.
         differences: How far every output is from that of one device; None if that is not known.
+        stages: Name and seconds of everything that was done.
+        warnings: What the user should know.
     """
 
-    propagation: api.Propagation
-    partition: Partition | None
-    differences: list[Any] | None
+    propagation: Propagation
+    partition: Partition | None = None
+    differences: list[Any] | None = None
+    stages: list[tuple[str, float]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def summary(self) -> Summary:
+        """The shardings, with all stages and warnings."""
+        return replace(self.propagation.summary, stages=tuple(self.stages), warnings=tuple(self.warnings))
 
 
 def run_example(arguments: argparse.Namespace, rest: Sequence[str], options: Any, partition_options: Any) -> Ran:
@@ -49,11 +62,11 @@ def run_example(arguments: argparse.Namespace, rest: Sequence[str], options: Any
 
     from pyshardy.examples import transformer
 
-    def inputs(_: list[Port]) -> list[Any]:
+    def inputs(_: Sequence[Port]) -> list[Any]:
         return jax.tree.leaves(transformer.concrete_args(example.config, arguments.seed))
 
     found = _Runner(example.module, inputs, arguments).run(options, partition_options)
-    found.propagation.stages.insert(0, ("lower", example.seconds))
+    found.stages.insert(0, ("lower", example.seconds))
     return found
 
 
@@ -66,7 +79,7 @@ def run_file(arguments: argparse.Namespace, rest: Sequence[str], options: Any, p
     from pyshardy.runtime.input_uses import input_uses
     from pyshardy.runtime.inputs import inputs_from_file, random_inputs
 
-    def inputs(ports: list[Port]) -> list[Any]:
+    def inputs(ports: Sequence[Port]) -> list[Any]:
         if arguments.inputs:
             return inputs_from_file(arguments.inputs, ports)
         return random_inputs(ports, arguments.seed, input_uses(module))
@@ -80,90 +93,79 @@ class _Runner:
     """Runs a module as a command line asks for it."""
 
     module: Module
-    make_inputs: Callable[[list[Port]], list[Any]]
+    make_inputs: Callable[[Sequence[Port]], list[Any]]
     arguments: argparse.Namespace
 
     def run(self, options: Any, partition_options: Any) -> Ran:
         with stage("propagating"):
             result = api.propagate(self.module, options)
-        partitioned = None
+        found = Ran(result, stages=list(result.stages), warnings=list(result.warnings))
         if self.arguments.engine != Engine.XLA.value:
             with stage("partitioning"):
-                start = time.perf_counter()
-                partitioned = partition(result, partition_options)
-            result.stages.append(("partition", time.perf_counter() - start))
-            result.diagnostics.messages += partitioned.new_messages(result.diagnostics)
+                found.partition = _timed(found, "partition", lambda: api.partition(result, partition_options))
+            found.warnings += found.partition.diagnostic_texts()[len(result.sharded.diagnostics) :]
         if not self.arguments.force:
-            self._check_memory(result, partitioned)
+            self._check_memory(found)
         inputs = self.make_inputs(result.inputs)
-        found = self._outputs(result, partitioned, inputs)
-        return Ran(result, partitioned, self._differences(result, inputs, found) if self.arguments.check else None)
+        outputs = self._outputs(found, inputs)
+        if self.arguments.check:
+            found.differences = self._differences(found, inputs, outputs)
+        return found
 
-    def _check_memory(self, result: api.Propagation, partitioned: Partition | None) -> None:
+    def _check_memory(self, found: Ran) -> None:
         """Refuse what this machine has no memory for: on all devices, and then on one."""
         from pyshardy.runtime.memory import check_memory, peak_bytes, ports_bytes
 
-        count = device_count(result.meshes)
-        needed = result.bytes_on_all_devices if partitioned is None else count * partitioned.bytes_per_device
-        what = f"running a program on {count} devices"
+        program = found.partition or found.propagation
+        needed, what = program.bytes_on_all_devices, f"running a program on {program.device_count} devices"
         if self.arguments.check:
-            outputs = ports_bytes(result.outputs)
+            outputs = ports_bytes(program.outputs)
             alone = peak_bytes(self.module.root) + outputs * (1 if self.arguments.tolerance is not None else _RESULTS)
             if alone > needed:
                 needed, what = alone, "comparing a program with one device (--no-check does not)"
-        check_memory(what, ports_bytes(result.inputs) + needed)
+        check_memory(what, ports_bytes(program.inputs) + needed)
 
-    def _outputs(self, result: api.Propagation, partitioned: Partition | None, inputs: list[Any]) -> Sequence[Any]:
-        count = device_count(result.meshes)
-        with stage(f"compiling and running on {count} devices"):
-            if partitioned is None:
-                return _timed(result, f"run on {count} devices", lambda: result.run(*inputs, force=True))
-            engine = self.arguments.engine
-            return _timed(
-                result, f"run on {count} devices", lambda: run(partitioned, *inputs, engine=engine, force=True)
-            )
+    def _outputs(self, found: Ran, inputs: list[Any]) -> Sequence[Any]:
+        program = found.partition or found.propagation
+        what = f"on {program.device_count} devices"
+        with stage(f"compiling and running {what}"):
+            return _timed(found, f"run {what}", lambda: run(program, *inputs, engine=self.arguments.engine, force=True))
 
-    def _differences(self, result: api.Propagation, inputs: list[Any], found: Sequence[Any]) -> list[Any] | None:
+    def _differences(self, found: Ran, inputs: list[Any], outputs: Sequence[Any]) -> list[Any] | None:
         from pyshardy.runtime.compare import compare_outputs
         from pyshardy.runtime.execute import run_on_one_device
 
         with stage("compiling and running on one device"):
             try:
-                expected = _timed(result, "run on one device", lambda: run_on_one_device(self.module, inputs))
+                expected = _timed(found, "run on one device", lambda: run_on_one_device(self.module, inputs))
             except ShardyError as error:
-                result.diagnostics.messages.append(_cannot_compare(error))
+                found.warnings.append(f"not compared with one device: {error.got or error}")
                 return None
-        names = [port.name for port in result.outputs]
-        return compare_outputs(names, found, expected, self._noises(result, inputs, expected))
+        names = [port.name for port in found.propagation.outputs]
+        return compare_outputs(names, outputs, expected, self._noises(found, inputs, expected))
 
-    def _noises(self, result: api.Propagation, inputs: list[Any], expected: Sequence[Any]) -> list[Any] | None:
+    def _noises(self, found: Ran, inputs: list[Any], expected: Sequence[Any]) -> list[Any] | None:
         """What rounding does to the outputs; None if the user says how much is allowed, or it cannot be known."""
         if self.arguments.tolerance is not None:
             return None
         from pyshardy.runtime.rounding import noises
 
         with stage("finding out what rounding does"):
-            return _timed(result, "measure rounding", lambda: noises(self.module, inputs, expected))
+            return _timed(found, "measure rounding", lambda: noises(self.module, inputs, expected))
 
 
-def _timed(result: api.Propagation, name: str, action: Callable[[], _Found]) -> _Found:
+def _timed(found: Ran, name: str, action: Callable[[], _Found]) -> _Found:
     start = time.perf_counter()
     value = action()
-    result.stages.append((name, time.perf_counter() - start))
+    found.stages.append((name, time.perf_counter() - start))
     return value
-
-
-def _cannot_compare(error: ShardyError) -> Any:
-    from pyshardy.ir.diagnostics import Diagnostic, Severity
-
-    return Diagnostic(Severity.WARNING, f"not compared with one device: {error.got or error}")
 
 
 def tables(found: Ran) -> Any:
     """The shardings, and the totals of the collectives, for a `rich` console."""
     from rich.console import Group
 
-    summary = summary_tables(found.propagation.summary)
+    summary = summary_tables(found.summary)
     if found.partition is None or not found.partition.traffic.collectives:
         return summary
     return Group(summary, "", kinds_table(found.partition.traffic))
@@ -171,6 +173,6 @@ def tables(found: Ran) -> Any:
 
 def to_json(found: Ran, tolerance: float | None) -> dict[str, Any]:
     """The shardings, the collectives and the comparison as JSON-ready data."""
-    data = found.propagation.summary.to_json()
+    data = found.summary.to_json()
     data["traffic"] = None if found.partition is None else found.partition.traffic.to_json()
     return data | {"comparison": comparison_to_json(found.differences, tolerance)}

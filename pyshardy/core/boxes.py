@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pyshardy.core.axes import AxisRef
-from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, shard_counts
+from pyshardy.core.mesh import Mesh, as_mesh
+from pyshardy.core.sharding import DimSharding, TensorSharding, shard_counts
 from pyshardy.errors import InvalidShardingError
 
 
@@ -28,8 +29,13 @@ class Box:
     padding: tuple[int, ...]
 
 
-def local_shape(sharding: TensorSharding | None, mesh: Mesh, shape: Sequence[int]) -> tuple[int, ...]:
+def local_shape(sharding: TensorSharding | Any, mesh: Mesh | Any, shape: Sequence[int]) -> tuple[int, ...]:
     """Shape of the buffer of one device; the global shape if there is no sharding or it has rank 0.
+
+    Args:
+        sharding: The sharding, also a `NamedSharding` of JAX; None for none.
+        mesh: Its mesh, also one of JAX, or names with sizes.
+        shape: The shape of the whole tensor.
 
     Raises:
         InvalidShardingError: The sharding and the shape have different ranks.
@@ -39,6 +45,9 @@ def local_shape(sharding: TensorSharding | None, mesh: Mesh, shape: Sequence[int
     >>> local_shape(sharding, Mesh([("x", 4)]), (10, 3))
     (3, 3)
     """
+    if type(sharding) is not TensorSharding or type(mesh) is not Mesh:
+        sharding = None if sharding is None else _of_rank(TensorSharding.of(sharding), len(shape))
+        mesh = as_mesh(mesh)
     if sharding is None or not sharding.dims:
         return tuple(shape)
     if len(shape) != sharding.rank:
@@ -46,6 +55,11 @@ def local_shape(sharding: TensorSharding | None, mesh: Mesh, shape: Sequence[int
             f"computing the local shape under {sharding}", got=f"shape {tuple(shape)}", needed=f"rank {sharding.rank}"
         )
     return tuple(-(-size // count) for size, count in zip(shape, shard_counts(sharding, mesh)))
+
+
+def _of_rank(sharding: TensorSharding, rank: int) -> TensorSharding:
+    """A sharding of JAX may leave out the last dimensions."""
+    return sharding.with_dims((*sharding.dims, *[DimSharding()] * (rank - sharding.rank)))
 
 
 def coordinate_along(axis: AxisRef, mesh: Mesh, coordinates: Sequence[int]) -> int:

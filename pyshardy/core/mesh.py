@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import prod
+from typing import Any
 
 from pyshardy.core.intern import Interned, as_integer
+from pyshardy.core.jax_values import mesh_axes, mesh_device_ids
 from pyshardy.core.text import quote
 from pyshardy.errors import InvalidShardingError
 
@@ -23,14 +25,15 @@ class Mesh(Interned):
     """Named axes with sizes, and the order of the devices on them.
 
     Args:
-        axes: Pairs of axis name and size, major to minor. Sizes are at least 1, names are unique.
+        axes: Axis names with sizes, major to minor, as a mapping or as pairs; or a `jax.sharding.Mesh` or
+            `AbstractMesh`. Sizes are at least 1, names are unique.
         device_ids: A permutation of `range(total size)`, or None for the natural order. Without axes, exactly
             one id makes a *single-device* mesh and no id the *empty* mesh, a placeholder.
 
     Raises:
         InvalidShardingError: A size below 1, a repeated name, or ids that are no permutation.
 
-    >>> mesh = Mesh([("data", 4), ("model", 2)])
+    >>> mesh = Mesh({"data": 4, "model": 2})
     >>> mesh.size, mesh.axis_size("model")
     (8, 2)
     >>> Mesh([("x", 2)], device_ids=[0, 1]) is Mesh([("x", 2)])
@@ -43,9 +46,19 @@ class Mesh(Interned):
     device_ids: tuple[int, ...] | None
     _positions: dict[str, int]
 
-    def __new__(cls, axes: Iterable[tuple[str, int]], device_ids: Iterable[int] | None = None) -> Mesh:  # noqa: D102 (the class docstring says it)
-        ids = None if device_ids is None else tuple(device_ids)
-        return cls._make((tuple((name, size) for name, size in axes), ids))
+    def __new__(  # noqa: D102 (the class docstring says it)
+        cls, axes: Mapping[str, int] | Iterable[tuple[str, int]] | Any, device_ids: Iterable[int] | None = None
+    ) -> Mesh:
+        if isinstance(axes, Mesh):
+            device_ids = axes.device_ids if device_ids is None else device_ids
+            axes = axes.axes
+        pairs = mesh_axes(axes)
+        try:
+            ids = mesh_device_ids(axes) if device_ids is None else tuple(device_ids)
+            return cls._make((pairs, ids))
+        except TypeError as error:  # what cannot be hashed is neither a name, a size nor an id
+            got = f"the axes {list(pairs)} and device ids {device_ids!r}"
+            raise InvalidShardingError("making a mesh", got=got, needed="names, sizes and ids") from error
 
     @classmethod
     def _canonical(
@@ -188,6 +201,15 @@ def check_count(count: int, doing: str, what: str) -> None:
             needed=f"at most {MOST_DEVICES}, as something is made for each of them",
             hint="a smaller mesh; groups of devices as axes of a mesh (--mesh-axes-groups) need no list",
         )
+
+
+def as_mesh(mesh: Any) -> Mesh:
+    """A mesh from what stands for one: itself, names with sizes, or a mesh of JAX.
+
+    >>> as_mesh({"x": 2})
+    Mesh([('x', 2)])
+    """
+    return mesh if isinstance(mesh, Mesh) else Mesh(mesh)
 
 
 def largest_mesh(meshes: Mapping[str, Mesh]) -> Mesh | None:

@@ -18,8 +18,8 @@ from pyshardy.core.axes import AxisRef
 from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding
-from pyshardy.core.text import unquote
-from pyshardy.errors import NotationError, ShardyError
+from pyshardy.core.text import named_type, unquote
+from pyshardy.errors import NotationError, ShardyError, UsageError
 
 T = TypeVar("T")
 
@@ -46,6 +46,8 @@ class Scanner:
     """
 
     def __init__(self, text: str, doing: str) -> None:
+        if not isinstance(text, str):
+            raise UsageError(doing, got=named_type(text), needed="text")
         self.text = text
         self.doing = doing
         self.position = 0

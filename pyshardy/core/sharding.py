@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
+from typing import Any
 
 from pyshardy.core.axes import (
     Axes,
@@ -16,9 +17,11 @@ from pyshardy.core.axes import (
     sort_axes,
 )
 from pyshardy.core.intern import Interned, as_integer
-from pyshardy.core.mesh import Mesh
-from pyshardy.core.text import format_symbol
-from pyshardy.errors import InvalidShardingError
+from pyshardy.core.jax_values import is_named_sharding, spec_entries, spec_partitions, spec_unreduced
+from pyshardy.core.mesh import Mesh, as_mesh
+from pyshardy.core.options import enum_value
+from pyshardy.core.text import format_symbol, named_type
+from pyshardy.errors import InvalidShardingError, UsageError
 
 Meshes = Mapping[str, Mesh]
 
@@ -72,6 +75,7 @@ class DimSharding(Interned):
                 got=f"priority {priority} on an empty closed dimension",
                 needed="an axis, an open dimension, or no priority",
             )
+        _check_axes(axes, doing)
         check_disjoint(axes, doing)
         check_merged(axes, doing)
         return axes, is_open, priority
@@ -100,17 +104,21 @@ class TensorSharding(Interned):
     """How one tensor is laid out over one mesh.
 
     Args:
-        mesh: Name of the mesh in its module, or the mesh itself ("inlined").
-        dims: One sharding per dimension of the tensor.
+        mesh: Name of the mesh in its module, or the mesh itself ("inlined"), ours or JAX's.
+        dims: One sharding per dimension of the tensor: a `DimSharding`, the name of an axis, a list of names, or None;
+            or a `PartitionSpec` of JAX.
         replicated: Axes along which the tensor must stay replicated; in mesh order.
         unreduced: Axes along which devices hold partial values; in mesh order.
-        reduction: How the partial values combine.
+        reduction: How the partial values combine, also by name: "max".
 
     What depends on the mesh (known axes, sizes, order) is checked by `check_sharding`.
 
     Raises:
-        InvalidShardingError: An axis that appears twice, or two overlapping parts of one axis.
+        InvalidShardingError: What is no mesh, no dimension or no axis, an axis that appears twice or that an inlined
+            mesh does not have, or two overlapping parts of one axis.
 
+    >>> TensorSharding("mesh", ["data", None])
+    TensorSharding(<@mesh, [{"data"}, {}]>)
     >>> TensorSharding("mesh", [DimSharding(["data"]), DimSharding(is_open=True)])
     TensorSharding(<@mesh, [{"data"}, {?}]>)
     """
@@ -126,13 +134,35 @@ class TensorSharding(Interned):
 
     def __new__(  # noqa: D102 (the class docstring says it)
         cls,
-        mesh: str | Mesh,
-        dims: Iterable[DimSharding] = (),
+        mesh: str | Mesh | Any,
+        dims: Iterable[DimSharding | str | Sequence[str] | None] | Any = (),
         replicated: Iterable[AxisRef | str] = (),
         unreduced: Iterable[AxisRef | str] = (),
-        reduction: ReductionKind = ReductionKind.SUM,
+        reduction: ReductionKind | str = ReductionKind.SUM,
     ) -> TensorSharding:
-        return cls._make((mesh, tuple(dims), as_axes(replicated), as_axes(unreduced), reduction))
+        if type(mesh) is not str and type(mesh) is not Mesh:
+            mesh = _mesh_of_user(mesh)
+        partial = as_axes(unreduced)
+        if hasattr(dims, "unreduced"):
+            names, kind = spec_unreduced(dims)
+            partial, reduction = (partial, reduction) if partial or not names else (as_axes(names), kind)
+        if type(reduction) is not ReductionKind:
+            reduction = _reduction_of_user(reduction)
+        return cls._make((mesh, as_dims(dims), as_axes(replicated), partial, reduction))
+
+    @classmethod
+    def of(cls, sharding: TensorSharding | Any) -> TensorSharding:
+        """A sharding from itself or from a `jax.sharding.NamedSharding`, on the mesh of that.
+
+        Raises:
+            InvalidShardingError: It is neither.
+        """
+        if isinstance(sharding, TensorSharding):
+            return sharding
+        if is_named_sharding(sharding):
+            return cls(sharding.mesh, sharding.spec)
+        needed = "a TensorSharding or a NamedSharding of JAX"
+        raise InvalidShardingError("taking a sharding", got=named_type(sharding), needed=needed)
 
     @classmethod
     def _canonical(
@@ -141,7 +171,10 @@ class TensorSharding(Interned):
         axes = [axis for dim in dims for axis in dim.axes]
         axes += replicated
         axes += unreduced
+        _check_axes(axes, "sharding a tensor")
         check_disjoint(axes, "sharding a tensor")
+        if isinstance(mesh, Mesh) and axes:
+            check_axes_in_mesh(axes, mesh, "sharding a tensor")
         return mesh, dims, replicated, unreduced, kind
 
     def __str__(self) -> str:
@@ -229,14 +262,66 @@ class TensorSharding(Interned):
 
 
 def as_axes(axes: Iterable[AxisRef | str]) -> Axes:
-    """References from references and axis names; raises `InvalidShardingError` for a bare string."""
-    if type(axes) is tuple and (not axes or str not in map(type, axes)):
+    """References from references and axis names; raises `InvalidShardingError` for what is no list of these."""
+    if type(axes) is tuple and (not axes or {*map(type, axes)} == _ONLY_REFS):
         return axes
     if isinstance(axes, str):
         raise InvalidShardingError(
             "listing axes", got=f"the string {axes!r}", needed="a list of axes", hint=f"[{axes!r}]"
         )
-    return tuple(AxisRef(axis) if isinstance(axis, str) else axis for axis in axes)
+    if not isinstance(axes, Iterable):
+        raise InvalidShardingError("listing axes", got=repr(axes), needed="a list of axes, by name or as AxisRef")
+    found = tuple(AxisRef(axis) if isinstance(axis, str) else axis for axis in axes)
+    _check_axes(found, "listing axes")
+    return found
+
+
+_ONLY_REFS = {AxisRef}
+
+
+def _check_axes(axes: Sequence[object], doing: str) -> None:
+    for axis in axes:
+        if type(axis) is not AxisRef:
+            raise InvalidShardingError(doing, got=f"{axis!r} as an axis", needed="the name of an axis, or an AxisRef")
+
+
+def as_dims(dims: Any) -> tuple[DimSharding, ...]:
+    """The shardings of dimensions from these, names of axes, lists of names and None, or from a `PartitionSpec`."""
+    if type(dims) is tuple or type(dims) is list:
+        for dim in dims:
+            if type(dim) is not DimSharding:
+                break
+        else:
+            return tuple(dims)
+    elif isinstance(dims, Iterable) and not isinstance(dims, str):
+        dims = list(spec_partitions(dims))
+    if not isinstance(dims, (list, tuple)):
+        spec_entries(dims, "sharding a tensor")  # which refuses it
+    return tuple(
+        dim
+        if type(dim) is DimSharding
+        else DimSharding([dim])
+        if type(dim) is AxisRef
+        else DimSharding(*spec_entries([dim], "sharding a tensor")[0])
+        for dim in dims
+    )
+
+
+def _mesh_of_user(mesh: Any) -> str | Mesh:
+    if isinstance(mesh, str):
+        return str(mesh)
+    try:
+        return as_mesh(mesh)
+    except InvalidShardingError as error:
+        needed = "the name of a mesh, a Mesh, or a mesh of JAX"
+        raise InvalidShardingError("sharding a tensor", got=f"{mesh!r} as the mesh", needed=needed) from error
+
+
+def _reduction_of_user(reduction: Any) -> ReductionKind:
+    try:
+        return enum_value(ReductionKind, reduction, "sharding a tensor", "the reduction ")
+    except UsageError as error:
+        raise InvalidShardingError(error.doing, got=error.got, needed=error.needed, hint=error.hint) from error
 
 
 def check_disjoint(axes: Sequence[AxisRef], doing: str) -> None:

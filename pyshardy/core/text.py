@@ -54,3 +54,15 @@ def format_symbol(name: str) -> str:
     @mesh_0 @"<lambda>"
     """
     return "@" + (name if _IDENTIFIER.fullmatch(name) else quote(name))
+
+
+def named_type(value: object) -> str:
+    """The type of a value with its article, for messages.
+
+    >>> named_type(5), named_type([]), named_type(None)
+    ('an int', 'a list', 'None')
+    """
+    name = type(value).__name__
+    if value is None:
+        return "None"
+    return f"{'an' if name[:1].lower() in 'aeio' else 'a'} {name}"

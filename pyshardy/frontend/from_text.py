@@ -45,7 +45,7 @@ def read_bytes(path: str) -> bytes:
             needed="a file with a StableHLO module",
         ) from error
     except ValueError as error:  # a zero byte, or characters that file names cannot have
-        raise UsageError(f"reading {path}", got="a name that no file can have", needed="a readable file") from error
+        raise UsageError(f"reading {path!r}", got="a name that no file can have", needed="a readable file") from error
     except OSError as error:
         reason = error.strerror or str(error)
         raise UsageError(f"reading {path}", got=reason.lower(), needed="a readable file") from error

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from jaxlib.mlir import ir
 
-from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.boxes import local_shape
+from pyshardy.core.mesh import Mesh, device_count
+from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.ir.functions import SHARDING, arg_attrs, main_function, result_attrs, return_op
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.shardings import module_meshes
 from pyshardy.ir.strings import location_name, shown, string_value
 
 
@@ -30,6 +35,41 @@ class Port:
     shape: tuple[int, ...]
     element: str
     sharding: TensorSharding | None
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """What goes into a program and comes out of it, as whole tensors, and the meshes that they lie on.
+
+    Attributes:
+        inputs: The inputs with their shardings.
+        outputs: The outputs with their shardings.
+        meshes: The meshes by name; they cannot be changed.
+    """
+
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    meshes: Mapping[str, Mesh]
+
+    @classmethod
+    def of(cls, root: Op) -> Interface:
+        """The interface of a module, with all its meshes."""
+        return cls(tuple(input_ports(root)), tuple(output_ports(root)), MappingProxyType(module_meshes(root)))
+
+    def on(self, meshes: Mapping[str, Mesh]) -> Interface:
+        """The same on some of the meshes."""
+        return Interface(self.inputs, self.outputs, MappingProxyType(dict(meshes)))
+
+    @property
+    def device_count(self) -> int:
+        """Number of devices of the program."""
+        return device_count(self.meshes)
+
+    def local_shape(self, port: Port) -> tuple[int, ...]:
+        """The shape of what every device has of an input or output."""
+        if port.sharding is None:
+            return port.shape
+        return local_shape(port.sharding, mesh_of(port.sharding, self.meshes), port.shape)
 
 
 def input_ports(root: Op) -> list[Port]:

@@ -9,11 +9,14 @@ from typing import Any
 from jaxlib.mlir import ir
 
 from pyshardy.bytecode.locations import has_lost_range
-from pyshardy.errors import InvalidModuleError
+from pyshardy.core.text import named_type
+from pyshardy.errors import InvalidModuleError, UsageError
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.context import make_context
+from pyshardy.ir.copy_module import copy_module
 from pyshardy.ir.diagnostics import Diagnostic, errors_of, source_position
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.read import read_module
 from pyshardy.ir.write import write_module
 
@@ -54,12 +57,15 @@ class Module:
             allow_unregistered_dialects: Whether ops of unknown dialects are accepted, in generic form.
 
         Raises:
+            UsageError: The source is neither text nor bytes.
             InvalidModuleError: The source is no valid module; lists MLIR's diagnostics.
 
         >>> module = Module.parse("func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }")
         >>> "func.func @main" in module.text()
         True
         """
+        if not isinstance(source, (str, bytes)):
+            raise UsageError("reading a module", got=named_type(source), needed="text or bytecode")
         context = make_context(allow_unregistered_dialects)
         with context, errors_of(context) as errors:
             try:
@@ -83,13 +89,14 @@ class Module:
     def root(self) -> Op:
         """The module as nodes, to look at; do not change them."""
         if self._root is None:
-            self._root = self.copy_root()
+            with self.context:
+                self._root = read_module(self.mlir, self.attrs)
         return self._root
 
     def copy_root(self) -> Op:
-        """A copy of the module as nodes, to work on."""
-        with self.context:
-            return read_module(self.mlir, self.attrs)
+        """A copy of the module as nodes, to work on: read only if nobody has read the module yet."""
+        with self.context, pause_gc():
+            return read_module(self.mlir, self.attrs) if self._root is None else copy_module(self._root)
 
     def with_root(self, root: Op) -> Module:
         """A module with other nodes of the same context, and the same origin."""

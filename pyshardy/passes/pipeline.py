@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, groupby
 
-from pyshardy.errors import InvalidModuleError
+from pyshardy.core.text import named_type
+from pyshardy.errors import InvalidModuleError, UsageError
 from pyshardy.ir.diagnostics import Diagnostic, Diagnostics, Severity
 from pyshardy.ir.functions import functions
 from pyshardy.ir.module import Module
@@ -50,14 +51,26 @@ def run_on_root(
     *,
     before_pass: EarlyHook | None = None,
     on_failure: EarlyHook | None = None,
+    context: PassContext | None = None,
 ) -> PassContext:
     """Run passes over the nodes of a module in place; what they shared, with what they recorded.
+
+    Args:
+        module: What the nodes come from.
+        root: The nodes.
+        passes: The passes.
+        diagnostics: Where warnings go.
+        after_pass: Called after every pass.
+        before_pass: Called before every pass.
+        on_failure: Called with the pass that refuses the module.
+        context: What passes that ran before on the same nodes have shared, to go on with.
 
     As in MLIR, neighbouring passes on functions all run on one function before the next one's turn. If one of them
     fails, the other functions still have their turn, and their errors come with it.
     """
     with module.context, pause_gc():
-        context = PassContext(root, module.attrs, OpSpecReader(), diagnostics or Diagnostics())
+        if context is None:
+            context = PassContext(root, module.attrs, OpSpecReader(), diagnostics or Diagnostics())
         for anchor, group in groupby(passes, key=lambda pass_: pass_.anchor):
             together = list(group)
             failures = []
@@ -103,4 +116,8 @@ def run_pipeline(module: Module, text: str, diagnostics: Diagnostics | None = No
     """
     from pyshardy.passes.pipelines import parse_pipeline
 
+    if not isinstance(module, Module):
+        raise UsageError("running a pipeline", got=named_type(module), needed="what load returns")
+    if not isinstance(text, str):
+        raise UsageError("running a pipeline", got=f"{named_type(text)} as the pipeline", needed="text: 'a,b{c=d}'")
     return run_passes(module, parse_pipeline(text), diagnostics)

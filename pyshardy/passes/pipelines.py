@@ -3,64 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
-from functools import lru_cache
-from itertools import count
-from typing import Any
+from collections.abc import Callable, Iterator
 
-from pyshardy.core.intern import register_cache
 from pyshardy.errors import NotationError, UsageError
-from pyshardy.ir.functions import FROM_HLO
-from pyshardy.ir.listing import ops_named
-from pyshardy.ir.nodes import Op
 from pyshardy.passes.base import Anchor, Pass
-from pyshardy.passes.common.save_module import Dump, SaveModule
-from pyshardy.passes.exporting.export_options import ExportOptions, PartitionerStage
-from pyshardy.passes.exporting.export_steps import Step, export_steps
-from pyshardy.passes.options import BOOLEANS, format_value, make_pass, read_options
-from pyshardy.passes.partitioning.partition_options import PartitionOptions
+from pyshardy.passes.exporting.export_options import ExportOptions
+from pyshardy.passes.exporting.export_steps import export_steps
+from pyshardy.passes.flow import (
+    dedup_import_steps,
+    import_steps,
+    passes_of,
+    textual_propagation_steps,
+    xla_view_steps,
+)
+from pyshardy.passes.options import BOOLEANS, make_pass, read_options
 from pyshardy.passes.table import PASSES, pass_class
-from pyshardy.propagation.options import PropagateOptions, View
-
-_UP_TO_SPLITTER = (
-    "symbol-dce,sdy-lift-inlined-meshes,sdy-remove-size-one-axes,sdy-propagate-sharding-from-func-to-call,"
-    "sdy-constant-or-scalar-splitter"
-)
-_CONSTRAINTS_AND_GROUPS = "sdy-apply-sharding-constraints,sdy-sharding-group-import"
-_PREPARE = (
-    "sdy-flatten-call-graph,symbol-dce,sdy-add-func-data-flow-edges,sdy-apply-sharding-constraints,"
-    "sdy-sink-func-data-flow-edges,sdy-sharding-group-import,sdy-import-func-calls,symbol-dce,sdy-pre-order-funcs"
-)
-_PREPARE_DEDUP = "sdy-add-func-data-flow-edges,sdy-pre-order-funcs"
-_XLA_VIEW = (
-    "symbol-dce,sdy-lift-inlined-meshes,pyshardy-dedup-meshes,pyshardy-import-result-sharding,"
-    "pyshardy-drop-op-shardings,pyshardy-legalize-chlo,pyshardy-simplify,pyshardy-sink-constants,pyshardy-expand,"
-    "pyshardy-inline-and-order,pyshardy-open-captured"
-)
-_HLO_VIEW = "pyshardy-inline-and-order"
-_VIEWS = {View.XLA: [_XLA_VIEW], View.HLO: [_HLO_VIEW]}
-_RESTORE = "pyshardy-restore-chlo"
-_BATCHING = "sdy-explicit-gather-scatter-batching"
-_PROPAGATE = "sdy-user-priority-propagate{keep-sharding-rules=true}"
-_FINISH = "sdy-export-named-computations,sdy-propagate-to-func-results,sdy-unflatten-call-graph"
-_FINISH_DEDUP = "sdy-propagate-to-func-results,sdy-sink-func-data-flow-edges,sdy-unflatten-call-graph"
-_OWN_BEFORE = {
-    "sdy-insert-explicit-reshards": "pyshardy-dedup-meshes,pyshardy-shard-pointwise",
-    "sdy-resolve-permutation-factors": "pyshardy-gather-before",
-    "sdy-reshard-to-collectives": "pyshardy-share-reshards",
-    "sdy-pad-for-divisibility": "pyshardy-share-reshards",
-}
-"""Passes that the reference does not have, and in front of which of its passes they run where `partition` does."""
-_EXCHANGES_BEFORE = {
-    "sdy-insert-explicit-reshards": _OWN_BEFORE["sdy-insert-explicit-reshards"]
-    + ",pyshardy-exchange-shards{before-reshards=true}",
-    "sdy-resolve-permutation-factors": _OWN_BEFORE["sdy-resolve-permutation-factors"] + ",pyshardy-exchange-shards",
-}
-"""The same where devices exchange parts of their shards."""
-_KEEPS_MESHES = ExportOptions(inline_meshes=False)
-_FIRST_DUMP = 1
-"""The number of the first dump of the propagation pipeline: whoever compiles has dumped what it was given."""
 
 
 def _flag(options: dict[str, str], name: str) -> bool:
@@ -73,63 +30,23 @@ def _flag(options: dict[str, str], name: str) -> bool:
 
 
 def _import_pipeline(options: dict[str, str]) -> list[Pass]:
-    dedup = [_CONSTRAINTS_AND_GROUPS] if _flag(options, "dedup-functions-fully") else []
-    return _passes_of([*_import_steps(), *dedup])
-
-
-def _import_steps(batching: bool = False) -> list[Step]:
-    """The steps of the import pipeline.
-
-    Args:
-        batching: Whether gathers and scatters get batching dimensions; the textual pipeline leaves them alone.
-    """
-    steps: list[Step] = [_UP_TO_SPLITTER, *([_BATCHING] if batching else [])]
-    return [*steps, "symbol-dce,sdy-manual-axes-cleanup", Dump("before_propagation"), "sdy-add-data-flow-edges"]
+    dedup = _flag(options, "dedup-functions-fully")
+    return passes_of([*import_steps(), *(dedup_import_steps() if dedup else [])])
 
 
 def _propagation_pipeline(options: dict[str, str]) -> list[Pass]:
-    return _passes_of(_propagation_steps(_flag(options, "dedup-functions-fully")))
-
-
-def _propagation_steps(dedup: bool, batching: bool = False, export: ExportOptions = _KEEPS_MESHES) -> list[Step]:
-    steps = _import_steps(batching)
-    if dedup:
-        steps += [_CONSTRAINTS_AND_GROUPS, _PREPARE_DEDUP, _PROPAGATE, _FINISH_DEDUP]
-    else:
-        steps += [_PREPARE, _PROPAGATE, _FINISH]
-    return [*steps, "symbol-dce,sdy-insert-func-call-reshards", *export_steps(export)]
+    return passes_of(textual_propagation_steps(_flag(options, "dedup-functions-fully")))
 
 
 def _xla_view_pipeline(options: dict[str, str]) -> list[Pass]:
     if options:
         raise UsageError("reading pipeline options", got=f"'{next(iter(options))}'", needed="none")
-    return parse_pipeline(_XLA_VIEW)
+    return xla_view_steps()
 
 
 def _export_pipeline(options: dict[str, str]) -> list[Pass]:
     read = read_options(ExportOptions, options)
-    return _passes_of(export_steps(read), read.dump_directory)
-
-
-@lru_cache(maxsize=256)
-def _passes_of_text(text: str) -> tuple[Pass, ...]:
-    """The passes of a text of this package, which never changes; nor do passes, so that every run may have the same."""
-    return tuple(parse_pipeline(text))
-
-
-register_cache(_passes_of_text.cache_clear)
-
-
-def _passes_of(steps: Iterable[Step], dump_directory: str = "", first_dump: int = 0) -> list[Pass]:
-    """The passes of steps; dumps count from `first_dump` on, and there are none without a folder for them."""
-    passes: list[Pass] = []
-    numbers = count(first_dump)
-    for step in steps:
-        if not isinstance(step, Dump):
-            passes += _passes_of_text(step)
-        elif dump_directory:
-            passes.append(SaveModule(dump_directory, next(numbers), step.title))
-    return passes
+    return passes_of(export_steps(read), read.dump_directory)
 
 
 PIPELINES: dict[str, Callable[[dict[str, str]], list[Pass]]] = {
@@ -151,86 +68,6 @@ _ON_ANYTHING = frozenset(["canonicalize"])
 """Passes that may be nested in functions too; that changes nothing, because no function concerns another."""
 _LISTS = frozenset(["enable-patterns"])
 """Options that take one more value every time they are given; of others the last value counts."""
-
-
-def for_module(options: PropagateOptions, root: Op) -> PropagateOptions:
-    """The options with the view that is meant for a module: of one that was HLO, XLA has only calls to inline."""
-    if options.view is not View.XLA or FROM_HLO not in root.attrs:
-        return options
-    return options.with_view(View.HLO if ops_named(root, ("func.call",)) else View.STABLEHLO)
-
-
-def propagation_passes(options: PropagateOptions) -> list[Pass]:
-    """The propagation pipeline with options that its textual form does not have.
-
-    With a folder for dumps, it writes the module there before and after propagation and at the end, as
-    `01.before_propagation.mlir`, `02.after_propagation.mlir` and `03.after_partitioner_passes.mlir`, and as
-    `02.propagation_after_user_priority_0.mlir` and so on where user priorities take turns.
-    """
-    return _passes_with(options, options.dump_directory, _KEEPS_MESHES)
-
-
-def partition_passes(options: PropagateOptions, partition: PartitionOptions) -> list[Pass]:
-    """All passes from a program on whole tensors to one per device.
-
-    Args:
-        options: How shardings propagate.
-        partition: How the program is partitioned.
-    """
-    export = ExportOptions(
-        inline_meshes=False,
-        partitioner_stage=PartitionerStage.CONVERT_GLOBAL_TO_LOCAL,
-        rng_bit_generator_unsafe=partition.unsafe_random,
-    )
-    changes: dict[str, dict[str, Any]] = {
-        "sdy-insert-explicit-reshards": {"name_causes": True},
-        "sdy-resolve-permutation-factors": {
-            "enable_halo_exchange": partition.halo_exchange,
-            "exchange_windows": True,
-            "name_causes": True,
-        },
-        "sdy-convert-global-to-local": {
-            "enable_rgv3": partition.mesh_axes_groups is not False,
-            "rgv3_where_same": partition.mesh_axes_groups is None,
-            "name_causes": True,
-        },
-        "sdy-drop-sharding-and-mesh": {"keep_module_sharding_metadata": False},
-    }
-    passes: list[Pass] = []
-    own_before = _OWN_BEFORE if not partition.halo_exchange else _OWN_BEFORE | _EXCHANGES_BEFORE
-    for pass_ in _passes_with(options, partition.dump_directory, export):
-        passes += _passes_of_text(own_before.get(pass_.name, ""))
-        changed = changes.get(pass_.name)
-        passes.append(replace(pass_, **changed) if changed else pass_)
-        if pass_.name == "sdy-insert-explicit-reshards":
-            options_text = {"replicate": format_value(partition.replicate_unsupported)}
-            passes.append(make_pass(pass_class("pyshardy-make-partitionable"), options_text))
-    return passes
-
-
-def _passes_with(options: PropagateOptions, dump_directory: str, export: ExportOptions) -> list[Pass]:
-    propagate = _propagate_pass(options)
-    steps = _propagation_steps(options.dedup_functions_fully, options.explicit_gather_scatter_batching, export)
-    if options.view in _VIEWS:
-        steps = [*_VIEWS[options.view], *steps, _RESTORE]
-    passes = _passes_of(steps, dump_directory, _FIRST_DUMP)
-    return [propagate if pass_.name == "sdy-user-priority-propagate" else pass_ for pass_ in passes]
-
-
-def _propagate_pass(options: PropagateOptions) -> Pass:
-    from pyshardy.passes.propagating.op_priority_propagate import OpPriorityPropagate
-    from pyshardy.passes.propagating.user_priority_propagate import UserPriorityPropagate
-
-    cls = UserPriorityPropagate if options.user_priorities else OpPriorityPropagate
-    return cls(
-        keep_sharding_rules=True,
-        module_dump_directory=options.dump_directory,
-        module_dump_index=_FIRST_DUMP + 1 if options.dump_directory else 0,
-        conservative_propagation=options.conservative,
-        trace=options.trace,
-        propagation_strategy=options.strategy,
-        run_op_priority_propagation=options.op_priorities,
-    )
 
 
 def parse_pipeline(text: str) -> list[Pass]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
+from typing import Any
 
 from pyshardy.core.intern import register_cache
 from pyshardy.errors import UsageError
@@ -105,4 +106,18 @@ def pass_class(name: str) -> type[Pass]:
     return found
 
 
+@lru_cache(maxsize=256)
+def pass_of(name: str, **options: Any) -> Pass:
+    """A pass by its name, with options as values; passes never change, so that every run may have the same object.
+
+    Raises:
+        UsageError: There is no pass of this name.
+
+    >>> pass_of("sdy-lift-inlined-meshes").name
+    'sdy-lift-inlined-meshes'
+    """
+    return pass_class(name)(**options)
+
+
 register_cache(pass_class.cache_clear)
+register_cache(pass_of.cache_clear)

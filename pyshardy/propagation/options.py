@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import Enum
+from typing import ClassVar
 
-from pyshardy.core.record import Record
-from pyshardy.errors import UsageError
+from pyshardy.core.options import Options, enum_value
 from pyshardy.propagation.step import Strategy
 
 
@@ -41,8 +41,8 @@ class View(Enum):
     """As it stands: what Shardy's own passes do with it."""
 
 
-class PropagateOptions(Record):
-    """How shardings propagate.
+class PropagateOptions(Options):
+    """How shardings propagate. Strategies and views are given as such or by name, `strategy="basic"`.
 
     Source: docs/semantics/propagation.md#passes
     Source: docs/semantics/propagation.md#schedules
@@ -60,7 +60,15 @@ class PropagateOptions(Record):
         explicit_gather_scatter_batching: Whether gathers and scatters whose rows are indexed by their own number get
             batching dimensions before propagation.
         view: Which form of the program.
+
+    Raises:
+        UsageError: A value that is none of its type, or a name that there is not.
+
+    >>> PropagateOptions(strategy="basic").strategy
+    <StrategyOption.BASIC: 'basic'>
     """
+
+    of: ClassVar[str] = "propagation"
 
     strategy: StrategyOption = StrategyOption.AGGRESSIVE
     op_priorities: bool = True
@@ -71,10 +79,6 @@ class PropagateOptions(Record):
     dedup_functions_fully: bool = False
     explicit_gather_scatter_batching: bool = False
     view: View = View.XLA
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.view, View):
-            object.__setattr__(self, "view", view_of(self.view))
 
     def with_view(self, view: View | str | None) -> PropagateOptions:
         """The same with another view; the same if there is none."""
@@ -90,8 +94,4 @@ def view_of(view: View | str) -> View:
     >>> view_of("stablehlo")
     <View.STABLEHLO: 'stablehlo'>
     """
-    try:
-        return View(view)
-    except ValueError:
-        names = f"one of {', '.join(one.value for one in View)}"
-        raise UsageError("choosing the view of a program", got=repr(view), needed=names) from None
+    return enum_value(View, view, "choosing the view of a program")

@@ -54,8 +54,13 @@ def traffic_text(traffic: Traffic) -> str:
 
 def summary_html(summary: Summary) -> str:
     """The tables as HTML for a notebook cell."""
+    return html(summary_tables(summary))
+
+
+def html(tables: RenderableType) -> str:
+    """Tables as HTML for a notebook cell; every string of the program is escaped."""
     console = Console(file=StringIO(), record=True, width=_PLAIN_WIDTH)
-    console.print(summary_tables(summary))
+    console.print(tables)
     style = "font-family: monospace; line-height: 1.25; white-space: pre; overflow-x: auto"
     return console.export_html(inline_styles=True, code_format=f'<pre style="{style}">{{code}}</pre>')
 

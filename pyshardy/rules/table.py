@@ -12,7 +12,8 @@ from functools import lru_cache
 from typing import Final
 
 from pyshardy.core.intern import register_cache
-from pyshardy.errors import InvalidRuleError
+from pyshardy.core.text import named_type
+from pyshardy.errors import InvalidRuleError, UsageError
 from pyshardy.rules.ops import OPS, ops_that
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.rule import Rule
@@ -60,6 +61,8 @@ def is_known_name(name: str) -> bool:
 
 @lru_cache(maxsize=16384)
 def _cached_rule(spec: OpSpec, conservative: bool) -> Rule | None:
+    if not isinstance(spec, OpSpec):
+        raise UsageError("looking up a sharding rule", got=named_type(spec), needed="an OpSpec")
     key = spec.key
     if not (key in RULES or key in USER_RULES) or not spec.operand_shapes or not spec.result_shapes:
         return None

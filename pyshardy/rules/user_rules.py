@@ -49,7 +49,8 @@ def register_rule(
 
     Raises:
         NotationError: Notation that is not valid, with the place.
-        UsageError: The name already has a rule of yours, or options that do not go with the rule.
+        UsageError: What is no name or no rule, a name that has a rule of yours already, or options that do not go with
+            the rule.
 
     >>> from pyshardy.rules.table import rule_of
     >>> register_rule("@my_matmul", "... i k, ... k j -> ... i j", reduction="k")
@@ -60,6 +61,12 @@ def register_rule(
     >>> print(rule_of(spec))
     None
     """
+    if not isinstance(name, str) or not name:
+        needed = 'the name of an op, "@target" or "composite:name"'
+        raise UsageError("registering a sharding rule", got=f"{name!r} as a name", needed=needed)
+    if not isinstance(rule, (str, Rule)) and not callable(rule):
+        needed = "einsum notation, a Rule, or a function that returns either"
+        raise UsageError(f"registering a sharding rule for {name}", got=f"{rule!r} as the rule", needed=needed)
     if name in USER_RULES:
         raise UsageError(
             f"registering a sharding rule for {name}",

@@ -20,6 +20,8 @@ _RETRY_SECONDS = 0.1
 _HELLO_SECONDS = 5.0
 """How long process 0 listens to one connection: whoever it is says its number at once."""
 _LONGEST_HELLO = 20
+_LAST_PORT = 65535
+_PORT_DIGITS = 5
 _INSTANT = 0.001
 _LEAST_SECONDS = 5
 _LONGEST_WAIT = 10**6
@@ -29,7 +31,7 @@ _COUNT = b"count "
 _DOING = "joining the processes of a program"
 
 
-def connect(
+def initialize_distributed(
     coordinator: str,
     process_count: int,
     process_id: int,
@@ -57,6 +59,12 @@ def connect(
         ShardyError: Not all processes came in time, or JAX does not join them.
     """
     host, port = _address(coordinator)
+    for name, value in (("process_count", process_count), ("process_id", process_id)):
+        if not isinstance(value, int):
+            raise UsageError(_DOING, got=f"{name} {value!r}", needed="a whole number")
+    for name, seconds in (("timeout_s", timeout_s), ("lost_after_s", lost_after_s), ("wait_s", wait_s)):
+        if not isinstance(seconds, (int, float)):
+            raise UsageError(_DOING, got=f"{name} {seconds!r}", needed="a number of seconds")
     if not 0 <= process_id < process_count:
         raise UsageError(_DOING, got=f"process {process_id}", needed=f"one of 0 to {process_count - 1}")
     if not lost_after_s >= _LEAST_SECONDS:
@@ -85,9 +93,14 @@ def connect(
 
 
 def _address(coordinator: str) -> tuple[str, int]:
+    needed = "a host and a port, such as host:1234"
+    if not isinstance(coordinator, str):
+        raise UsageError(_DOING, got=f"the coordinator {coordinator!r}", needed=needed)
     host, _, port = coordinator.rpartition(":")
     if not host or not port.isdecimal():
-        raise UsageError(_DOING, got=f"the coordinator '{coordinator}'", needed="a host and a port, such as host:1234")
+        raise UsageError(_DOING, got=f"the coordinator '{coordinator}'", needed=needed)
+    if len(port) > _PORT_DIGITS or not 0 < int(port) <= _LAST_PORT:
+        raise UsageError(_DOING, got=f"the port {port[:20]}", needed=f"one from 1 to {_LAST_PORT}")
     return host, int(port)
 
 

@@ -26,7 +26,7 @@ from pyshardy.runtime.callbacks import callbacks_of, raise_failures, with_callba
 _SIGNS_OF_A_DEAD_PROCESS = ("Gloo", "UNAVAILABLE", "DEADLINE_EXCEEDED", "onnection", "NCCL")
 
 
-class Executable:
+class CompiledModule:
     """A global module for XLA, compiled when it first runs.
 
     Args:

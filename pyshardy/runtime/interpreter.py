@@ -12,7 +12,8 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -22,15 +23,15 @@ from pyshardy.core.boxes import device_boxes
 from pyshardy.core.mesh import check_count
 from pyshardy.core.sharding import mesh_of
 from pyshardy.errors import ShardyError, UnsupportedVersionError
-from pyshardy.frontend.interface import Port
+from pyshardy.frontend.interface import Interface, Port
 from pyshardy.ir.functions import main_function, signature
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.passes.partitioning.builder import Builder
-from pyshardy.runtime.arrays import check_inputs, jax_dtype
+from pyshardy.runtime.arrays import jax_dtype
 from pyshardy.runtime.callbacks import calls_python, drop_tokens
+from pyshardy.runtime.executable import Executable
 from pyshardy.runtime.interpretable import make_interpretable
-from pyshardy.runtime.local import Border
 from pyshardy.runtime.stacked import rename_program
 
 _DOING = "running a program in the interpreter"
@@ -42,30 +43,37 @@ _CARRIERS = {8: "ui8", 16: "ui16"}
 """The integers that carry the bits of other numbers, by their width."""
 
 
-def interpret(module: Module, border: Border, arrays: Sequence[Any]) -> list[np.ndarray]:
-    """The outputs of a per-device program, as global arrays.
+class InterpreterExecutable(Executable):
+    """A per-device program that StableHLO's interpreter runs; it gives NumPy arrays.
 
     Args:
         module: The per-device program.
-        border: Its global inputs and outputs.
-        arrays: The inputs, global arrays.
+        interface: The inputs, outputs and meshes of the whole program.
 
     Raises:
-        UsageError: Inputs that do not fit.
         UnsupportedVersionError: More devices than this jaxlib's interpreter can run here.
-        ShardyError: An op or an element type that the interpreter does not know.
+        ShardyError: Callbacks to Python, or an op or an element type that the interpreter does not know.
     """
-    count = border.device_count
-    if calls_python(module.root):  # what no version can do comes first
-        raise ShardyError(_DOING, got="calls back into Python", needed="an engine that runs in this process")
-    check_count(count, _DOING, "devices")
-    _check_threads(count)
-    checked = [np.asarray(array) for array in check_inputs(arrays, border.inputs)]
-    pieces = [_split(array, border, port) for array, port in zip(checked, border.inputs)]
-    carried = [part for device in range(count) for piece in pieces for part in _carried(piece[device])]
-    found = iter(_evaluate(_driven(module, count), carried))
-    outputs = [[_restored(found, port) for port in border.outputs] for _ in range(count)]
-    return [_join([output[index] for output in outputs], border, port) for index, port in enumerate(border.outputs)]
+
+    def __init__(self, module: Module, interface: Interface) -> None:
+        if calls_python(module.root):  # what no version can do comes first
+            raise ShardyError(_DOING, got="calls back into Python", needed="an engine that runs in this process")
+        check_count(interface.device_count, _DOING, "devices")
+        _check_threads(interface.device_count)
+        self.interface = interface
+        self._module = module
+        self._driven: Module | None = None
+
+    def run(self, arrays: Sequence[Any]) -> list[np.ndarray]:
+        """The outputs, global arrays."""
+        count, (inputs, outputs) = self.interface.device_count, (self.interface.inputs, self.interface.outputs)
+        pieces = [_split(np.asarray(array), self.interface, port) for array, port in zip(arrays, inputs)]
+        carried = [part for device in range(count) for piece in pieces for part in _carried(piece[device])]
+        if self._driven is None:
+            self._driven = _driven(self._module, count)
+        found = iter(_evaluate(self._driven, carried))
+        local = [[_restored(found, port) for port in outputs] for _ in range(count)]
+        return [_join([part[index] for part in local], self.interface, port) for index, port in enumerate(outputs)]
 
 
 def _check_threads(count: int) -> None:
@@ -81,20 +89,20 @@ def _check_threads(count: int) -> None:
 # Between global arrays and those of devices
 
 
-def _split(array: np.ndarray, border: Border, port: Port) -> dict[int, np.ndarray]:
+def _split(array: np.ndarray, interface: Interface, port: Port) -> dict[int, np.ndarray]:
     """What every device holds of an input, by device id."""
     if port.sharding is None or not port.sharding.dims:
-        return dict.fromkeys(range(border.device_count), array)
-    boxes = device_boxes(port.sharding, mesh_of(port.sharding, border.meshes), port.shape)
+        return dict.fromkeys(range(interface.device_count), array)
+    boxes = device_boxes(port.sharding, mesh_of(port.sharding, interface.meshes), port.shape)
     return {device: array[tuple(map(slice, box.starts, box.stops))] for device, box in boxes.items()}
 
 
-def _join(pieces: Sequence[np.ndarray], border: Border, port: Port) -> np.ndarray:
+def _join(pieces: Sequence[np.ndarray], interface: Interface, port: Port) -> np.ndarray:
     """The global output from what every device has of it, in order of device ids."""
     if port.sharding is None or not port.sharding.dims:
         return pieces[0]
     whole = np.empty(port.shape, jax_dtype(port.element))
-    for device, box in device_boxes(port.sharding, mesh_of(port.sharding, border.meshes), port.shape).items():
+    for device, box in device_boxes(port.sharding, mesh_of(port.sharding, interface.meshes), port.shape).items():
         whole[tuple(map(slice, box.starts, box.stops))] = pieces[device]
     return whole
 
@@ -171,12 +179,21 @@ def _driven(module: Module, count: int) -> Module:
 # The process of the interpreter
 
 
+@contextmanager
+def _any_dialect(context: Any) -> Iterator[None]:
+    """Let a context hold ops of dialects that it does not know, and leave it as it was, whatever happens."""
+    before = context.allow_unregistered_dialects
+    context.allow_unregistered_dialects = True
+    try:
+        yield
+    finally:
+        context.allow_unregistered_dialects = before
+
+
 def _evaluate(module: Module, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The results of the main function, in a process of its own."""
-    with module.context as context:
-        context.allow_unregistered_dialects = True  # the dialect that runs programs is the interpreter's own
+    with _any_dialect(module.context):  # the dialect that runs programs is the interpreter's own
         code = module.bytecode()
-        context.allow_unregistered_dialects = False
     child = [sys.executable, "-m", "pyshardy.runtime.interpreter_process"]
     done = subprocess.run(child, input=pickle.dumps((code, list(arrays))), capture_output=True, check=False)
     if done.returncode != 0:

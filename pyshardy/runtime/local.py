@@ -2,63 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
-from pyshardy.core.boxes import local_shape
-from pyshardy.core.mesh import Mesh, device_count
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.frontend.from_jax import NamedShardings
-from pyshardy.frontend.interface import Port
+from pyshardy.frontend.interface import Interface, Port
 from pyshardy.ir.functions import arg_attrs, main_function
 from pyshardy.ir.module import Module
-from pyshardy.runtime.arrays import check_inputs, check_static
-from pyshardy.runtime.exported import Executable
-from pyshardy.runtime.peers import processes_of, together
+from pyshardy.runtime.arrays import check_static
+from pyshardy.runtime.executable import Executable
+from pyshardy.runtime.exported import CompiledModule
+from pyshardy.runtime.peers import processes_of
 from pyshardy.runtime.stacked import DEVICES, stacked, stacked_shape
 
 _DONATED = ("tf.aliasing_output", "jax.buffer_donor")
 
 
-@dataclass(frozen=True)
-class Border:
-    """What goes into a program and comes out of it, as global tensors.
-
-    Attributes:
-        inputs: The inputs with their shardings.
-        outputs: The outputs with their shardings.
-        meshes: The meshes by name.
-    """
-
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
-    meshes: Mapping[str, Mesh]
-
-    @property
-    def device_count(self) -> int:
-        """Number of devices of the program."""
-        return device_count(self.meshes)
-
-    def local(self, port: Port) -> Port:
-        """What every device has of an input or output."""
-        if port.sharding is None:
-            return port
-        shape = local_shape(port.sharding, mesh_of(port.sharding, self.meshes), port.shape)
-        return Port(port.name, port.index, shape, port.element, None)
-
-
-class LocalExecutable:
+class LocalExecutable(Executable):
     """A per-device program, compiled for some devices.
 
     Args:
         module: The per-device program.
-        border: Its global inputs and outputs.
+        interface: The inputs, outputs and meshes of the whole program.
         devices: The devices, in the order that device ids count them; by default those that JAX has.
 
     Raises:
@@ -66,53 +37,45 @@ class LocalExecutable:
         ShardyError: An input or output that holds parts of a sum, or a type that JAX does not have.
     """
 
-    def __init__(self, module: Module, border: Border, devices: Sequence[Any] | None = None) -> None:
+    def __init__(self, module: Module, interface: Interface, devices: Sequence[Any] | None = None) -> None:
         check_static(module)
-        self.border = border
-        count = border.device_count
-        self._shardings = _Shardings(border, devices)
-        ins, outs = ([self._stacked(port) for port in ports] for ports in (border.inputs, border.outputs))
+        self.interface = interface
+        count = interface.device_count
+        self._shardings = _Shardings(interface, devices)
+        self.processes = self._shardings.processes
+        ins, outs = ([self._stacked(port) for port in ports] for ports in (interface.inputs, interface.outputs))
         flat = [self._shardings.flat(port) for port in ins], [self._shardings.flat(port) for port in outs]
-        donated = [place for place, port in enumerate(border.inputs) if _is_donated(module, port)]
-        self._executable = Executable(stacked(module, count, self._shardings.are_cpus), ins, outs, flat, donated)
+        donated = [place for place, port in enumerate(interface.inputs) if _is_donated(module, port)]
+        self._compiled = CompiledModule(stacked(module, count, self._shardings.are_cpus), ins, outs, flat, donated)
         self._flat_inputs = ins, flat[0]
 
     def _stacked(self, port: Port) -> Port:
-        local = self.border.local(port)
-        return Port(port.name, port.index, stacked_shape(local.shape, self.border.device_count), port.element, None)
+        shape = stacked_shape(self.interface.local_shape(port), self.interface.device_count)
+        return Port(port.name, port.index, shape, port.element, None)
 
-    def __call__(self, arrays: Sequence[Any]) -> list[jax.Array]:
-        """The outputs, global arrays on all devices, for inputs that are global arrays, placed or not.
-
-        Raises:
-            UsageError: Inputs that do not fit.
-            ShardyError: XLA fails to compile or run the program.
-        """
-        checked = check_inputs(arrays, self.border.inputs)
-        return together(self._shardings.processes, lambda: self._run(checked))
-
-    def _run(self, checked: Sequence[Any]) -> list[jax.Array]:
-        with self._executable.types():
+    def run(self, arrays: Sequence[Any]) -> list[jax.Array]:
+        """The outputs, global arrays on all devices."""
+        with self._compiled.types():
             flat = [
                 _on_same_devices(place(array, self._shardings.named(port)), stack.shape, sharding)
-                for array, port, stack, sharding in zip(checked, self.border.inputs, *self._flat_inputs)
+                for array, port, stack, sharding in zip(arrays, self.interface.inputs, *self._flat_inputs)
             ]
-            found = self._executable(flat)
+            found = self._compiled(flat)
             return [
                 _on_same_devices(array, port.shape, self._shardings.named(port))
-                for array, port in zip(found, self.border.outputs)
+                for array, port in zip(found, self.interface.outputs)
             ]
 
     def as_text(self) -> str:
         """What XLA makes of the program, as HLO."""
-        return self._executable.as_text()
+        return self._compiled.as_text()
 
 
 class _Shardings:
     """The shardings of global and of stacked arrays over devices."""
 
-    def __init__(self, border: Border, devices: Sequence[Any] | None) -> None:
-        count = border.device_count
+    def __init__(self, interface: Interface, devices: Sequence[Any] | None) -> None:
+        count = interface.device_count
         available = list(jax.devices() if devices is None else devices)
         if len(available) < count:
             raise UsageError(
@@ -124,7 +87,7 @@ class _Shardings:
         self.processes = processes_of(available[:count])
         self.are_cpus = available[0].platform == "cpu"
         self._mesh = jax.sharding.Mesh(np.array(available[:count], dtype=object), (DEVICES,))
-        self._converter = NamedShardings(border.meshes, available)
+        self._converter = NamedShardings(interface.meshes, available)
         self._named: dict[TensorSharding | None, NamedSharding] = {}
 
     def flat(self, port: Port) -> NamedSharding:
@@ -147,12 +110,6 @@ class _Shardings:
             found = converted
             self._named[port.sharding] = found
         return found
-
-
-def devices_in_memory(devices: Sequence[Any] | None, count: int) -> int:
-    """How many of the first devices are virtual ones of this process, and so share its memory."""
-    available = list(jax.devices() if devices is None else devices)[:count]
-    return sum(device.platform == "cpu" and device.process_index == jax.process_index() for device in available)
 
 
 def place(array: Any, sharding: NamedSharding) -> jax.Array:

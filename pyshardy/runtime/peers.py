@@ -102,7 +102,7 @@ def _missing(reason: str, wait: float) -> ShardyError:
         _DOING,
         got=f"process {numbers} did not come within {wait:g} s",
         needed="the same runs in all processes",
-        hint="look at what that process does, or give pyshardy.connect a longer wait_s",
+        hint="look at what that process does, or give initialize_distributed a longer wait_s",
     )
 
 

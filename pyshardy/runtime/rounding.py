@@ -28,7 +28,7 @@ from pyshardy.rules.properties import CONTROL_FLOW
 from pyshardy.runtime.arrays import check_inputs, mantissa_bits
 from pyshardy.runtime.callbacks import calls_python
 from pyshardy.runtime.contractions import CONTRACTIONS, products_summed
-from pyshardy.runtime.exported import Executable
+from pyshardy.runtime.exported import CompiledModule
 from pyshardy.runtime.noise import Noise
 from pyshardy.runtime.runnable import sequential
 
@@ -73,7 +73,7 @@ def run_rounding_otherwise(module: Module, arrays: Sequence[Any]) -> Iterator[li
         ShardyError: The program is written for several devices, or XLA cannot compile it.
     """
     ins, outs = input_ports(module.root), output_ports(module.root)
-    executable = Executable(rounding_otherwise(sequential(module)), ins, outs)
+    executable = CompiledModule(rounding_otherwise(sequential(module)), ins, outs)
     checked = [np.asarray(array) for array in check_inputs(arrays, ins)]
     for trial in range(_TRIALS):
         random = np.random.default_rng(trial)

@@ -25,6 +25,7 @@ from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.read import read_module
 from pyshardy.ir.shardings import get_sharding, module_meshes, transform_shardings
 from pyshardy.ir.strings import string_value
+from pyshardy.passes.base import Pass, PassContext
 from pyshardy.passes.partitioning.channels import CHANNEL, Channels
 from pyshardy.runtime.arrays import jax_dtype
 
@@ -32,24 +33,26 @@ _TARGET = "CustomSPMDPartitioning"
 _GROUPS = "replica_groups"
 
 
-def expand_user_partitioners(root: Op, module: Module) -> None:
+class ExpandUserPartitioners(Pass):
     """Put what users' partitioners give in the place of the ops that stand for it.
 
-    Ops whose partitioner is not known, and those inside manual computations, stay.
+    Ops whose partitioner is not known, and those inside manual computations, stay. It needs closed shardings.
 
-    Args:
-        root: The module with closed shardings; it is changed.
-        module: What it comes from.
-
-    Raises:
-        PassError: A partitioner that fails, or asks for what is not possible.
+    Attributes:
+        module: What the nodes come from, with the partitioners in its origin; only `partition` has that.
     """
-    origin = module.origin
-    known = origin.partitioners if isinstance(origin, JaxSignature) else {}
-    for op in [op for op in walk(root) if _is_call(op)]:
-        partitioner = known.get(string_value(op.attrs["backend_config"]))
-        if partitioner is not None and op.enclosing("sdy.manual_computation") is None:
-            _Expansion(op, partitioner, root, module).run()
+
+    module: Module
+
+    name = "pyshardy-expand-user-partitioners"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        origin = self.module.origin
+        known = origin.partitioners if isinstance(origin, JaxSignature) else {}
+        for call in [inner for inner in walk(op) if _is_call(inner)]:
+            partitioner = known.get(string_value(call.attrs["backend_config"]))
+            if partitioner is not None and call.enclosing("sdy.manual_computation") is None:
+                _Expansion(call, partitioner, op, self.module).run()
 
 
 def _is_call(op: Op) -> bool:

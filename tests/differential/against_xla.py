@@ -15,8 +15,8 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import pyshardy  # noqa: E402
 from programs import PROGRAMS  # noqa: E402
-from pyshardy.partitioning import compiled_collectives  # noqa: E402
 from pyshardy.report.traffic import KindTotal  # noqa: E402
+from pyshardy.running import compiled_collectives  # noqa: E402
 
 PAGE = Path(__file__).parents[2] / "docs/collectives.md"
 MORE = {
@@ -29,7 +29,7 @@ HEAD = """# Collectives, beside those of XLA's own partitioner
 
 Written by `PYTHONPATH=tests python -m tests.differential.against_xla`, with jaxlib {version}, from the programs in
 `tests/programs` on eight devices: the collectives in what XLA compiles from the program per device, and in what its own
-partitioner makes of the same propagated program (`pyshardy.partitioning.compiled_collectives`). A collective in a loop
+partitioner makes of the same propagated program (`pyshardy.running.compiled_collectives`). A collective in a loop
 counts once per round, on both sides where XLA knows how many there are; a loop of which it does not counts as one
 round, and the numbers are marked ≥. Of the branches of a conditional, the one that sends most counts. Where a program
 sends more bytes in all than XLA's, the last column says why; a test refuses any other.

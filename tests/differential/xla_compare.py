@@ -11,8 +11,8 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.passes.base import Pass
+from pyshardy.passes.flow import propagation_passes
 from pyshardy.passes.pipeline import run_passes
-from pyshardy.passes.pipelines import propagation_passes
 from pyshardy.propagation.options import PropagateOptions
 
 _SHAPING = frozenset(

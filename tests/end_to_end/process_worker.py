@@ -51,7 +51,7 @@ def join(how: str, process: int, port: int) -> None:
     """Join the other process, with pyshardy or as JAX does it."""
     address = f"127.0.0.1:{port}"
     if how == "connect":
-        pyshardy.connect(address, PROCESSES, process, timeout_s=60, lost_after_s=LOST_AFTER, wait_s=WAIT)
+        pyshardy.initialize_distributed(address, PROCESSES, process, timeout_s=60, lost_after_s=LOST_AFTER, wait_s=WAIT)
     else:
         jax.distributed.initialize(address, PROCESSES, process, initialization_timeout=60)
 

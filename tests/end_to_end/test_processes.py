@@ -135,7 +135,7 @@ def test_a_process_that_hangs_is_an_error_in_the_others_in_time(ending: str) -> 
 )
 def test_a_process_that_never_comes_is_named(process: int, message: str) -> None:
     port = free_port()
-    code = f"import pyshardy; pyshardy.connect('127.0.0.1:{port}', 2, {process}, timeout_s=2)"
+    code = f"import pyshardy; pyshardy.initialize_distributed('127.0.0.1:{port}', 2, {process}, timeout_s=2)"
     start = time.monotonic()
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS, check=False)
     assert found.returncode == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 
 import pyshardy
 from pyshardy.errors import ShardyError, UsageError
-from pyshardy.partitioning import Engine
+from pyshardy.results.engines import Engine
 from support.reference import jaxlib_version
 
 MESH = 'sdy.mesh @mesh = <["x"=2, "y"=4]>\n'
@@ -172,6 +173,13 @@ def test_sub_axes_at_the_border() -> None:
     np.testing.assert_array_equal(found, np.abs(A))
 
 
+def test_without_user_priorities_shardings_have_none() -> None:
+    text = PRODUCT.replace('[{"x"}, {"y"}]', '[{"x"}p1, {"y"}]')
+    found = pyshardy.partition(text, user_priorities=False)
+    assert str(found.inputs[0].sharding) == '<@mesh, [{"x"}, {"y"}]>'
+    assert str(pyshardy.partition(text).inputs[0].sharding) == '<@mesh, [{"x"}p1, {"y"}]>'
+
+
 def test_without_a_mesh_one_device_does_it_all() -> None:
     text = "func.func @main(%a: tensor<f32>) -> tensor<f32> { %0 = stablehlo.negate %a : tensor<f32>\nreturn %0 : tensor<f32> }"
     found = pyshardy.partition(pyshardy.load(text))
@@ -251,7 +259,7 @@ def test_collectives_are_counted_on_the_mesh_they_are_on(mesh_axes_groups: bool)
     dot, whole = pyshardy.run(found, one, other, one)
     np.testing.assert_array_equal(dot, one @ other)
     np.testing.assert_array_equal(whole, one)
-    assert pyshardy.partitioning.compiled_collectives(found) == found.traffic.kinds
+    assert pyshardy.running.compiled_collectives(found) == found.traffic.kinds
 
 
 def test_a_broken_collective_gives_wrong_numbers() -> None:
@@ -260,7 +268,7 @@ def test_a_broken_collective_gives_wrong_numbers() -> None:
     text = product.module.text()
     assert "[[0, 1, 2, 3], [4, 5, 6, 7]]" in text
     broken = text.replace("[[0, 1, 2, 3], [4, 5, 6, 7]]", "[[0, 1, 2, 7], [4, 5, 6, 3]]")
-    wrong = pyshardy.Partition(pyshardy.load(broken), product.before, product.inputs, product.outputs, product.meshes)
+    wrong = dataclasses.replace(product, module=pyshardy.load(broken))
     (found,) = pyshardy.run(wrong, A, B)
     assert not np.array_equal(found, -(A @ B))
 
@@ -279,7 +287,10 @@ def test_json(product: pyshardy.Partition) -> None:
     data = json.loads(json.dumps(product.to_json()))
     assert data["device_count"] == 8
     assert [row["kind"] for row in data["traffic"]["collectives"]] == ["all_reduce"]
-    assert {stage["name"] for stage in data["stages"]} >= {"read", "sdy-convert-global-to-local", "write"}
+    stages = ["read", "import", "propagate", "export", "partition", "write"]
+    assert [stage["name"] for stage in data["stages"]] == stages
+    assert "sdy-convert-global-to-local" in [pass_["name"] for pass_ in data["passes"]]
+    assert (data["title"], data["meshes"]) == ("function @main", [{"name": "mesh", "mesh": '<["x"=2, "y"=4]>'}])
 
 
 # Refusals
@@ -288,9 +299,7 @@ def test_json(product: pyshardy.Partition) -> None:
 def test_an_unknown_engine(product: pyshardy.Partition) -> None:
     with pytest.raises(UsageError) as caught:
         pyshardy.run(product, A, B, engine="gpu")
-    assert str(caught.value) == (
-        "running a partitioned program: got the engine 'gpu', needed one of local, xla, interpreter"
-    )
+    assert str(caught.value) == ("running a program: got the engine 'gpu', needed one of local, xla, interpreter")
 
 
 def test_too_few_devices(product: pyshardy.Partition) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from pyshardy.core.record import Record
+from typing import ClassVar
+
+from pyshardy.core.options import Options
 
 
-class PartitionOptions(Record):
+class PartitionOptions(Options):
     """How a program is partitioned.
 
     Attributes:
@@ -14,17 +16,22 @@ class PartitionOptions(Record):
         mesh_axes_groups: Whether groups of devices are written as axes of a mesh. If not, as numbers of devices, which
             every consumer of StableHLO takes, but which grow with their number. By default as axes, but as numbers on
             a mesh with an order of its devices, which XLA forgets, and where jaxlib has no groups along axes.
-        unsafe_random: Whether random bits may depend on the sharding, which saves gathering them.
+        rng_bit_generator_unsafe: Whether random bits may depend on the sharding, which saves gathering them.
         replicate_unsupported: Whether an op that cannot run on shards runs on whole tensors, with a warning; if not,
             the program is refused.
         dump_directory: Where the module is written between the steps; nowhere if it is empty.
 
-    >>> PartitionOptions(halo_exchange=False).unsafe_random
+    Raises:
+        UsageError: A value that is none of its type.
+
+    >>> PartitionOptions(halo_exchange=False).rng_bit_generator_unsafe
     False
     """
 
+    of: ClassVar[str] = "partitioning"
+
     halo_exchange: bool = True
     mesh_axes_groups: bool | None = None
-    unsafe_random: bool = False
+    rng_bit_generator_unsafe: bool = False
     replicate_unsupported: bool = True
     dump_directory: str = ""

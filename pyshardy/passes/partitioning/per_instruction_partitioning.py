@@ -18,10 +18,9 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.base import Pass, PassContext
-from pyshardy.passes.options import format_value
 from pyshardy.passes.partitioning.single_op_module import partition_alone
 from pyshardy.passes.pipeline import run_on_root
-from pyshardy.passes.pipelines import parse_pipeline
+from pyshardy.passes.table import pass_of
 
 _NEVER = frozenset(
     (
@@ -61,7 +60,7 @@ class PerInstructionPartitioning(Pass):
         function = target_function(op, selection.function)
         if is_declaration(function):
             return
-        passes = parse_pipeline(self._stages())
+        passes = self._passes()
 
         def partition(module: Op) -> None:
             run_on_root(Module(ir.Context.current, context.attrs, root=module), module, passes, context.diagnostics)
@@ -70,16 +69,22 @@ class PerInstructionPartitioning(Pass):
             if selection.has(number, ops[0].name):
                 partition_alone(ops, context, partition)
 
-    def _stages(self) -> str:
-        counts = f"replica-count={self.replica_count} partition-count={self.partition_count}"
-        halo, unsafe = format_value(self.enable_halo_exchange), format_value(self.rng_bit_generator_unsafe)
-        exchange = f"enable-halo-exchange={halo} rng-bit-generator-unsafe={unsafe}"
-        return (
-            f"sdy-resolve-permutation-factors{{{exchange} {counts}}},"
-            "sdy-reshard-to-collectives,sdy-optimize-collectives,"
-            "canonicalize{enable-patterns=sdy-collective top-down=false},sdy-pad-for-divisibility,"
-            f"sdy-convert-global-to-local{{{counts}}},sdy-drop-sharding-and-mesh"
-        )
+    def _passes(self) -> list[Pass]:
+        counts = {"replica_count": self.replica_count, "partition_count": self.partition_count}
+        return [
+            pass_of(
+                "sdy-resolve-permutation-factors",
+                enable_halo_exchange=self.enable_halo_exchange,
+                rng_bit_generator_unsafe=self.rng_bit_generator_unsafe,
+                **counts,
+            ),
+            pass_of("sdy-reshard-to-collectives"),
+            pass_of("sdy-optimize-collectives"),
+            pass_of("canonicalize", enable_patterns="sdy-collective", top_down=False),
+            pass_of("sdy-pad-for-divisibility"),
+            pass_of("sdy-convert-global-to-local", **counts),
+            pass_of("sdy-drop-sharding-and-mesh"),
+        ]
 
 
 @dataclass(frozen=True)

@@ -166,5 +166,5 @@ def test_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("source", [Module.parse(TEXT), Module.parse(TEXT).mlir, io.BytesIO(), abs, None])
 def test_what_is_no_file_is_not_read_elsewhere(source: object) -> None:
-    with pytest.raises(UsageError, match="got isolate=True for a .*, needed a path, text or bytes"):
+    with pytest.raises(UsageError, match="got isolate=True for .*, needed a path, text or bytes"):
         pyshardy.load(source, isolate=True)

@@ -5,9 +5,10 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.ir.sharing import SharedChanges, SharedOutcomes
 from pyshardy.passes.base import Pass
+from pyshardy.passes.flow import partition_passes
 from pyshardy.passes.partitioning.partition_options import PartitionOptions
 from pyshardy.passes.pipeline import run_on_root
-from pyshardy.passes.pipelines import parse_pipeline, partition_passes
+from pyshardy.passes.pipelines import parse_pipeline
 from pyshardy.propagation.options import PropagateOptions, View
 
 TWICE = """func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {

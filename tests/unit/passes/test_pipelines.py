@@ -10,20 +10,26 @@ from jaxlib.mlir import passmanager
 from pyshardy.errors import NotationError, UsageError
 from pyshardy.ir.context import make_context
 from pyshardy.ir.module import Module
-from pyshardy.passes import pipelines
 from pyshardy.passes.base import Anchor, Pass
 from pyshardy.passes.common.save_module import Dump
 from pyshardy.passes.exporting.export_options import ExportOptions
 from pyshardy.passes.exporting.export_steps import export_steps
+from pyshardy.passes.flow import (
+    for_module,
+    partition_ending,
+    partition_passes,
+    propagation_ending,
+    propagation_passes,
+    sharding_stages,
+)
 from pyshardy.passes.options import format_options, format_value, make_pass, read_options
+from pyshardy.passes.partitioning.partition_options import PartitionOptions
 from pyshardy.passes.pipelines import (
     PIPELINES,
-    for_module,
     is_pass_or_pipeline,
     named_passes,
     parse_option_text,
     parse_pipeline,
-    propagation_passes,
 )
 from pyshardy.passes.table import PASSES, pass_class
 from pyshardy.propagation.options import PropagateOptions, StrategyOption, View
@@ -470,17 +476,12 @@ def option_values(options: dict[str, str]) -> dict[str, str]:
 @needs_newest
 @pytest.mark.parametrize("options", EXPORTS)
 def test_the_export_pipeline_has_the_steps_of_the_reference(options: str) -> None:
-    theirs = [
-        (pass_.name, option_values(pass_.options)) for pass_ in reference_passes(f"sdy-export-pipeline{{{options}}}")
-    ]
-    ours = []
-    for step in export_steps(read_options(ExportOptions, parse_option_text(options))):
-        if isinstance(step, Dump):
-            ours.append((SAVE, {}))
-        else:
-            name, _, text = step.partition("{")
-            ours.append((name, parse_option_text(text.removesuffix("}"))))
-    assert ours == theirs
+    theirs = reference_passes(f"sdy-export-pipeline{{{options}}}")
+    steps = list(export_steps(read_options(ExportOptions, parse_option_text(options))))
+    assert [SAVE if isinstance(step, Dump) else step.name for step in steps] == [pass_.name for pass_ in theirs]
+    for step, pass_ in zip(steps, theirs):
+        if not isinstance(step, Dump):
+            assert step == make_pass(pass_class(pass_.name), option_values(pass_.options))
 
 
 @needs_newest
@@ -547,13 +548,22 @@ def test_views_that_there_are_not() -> None:
     assert str(caught.value) == "choosing the view of a program: got 'tpu', needed one of xla, hlo, stablehlo"
 
 
-def test_a_text_of_the_package_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    read = []
-    monkeypatch.setattr(pipelines, "parse_pipeline", lambda text: read.append(text) or parse_pipeline(text))
-    pipelines._passes_of_text.cache_clear()
-    first = propagation_passes(PropagateOptions())
-    texts = len(read)
-    assert texts > 0
-    again = propagation_passes(PropagateOptions())
-    assert (len(read), again) == (texts, first)
+def test_passes_are_made_once() -> None:
+    first, again = (propagation_passes(PropagateOptions()) for _ in range(2))
+    assert all(one is other for one, other in zip(first, again, strict=True))
     assert again is not first
+
+
+@pytest.mark.parametrize("view", View)
+def test_both_ways_part_where_shardings_are_final(view: View) -> None:
+    """`propagate` and `partition` have the passes up to there in common, and nothing behind is a propagation."""
+    options = PropagateOptions(view=view)
+    stages = sharding_stages(options)
+    assert [stage.name for stage in stages] == ["import", "propagate", "export"]
+    common = [pass_ for stage in stages for pass_ in stage.passes]
+    assert common[-1].name == "sdy-close-shardings"
+    assert [pass_.name for pass_ in stages[1].passes] == ["sdy-user-priority-propagate"]
+    ending, other = propagation_ending(options), partition_ending(options, PartitionOptions())
+    assert not any(pass_.name.endswith("-propagate") for pass_ in (*ending, *other))
+    assert propagation_passes(options) == [*common, *ending]
+    assert partition_passes(options, PartitionOptions()) == [*common, *other]

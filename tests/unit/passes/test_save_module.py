@@ -10,8 +10,8 @@ import pytest
 from pyshardy.api import load, propagate
 from pyshardy.ir.module import Module
 from pyshardy.passes.common.save_module import SaveModule
+from pyshardy.passes.flow import propagation_passes
 from pyshardy.passes.pipeline import run_passes, run_pipeline
-from pyshardy.passes.pipelines import propagation_passes
 from pyshardy.passes.propagating.user_priority_propagate import UserPriorityPropagate
 from pyshardy.propagation.options import PropagateOptions
 from support.reference import jaxlib_version, run_reference

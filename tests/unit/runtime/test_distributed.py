@@ -13,7 +13,7 @@ import jax
 import pytest
 
 from pyshardy.errors import ShardyError, UsageError
-from pyshardy.runtime.distributed import connect
+from pyshardy.runtime.distributed import initialize_distributed as connect
 
 Joined = list[tuple[Any, ...]]
 

@@ -11,14 +11,14 @@ import pytest
 from pyshardy.errors import ShardyError
 from pyshardy.frontend.interface import input_ports, output_ports
 from pyshardy.ir.module import Module
-from pyshardy.runtime.exported import Executable, _reason, _refusing
+from pyshardy.runtime.exported import CompiledModule, _reason, _refusing
 
 A = np.arange(8, dtype=np.float32).reshape(4, 2)
 
 
-def executable(body: str, type: str = "tensor<4x2xf32>", **options: object) -> Executable:
+def executable(body: str, type: str = "tensor<4x2xf32>", **options: object) -> CompiledModule:
     module = Module.parse(f"func.func public @main(%a: {type}) -> {type} {{ {body} : {type}\nreturn %0 : {type} }}")
-    return Executable(module, input_ports(module.root), output_ports(module.root), **options)  # type: ignore[arg-type]
+    return CompiledModule(module, input_ports(module.root), output_ports(module.root), **options)  # type: ignore[arg-type]
 
 
 def test_the_body_is_the_module() -> None:
@@ -51,7 +51,7 @@ def test_shardings_place_the_outputs() -> None:
         return %0 : tensor<4x2xf32>
       }
     }""")
-    run = Executable(module, input_ports(module.root), output_ports(module.root), ([rows], [rows]))
+    run = CompiledModule(module, input_ports(module.root), output_ports(module.root), ([rows], [rows]))
     (found,) = run([jax.device_put(A, rows)])
     assert found.sharding.is_equivalent_to(rows, 2)
     np.testing.assert_array_equal(found, -A)
@@ -77,7 +77,7 @@ def test_wide_types_are_there_while_the_program_runs(element: str) -> None:
 
 
 @pytest.mark.parametrize("compile_it", [lambda run: run([A]), lambda run: run.as_text()])
-def test_what_xla_refuses_is_one_error(compile_it: Callable[[Executable], object]) -> None:
+def test_what_xla_refuses_is_one_error(compile_it: Callable[[CompiledModule], object]) -> None:
     type = "tensor<4x2xf32>"
     run = executable(f'%0 = "stablehlo.custom_call"(%a) {{call_target_name = "missing"}} : ({type}) -> {type} //')
     with pytest.raises(ShardyError, match="got .*missing.*needed a program that XLA can compile here"):

@@ -212,3 +212,31 @@ def test_an_older_interpreter_needs_a_processor_for_every_device(monkeypatch: py
         "needed jaxlib 0.12, or as many processors as devices\n"
         "  try: pip install --upgrade jax jaxlib, or another engine"
     )
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_context_stays_as_it_was(allowed: bool, fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when the program cannot be written in the middle of it."""
+    partition = pyshardy.partition(
+        pyshardy.load(
+            "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { return %a : tensor<2xf32> }",
+            allow_unregistered_dialects=allowed,
+        )
+    )
+    context = partition.module.context
+    seen = []
+
+    def write(module: pyshardy.Module) -> bytes:
+        seen.append(context.allow_unregistered_dialects)
+        raise ValueError("no bytes")
+
+    if fails:
+        monkeypatch.setattr(pyshardy.Module, "bytecode", write)
+        with pytest.raises(ValueError, match="no bytes"):
+            partition.run(np.ones(2, np.float32), engine="interpreter")
+        assert seen == [True]  # it was another one in between
+    else:
+        (found,) = partition.run(np.ones(2, np.float32), engine="interpreter")
+        np.testing.assert_array_equal(found, np.ones(2))
+    assert context.allow_unregistered_dialects is allowed

@@ -10,7 +10,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 import pyshardy
 from pyshardy.errors import UsageError
 from pyshardy.runtime.arrays import jax_dtype
-from pyshardy.runtime.local import Border, LocalExecutable, place
+from pyshardy.runtime.local import LocalExecutable, place
 
 MESH = 'sdy.mesh @mesh = <["x"=4, "y"=2]>\n'
 A = np.arange(32, dtype=np.float32).reshape(8, 4)
@@ -25,18 +25,12 @@ def partitioned(
     return pyshardy.partition(pyshardy.load(MESH + body))
 
 
-def border_of(partition: pyshardy.Partition) -> Border:
-    return Border(tuple(partition.inputs), tuple(partition.outputs), partition.meshes)
-
-
-def test_the_border_is_global_and_every_device_has_its_part() -> None:
-    border = border_of(partitioned())
-    assert border.device_count == 8
-    (port,) = border.inputs
+def test_the_interface_is_global_and_every_device_has_its_part() -> None:
+    interface = partitioned().interface
+    assert interface.device_count == 8
+    (port,) = interface.inputs
     assert port.shape == (8, 4)
-    assert border.local(port).shape == (2, 2)
-    assert border.local(port).sharding is None
-    assert border.local(border.local(port)) == border.local(port)
+    assert interface.local_shape(port) == (2, 2)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +60,7 @@ def test_shapes(sharding: str, shape: str) -> None:
 
 def test_neither_inputs_nor_outputs_are_copied() -> None:
     partition = partitioned()
-    executable = LocalExecutable(partition.module, border_of(partition))
+    executable = LocalExecutable(partition.module, partition.interface)
     (first,) = executable([A])
     (second,) = executable([first])
     assert second.sharding.is_equivalent_to(first.sharding, 2)
@@ -76,7 +70,7 @@ def test_neither_inputs_nor_outputs_are_copied() -> None:
 
 def test_the_text_is_that_of_xla() -> None:
     partition = partitioned()
-    text = LocalExecutable(partition.module, border_of(partition)).as_text()
+    text = LocalExecutable(partition.module, partition.interface).as_text()
     assert "f32[2,2]" in text
     assert "all-" not in text
 
@@ -98,7 +92,7 @@ def test_placing(source: str) -> None:
 def test_devices_count_as_they_are_given() -> None:
     partition = partitioned('[{"x", "y"}, {}]')
     devices = jax.devices()[::-1]
-    (found,) = LocalExecutable(partition.module, border_of(partition), devices)([A])
+    (found,) = LocalExecutable(partition.module, partition.interface, devices)([A])
     by_device = {shard.device: np.asarray(shard.data) for shard in found.addressable_shards}
     for row, device in enumerate(devices):
         np.testing.assert_array_equal(by_device[device], 2 * A[row : row + 1])
@@ -107,7 +101,7 @@ def test_devices_count_as_they_are_given() -> None:
 def test_too_few_devices() -> None:
     partition = partitioned()
     with pytest.raises(UsageError) as caught:
-        LocalExecutable(partition.module, border_of(partition), jax.devices()[:7])
+        LocalExecutable(partition.module, partition.interface, jax.devices()[:7])
     assert str(caught.value) == (
         "running a partitioned program: got 7 devices, needed 8\n"
         "  try: on a CPU, set XLA_FLAGS=--xla_force_host_platform_device_count=8 before importing jax"

@@ -1,0 +1,104 @@
+"""What meshes and partition specs of JAX, and plain Python values, stand for; without importing JAX.
+
+JAX's values are known by what they have: a mesh by `axis_names` and `shape_tuple`, a `NamedSharding` by `mesh` and
+`spec`, a `PartitionSpec` by being a sequence of names, tuples of names, None and `UNCONSTRAINED`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pyshardy.core.text import named_type
+from pyshardy.errors import InvalidShardingError
+
+Pairs = tuple[tuple[Any, Any], ...]
+_UNCONSTRAINED = "UnconstrainedSingleton"
+_NEEDED_AXES = "names with sizes, such as {'x': 2} or [('x', 2)], or a mesh of JAX"
+
+
+def is_jax_mesh(value: object) -> bool:
+    """Whether a value is a `jax.sharding.Mesh` or an `AbstractMesh`."""
+    return hasattr(value, "axis_names") and hasattr(value, "shape_tuple")
+
+
+def is_named_sharding(value: object) -> bool:
+    """Whether a value is a `jax.sharding.NamedSharding`."""
+    return hasattr(value, "spec") and is_jax_mesh(getattr(value, "mesh", None))
+
+
+def mesh_axes(axes: Any) -> Pairs:
+    """Pairs of name and size, of a mapping, of pairs, or of a mesh of JAX; names and sizes are not checked.
+
+    >>> mesh_axes({"x": 2})
+    (('x', 2),)
+    """
+    if is_jax_mesh(axes):
+        return tuple(axes.shape_tuple)
+    if isinstance(axes, Mapping):
+        return tuple(axes.items())
+    doing = "making a mesh"
+    if isinstance(axes, str) or not isinstance(axes, Iterable):
+        raise InvalidShardingError(doing, got=f"{axes!r} for axes", needed=_NEEDED_AXES)
+    found = []
+    for pair in axes:
+        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+            raise InvalidShardingError(doing, got=f"{pair!r} among the axes", needed=_NEEDED_AXES)
+        found.append((pair[0], pair[1]))
+    return tuple(found)
+
+
+def mesh_device_ids(axes: Any) -> tuple[int, ...] | None:
+    """The order of the devices of a mesh of JAX; None if it has none, or they are not the first ones there are.
+
+    Which devices a mesh lies on is for `run(devices=...)`: ids only say in which order the first ones lie on it.
+    """
+    if not is_jax_mesh(axes):
+        return None
+    try:
+        devices = axes.devices
+    except (AttributeError, ValueError):  # an AbstractMesh has none
+        return None
+    ids = tuple(device.id for device in devices.flat)
+    return ids if sorted(ids) == list(range(len(ids))) else None
+
+
+def spec_entries(spec: Any, doing: str) -> list[tuple[Sequence[Any], bool]]:
+    """Of every dimension its axes, and whether it is open: of a `PartitionSpec`, or of names, lists of names and None.
+
+    >>> spec_entries(["x", None, ("y", "z")], "sharding a tensor")
+    [(('x',), False), ((), False), (('y', 'z'), False)]
+    """
+    spec = spec_partitions(spec)
+    if isinstance(spec, str) or not isinstance(spec, Iterable):
+        raise InvalidShardingError(doing, got=repr(spec), needed="one sharding per dimension", hint=f"[{spec!r}]")
+    return [_entry(entry, doing) for entry in spec]
+
+
+def spec_partitions(spec: Any) -> Any:
+    """What a `PartitionSpec` says of dimensions; one that says more cannot be walked over. Other values as they are."""
+    return spec.partitions if hasattr(spec, "unreduced") and hasattr(spec, "partitions") else spec
+
+
+def _entry(entry: Any, doing: str) -> tuple[Sequence[Any], bool]:
+    if entry is None:
+        return (), False
+    if type(entry).__name__ == _UNCONSTRAINED:
+        return (), True
+    if isinstance(entry, str):
+        return (entry,), False
+    if isinstance(entry, (list, tuple)):
+        return tuple(entry), False
+    raise InvalidShardingError(
+        doing,
+        got=f"{named_type(entry)} for a dimension",
+        needed="a DimSharding, the name of an axis, a list of names, or None",
+    )
+
+
+def spec_unreduced(spec: Any) -> tuple[tuple[str, ...], str]:
+    """The axes along which a `PartitionSpec` leaves partial values, and how these combine."""
+    kind = getattr(spec, "unreduced_kind", None)
+    return tuple(sorted(getattr(spec, "unreduced", None) or ())), "sum" if kind is None else str(
+        getattr(kind, "name", kind)
+    )

@@ -1,0 +1,248 @@
+"""The passes of `propagate` and `partition`, as objects: one way up to final shardings, and two that go on from there.
+
+Behind `sharding_stages` the program is whole, and every tensor has its last sharding. There a pipeline may stop and
+another go on, from the same nodes: `propagation_ending` gives the module that Shardy's propagation pipeline gives,
+`partition_ending` the program of one device.
+
+Source: docs/semantics/export.md#steps
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import count
+
+from pyshardy.core.record import Record
+from pyshardy.ir.functions import FROM_HLO
+from pyshardy.ir.listing import ops_named
+from pyshardy.ir.nodes import Op
+from pyshardy.passes.base import Pass
+from pyshardy.passes.common.save_module import Dump, SaveModule
+from pyshardy.passes.exporting.export_options import ExportOptions
+from pyshardy.passes.exporting.export_steps import (
+    Step,
+    clean_collectives,
+    clean_reshards,
+    closing_steps,
+    export_steps,
+    last_steps,
+)
+from pyshardy.passes.partitioning.partition_options import PartitionOptions
+from pyshardy.passes.table import pass_of
+from pyshardy.propagation.options import PropagateOptions, View
+
+_KEEPS_MESHES = ExportOptions(inline_meshes=False)
+_FIRST_DUMP = 1
+"""The number of the first dump of `propagate` and `partition`: whoever compiles has dumped what it was given."""
+_XLA_VIEW = (
+    "symbol-dce", "sdy-lift-inlined-meshes", "pyshardy-dedup-meshes", "pyshardy-import-result-sharding",
+    "pyshardy-drop-op-shardings", "pyshardy-legalize-chlo", "pyshardy-simplify", "pyshardy-sink-constants",
+    "pyshardy-expand", "pyshardy-inline-and-order", "pyshardy-open-captured",
+)  # fmt: skip
+_VIEWS = {View.XLA: _XLA_VIEW, View.HLO: ("pyshardy-inline-and-order",), View.STABLEHLO: ()}
+_CONSTRAINTS_AND_GROUPS = ("sdy-apply-sharding-constraints", "sdy-sharding-group-import")
+_PREPARE = (
+    "sdy-flatten-call-graph", "symbol-dce", "sdy-add-func-data-flow-edges", "sdy-apply-sharding-constraints",
+    "sdy-sink-func-data-flow-edges", "sdy-sharding-group-import", "sdy-import-func-calls", "symbol-dce",
+    "sdy-pre-order-funcs",
+)  # fmt: skip
+_PREPARE_DEDUP = (*_CONSTRAINTS_AND_GROUPS, "sdy-add-func-data-flow-edges", "sdy-pre-order-funcs")
+_FINISH = ("sdy-export-named-computations", "sdy-propagate-to-func-results", "sdy-unflatten-call-graph")
+_FINISH_DEDUP = ("sdy-propagate-to-func-results", "sdy-sink-func-data-flow-edges", "sdy-unflatten-call-graph")
+
+
+class Stage(Record):
+    """Passes that are timed together.
+
+    Attributes:
+        name: What to call them: "import", "propagate", "export", "partition".
+        passes: The passes.
+    """
+
+    name: str
+    passes: tuple[Pass, ...]
+
+
+def for_module(options: PropagateOptions, root: Op) -> PropagateOptions:
+    """The options with the view that is meant for a module: of one that was HLO, XLA has only calls to inline."""
+    if options.view is not View.XLA or FROM_HLO not in root.attrs:
+        return options
+    return options.with_view(View.HLO if ops_named(root, ("func.call",)) else View.STABLEHLO)
+
+
+def xla_view_steps() -> list[Pass]:
+    """What XLA does to a program before Shardy sees it."""
+    return _named(_XLA_VIEW)
+
+
+def import_steps(batching: bool = False) -> list[Step]:
+    """The steps of the import pipeline.
+
+    Args:
+        batching: Whether gathers and scatters get batching dimensions; the textual pipeline leaves them alone.
+    """
+    return [
+        *_named(("symbol-dce", "sdy-lift-inlined-meshes", "sdy-remove-size-one-axes")),
+        *_named(("sdy-propagate-sharding-from-func-to-call", "sdy-constant-or-scalar-splitter")),
+        *_named(("sdy-explicit-gather-scatter-batching",) if batching else ()),
+        *_named(("symbol-dce", "sdy-manual-axes-cleanup")),
+        Dump("before_propagation"),
+        pass_of("sdy-add-data-flow-edges"),
+    ]
+
+
+def dedup_import_steps() -> list[Pass]:
+    """What ends the import pipeline where all calls of a function share one sharding of its body."""
+    return _named(_CONSTRAINTS_AND_GROUPS)
+
+
+def textual_propagation_steps(dedup: bool) -> list[Step]:
+    """The steps of the propagation pipeline that has a name."""
+    propagate = pass_of("sdy-user-priority-propagate", keep_sharding_rules=True)
+    finish = _finish_steps(dedup)
+    return [*import_steps(), *_prepare_steps(dedup), propagate, *finish, *export_steps(_KEEPS_MESHES)]
+
+
+def sharding_stages(options: PropagateOptions, dump_directory: str = "") -> tuple[Stage, ...]:
+    """The passes up to final shardings: "import", "propagate" and "export".
+
+    With a folder for dumps, they write the module there as `01.before_propagation.mlir`, and as
+    `02.propagation_after_user_priority_0.mlir` and so on where user priorities take turns.
+
+    Args:
+        options: How shardings propagate; what `for_module` gives.
+        dump_directory: The folder; that of the options if it is empty.
+    """
+    dedup = options.dedup_functions_fully
+    importing: list[Step] = [*_named(_VIEWS[options.view]), *import_steps(options.explicit_gather_scatter_batching)]
+    exporting: list[Step] = [*_finish_steps(dedup), *closing_steps(_KEEPS_MESHES)]
+    dumped = passes_of([*importing, *_prepare_steps(dedup)], dump_directory or options.dump_directory, _FIRST_DUMP)
+    return (
+        Stage("import", tuple(dumped)),
+        Stage("propagate", (_propagate_pass(options),)),
+        Stage("export", tuple(passes_of(exporting))),
+    )
+
+
+def propagation_ending(options: PropagateOptions) -> list[Pass]:
+    """The passes from final shardings to the module that propagation gives.
+
+    With a folder for dumps, they write `02.after_propagation.mlir` and `03.after_partitioner_passes.mlir`.
+    """
+    closing = len(list(closing_steps(_KEEPS_MESHES)))
+    steps = [*list(export_steps(_KEEPS_MESHES))[closing:], *_restore_steps(options)]
+    return passes_of(steps, options.dump_directory, _FIRST_DUMP + 1)
+
+
+def partition_ending(options: PropagateOptions, partition: PartitionOptions) -> list[Pass]:
+    """The passes from final shardings to the program of one device.
+
+    With a folder for dumps, they write the module there from `02.after_propagation.mlir` on.
+
+    Args:
+        options: How shardings have propagated.
+        partition: How the program is partitioned.
+    """
+    exchange = partition.halo_exchange
+    steps: list[Step] = [
+        Dump("after_propagation"),
+        pass_of("sdy-verify-unreduced-axes"),
+        pass_of("pyshardy-dedup-meshes"),
+        pass_of("pyshardy-shard-pointwise"),
+        *([pass_of("pyshardy-exchange-shards", before_reshards=True)] if exchange else []),
+        pass_of(
+            "sdy-insert-explicit-reshards",
+            enable_full_version=True,
+            mark_partial_result_with_unreduced_axes=True,
+            name_causes=True,
+        ),
+        pass_of("pyshardy-make-partitionable", replicate=partition.replicate_unsupported),
+        Dump("after_explicit_reshards"),
+        clean_reshards(),
+        pass_of("pyshardy-gather-before"),
+        *([pass_of("pyshardy-exchange-shards")] if exchange else []),
+        pass_of(
+            "sdy-resolve-permutation-factors",
+            enable_halo_exchange=exchange,
+            exchange_windows=True,
+            rng_bit_generator_unsafe=partition.rng_bit_generator_unsafe,
+            name_causes=True,
+        ),
+        pass_of("pyshardy-share-reshards"),
+        pass_of("sdy-reshard-to-collectives"),
+        pass_of("sdy-optimize-collectives"),
+        clean_collectives(),
+        pass_of("pyshardy-share-reshards"),
+        pass_of("sdy-pad-for-divisibility"),
+        pass_of("sdy-resolve-single-device-sharding"),
+        pass_of(
+            "sdy-convert-global-to-local",
+            combine_multi_dimension_reduce_scatter=False,
+            enable_rgv3=partition.mesh_axes_groups is not False,
+            rgv3_where_same=partition.mesh_axes_groups is None,
+            per_dim_all_gather=False,
+            name_causes=True,
+        ),
+        pass_of("sdy-drop-sharding-and-mesh", keep_module_sharding_metadata=False),
+        clean_collectives(),
+        Dump("after_partitioner_passes"),
+        *last_steps(_KEEPS_MESHES),
+        *_restore_steps(options),
+    ]
+    return passes_of(steps, partition.dump_directory, _FIRST_DUMP + 1)
+
+
+def propagation_passes(options: PropagateOptions) -> list[Pass]:
+    """All passes of `propagate`: the propagation pipeline with options that its textual form does not have."""
+    return [*_flat(sharding_stages(options)), *propagation_ending(options)]
+
+
+def partition_passes(options: PropagateOptions, partition: PartitionOptions) -> list[Pass]:
+    """All passes of `partition`, from a program on whole tensors to one per device."""
+    return [*_flat(sharding_stages(options, partition.dump_directory)), *partition_ending(options, partition)]
+
+
+def passes_of(steps: Iterable[Step], dump_directory: str = "", first_dump: int = 0) -> list[Pass]:
+    """The passes of steps; dumps count from `first_dump` on, and there are none without a folder for them."""
+    numbers = count(first_dump)
+    passes: list[Pass] = []
+    for step in steps:
+        if not isinstance(step, Dump):
+            passes.append(step)
+        elif dump_directory:
+            passes.append(SaveModule(dump_directory, next(numbers), step.title))
+    return passes
+
+
+def _flat(stages: Iterable[Stage]) -> Iterator[Pass]:
+    return (pass_ for stage in stages for pass_ in stage.passes)
+
+
+def _named(names: Iterable[str]) -> list[Pass]:
+    return [pass_of(name) for name in names]
+
+
+def _prepare_steps(dedup: bool) -> list[Pass]:
+    return _named(_PREPARE_DEDUP if dedup else _PREPARE)
+
+
+def _finish_steps(dedup: bool) -> list[Pass]:
+    return _named((*(_FINISH_DEDUP if dedup else _FINISH), "symbol-dce", "sdy-insert-func-call-reshards"))
+
+
+def _restore_steps(options: PropagateOptions) -> list[Pass]:
+    """What takes back what the view of XLA has replaced."""
+    return [] if options.view is View.STABLEHLO else [pass_of("pyshardy-restore-chlo")]
+
+
+def _propagate_pass(options: PropagateOptions) -> Pass:
+    return pass_of(
+        "sdy-user-priority-propagate" if options.user_priorities else "sdy-op-priority-propagate",
+        keep_sharding_rules=True,
+        module_dump_directory=options.dump_directory,
+        module_dump_index=_FIRST_DUMP + 1 if options.dump_directory else 0,
+        conservative_propagation=options.conservative,
+        trace=options.trace,
+        propagation_strategy=options.strategy,
+        run_op_priority_propagation=options.op_priorities,
+    )

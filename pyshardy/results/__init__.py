@@ -1,0 +1,1 @@
+"""What `propagate` and `partition` give: results that go on from what is known, and show themselves alike."""

@@ -1,0 +1,195 @@
+"""`Partition`: the program of one device, with explicit collectives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pyshardy.core.mesh import Mesh
+from pyshardy.errors import ShardyError
+from pyshardy.frontend.interface import Interface
+from pyshardy.ir.diagnostics import Diagnostics
+from pyshardy.ir.functions import functions
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.pause_gc import pause_gc
+from pyshardy.ir.traffic import collectives_of
+from pyshardy.passes.base import Pass
+from pyshardy.passes.flow import partition_ending
+from pyshardy.passes.partitioning.partition_options import PartitionOptions
+from pyshardy.passes.partitioning.survey import distinct_shardings
+from pyshardy.passes.pipeline import run_on_root
+from pyshardy.report.partition_summary import PartitionSummary
+from pyshardy.report.tables import traffic_tables
+from pyshardy.report.traffic import Traffic
+from pyshardy.results.completed_sums import leave_sums_to_passes
+from pyshardy.results.engines import Engine
+from pyshardy.results.program_result import ProgramResult
+from pyshardy.results.propagation import Propagation, finish_propagation
+from pyshardy.results.sharded_program import ShardedProgram
+from pyshardy.results.stopwatch import Stopwatch
+
+if TYPE_CHECKING:
+    from pyshardy.runtime.executable import Executable
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Partition(ProgramResult):
+    """A program per device, with local shapes and explicit collectives.
+
+    `module` is the per-device module, `before` the one that was given. `inputs`, `outputs` and `meshes` are those of
+    the whole program. `summary` is plain data, `traffic` every collective. `run` runs it on all devices.
+
+    Attributes:
+        options: How it was partitioned.
+        used_interface: The inputs and outputs, and the meshes that shardings are on.
+        known_propagation: The propagation that it was made from, if there was one.
+
+    >>> from pyshardy import partition
+    >>> found = partition('''
+    ... sdy.mesh @mesh = <["x"=2]>
+    ... func.func @main(%a: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> tensor<4xf32> {
+    ...   %0 = stablehlo.constant dense<0.0> : tensor<f32>
+    ...   %1 = stablehlo.reduce(%a init: %0) applies stablehlo.add across dimensions = [0]
+    ...     : (tensor<8x4xf32>, tensor<f32>) -> tensor<4xf32>
+    ...   return %1 : tensor<4xf32>
+    ... }''')
+    >>> found
+    <Partition of function @main: 1 input, 1 output, 2 devices>
+    >>> [(row.kind, row.axes, row.sent_bytes_per_device) for row in found.traffic.collectives]
+    [('all_reduce', ('"x"',), 16)]
+    """
+
+    options: PartitionOptions
+    used_interface: Interface
+    known_propagation: Propagation | None = None
+
+    @property
+    def interface(self) -> Interface:
+        """The inputs and outputs of the whole program, and the meshes that shardings are on."""
+        return self.used_interface
+
+    @cached_property
+    def propagated(self) -> Propagation:
+        """The whole program with its shardings, as XLA's own partitioner takes it; it is not propagated again."""
+        return self.known_propagation or finish_propagation(self.sharded)
+
+    @cached_property
+    def bytes_per_device(self) -> int:
+        """An estimate of the most that a device holds at a time: inputs, outputs, and what is needed in between."""
+        from pyshardy.runtime.memory import peak_bytes
+
+        return peak_bytes(self.module.root)
+
+    @property
+    def bytes_on_all_devices(self) -> int:
+        """The same for all devices."""
+        return self.device_count * self.bytes_per_device
+
+    @cached_property
+    def traffic(self) -> Traffic:
+        """Every collective: its kind, axes and bytes, and the op and source line that made it necessary."""
+        return Traffic(tuple(collectives_of(self.module.root, dict(self.meshes), self.before.name)))
+
+    @cached_property
+    def summary(self) -> PartitionSummary:
+        """What the program sends, and how long it took to make it, as plain data."""
+        return PartitionSummary(
+            title=self.title,
+            device_count=self.device_count,
+            meshes=tuple((name, str(mesh)) for name, mesh in self.meshes.items() if mesh.axes),
+            traffic=self.traffic,
+            stages=self.stages,
+            passes=self.passes,
+            warnings=self.warnings,
+        )
+
+    @property
+    def default_engine(self) -> Engine:
+        """The per-device program on JAX's devices."""
+        return Engine.LOCAL
+
+    def for_engine(self, engine: Engine) -> ProgramResult:
+        """The propagated program for XLA's partitioner, this one for the other engines."""
+        return self.propagated if engine is Engine.XLA else self
+
+    def make_executable(self, engine: Engine, devices: Sequence[Any] | None) -> Executable:
+        """The per-device program for these devices, or for the interpreter."""
+        if engine is Engine.INTERPRETER:
+            from pyshardy.runtime.interpreter import InterpreterExecutable
+
+            return InterpreterExecutable(self.module, self.interface)
+        from pyshardy.runtime.local import LocalExecutable
+
+        return LocalExecutable(self.module, self.interface, devices)
+
+    def tables(self) -> Any:
+        """The table of the collectives and their totals, for a `rich` console."""
+        return traffic_tables(self.traffic)
+
+
+def finish_partition(
+    sharded: ShardedProgram,
+    options: PartitionOptions = PartitionOptions(),
+    root: Op | None = None,
+    propagation: Propagation | None = None,
+) -> Partition:
+    """The program of one device from a program with final shardings.
+
+    Args:
+        sharded: The program.
+        options: How to partition.
+        root: A copy of its nodes that may be changed; made here if there is none.
+        propagation: The result of propagation, if it is known.
+
+    Raises:
+        PassError: A program that cannot be partitioned; names the op.
+        ShardyError: Shardings on meshes with different numbers of devices.
+    """
+    watch = Stopwatch(sharded.stages, sharded.passes)
+    diagnostics = Diagnostics()
+    before = sharded.before
+    interface = sharded.interface.on(_meshes_in_use(sharded))
+    with pause_gc():
+        with watch.stage("partition"):
+            root = sharded.copy_root() if root is None else root
+            _put_first(root, interface.meshes)
+            if sharded.completes_sums:
+                leave_sums_to_passes(root)
+            passes = [*_user_partitioners(sharded), *partition_ending(sharded.applied, options)]
+            run_on_root(before, root, passes, diagnostics, watch.after_pass)
+        module = before.with_root(root)
+        with watch.stage("write"):
+            module.verify()
+    messages = (*sharded.diagnostics, *diagnostics.messages)
+    return Partition(module, sharded, messages, watch.stages, watch.passes, options, interface, propagation)
+
+
+def _user_partitioners(sharded: ShardedProgram) -> Iterator[Pass]:
+    """The pass that asks the user's partitioners, if the program comes with any."""
+    if getattr(sharded.before.origin, "partitioners", None):
+        from pyshardy.runtime.user_partitioners import ExpandUserPartitioners
+
+        yield ExpandUserPartitioners(sharded.before)
+
+
+def _put_first(root: Op, meshes: Mapping[str, Mesh]) -> None:
+    """Let passes that take the first mesh with axes for all devices take one that shardings are on."""
+    for op in reversed([op for op in root.region.block if op.name == "sdy.mesh" and op.attrs["sym_name"] in meshes]):
+        root.region.block.prepend(op.detach())
+
+
+def _meshes_in_use(sharded: ShardedProgram) -> Mapping[str, Mesh]:
+    """The meshes that shardings are on, of one number of devices; all meshes if nothing is on one with axes."""
+    meshes = sharded.interface.meshes
+    used = {sharding.mesh for function in functions(sharded.root) for sharding in distinct_shardings(function)}
+    found = {name: mesh for name, mesh in meshes.items() if name in used}
+    counts = sorted({mesh.size for mesh in found.values() if mesh.axes})
+    if len(counts) > 1:
+        raise ShardyError(
+            "partitioning a program",
+            got=f"shardings on meshes of {' and of '.join(map(str, counts))} devices",
+            needed="the same devices for all, because they run one program together",
+        )
+    return found if counts else meshes

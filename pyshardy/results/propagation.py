@@ -1,0 +1,163 @@
+"""`Propagation`: a program with a sharding for every tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pyshardy.ir.diagnostics import Diagnostics
+from pyshardy.ir.dtypes import tensor_bytes
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.pause_gc import pause_gc
+from pyshardy.passes.flow import propagation_ending
+from pyshardy.passes.pipeline import run_on_root
+from pyshardy.propagation.options import PropagateOptions
+from pyshardy.propagation.trace import Step
+from pyshardy.report.summary import Summary
+from pyshardy.report.tables import summary_tables
+from pyshardy.results.completed_sums import forget_marks
+from pyshardy.results.engines import Engine
+from pyshardy.results.program_result import ProgramResult
+from pyshardy.results.sharded_program import ShardedProgram
+from pyshardy.results.stopwatch import Stopwatch
+from pyshardy.results.summaries import summarize
+
+if TYPE_CHECKING:
+    from pyshardy.results.partition import Partition
+    from pyshardy.runtime.executable import Executable
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Propagation(ProgramResult):
+    """A module with a sharding for every tensor.
+
+    `module` has shardings on arguments, results and ops; `before` is the module that was given, `options` say how it
+    was propagated. `inputs` and `outputs` have the shardings at the border, `summary` is all that `print` shows as
+    plain data. `run` runs it on the devices of its mesh, by default as XLA's own partitioner partitions it.
+
+    >>> from pyshardy import propagate
+    >>> result = propagate('''
+    ... sdy.mesh @mesh = <["x"=2]>
+    ... func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<8xf32> {
+    ...   %0 = stablehlo.tanh %a : tensor<8xf32>
+    ...   return %0 : tensor<8xf32>
+    ... }''')
+    >>> result
+    <Propagation of function @main: 1 input, 1 output, 2 devices>
+    >>> result.outputs[0].sharding
+    TensorSharding(<@mesh, [{"x"}]>)
+    """
+
+    @property
+    def options(self) -> PropagateOptions:
+        """How it was propagated."""
+        return self.sharded.options
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Every axis placed on every value, if `options.trace` asked for it."""
+        return tuple(step for propagated in self.sharded.propagated for step in propagated.steps)
+
+    @property
+    def in_shardings(self) -> Any:
+        """The shardings of the inputs as `jax.sharding.NamedSharding`s.
+
+        They are over the devices that a JAX function was lowered for, otherwise over those that JAX has. For a JAX
+        function they are a tree over its positional arguments, fit for `jax.jit(in_shardings=...)`, in which an
+        argument that the function does not use has None; otherwise a tuple.
+
+        Raises:
+            UsageError: JAX has fewer devices than the mesh.
+            InvalidShardingError: A sub-axis, which `PartitionSpec` cannot name.
+        """
+        return self._named("input")
+
+    @property
+    def out_shardings(self) -> Any:
+        """The shardings of the outputs, like `in_shardings`; for a JAX function, a tree over its result."""
+        return self._named("output")
+
+    def _named(self, side: str) -> Any:
+        from pyshardy.frontend import from_jax
+
+        ports = self.inputs if side == "input" else self.outputs
+        signature = self.module.origin
+        if not isinstance(signature, from_jax.JaxSignature):
+            converter = from_jax.NamedShardings(self.meshes)
+            return tuple(converter.of(port) for port in ports)
+        tree = from_jax.input_tree if side == "input" else from_jax.output_tree
+        return tree(signature, ports, self.meshes)
+
+    @property
+    def propagated(self) -> Propagation:
+        """The same."""
+        return self
+
+    @cached_property
+    def summary(self) -> Summary:
+        """What the propagated program looks like from outside, as plain data."""
+        return summarize(self)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the user should know, with places."""
+        return self.summary.warnings
+
+    @property
+    def default_engine(self) -> Engine:
+        """XLA's own partitioner, which takes a propagated program as it is."""
+        return Engine.XLA
+
+    @cached_property
+    def bytes_on_all_devices(self) -> int:
+        """An estimate of the most that all devices hold at a time: as much as one would, or else all their inputs."""
+        from pyshardy.runtime.memory import peak_bytes
+
+        ports = [*self.inputs, *self.outputs]
+        shards = sum(tensor_bytes(self.interface.local_shape(port), port.element) for port in ports)
+        return max(peak_bytes(self.module.root), self.device_count * shards)
+
+    def for_engine(self, engine: Engine) -> ProgramResult:
+        """This program for XLA's partitioner, the program of one device for the other engines."""
+        return self if engine is Engine.XLA else self._partitioned
+
+    @cached_property
+    def _partitioned(self) -> Partition:
+        from pyshardy.results.partition import finish_partition
+
+        return finish_partition(self.sharded)
+
+    def make_executable(self, engine: Engine, devices: Sequence[Any] | None) -> Executable:
+        """What XLA's partitioner makes of the program for these devices."""
+        from pyshardy.runtime.execute import GlobalExecutable
+
+        return GlobalExecutable(self.module, self.interface, devices)
+
+    def tables(self) -> Any:
+        """The tables of inputs, outputs and totals, for a `rich` console."""
+        return summary_tables(self.summary)
+
+
+def finish_propagation(sharded: ShardedProgram, root: Op | None = None) -> Propagation:
+    """The result of propagation from a program with final shardings.
+
+    Args:
+        sharded: The program.
+        root: A copy of its nodes that may be changed; made here if there is none.
+    """
+    watch = Stopwatch(sharded.stages, sharded.passes)
+    diagnostics = Diagnostics()
+    before = sharded.before
+    with pause_gc():
+        with watch.stage("export"):
+            root = sharded.copy_root() if root is None else root
+            if sharded.completes_sums:
+                forget_marks(root)
+            run_on_root(before, root, propagation_ending(sharded.applied), diagnostics, watch.after_pass)
+        module = before.with_root(root)
+        with watch.stage("write"):
+            _ = module.mlir
+    messages = (*sharded.diagnostics, *diagnostics.messages)
+    return Propagation(module, sharded, messages, watch.stages, watch.passes)

@@ -1,0 +1,93 @@
+"""A propagated program as the plain data of its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from pyshardy.core.boxes import local_shape
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.errors import InvalidModuleError
+from pyshardy.frontend.interface import Port
+from pyshardy.ir.dtypes import tensor_bytes
+from pyshardy.ir.nodes import walk
+from pyshardy.ir.shardings import get_sharding
+from pyshardy.report.summary import Summary, TensorRow, format_shape
+
+if TYPE_CHECKING:
+    from pyshardy.results.propagation import Propagation
+
+REPLICATED = "replicated"
+
+
+def summarize(propagation: Propagation) -> Summary:
+    """What a propagated program looks like from outside."""
+    sharded = replicated = 0
+    for op in walk(propagation.module.root):
+        for result in op.results:
+            if result.type.is_ranked_tensor:
+                is_sharded = _splits(get_sharding(result))
+                sharded, replicated = sharded + is_sharded, replicated + (not is_sharded)
+    given, meshes = propagation.sharded.annotations, propagation.meshes
+    inputs = tuple(_row(port, given.inputs[port.index], given.meshes, meshes) for port in propagation.inputs)
+    outputs = tuple(_row(port, given.outputs[port.index], given.meshes, meshes) for port in propagation.outputs)
+    return Summary(
+        title=propagation.title,
+        meshes=tuple((name, str(mesh)) for name, mesh in meshes.items() if mesh.axes),
+        inputs=inputs,
+        outputs=outputs,
+        tensors_sharded=sharded,
+        tensors_replicated=replicated,
+        stages=propagation.stages,
+        warnings=(
+            *propagation.diagnostic_texts(),
+            *_lost("input", inputs),
+            *_lost("output", outputs),
+        ),
+    )
+
+
+def _lost(side: str, rows: Iterable[TensorRow]) -> Iterator[str]:
+    """What to say of annotations that are not kept, since inputs and outputs have even shards."""
+    for row in rows:
+        if row.bytes_per_device > row.bytes_per_device_before:
+            shape = format_shape(row.shape, row.dtype)
+            yield f"{side} {row.name} is split less than annotated: {row.sharding} divides {shape} evenly"
+
+
+def _row(
+    port: Port, given: TensorSharding | None, meshes_before: Mapping[str, Mesh], meshes: Mapping[str, Mesh]
+) -> TensorRow:
+    local = _local_shape(port, port.sharding, meshes)
+    shapes = port.shape, local, _local_shape(port, given, meshes_before)
+    try:
+        total, per_device, before = (tensor_bytes(shape, port.element) for shape in shapes)
+    except InvalidModuleError as error:
+        raise error.located(error.doing, port.name) from None
+    return TensorRow(
+        name=port.name,
+        shape=port.shape,
+        dtype=port.element,
+        sharding=_describe(port.sharding),
+        local_shape=local,
+        bytes_total=total,
+        bytes_per_device=per_device,
+        bytes_per_device_before=before,
+        is_inferred=_splits(port.sharding) and not _splits(given),
+    )
+
+
+def _local_shape(port: Port, sharding: TensorSharding | None, meshes: Mapping[str, Mesh]) -> tuple[int, ...]:
+    return port.shape if sharding is None else local_shape(sharding, mesh_of(sharding, meshes), port.shape)
+
+
+def _splits(sharding: TensorSharding | None) -> bool:
+    return sharding is not None and not sharding.is_fully_replicated
+
+
+def _describe(sharding: TensorSharding | None) -> str:
+    if sharding is None or (not _splits(sharding) and not sharding.unreduced):
+        return REPLICATED
+    unreduced = ", ".join(map(str, sharding.unreduced))
+    return "[" + ", ".join(map(str, sharding.dims)) + "]" + (f" unreduced {unreduced}" if unreduced else "")

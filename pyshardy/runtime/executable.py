@@ -1,0 +1,42 @@
+"""What runs a program on global arrays, whatever the engine."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from pyshardy.errors import UsageError
+from pyshardy.frontend.interface import Interface
+from pyshardy.runtime.arrays import check_inputs
+from pyshardy.runtime.peers import together
+
+
+class Executable(ABC):
+    """A program that takes global arrays and gives global arrays.
+
+    Attributes:
+        interface: Its inputs and outputs.
+        processes: The processes that run it together.
+    """
+
+    interface: Interface
+    processes: tuple[int, ...] = ()
+
+    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
+        """The outputs for inputs that are global arrays, placed or not.
+
+        Raises:
+            UsageError: Inputs that do not fit.
+            ShardyError: The program fails to compile or run.
+        """
+        checked = check_inputs(arrays, self.interface.inputs)
+        return together(self.processes, lambda: self.run(checked))
+
+    @abstractmethod
+    def run(self, arrays: Sequence[Any]) -> list[Any]:
+        """The outputs for arrays in the types of the inputs."""
+
+    def as_text(self) -> str:
+        """What XLA makes of the program, as HLO; raises `UsageError` if nothing compiles it."""
+        raise UsageError("looking at a compiled program", got="the interpreter", needed="an engine that compiles")
