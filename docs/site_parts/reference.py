@@ -1,0 +1,125 @@
+"""The reference that comes from the package itself: the public API, and the options of every command.
+
+A page says ``{public-api}`` or ``{commands}`` where it wants them. What is exported or added to a parser is on the site
+without a change of any page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from docutils.statemachine import StringList
+from sphinx.util.nodes import nested_parse_with_titles
+
+import pyshardy
+from pyshardy.cli.arguments import make_parser
+from pyshardy.cli.opt_command import help_text
+
+_SOURCE = re.compile(r"^(\s*)Source: docs/([\w/-]+)\.md#([\w-]+)$")
+_LETTER_BEHIND_CODE = re.compile(r"(`[^`]+`)(?=\w)")
+
+
+def api_lines() -> Iterator[str]:
+    """The public names as directives of autodoc: functions, classes and errors, each in the order of the alphabet."""
+    values = {name: getattr(pyshardy, name) for name in sorted(pyshardy.__all__)}
+    for title, kind in (("Functions", "function"), ("Classes", "class"), ("Errors", "exception")):
+        yield from (f"## {title}", "")
+        for name, value in values.items():
+            if kind_of(value) == kind:
+                members = ["   :members:", ""] if kind == "class" else [""]
+                yield from (f"### {name}", "", "```{eval-rst}", f".. auto{kind}:: pyshardy.{name}", *members, "```", "")
+
+
+def kind_of(value: Any) -> str:
+    """What autodoc calls it."""
+    if not inspect.isclass(value):
+        return "function"
+    return "exception" if issubclass(value, Exception) else "class"
+
+
+def command_lines() -> Iterator[str]:
+    """Every command of `pyshardy` with its arguments, and the help of `pyshardy-opt`, as Markdown."""
+    for name, parser in commands(make_parser()).items():
+        yield from (f"## `pyshardy {name}`", "", f"{sentence(parser.description or '')}", "")
+        for group in parser._action_groups:
+            rows = [row_of(action) for action in group._group_actions if not isinstance(action, argparse._HelpAction)]
+            if rows:
+                yield from ("| argument | what it does |", "|---|---|", *rows, "")
+    yield from ("## `pyshardy-opt`", "", "```text", *help_text().rstrip().splitlines(), "```", "")
+
+
+def commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The parsers of the commands, by name."""
+    (found,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    return dict(found.choices)
+
+
+def row_of(action: argparse.Action) -> str:
+    """An argument as a row of a table: how it is written, and what its help says."""
+    if not action.option_strings:
+        written = f"`{action.metavar or action.dest}`"
+    else:
+        value = "" if action.nargs == 0 else f" {value_of(action)}"
+        written = ", ".join(f"`{option}{value}`" for option in action.option_strings)
+    said = (action.help or "") % {"default": action.default, "prog": "pyshardy"} if action.help else ""
+    if action.choices and not said:
+        said = f"default {action.default}"
+    return f"| {written} | {sentence(said)} |".replace("<", "&lt;") if "`" not in said else f"| {written} | {said} |"
+
+
+def value_of(action: argparse.Action) -> str:
+    """What stands for the value of an option."""
+    if action.choices:
+        return "{" + ",".join(map(str, action.choices)) + "}"
+    return str(action.metavar or action.dest.upper())
+
+
+def sentence(text: str) -> str:
+    """A help text as a sentence."""
+    return text and text[0].upper() + text[1:] + ("" if text.endswith((".", "?", ")")) else ".")
+
+
+class PublicApi(Directive):
+    """``{public-api}``: what `pyshardy` exports."""
+
+    def run(self) -> list[nodes.Node]:
+        """The sections."""
+        return parsed(self, list(api_lines()))
+
+
+class Commands(Directive):
+    """``{commands}``: the commands and their arguments."""
+
+    def run(self) -> list[nodes.Node]:
+        """The sections."""
+        return parsed(self, list(command_lines()))
+
+
+def parsed(directive: Directive, lines: list[str]) -> list[nodes.Node]:
+    """What the lines become on the page, with their sections."""
+    node = nodes.section()
+    node.document = directive.state.document
+    nested_parse_with_titles(directive.state, StringList(lines, source="the package"), node)
+    return node.children
+
+
+def adapt_docstring(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """Let the lines "Source: ..." of docstrings lead to the page, and let letters stand behind code, as in Markdown."""
+    for index, line in enumerate(lines):
+        lines[index] = _LETTER_BEHIND_CODE.sub(r"\1\\ ", line)
+        if found := _SOURCE.match(line):
+            lines[index] = f"{found[1]}See :doc:`/{found[2]}`, {found[3].replace('-', ' ')}."
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Give Sphinx the directives."""
+    app.add_directive("public-api", PublicApi)
+    app.add_directive("commands", Commands)
+    app.connect("autodoc-process-docstring", adapt_docstring)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
