@@ -23,6 +23,7 @@ extensions = [
 ]
 exclude_patterns = ["examples"]
 default_role = "code"  # in docstrings
+smartquotes = False  # quotes belong to names of axes
 
 # Pages: Markdown as GitHub shows it, with links to headings.
 myst_heading_anchors = 4

@@ -50,6 +50,8 @@ def command_lines() -> Iterator[str]:
         for group in parser._action_groups:
             rows = [row_of(action) for action in group._group_actions if not isinstance(action, argparse._HelpAction)]
             if rows:
+                if group.title not in ("positional arguments", "options"):
+                    yield from (f"Options of {group.title}:", "")
                 yield from ("| argument | what it does |", "|---|---|", *rows, "")
     yield from ("## `pyshardy-opt`", "", "```text", *help_text().rstrip().splitlines(), "```", "")
 
@@ -63,14 +65,20 @@ def commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPars
 def row_of(action: argparse.Action) -> str:
     """An argument as a row of a table: how it is written, and what its help says."""
     if not action.option_strings:
-        written = f"`{action.metavar or action.dest}`"
+        written = f"`{in_cell(str(action.metavar or action.dest))}`"
     else:
-        value = "" if action.nargs == 0 else f" {value_of(action)}"
+        value = "" if action.nargs == 0 else f" {in_cell(value_of(action))}"
         written = ", ".join(f"`{option}{value}`" for option in action.option_strings)
-    said = (action.help or "") % {"default": action.default, "prog": "pyshardy"} if action.help else ""
+    said = in_cell((action.help or "") % {"default": action.default, "prog": "pyshardy"})
     if action.choices and not said:
         said = f"default {action.default}"
-    return f"| {written} | {sentence(said)} |".replace("<", "&lt;") if "`" not in said else f"| {written} | {said} |"
+    said = sentence(said).replace("<", "&lt;")
+    return f"| {written} | {said} |"
+
+
+def in_cell(text: str) -> str:
+    """A text that stands in a cell of a table, where a bar would end the cell."""
+    return text.replace("|", "\\|")
 
 
 def value_of(action: argparse.Action) -> str:
