@@ -6,7 +6,7 @@ import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))  # the folder `site`, and the drawings
+sys.path.insert(0, str(Path(__file__).parent))  # for `site_parts`
 
 project = "pyshardy"
 author = "the authors of pyshardy"

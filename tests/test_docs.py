@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import pyshardy
+from pyshardy.cli.arguments import make_parser
 from pyshardy.ir.module import Module
 from pyshardy.passes.pipeline import run_pipeline
 from pyshardy.passes.table import PASSES
@@ -24,6 +26,7 @@ sys.path.insert(0, str(ROOT / "docs"))
 
 import drawings  # noqa: E402  (a module of the pages)
 import executed  # noqa: E402
+from site_parts import listing  # noqa: E402
 
 README = (ROOT / "README.md").read_text()
 DIFFERENCES = (ROOT / "docs/differences.md").read_text()
@@ -99,6 +102,21 @@ def test_drawings_are_those_of_the_generator() -> None:
     assert shown == set(drawings.DRAWINGS)
     for path, text in drawings.drawings().items():
         assert path.read_text() == text, "run `python docs/generate.py`"
+
+
+def test_the_reference_lists_what_is_exported_and_every_option() -> None:
+    exported = re.findall(r"^\.\. auto\w+:: pyshardy\.(\w+)$", "\n".join(listing.api_lines()), re.MULTILINE)
+    assert sorted(exported) == pyshardy.__all__
+    shown = "\n".join(listing.command_lines())
+    for name, parser in listing.commands(make_parser()).items():
+        section = shown.partition(f"## `pyshardy {name}`\n")[2].partition("\n## ")[0]
+        options = [option for action in parser._actions for option in action.option_strings]
+        assert {option for option in options if f"`{option}" not in section} == {"-h", "--help"}
+
+
+def test_the_citation_names_the_version() -> None:
+    version = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert version and f"\nversion: {version[1]}\n" in (ROOT / "CITATION.cff").read_text()
 
 
 def test_links_lead_somewhere() -> None:

@@ -1,1 +1,1 @@
-"""What the site needs besides Sphinx: each module is an extension of Sphinx."""
+"""What the site needs besides Sphinx: its extensions, and what they show of the package."""
