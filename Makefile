@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PACKAGES_VENV ?= $(VENV)-packages
+DOCS_VENV ?= $(VENV)-docs
 COMPILED ?= build/compiled
 COMPILED_BIN := $(COMPILED)/.venv/bin
 COPIED = $(shell find pyshardy tests benchmarks examples docs -type f -not -name '*.pyc')
 PACKAGES_PYTHON ?= $(shell python3.13 -c 'print("python3.13")' 2>/dev/null || echo $(PYTHON))
 
-.PHONY: demo test test-fast test-reference test-packages check bench performance-page campaign fuzz wheel smoke clean
+.PHONY: demo test test-fast test-reference test-packages check bench performance-page campaign fuzz docs wheel smoke clean
 
 demo: $(VENV)/.installed  ## propagate, show, run and check the example training step
 	$(BIN)/pyshardy run example
@@ -45,12 +46,21 @@ campaign: $(VENV)/.tested  ## the long campaigns: against the reference, against
 fuzz: $(VENV)/.tested  ## hostile programs: mutated texts and bytecodes, random programs by numbers; findings in build/fuzz
 	PYTHONPATH=tests $(BIN)/python -m tests.fuzz.campaign $(FUZZ)
 
+docs: $(DOCS_VENV)/.installed  ## the documentation site, in build/docs; warnings are errors
+	$(DOCS_VENV)/bin/sphinx-build -W --keep-going -q -d build/doctrees docs build/docs
+	@echo "open build/docs/index.html"
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(PACKAGES_VENV)/.installed: pyproject.toml
 	$(PACKAGES_PYTHON) -m venv $(PACKAGES_VENV)
 	$(PACKAGES_VENV)/bin/pip install --quiet --disable-pip-version-check --editable ".[test,packages]"
+	touch $@
+
+$(DOCS_VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(DOCS_VENV)
+	$(DOCS_VENV)/bin/pip install --quiet --disable-pip-version-check --editable ".[docs]"
 	touch $@
 
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
@@ -85,4 +95,4 @@ smoke:
 	build/smoke/bin/python tests/smoke.py $(CORE)
 
 clean:
-	rm -rf build $(VENV) $(PACKAGES_VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build $(VENV) $(PACKAGES_VENV) $(DOCS_VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,7 +1,9 @@
 """Writes what pages show of passes: `python docs/generate.py`.
 
 `docs/passes.md` comes from the pass table and the modules in `docs/examples/`. On the pages of `docs/semantics/`, a
-block of MLIR with "after `PIPELINE`" behind it, once or several times, gets what the pipeline makes of it.
+block of MLIR with "after `PIPELINE`" behind it, once or several times, gets what the pipeline makes of it. On all other
+pages, a block of Python with "prints" behind it gets what it prints (`executed.py`), and `docs/drawings` gets the
+drawings (`drawings.py`). Set XLA_FLAGS=--xla_force_host_platform_device_count=8, for the examples that run.
 """
 
 from __future__ import annotations
@@ -11,6 +13,9 @@ import sys
 from dataclasses import fields
 from inspect import cleandoc, getdoc
 from pathlib import Path
+
+from drawings import drawings
+from executed import with_output
 
 from pyshardy.ir.module import Module
 from pyshardy.passes.base import Anchor
@@ -134,4 +139,9 @@ if __name__ == "__main__":
     TARGET.write_text(page())
     for path in PAGES:
         path.write_text(with_results(path.read_text()))
+    for path, text in drawings().items():
+        path.write_text(text)
+    for path in FOLDER.rglob("*.md"):
+        if (filled := with_output(path.read_text())) != path.read_text():
+            path.write_text(filled)
     sys.exit(0)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import pyshardy
+from pyshardy.cli.arguments import make_parser
 from pyshardy.ir.module import Module
 from pyshardy.passes.pipeline import run_pipeline
 from pyshardy.passes.table import PASSES
@@ -20,6 +22,12 @@ from support.reference import jaxlib_version
 from .differential.notation_compare import KNOWN_DIFFERENCES
 
 ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "docs"))
+
+import drawings  # noqa: E402  (a module of the pages)
+import executed  # noqa: E402
+from site_parts import listing  # noqa: E402
+
 README = (ROOT / "README.md").read_text()
 DIFFERENCES = (ROOT / "docs/differences.md").read_text()
 PAGES = {
@@ -52,20 +60,63 @@ def test_console_example(block: str) -> None:
     assert matches(expected, result.stdout), result.stdout
 
 
-@pytest.mark.parametrize("block", blocks("python"))
-def test_python_example(block: str) -> None:
-    assert "\nassert " in block
+def grouped() -> list[tuple[str, list[executed.Block]]]:
+    """The blocks of Python that run together, with the name of their page."""
+    return [(path.name, group) for path, text in PAGES.items() for group in executed.groups(text)]
+
+
+@pytest.mark.parametrize(("page", "group"), grouped())
+def test_python_example(page: str, group: list[executed.Block]) -> None:
+    assert any("\nassert " in block.code or block.printed for block in group), f"nothing is compared on {page}"
     try:
-        exec(compile(block, "README.md", "exec"), {})
+        for block, found in zip(group, executed.outputs(group), strict=True):
+            assert block.printed is None or matches(block.printed, found), found
     finally:
         for name in list(USER_RULES):
             unregister_rule(name)
 
 
 def test_there_are_examples_and_a_wrong_one_is_noticed() -> None:
-    assert blocks("console") and blocks("python")
+    assert blocks("console") and grouped()
     assert matches("a\n...\nb\n", "a\nx\ny\nb\n")
     assert not matches("a\n...\nb\n", "a\nx\ny\nc\n")
+
+
+def test_output_of_python_is_read_and_a_wrong_one_is_noticed() -> None:
+    page = "```python\nx = 1\n```\n\n```python next\nprint(x)\n```\n\nprints\n\n```text\n2\n```\n"
+    (group,) = executed.groups(page)
+    assert [block.printed for block in group] == [None, "2\n"]
+    assert executed.outputs(group) == ["", "1\n"]
+    assert not matches("2\n", "1\n")
+    assert executed.with_output(page) == page.replace("2\n", "1\n")
+
+
+def test_pages_for_readers_show_something_that_runs() -> None:
+    for path, text in PAGES.items():
+        if path.parent.name in ("start", "concepts", "how-to", "coming-from"):
+            assert executed.groups(text) or "```console\n" in text, path
+
+
+def test_drawings_are_those_of_the_generator() -> None:
+    shown = {target for text in PAGES.values() for target in re.findall(r"/drawings/([\w-]+)\.svg\)", text)}
+    assert shown == set(drawings.DRAWINGS)
+    for path, text in drawings.drawings().items():
+        assert path.read_text() == text, "run `python docs/generate.py`"
+
+
+def test_the_reference_lists_what_is_exported_and_every_option() -> None:
+    exported = re.findall(r"^\.\. auto\w+:: pyshardy\.(\w+)$", "\n".join(listing.api_lines()), re.MULTILINE)
+    assert sorted(exported) == pyshardy.__all__
+    shown = "\n".join(listing.command_lines())
+    for name, parser in listing.commands(make_parser()).items():
+        section = shown.partition(f"## `pyshardy {name}`\n")[2].partition("\n## ")[0]
+        options = [option for action in parser._actions for option in action.option_strings]
+        assert {option for option in options if f"`{option}" not in section} == {"-h", "--help"}
+
+
+def test_the_citation_names_the_version() -> None:
+    version = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert version and f"\nversion: {version[1]}\n" in (ROOT / "CITATION.cff").read_text()
 
 
 def test_links_lead_somewhere() -> None:

@@ -1,0 +1,65 @@
+"""Python on the pages: which blocks run together, and what they print.
+
+A block runs by itself. One that is marked `next` goes on where the block before it has ended. What a block prints may
+stand behind it, under a line "prints"; a line `...` stands there for any lines.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from dataclasses import dataclass
+from typing import Any
+
+_BLOCK = re.compile(
+    r"^```python(?P<next> next)?\n(?P<code>.*?)^```\n(?:\nprints\n\n```text\n(?P<printed>.*?)^```\n)?",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of Python, and what the page says that it prints; None if it says nothing."""
+
+    code: str
+    printed: str | None
+
+
+def groups(text: str) -> list[list[Block]]:
+    """The blocks of a page, those together that run together."""
+    found: list[list[Block]] = []
+    for match in _BLOCK.finditer(text):
+        if not match["next"]:
+            found.append([])
+        found[-1].append(Block(match["code"], match["printed"]))
+    return found
+
+
+def outputs(group: list[Block]) -> list[str]:
+    """What the blocks of a group print, each."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    return [_output(block.code, names) for block in group]
+
+
+def _output(code: str, names: dict[str, Any]) -> str:
+    with contextlib.redirect_stdout(io.StringIO()) as stream:
+        exec(compile(code, "example.py", "exec"), names)
+    return "".join(f"{line.rstrip()}\n" for line in stream.getvalue().rstrip().splitlines())
+
+
+def with_output(text: str) -> str:
+    """A page with what its blocks print, where it says that they print something; one with `...` stays."""
+    found = groups(text)
+    if not any(block.printed is not None for group in found for block in group):
+        return text
+    printed = iter([said for group in found for said in outputs(group)])
+
+    def filled(match: re.Match[str]) -> str:
+        said = next(printed)
+        if match["printed"] is None or "\n...\n" in f"\n{match['printed']}":
+            return match[0]
+        begin, end = match.span("printed")
+        return match[0][: begin - match.start()] + said + match[0][end - match.start() :]
+
+    return _BLOCK.sub(filled, text)
