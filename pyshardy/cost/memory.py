@@ -1,0 +1,235 @@
+"""How much memory a program holds while it runs: who is alive when, in whose memory results may go.
+
+Arguments and results have memory of their own, or share it where arguments are donated. What is made in between lives
+from the kernel that makes it to the last one that reads it; it may take the place of an operand that ends there, and
+the memory of a result that is not there yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from pyshardy.cost.flatten import CONSTANTS, Flat
+from pyshardy.cost.fusion import Kernel, Kernels
+from pyshardy.cost.join import joined
+from pyshardy.cost.lowering import Compiler
+from pyshardy.cost.order import ordered
+from pyshardy.cost.program import Input
+
+
+class Buffer(NamedTuple):
+    """Memory that holds one value after the other.
+
+    Attributes:
+        values: The values, in order of time.
+        bytes: Its size.
+        start: The kernel from which on it is there, as a position.
+        end: The kernel up to which it is there.
+    """
+
+    values: tuple[int, ...]
+    bytes: int
+    start: int
+    end: int
+
+
+class Plan(NamedTuple):
+    """The memory of one block.
+
+    Attributes:
+        kernels: Its kernels in the order in which they run.
+        buffers: The memory beside that of arguments and results.
+        held: Bytes of buffers at every kernel, with what blocks inside of it hold.
+        inner: The plans of the blocks inside, by position of the kernel.
+    """
+
+    kernels: tuple[Kernel, ...]
+    buffers: tuple[Buffer, ...]
+    held: tuple[int, ...]
+    inner: Mapping[int, tuple[Plan, ...]]
+
+    @property
+    def peak(self) -> int:
+        """The most that it holds at a time."""
+        return max(self.held, default=0)
+
+    @property
+    def peak_at(self) -> int:
+        """The first kernel at which it holds that."""
+        return self.held.index(self.peak) if self.held else 0
+
+
+class _Slot:
+    """Memory that is there all the time, with the intervals in which it is in use."""
+
+    def __init__(self, bytes: int) -> None:
+        self.bytes = bytes
+        self.busy: list[tuple[int, int, int]] = []
+
+    def takes(self, start: int, end: int, shared: Iterable[int]) -> bool:
+        """Whether it is free; at the kernel where one ends and another starts, only if that one works in place."""
+        for first, last, value in self.busy:
+            if start <= last and first <= end:
+                is_handed_on = (last == start and value in shared) or (first == end and -1 in shared)
+                if not is_handed_on:
+                    return False
+        return True
+
+
+class Planner:
+    """Plans the memory of the blocks of a program.
+
+    Args:
+        flat: The program.
+        compiler: What is known of the compiler.
+    """
+
+    def __init__(self, flat: Flat, compiler: Compiler) -> None:
+        self.tensors, self.compiler = flat.tensors, compiler
+        self.constants = flat.constants
+
+    def main(self, block: Kernels, inputs: Sequence[Input]) -> Plan:
+        """The plan of the main function, whose results may take the memory of donated arguments."""
+        aliases = {entry.alias: place for place, entry in enumerate(inputs) if entry.alias is not None}
+        slots: list[tuple[int, int | None]] = []
+        homes: dict[int, int] = {}
+        for place, value in enumerate(block.results):
+            argument = block.arguments[aliases[place]] if place in aliases else None
+            slots.append((self.size(value), argument))
+            homes.setdefault(value, place)
+        return self._plan(block, slots, homes)
+
+    def size(self, value: int) -> int:
+        """Bytes of a value with what alignment adds."""
+        alignment = self.compiler.alignment
+        return -(-self.tensors[value].bytes // alignment) * alignment
+
+    def _inner(self, kernel: Kernel) -> tuple[Plan, ...]:
+        """The plans of the blocks inside of a loop or a conditional."""
+        plans = []
+        for place, block in enumerate(kernel.inner):
+            is_body = kernel.root.is_loop and place == 1
+            slots: list[tuple[int, int | None]] = []
+            homes: dict[int, int] = {}
+            if is_body or not kernel.root.is_loop:
+                for index, value in enumerate(block.results):
+                    slots.append((self.size(value), block.arguments[index] if is_body else None))
+                    homes.setdefault(value, index)
+            plans.append(self._plan(block, slots, homes))
+        return tuple(plans)
+
+    def _plan(self, block: Kernels, slots: list[tuple[int, int | None]], homes: dict[int, int]) -> Plan:
+        kept = {*block.results, *block.arguments}
+        kernels = joined(block.kernels, self.compiler.joined_bytes) if self.compiler.joined_bytes else block.kernels
+        kernels = ordered(kernels, self.compiler.order, self.size, kept, block.arguments)
+        end = len(kernels)
+        inner = {at: self._inner(kernel) for at, kernel in enumerate(kernels) if kernel.inner}
+        last: dict[int, int] = {}
+        made: dict[int, int] = {}
+        for at, kernel in enumerate(kernels):
+            for value in kernel.reads:
+                last[value] = at
+            for value in kernel.writes:
+                made[value] = at
+        for value in block.results:
+            last[value] = end
+        places = _Places(self, kernels, made, last, end)
+        fixed = places.slots(slots, homes)
+        buffers = places.buffers(fixed)
+        held = [0] * (end + 1)
+        for buffer in buffers:
+            held[buffer.start] += buffer.bytes
+            if buffer.end + 1 <= end:
+                held[buffer.end + 1] -= buffer.bytes
+        total = 0
+        for at, change in enumerate(held):
+            total += change
+            held[at] = total
+        for at, plans in inner.items():
+            held[at] += max((plan.peak for plan in plans), default=0)
+        return Plan(tuple(kernels), tuple(buffers), tuple(held), inner)
+
+
+class _Places:
+    """Where the values of one block go."""
+
+    def __init__(
+        self, planner: Planner, kernels: list[Kernel], made: dict[int, int], last: dict[int, int], end: int
+    ) -> None:
+        self.planner, self.kernels, self.made, self.last, self.end = planner, kernels, made, last, end
+        self.is_placed: set[int] = set()
+
+    def slots(self, slots: list[tuple[int, int | None]], homes: Mapping[int, int]) -> list[_Slot]:
+        """The memory that is there all the time; results are put in theirs where they can be."""
+        found = []
+        for size, argument in slots:
+            slot = _Slot(size)
+            if argument is not None and argument in self.last:
+                slot.busy.append((-1, self.last[argument], argument))
+            found.append(slot)
+        for value, place in homes.items():
+            if value not in self.made:
+                continue
+            start = self.made[value]
+            if found[place].takes(start, self.end, self.kernels[start].in_place):
+                found[place].busy.append((start, self.end, value))
+                self.is_placed.add(value)
+        return found
+
+    def buffers(self, fixed: Sequence[_Slot]) -> list[Buffer]:
+        """The memory of all other values; the largest ones go first to slots that are free."""
+        found = self._chains()
+        rest = []
+        for buffer in sorted(found, key=lambda one: (-one.bytes, one.start)):
+            shared = set(self._shared_at(buffer.start))
+            if buffer.end < self.end and self.kernels[buffer.end].in_place.intersection(buffer.values[-1:]):
+                shared.add(-1)
+            slot = next(
+                (s for s in fixed if s.bytes >= buffer.bytes and s.takes(buffer.start, buffer.end, shared)), None
+            )
+            if slot is None:
+                rest.append(buffer)
+            else:
+                slot.busy.append((buffer.start, buffer.end, buffer.values[-1]))
+        return sorted(rest, key=lambda one: (one.start, one.values))
+
+    def _shared_at(self, at: int) -> frozenset[int]:
+        return self.kernels[at].in_place
+
+    def _chains(self) -> list[Buffer]:
+        """Values that follow one another in the same memory."""
+        ends: dict[int, list[int]] = {}
+        chains: list[list[int]] = []
+        for at, kernel in enumerate(self.kernels):
+            for index, value in enumerate(kernel.writes):
+                if value in self.is_placed or kernel.root.kind.name in CONSTANTS:
+                    continue
+                previous = self._taken_over(kernel, index, value, at, ends)
+                if previous is None:
+                    chains.append([value])
+                    ends[value] = chains[-1]
+                else:
+                    chain = ends.pop(previous)
+                    chain.append(value)
+                    ends[value] = chain
+        return [self._buffer(chain) for chain in chains]
+
+    def _taken_over(self, kernel: Kernel, index: int, value: int, at: int, ends: Mapping[int, list[int]]) -> int | None:
+        """The operand in whose memory a result goes."""
+        if kernel.root.is_loop:
+            candidates: Iterable[int] = kernel.root.operands[index : index + 1]
+            if kernel.root.operands.count(kernel.root.operands[index]) > 1:
+                return None
+        else:
+            candidates = sorted(kernel.in_place)
+        size = self.planner.size(value)
+        for operand in candidates:
+            if operand in ends and self.last.get(operand) == at and self.planner.size(operand) == size:
+                return operand
+        return None
+
+    def _buffer(self, chain: list[int]) -> Buffer:
+        start, last = self.made[chain[0]], self.made[chain[-1]]
+        end = max(last, self.last.get(chain[-1], last))
+        return Buffer(tuple(chain), self.planner.size(chain[-1]), start, min(end, self.end))
