@@ -12,8 +12,8 @@ import pytest
 ROOT = Path(__file__).parent.parent / "pyshardy"
 
 RANKS = {
-    "errors": 0, "core": 1, "rules": 2, "graph": 3, "propagation": 4, "reshard": 5, "cost": 6, "report": 8, "ir": 9,
-    "passes": 10, "frontend": 11, "runtime": 12, "api": 13, "partitioning": 14, "costing": 15,
+    "errors": 0, "core": 1, "rules": 2, "graph": 3, "propagation": 4, "reshard": 5, "costing": 6, "report": 8, "ir": 9,
+    "passes": 10, "frontend": 11, "runtime": 12, "api": 13, "partitioning": 14, "estimating": 15,
     "cli": 16, "__init__": 17, "opt": 17,
 }  # fmt: skip
 PURE = 8

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyshardy.core.axes import axes_size
 from pyshardy.core.mesh import device_count
-from pyshardy.cost.program import Block, Input, Kind, Op, Place, Program, SourceLine, Tensor, Traffic
+from pyshardy.costing.program import Block, Input, Kind, Op, Place, Program, SourceLine, Tensor, Traffic
 from pyshardy.ir.causes import cause_of, scope_of
 from pyshardy.ir.diagnostics import source_position
 from pyshardy.ir.dtypes import known_bytes

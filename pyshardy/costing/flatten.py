@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pyshardy.cost.program import Block, Op, Program, Tensor
+from pyshardy.costing.program import Block, Op, Program, Tensor
 from pyshardy.rules.opspec import op_names
 from pyshardy.rules.properties import ELEMENTWISE
 

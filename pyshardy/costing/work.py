@@ -12,7 +12,7 @@ from itertools import repeat
 from math import prod
 from typing import NamedTuple
 
-from pyshardy.cost.program import Kind
+from pyshardy.costing.program import Kind
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers
 from pyshardy.rules.opspec import op_names
 from pyshardy.rules.properties import ELEMENTWISE
@@ -61,7 +61,7 @@ _PHILOX_FLOPS, _THREEFRY_FLOPS = 30.0, 45.0
 def work_of(kind: Kind) -> Work:
     """What an op computes when it runs once; what its regions and callees do is not in it.
 
-    >>> from pyshardy.cost.program import Tensor
+    >>> from pyshardy.costing.program import Tensor
     >>> x = Tensor((4, 8), "f32", 128)
     >>> work_of(Kind("stablehlo.add", (x, x), (x,))).flops
     32.0

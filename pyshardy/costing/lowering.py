@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyshardy.cost.flatten import Flat, FlatBlock, FlatOp, without_dead
-from pyshardy.cost.order import Order
-from pyshardy.cost.program import Kind, Op, Tensor
+from pyshardy.costing.flatten import Flat, FlatBlock, FlatOp, without_dead
+from pyshardy.costing.order import Order
+from pyshardy.costing.program import Kind, Op, Tensor
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers
 
 TRANSPOSE, CONCATENATE, SLICE = "stablehlo.transpose", "stablehlo.concatenate", "stablehlo.slice"
@@ -37,6 +37,11 @@ class Compiler:
     copies_first_state: bool = False
     joined_bytes: int = 0
 
+    @property
+    def adds_ops(self) -> bool:
+        """Whether it adds anything to a program."""
+        return self.copies_for_products or self.splits_all_to_all or self.copies_for_gathers or self.copies_first_state
+
 
 ACCELERATOR = Compiler(order=Order.PROGRAM)
 """What is assumed of accelerators: layouts that fit, no copies."""
@@ -46,6 +51,8 @@ XLA_ON_CPU = Compiler(Order.BREADTH, 64, True, True, True, True, 1 << 62)
 
 def lower(flat: Flat, compiler: Compiler) -> Flat:
     """A program with what its compiler adds."""
+    if not compiler.adds_ops:
+        return flat
     lowering = _Lowering(flat, compiler)
     body = without_dead(lowering.block(flat.body))
     return Flat(lowering.tensors, body, flat.uniform, flat.constants)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from pyshardy.cost.flatten import Flat, FlatBlock, FlatOp
-from pyshardy.cost.program import Op
-from pyshardy.cost.work import TRANSCENDENTAL
+from pyshardy.costing.flatten import Flat, FlatBlock, FlatOp
+from pyshardy.costing.program import Op
+from pyshardy.costing.work import TRANSCENDENTAL
 from pyshardy.rules.opspec import op_names
 from pyshardy.rules.properties import ELEMENTWISE
 

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from pyshardy.cost.flatten import CONSTANTS, Flat
-from pyshardy.cost.fusion import Kernel, Kernels
-from pyshardy.cost.join import joined
-from pyshardy.cost.lowering import Compiler
-from pyshardy.cost.order import ordered
-from pyshardy.cost.program import Input
+from pyshardy.costing.flatten import CONSTANTS, Flat
+from pyshardy.costing.fusion import Kernel, Kernels
+from pyshardy.costing.join import joined
+from pyshardy.costing.lowering import Compiler
+from pyshardy.costing.order import ordered
+from pyshardy.costing.program import Input
+
+_SMALL_PART = 100_000
+"""A buffer smaller than this part of all is not put into the memory of results: that takes time and saves nothing."""
 
 
 class Buffer(NamedTuple):
@@ -66,6 +69,12 @@ class _Slot:
     def __init__(self, bytes: int) -> None:
         self.bytes = bytes
         self.busy: list[tuple[int, int, int]] = []
+        self.mask = 0
+
+    def take(self, start: int, end: int, value: int) -> None:
+        """Put a value there from one kernel to another; -1 is before the first."""
+        self.busy.append((start, end, value))
+        self.mask |= ((1 << (end - start + 1)) - 1) << (start + 1)
 
     def takes(self, start: int, end: int, shared: Iterable[int]) -> bool:
         """Whether it is free; at the kernel where one ends and another starts, only if that one works in place."""
@@ -166,36 +175,45 @@ class _Places:
         for size, argument in slots:
             slot = _Slot(size)
             if argument is not None and argument in self.last:
-                slot.busy.append((-1, self.last[argument], argument))
+                slot.take(-1, self.last[argument], argument)
             found.append(slot)
         for value, place in homes.items():
             if value not in self.made:
                 continue
             start = self.made[value]
             if found[place].takes(start, self.end, self.kernels[start].in_place):
-                found[place].busy.append((start, self.end, value))
+                found[place].take(start, self.end, value)
                 self.is_placed.add(value)
         return found
 
     def buffers(self, fixed: Sequence[_Slot]) -> list[Buffer]:
         """The memory of all other values; the largest ones go first to slots that are free."""
         found = self._chains()
+        small = sum(buffer.bytes for buffer in found) // _SMALL_PART
+        slots = sorted(fixed, key=lambda slot: -slot.bytes)
         rest = []
         for buffer in sorted(found, key=lambda one: (-one.bytes, one.start)):
-            shared = set(self._shared_at(buffer.start))
-            if buffer.end < self.end and self.kernels[buffer.end].in_place.intersection(buffer.values[-1:]):
-                shared.add(-1)
-            slot = next(
-                (s for s in fixed if s.bytes >= buffer.bytes and s.takes(buffer.start, buffer.end, shared)), None
-            )
+            slot = None if buffer.bytes < small else self._slot(buffer, slots)
             if slot is None:
                 rest.append(buffer)
             else:
-                slot.busy.append((buffer.start, buffer.end, buffer.values[-1]))
+                slot.take(buffer.start, buffer.end, buffer.values[-1])
         return sorted(rest, key=lambda one: (one.start, one.values))
 
-    def _shared_at(self, at: int) -> frozenset[int]:
-        return self.kernels[at].in_place
+    def _slot(self, buffer: Buffer, slots: Sequence[_Slot]) -> _Slot | None:
+        """The first slot that is free for a buffer; the slots are the largest ones first."""
+        shared = self.kernels[buffer.start].in_place
+        if buffer.end < self.end and buffer.values[-1] in self.kernels[buffer.end].in_place:
+            shared = shared | {-1}
+        inside = ((1 << (buffer.end - buffer.start + 1)) - 1) << (buffer.start + 1)
+        if shared:  # at its ends a buffer may meet another one that is handed on
+            inside &= ~((1 << (buffer.start + 1)) | (1 << (buffer.end + 1)))
+        for slot in slots:
+            if slot.bytes < buffer.bytes:
+                return None
+            if not slot.mask & inside and (not shared or slot.takes(buffer.start, buffer.end, shared)):
+                return slot
+        return None
 
     def _chains(self) -> list[Buffer]:
         """Values that follow one another in the same memory."""

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from enum import Enum
 
-from pyshardy.cost.fusion import Kernel
+from pyshardy.costing.fusion import Kernel
 
 
 class Order(Enum):
