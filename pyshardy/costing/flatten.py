@@ -103,6 +103,11 @@ class _Flattener:
         for op in block:
             if op.callee is not None:
                 self._inline(op, numbers, ops)
+            elif op.branch is not None:
+                taken = op.regions[op.branch]
+                self._add(taken.ops, numbers, ops)
+                for result, returned in zip(op.results, taken.results):
+                    numbers[result] = numbers[returned]
             elif op.kind.name in _RENAMING or _renames(op):
                 for operand, result in zip(op.operands, op.results):
                     numbers[result] = numbers[operand]

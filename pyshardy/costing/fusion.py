@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from pyshardy.costing.flatten import Flat, FlatBlock, FlatOp
-from pyshardy.costing.program import Op
-from pyshardy.costing.work import TRANSCENDENTAL
+from pyshardy.costing.program import Kind, Op
+from pyshardy.costing.work import TRANSCENDENTAL, work_of
 from pyshardy.rules.opspec import op_names
 from pyshardy.rules.properties import ELEMENTWISE
 
@@ -24,7 +24,7 @@ _LOOPS = ELEMENTWISE | frozenset(
     ]
 )
 """Ops that can be parts of a kernel that computes element by element."""
-_REPEATING = frozenset(op_names("stablehlo.", "broadcast_in_dim gather"))
+_REPEATING = frozenset(op_names("stablehlo.", "broadcast_in_dim dot_general gather"))
 """Ops that read elements of their operands several times."""
 _EXPENSIVE = TRANSCENDENTAL | {"stablehlo.reduce", "stablehlo.divide", "stablehlo.remainder"}
 """Ops that are not computed twice to save memory."""
@@ -78,6 +78,13 @@ def fuse(flat: Flat) -> Kernels:
 class _Fuser:
     def __init__(self, flat: Flat) -> None:
         self.tensors, self.uniform, self.constants = flat.tensors, flat.uniform, flat.constants
+        self.loops: dict[Kind, bool] = {}
+
+    def _is_loop(self, op: Op) -> bool:
+        found = self.loops.get(op.kind)
+        if found is None:
+            found = self.loops[op.kind] = _is_loop(op)
+        return found
 
     def block(self, block: FlatBlock) -> Kernels:
         makers = {value: flat for flat in block.ops for value in flat.op.results}
@@ -102,12 +109,12 @@ class _Fuser:
         repeated: set[int] = set()
         for flat in reversed(block.ops):
             op = flat.op
-            if len(op.results) != 1 or op.kind.name not in _LOOPS:
+            if not self._is_loop(op):
                 kept.update(op.results)
                 continue
             (value,) = op.results
             consumers = users.get(value, [])
-            loops = [user for user in consumers if user.kind.name in _LOOPS and len(user.results) == 1]
+            loops = [user for user in consumers if self._is_loop(user)]
             if len(loops) < len(consumers):
                 kept.add(value)
             if any(user.kind.name in _REPEATING or _is_again(user, fused, kept, repeated) for user in loops):
@@ -143,7 +150,7 @@ class _Fuser:
         op = flat.op
         inner = tuple([self.block(region) for region in flat.inner])
         outer = [value for region in flat.inner for value in region.outer if not self._is_anywhere(value)]
-        if inner or op.kind.name not in _LOOPS or len(op.results) != 1:
+        if inner or not self._is_loop(op):
             reads = dict.fromkeys((*self._from_here(op.operands, makers), *outer))
             in_place = frozenset(op.operands[:1] if op.kind.name in _IN_PLACE else ())
             return Kernel((op,), tuple(reads), op.results, in_place, inner)
@@ -180,6 +187,13 @@ class _Fuser:
 
     def _from_here(self, values: Iterable[int], makers: Mapping[int, FlatOp]) -> list[int]:
         return [value for value in values if value in makers or not self._is_anywhere(value)]
+
+
+def _is_loop(op: Op) -> bool:
+    """Whether an op can be a part of a kernel that computes element by element; an outer product can."""
+    if op.kind.name == "stablehlo.dot_general" and len(op.results) == 1:
+        return work_of(op.kind).flops <= 2 * op.kind.results[0].elements
+    return op.kind.name in _LOOPS and len(op.results) == 1
 
 
 def _is_again(user: Op, fused: set[int], kept: set[int], repeated: set[int]) -> bool:

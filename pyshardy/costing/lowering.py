@@ -27,6 +27,7 @@ class Compiler:
         copies_first_state: Whether a loop that starts from constants or arguments copies them first.
         joined_bytes: All-reduces over the same devices that do not wait for one another become one, up to so many
             bytes; 0 for never.
+        packs: Whether the holes between buffers count.
     """
 
     order: Order = Order.PROGRAM
@@ -36,6 +37,7 @@ class Compiler:
     copies_for_gathers: bool = False
     copies_first_state: bool = False
     joined_bytes: int = 0
+    packs: bool = False
 
     @property
     def adds_ops(self) -> bool:
@@ -45,7 +47,7 @@ class Compiler:
 
 ACCELERATOR = Compiler(order=Order.PROGRAM)
 """What is assumed of accelerators: layouts that fit, no copies."""
-XLA_ON_CPU = Compiler(Order.BREADTH, 64, True, True, True, True, 1 << 62)
+XLA_ON_CPU = Compiler(Order.BREADTH, 64, True, True, True, True, 1 << 62, True)
 """XLA's compiler for CPUs, by which estimates of memory are checked."""
 
 

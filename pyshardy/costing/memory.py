@@ -7,6 +7,7 @@ the memory of a result that is not there yet.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -15,8 +16,10 @@ from pyshardy.costing.fusion import Kernel, Kernels
 from pyshardy.costing.join import joined
 from pyshardy.costing.lowering import Compiler
 from pyshardy.costing.order import ordered
+from pyshardy.costing.packing import Lifetime, packed_bytes
 from pyshardy.costing.program import Input
 
+_POINTER_BYTES = 8
 _SMALL_PART = 100_000
 """A buffer smaller than this part of all is not put into the memory of results: that takes time and saves nothing."""
 
@@ -45,22 +48,24 @@ class Plan(NamedTuple):
         buffers: The memory beside that of arguments and results.
         held: Bytes of buffers at every kernel, with what blocks inside of it hold.
         inner: The plans of the blocks inside, by position of the kernel.
+        packed: The memory that its buffers take with the holes between them, if the compiler packs them.
     """
 
     kernels: tuple[Kernel, ...]
     buffers: tuple[Buffer, ...]
     held: tuple[int, ...]
     inner: Mapping[int, tuple[Plan, ...]]
+    packed: int | None = None
 
     @property
     def peak(self) -> int:
-        """The most that it holds at a time."""
-        return max(self.held, default=0)
+        """The most that it takes, with holes between buffers where these are counted."""
+        return max(self.held, default=0) if self.packed is None else self.packed
 
     @property
     def peak_at(self) -> int:
-        """The first kernel at which it holds that."""
-        return self.held.index(self.peak) if self.held else 0
+        """The first kernel at which most is alive."""
+        return self.held.index(max(self.held)) if self.held else 0
 
 
 class _Slot:
@@ -157,7 +162,19 @@ class Planner:
             held[at] = total
         for at, plans in inner.items():
             held[at] += max((plan.peak for plan in plans), default=0)
-        return Plan(tuple(kernels), tuple(buffers), tuple(held), inner)
+        packed = self._packed(kernels, buffers, inner) if self.compiler.packs else None
+        return Plan(tuple(kernels), tuple(buffers), tuple(held), inner, packed)
+
+    def _packed(self, kernels: Sequence[Kernel], buffers: Sequence[Buffer], inner: Mapping[int, Sequence[Plan]]) -> int:
+        """The memory that buffers take with the holes between them, and the tables of kernels with several results."""
+        lifetimes = [Lifetime(self.tensors[one.values[-1]].bytes, one.start, one.end) for one in buffers]
+        lifetimes += [Lifetime(max(plan.peak for plan in plans), at, at) for at, plans in inner.items() if plans]
+        lifetimes += [
+            Lifetime(_POINTER_BYTES * len(kernel.writes), at, at + 1)
+            for at, kernel in enumerate(kernels)
+            if len(kernel.writes) > 1
+        ]
+        return packed_bytes(lifetimes, self.compiler.alignment)
 
 
 class _Places:
@@ -190,7 +207,7 @@ class _Places:
         """The memory of all other values; the largest ones go first to slots that are free."""
         found = self._chains()
         small = sum(buffer.bytes for buffer in found) // _SMALL_PART
-        slots = sorted(fixed, key=lambda slot: -slot.bytes)
+        slots = sorted(fixed, key=lambda slot: slot.bytes)
         rest = []
         for buffer in sorted(found, key=lambda one: (-one.bytes, one.start)):
             slot = None if buffer.bytes < small else self._slot(buffer, slots)
@@ -201,16 +218,15 @@ class _Places:
         return sorted(rest, key=lambda one: (one.start, one.values))
 
     def _slot(self, buffer: Buffer, slots: Sequence[_Slot]) -> _Slot | None:
-        """The first slot that is free for a buffer; the slots are the largest ones first."""
+        """The first slot that is free for a buffer; the slots are the smallest ones first."""
         shared = self.kernels[buffer.start].in_place
         if buffer.end < self.end and buffer.values[-1] in self.kernels[buffer.end].in_place:
             shared = shared | {-1}
         inside = ((1 << (buffer.end - buffer.start + 1)) - 1) << (buffer.start + 1)
         if shared:  # at its ends a buffer may meet another one that is handed on
             inside &= ~((1 << (buffer.start + 1)) | (1 << (buffer.end + 1)))
-        for slot in slots:
-            if slot.bytes < buffer.bytes:
-                return None
+        for place in range(bisect_left(slots, buffer.bytes, key=lambda slot: slot.bytes), len(slots)):
+            slot = slots[place]
             if not slot.mask & inside and (not shared or slot.takes(buffer.start, buffer.end, shared)):
                 return slot
         return None

@@ -120,6 +120,7 @@ class Op(NamedTuple):
         callee: The function that it calls, as an index.
         traffic: What it sends, if it is a collective.
         place: Where it comes from.
+        branch: The branch that a conditional takes, if that is always the same one.
     """
 
     kind: Kind
@@ -130,6 +131,7 @@ class Op(NamedTuple):
     callee: int | None = None
     traffic: Traffic | None = None
     place: Place | None = None
+    branch: int | None = None
 
     @property
     def is_loop(self) -> bool:

@@ -157,17 +157,24 @@ class _Reader:
     def _op(self, node: Node, numbers: dict[Value, int], known: Mapping[Value, int]) -> Op:
         operands = tuple([numbers[value] for value in node.operands])
         regions: tuple[Block, ...] = ()
-        rounds = callee = traffic = None
+        rounds = callee = traffic = branch = None
         if node.name in _WITH_REGIONS:
             regions = tuple(self._block(region.block, numbers, known) for region in node.regions)
             rounds = self.trips.rounds(node, known) if node.name == LOOP else None
+            branch = self._branch(node, known)
         elif node.name == CALL and node.attrs["callee"] in self.by_name:
             callee = self._function(self.by_name[node.attrs["callee"]], self._known_at(node, known))
         elif node.name in COLLECTIVES:
             traffic = self._traffic(node)
         results = tuple([self._new(value, numbers) for value in node.results])
         place: Place = _NodePlace(node, self.name)
-        return Op(self._kind(node), operands, results, regions, rounds, callee, traffic, place)
+        return Op(self._kind(node), operands, results, regions, rounds, callee, traffic, place, branch)
+
+    def _branch(self, node: Node, known: Mapping[Value, int]) -> int | None:
+        """The branch that a conditional always takes; an index out of range takes the last one."""
+        index = self.trips.constant(node.operands[0], known) if node.name == "stablehlo.case" else None
+        last = len(node.regions) - 1
+        return None if index is None else index if 0 <= index <= last else last
 
     def _known_at(self, call: Node, known: Mapping[Value, int]) -> _Known:
         if call.attrs["callee"] not in self.with_loops:
