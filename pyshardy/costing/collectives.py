@@ -6,7 +6,7 @@
   formula elsewhere.
 - `xla`: the form of XLA's own estimator for GPUs: messages in chunks of 4 MiB that pass through the network card.
 
-Source: docs/cost.md#collectives
+See docs/cost.md.
 """
 
 from __future__ import annotations

@@ -232,7 +232,9 @@ def hardware_from_data(data: Mapping[str, Any], where: str) -> Hardware:
             hint="start from the file of a chip: print(pyshardy.costing.chips.chip_text('h100'))",
         ) from error
     except UsageError as error:
-        raise error.located("reading a hardware file", where) from error
+        place = where if error.where is None or where in error.where else f"{where}, {error.where}"
+        error.where = None
+        raise error.located("reading a hardware file", place) from error
 
 
 def _table(value: Any, name: str, where: str) -> dict[str, Any]:

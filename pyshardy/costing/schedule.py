@@ -181,23 +181,23 @@ class _Streams:
         heapq.heappush(self.later[COMPUTE if stream is None else stream], (self.ready_at[index], index))
 
     def _next(self) -> tuple[float, int, int] | None:
-        """The start, the stream and the kernel of what starts next."""
+        """The start, the kernel and the stream of what starts next; of several, the first in program order."""
         best: tuple[float, int, int] | None = None
         for stream, free in self.free.items():
             later, now = self.later[stream], self.now[stream]
             while later and later[0][0] <= free:
                 heapq.heappush(now, heapq.heappop(later)[1])
             if now:
-                found = (free, stream, now[0])
+                found = (free, now[0], stream)
             elif later:
-                found = (later[0][0], stream, later[0][1])
+                found = (later[0][0], later[0][1], stream)
             else:
                 continue
             if best is None or found < best:
                 best = found
         return best
 
-    def _start(self, start: float, stream: int, index: int) -> None:
+    def _start(self, start: float, index: int, stream: int) -> None:
         if self.now[stream]:
             heapq.heappop(self.now[stream])
         else:

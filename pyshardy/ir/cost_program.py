@@ -130,7 +130,7 @@ class _Reader:
         self.functions.append(body)
         return self.found[key]
 
-    def _block(self, block: NodeBlock, outer: Mapping[Value, int], known: Mapping[Value, int]) -> Block:
+    def _block(self, block: NodeBlock, outer: Mapping[Value, int], known: dict[Value, int]) -> Block:
         numbers = dict(outer)
         arguments = tuple([self._new(value, numbers) for value in block.args])
         ops: list[Op] = []
@@ -154,7 +154,7 @@ class _Reader:
             found = self.of_type[type] = self.interned.setdefault(tensor, tensor)
         return found
 
-    def _op(self, node: Node, numbers: dict[Value, int], known: Mapping[Value, int]) -> Op:
+    def _op(self, node: Node, numbers: dict[Value, int], known: dict[Value, int]) -> Op:
         operands = tuple([numbers[value] for value in node.operands])
         regions: tuple[Block, ...] = ()
         rounds = callee = traffic = branch = None
@@ -162,6 +162,8 @@ class _Reader:
             regions = tuple(self._block(region.block, numbers, known) for region in node.regions)
             rounds = self.trips.rounds(node, known) if node.name == LOOP else None
             branch = self._branch(node, known)
+            if branch is not None:
+                self._note_results(node, node.regions[branch].block, known)
         elif node.name == CALL and node.attrs["callee"] in self.by_name:
             callee = self._function(self.by_name[node.attrs["callee"]], self._known_at(node, known))
         elif node.name in COLLECTIVES:
@@ -169,6 +171,13 @@ class _Reader:
         results = tuple([self._new(value, numbers) for value in node.results])
         place: Place = _NodePlace(node, self.name)
         return Op(self._kind(node), operands, results, regions, rounds, callee, traffic, place, branch)
+
+    def _note_results(self, node: Node, taken: NodeBlock, known: dict[Value, int]) -> None:
+        """Note the known numbers that a conditional gives which always takes the same branch."""
+        for result, returned in zip(node.results, taken.terminator.operands):
+            number = self.trips.constant(returned, known)
+            if number is not None:
+                known[result] = number
 
     def _branch(self, node: Node, known: Mapping[Value, int]) -> int | None:
         """The branch that a conditional always takes; an index out of range takes the last one."""

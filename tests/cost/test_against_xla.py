@@ -9,7 +9,7 @@ import pytest
 from .against_xla import EXAMPLES, Compared, all_programs, compare, rank_correlation, table
 
 MEMORY = {  # how far the estimate of the peak may be off
-    "mlp_training": 0.02, "transformer_scan_remat": 0.02, "gan_training": 0.03, "fully_sharded": 0.05,
+    "mlp_training": 0.04, "transformer_scan_remat": 0.06, "gan_training": 0.04, "fully_sharded": 0.05,
     "moe_sorted_dispatch": 0.05, "per_example_gradients": 0.05, "embedding_training": 0.05, "resnet_block": 0.08,
     "example_2_layers": 0.06, "example_4_layers": 0.06, "example_8_layers_sgd": 0.06, "example_wide": 0.06,
 }  # fmt: skip
