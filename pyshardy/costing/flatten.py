@@ -105,6 +105,7 @@ class _Flattener:
                 self._inline(op, numbers, ops)
             elif op.branch is not None:
                 taken = op.regions[op.branch]
+                numbers.update((argument, numbers[value]) for argument, value in zip(taken.arguments, op.operands))
                 self._add(taken.ops, numbers, ops)
                 for result, returned in zip(op.results, taken.results):
                     numbers[result] = numbers[returned]

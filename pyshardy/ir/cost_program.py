@@ -11,7 +11,16 @@ from pyshardy.costing.program import Block, Input, Kind, Op, Place, Program, Sou
 from pyshardy.ir.causes import cause_of, scope_of
 from pyshardy.ir.diagnostics import source_position
 from pyshardy.ir.dtypes import known_bytes
-from pyshardy.ir.functions import CALL, arg_attrs, calls, is_declaration, main_function, result_attrs, return_op
+from pyshardy.ir.functions import (
+    CALL,
+    arg_attrs,
+    calls,
+    functions,
+    is_declaration,
+    main_function,
+    result_attrs,
+    return_op,
+)
 from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Block as NodeBlock
 from pyshardy.ir.nodes import Op as Node
@@ -20,7 +29,6 @@ from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.plain_attributes import plain_attribute
 from pyshardy.ir.shardings import Meshes
 from pyshardy.ir.strings import location_name, shown, string_value
-from pyshardy.ir.symbols import post_order
 from pyshardy.ir.traffic import COLLECTIVES, TrafficReader
 from pyshardy.ir.trip_counts import LOOP, TripCounts
 from pyshardy.rules.properties import ELEMENTWISE
@@ -28,6 +36,8 @@ from pyshardy.rules.properties import ELEMENTWISE
 _Known = tuple[tuple[int, int], ...]
 _WITH_REGIONS = frozenset((LOOP, "stablehlo.case", "stablehlo.if"))
 """Ops whose regions run as they stand; the regions of others say how two elements are combined."""
+_RUN_ONCE = frozenset(("sdy.manual_computation", "sdy.named_computation", "stablehlo.async_start"))
+"""Ops whose only region runs as if it stood in their place."""
 _ALIAS, _DONOR = "tf.aliasing_output", "jax.buffer_donor"
 _EXTRA = {
     "stablehlo.convolution": ("lhs_dilation", "padding", "rhs_dilation", "window_strides"),
@@ -84,7 +94,7 @@ class _Reader:
         self.specs = OpSpecReader()
         self.trips = TripCounts(root)
         self.traffic = TrafficReader(root, meshes)
-        self.by_name = {function.attrs["sym_name"]: function for function in post_order(root)}
+        self.by_name = {function.attrs["sym_name"]: function for function in functions(root)}
         self.with_loops = self._functions_with_loops()
         self.tensors: list[Tensor] = []
         self.of_type: dict[ValueType, Tensor] = {}
@@ -93,6 +103,7 @@ class _Reader:
         self.decoded: dict[Any, Hashable] = {}
         self.functions: list[Block] = []
         self.found: dict[tuple[str, _Known], int] = {}
+        self.pending: set[tuple[str, _Known]] = set()
 
     def program(self) -> Program:
         main = main_function(self.root)
@@ -110,22 +121,24 @@ class _Reader:
         )
 
     def _functions_with_loops(self) -> set[str]:
-        found: set[str] = set()
-        for name, function in self.by_name.items():
-            if ops_named(function, (LOOP,)) or any(call.attrs["callee"] in found for call in calls(function)):
-                found.add(name)
+        callees = {name: {call.attrs["callee"] for call in calls(one)} for name, one in self.by_name.items()}
+        found = {name for name, function in self.by_name.items() if ops_named(function, (LOOP,))}
+        while more := {name for name, called in callees.items() if name not in found and called & found}:
+            found |= more
         return found
 
     def _function(self, function: Node, known: _Known) -> int:
         key = (function.attrs["sym_name"], known)
         if key in self.found:
             return self.found[key]
-        if is_declaration(function):
+        if is_declaration(function) or key in self.pending:  # what calls itself is not looked into again
             body = Block((), (), ())
         else:
+            self.pending.add(key)
             block = function.region.blocks[0]
             numbers = {block.args[index]: number for index, number in known}
             body = self._block(block, {}, numbers)
+            self.pending.discard(key)
         self.found[key] = len(self.functions)
         self.functions.append(body)
         return self.found[key]
@@ -157,8 +170,13 @@ class _Reader:
     def _op(self, node: Node, numbers: dict[Value, int], known: dict[Value, int]) -> Op:
         operands = tuple([numbers[value] for value in node.operands])
         regions: tuple[Block, ...] = ()
-        rounds = callee = traffic = branch = None
-        if node.name in _WITH_REGIONS:
+        rounds: int | None = None
+        callee: int | None = None
+        traffic: Traffic | None = None
+        branch: int | None = None
+        if node.name in _RUN_ONCE:
+            regions, branch = (self._block(node.region.block, numbers, known),), 0
+        elif node.name in _WITH_REGIONS:
             regions = tuple(self._block(region.block, numbers, known) for region in node.regions)
             rounds = self.trips.rounds(node, known) if node.name == LOOP else None
             branch = self._branch(node, known)
@@ -226,7 +244,7 @@ class _Reader:
         ]
         if node.name in ("stablehlo.constant", "sdy.constant"):
             found.append(("is_splat", bool(getattr(node.shared_attrs.get("value"), "is_splat", False))))
-        elif node.regions and node.name not in _WITH_REGIONS:
+        elif node.regions and node.name not in _WITH_REGIONS and node.name not in _RUN_ONCE:
             found.append(("body", _body_names(node)))
         return tuple(found)
 
