@@ -199,11 +199,29 @@ def _map(kind: Kind) -> Work:
 
 def _custom_call(kind: Kind) -> Work:
     target = str(kind.fact("call_target_name", ""))
+    if any(name in target.lower() for name in _ATTENTION) and len(kind.operands) >= 3:
+        return _attention(kind, target)
     if target in _LAPACK and kind.operands:
         return Work(_LAPACK[target] * kind.operands[0].elements * (kind.operands[0].shape or (1,))[-1])
     return Work(is_known=target in _CUSTOM_CALLS_WITHOUT_WORK)
 
 
+def _attention(kind: Kind, target: str) -> Work:
+    """Attention in one kernel, with operands [batch, sequence, heads, depth]: two products, five in the gradient.
+
+    A mask that leaves half of the products out is not known of here; a target named "causal" counts half.
+    """
+    query, keys = (tensor.shape or () for tensor in kind.operands[:2])
+    if len(query) != 4 or len(keys) != 4:
+        return Work(is_known=False)
+    products = 5 if any(name in target.lower() for name in ("backward", "bwd")) else 2
+    batch, length, heads, depth = query
+    share = 0.5 if "causal" in target.lower() else 1.0
+    return Work(2.0 * products * share * batch * heads * length * keys[1] * depth, is_matrix=True)
+
+
+_ATTENTION = ("flash_attention", "fmha", "splash")
+"""Parts of names of functions that compute attention without keeping its scores."""
 _LAPACK = {
     **dict(zip((f"lapack_{letter}getrf_ffi" for letter in "sdcz"), repeat(2 / 3))),
     **dict(zip((f"lapack_{letter}potrf_ffi" for letter in "sdcz"), repeat(1 / 3))),
