@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 
 _EXPORTS = {
     "AxisRef": "core.axes",
+    "Cost": "estimating",
     "Diagnostic": "ir.diagnostics",
     "Diagnostics": "ir.diagnostics",
     "DimSharding": "core.sharding",
@@ -46,6 +47,7 @@ _EXPORTS = {
     "View": "propagation.options",
     "clear_caches": "core.intern",
     "compiled_collectives": "running",
+    "cost": "estimating",
     "initialize_distributed": "runtime.distributed",
     "load": "api",
     "load_file": "api",

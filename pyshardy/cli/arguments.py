@@ -7,6 +7,7 @@ import math
 from typing import Any, NoReturn
 
 from pyshardy import __version__
+from pyshardy.cli.cost_command import add_options as add_cost_options
 from pyshardy.cli.numbers import whole_number
 from pyshardy.errors import UsageError
 
@@ -41,6 +42,11 @@ def make_parser() -> argparse.ArgumentParser:
     partition.add_argument("-o", "--output", metavar="FILE", help="where to write the module (.mlirbc: bytecode)")
     _add_partition_options(partition)
     _add_propagation_options(partition)
+
+    cost = _command(commands, "cost", "estimate time and memory per device on hardware that need not be there")
+    add_cost_options(cost)
+    _add_partition_options(cost)
+    _add_propagation_options(cost)
 
     run = _command(commands, "run", "infer all shardings, run the program, compare with one device")
     run.add_argument("--inputs", metavar="NPZ", help="arrays for the inputs; random ones without")

@@ -4,6 +4,7 @@ pyshardy run example --layers 4
 pyshardy propagate model.mlir -o sharded.mlir
 pyshardy show model.mlir
 pyshardy partition model.mlir -o per_device.mlir
+pyshardy cost model.mlir --hardware v5p
 """
 
 from __future__ import annotations
@@ -86,6 +87,24 @@ def _partition(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 
         _print_tables(traffic_tables(result.traffic))
     _print_warnings(result.warnings)
+    return 0
+
+
+def _cost(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
+    from pyshardy.cli.cost_command import costs
+    from pyshardy.cli.progress import stage
+
+    mesh, arguments.mesh = arguments.mesh, None  # it gives the program's own mesh other sizes
+    module = _load(arguments, rest)
+    with stage("estimating"), naming(arguments.source):
+        result = costs(module, mesh, arguments, partition_options(arguments), propagate_options(arguments))
+    if arguments.json:
+        _print_json(result.to_json())
+    else:
+        from pyshardy.report.cost import cost_tables
+
+        _print_tables(cost_tables(result.estimate))
+    _print_warnings(result.partition.warnings)
     return 0
 
 
@@ -179,7 +198,7 @@ def _print_warnings(warnings: Iterable[str]) -> None:
         print(f"warning: {warning}", file=sys.stderr)
 
 
-_COMMANDS = {"propagate": _propagate, "show": _show, "partition": _partition, "run": _run}
+_COMMANDS = {"propagate": _propagate, "show": _show, "partition": _partition, "cost": _cost, "run": _run}
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyshardy.core.mesh import Mesh
 from pyshardy.core.text import format_symbol
 from pyshardy.ir.causes import cause_of, scope_of
 from pyshardy.ir.device_groups import Grouping, grouping, is_along_axes, moves
@@ -16,6 +17,8 @@ from pyshardy.report.traffic import CollectiveRow
 from pyshardy.reshard.collectives import CollectiveKind, sent_by_device
 
 _KINDS = {f"stablehlo.{kind.value}": kind for kind in CollectiveKind}
+COLLECTIVES = frozenset(_KINDS)
+"""The names of the ops in which devices work together."""
 
 
 def collectives_of(root: Op, meshes: Meshes, name: str = "-") -> list[CollectiveRow]:
@@ -28,18 +31,22 @@ def collectives_of(root: Op, meshes: Meshes, name: str = "-") -> list[Collective
         meshes: The meshes that shardings are on, by name, of which groups that are lists of devices are told.
         name: What to call the text that the program was read from, which MLIR knows as "-".
     """
-    reader = _Reader(root, meshes)
+    reader = TrafficReader(root, meshes)
     counts = run_counts(root, _KINDS, reader.sent_bytes)
     return [_row(op, reader.groups(op), reader.sent_bytes(op), counts[op], name) for op in counted_ops(root, counts)]
 
 
-class _Reader:
+class TrafficReader:
     """What a collective sends; the groups that many of them share are read once."""
 
     def __init__(self, root: Op, meshes: Meshes) -> None:
         self._by_lists = {name: mesh for name, mesh in meshes.items() if mesh.axes}
         self._by_name = {**module_meshes(root), **meshes}
         self._groups: dict[Any, Grouping] = {}
+
+    def mesh(self, name: str) -> Mesh | None:
+        """The mesh of a name; None if there is none."""
+        return self._by_name.get(name)
 
     def groups(self, op: Op) -> Grouping:
         """The devices that work together."""

@@ -99,6 +99,15 @@ class OpSpec(Interned):
         return not any(-1 in shape for shape in self.operand_shapes + self.result_shapes if shape)
 
 
+def op_names(prefix: str, names: str) -> list[str]:
+    """The words of `names`, each with `prefix` before it: how the tables of ops are written.
+
+    >>> op_names("stablehlo.", "abs add")
+    ['stablehlo.abs', 'stablehlo.add']
+    """
+    return [prefix + name for name in names.split()]
+
+
 def _as_shapes(shapes: Iterable[Shape]) -> tuple[Shape, ...]:
     return tuple(None if shape is None else tuple(shape) for shape in shapes)
 

@@ -94,14 +94,18 @@ class CompiledModule:
 
     def as_text(self) -> str:
         """What XLA makes of it, as HLO."""
+        text: str = self.compiled().as_text()
+        return text
+
+    def compiled(self) -> Any:
+        """What XLA makes of it: JAX's `Compiled`, with its text and XLA's analyses."""
         placed = [None] * len(self._ins) if self._shardings is None else self._shardings[0]
         with self.types():
             args = [
                 jax.ShapeDtypeStruct(type.shape, type.dtype, sharding=sharding)
                 for type, sharding in zip(_types(self._ins), placed)
             ]
-            text: str = _refusing(lambda: self._jitted.lower(*args).compile().as_text())
-        return text
+            return _refusing(lambda: self._jitted.lower(*args).compile())
 
 
 def _types(ports: Sequence[Port]) -> list[jax.ShapeDtypeStruct]:

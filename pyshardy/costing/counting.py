@@ -1,0 +1,66 @@
+"""The collectives of a program, with how often each runs, as its traffic counts them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pyshardy.costing.program import Block, Op, Program
+
+
+class Counted(NamedTuple):
+    """A collective and how often it runs.
+
+    Attributes:
+        op: The collective.
+        times: How often it runs; a loop of which the number of rounds is not known counts as one round.
+        is_exact: Whether every loop around it makes a known number of rounds.
+    """
+
+    op: Op
+    times: int
+    is_exact: bool
+
+    @property
+    def sent_bytes(self) -> int:
+        """What every device sends for it in all."""
+        return 0 if self.op.traffic is None else self.times * self.op.traffic.sent_bytes
+
+
+def count_collectives(program: Program) -> list[Counted]:
+    """The collectives that run, in program order; of a conditional, those of the branch that sends most."""
+    return [entry for entry in _Counter(program).block(program.body) if entry.times]
+
+
+class _Counter:
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.found: dict[int, list[Counted]] = {}
+
+    def block(self, block: Block) -> list[Counted]:
+        counted: list[Counted] = []
+        for op in block.ops:
+            if op.traffic is not None:
+                counted.append(Counted(op, 1, True))
+            elif op.callee is not None:
+                counted += self._function(op.callee)
+            elif op.regions:
+                counted += self._regions(op)
+        return counted
+
+    def _function(self, index: int) -> list[Counted]:
+        if index not in self.found:
+            self.found[index] = self.block(self.program.functions[index])
+        return self.found[index]
+
+    def _regions(self, op: Op) -> list[Counted]:
+        inside = [self.block(region) for region in op.regions]
+        if not op.is_loop:
+            sums = [sum(entry.sent_bytes for entry in branch) for branch in inside]
+            return inside[sums.index(max(sums))]
+        rounds, is_exact = (1, False) if op.rounds is None else (op.rounds, True)
+        checks = rounds + 1 if is_exact else rounds
+        return [
+            Counted(entry.op, entry.times * times, entry.is_exact and is_exact)
+            for branch, times in ((inside[0], checks), (inside[1], rounds))
+            for entry in branch
+        ]

@@ -1,0 +1,224 @@
+"""What a program would cost on hardware: all figures together, each an estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyshardy.costing.collectives import CollectiveModel, collective_seconds, network_of
+from pyshardy.costing.counting import Counted, count_collectives
+from pyshardy.costing.flatten import flatten
+from pyshardy.costing.fusion import all_kernels, fuse
+from pyshardy.costing.lowering import ACCELERATOR, Compiler, lower
+from pyshardy.costing.order import Order
+from pyshardy.costing.peak import Peak, find_peak
+from pyshardy.costing.program import Program, SourceLine, Traffic
+from pyshardy.costing.roofline import Bound, Roofline
+from pyshardy.costing.schedule import Scheduler, Totals
+from pyshardy.costing.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveCost:
+    """Collectives of one kind, along the same axes, from the same line.
+
+    Attributes:
+        kind: Its name without the dialect, such as "all_gather".
+        axes: The mesh axes, such as "data"; None if its groups fit none.
+        networks: The networks that it goes over, such as "nvlink 8".
+        source: File, line and column; None if they are not known.
+        cause: What made it necessary; None if it is not known.
+        count: How often one runs.
+        sent_bytes_per_device: What every device sends.
+        seconds: How long they take, if nothing else runs.
+    """
+
+    kind: str
+    axes: str | None
+    networks: str
+    source: SourceLine | None
+    cause: str | None
+    count: int
+    sent_bytes_per_device: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What one run of a program would cost. Nothing in it is measured.
+
+    Attributes:
+        hardware: The name of the chip.
+        topology: Where every mesh axis lies.
+        devices: Number of devices.
+        collective_model: By which model collectives were priced.
+        step_seconds: From start to end, with collectives beside kernels.
+        serial_seconds: The same if nothing overlaps.
+        compute_seconds: Of kernels.
+        communication_seconds: Of collectives.
+        exposed_seconds: The part of the step in which no kernel runs.
+        compute_by_bound: Seconds of kernels by what they are spent on.
+        flops_per_device: Operations of one device.
+        transcendentals_per_device: Its evaluations of functions such as the exponential.
+        bytes_per_device: What its kernels read and write.
+        utilization: The part of the peak of products that the step reaches.
+        collectives: What is sent, by kind, axes and line, the longest first.
+        memory: Peak memory.
+        memory_limit_bytes: What one device has.
+        unknown_ops: Names of ops of which it is not known what they compute, with how often they run.
+        assumption: The assumption that matters most.
+        notes: What the figures leave open.
+    """
+
+    hardware: str
+    topology: tuple[tuple[str, str], ...]
+    devices: int
+    collective_model: str
+    step_seconds: float
+    serial_seconds: float
+    compute_seconds: float
+    communication_seconds: float
+    exposed_seconds: float
+    compute_by_bound: tuple[tuple[str, float], ...]
+    flops_per_device: float
+    transcendentals_per_device: float
+    bytes_per_device: float
+    utilization: float
+    collectives: tuple[CollectiveCost, ...]
+    memory: Peak
+    memory_limit_bytes: float
+    unknown_ops: tuple[tuple[str, int], ...]
+    assumption: str
+    notes: tuple[str, ...]
+
+    @property
+    def fits(self) -> bool:
+        """Whether the estimated peak is within the memory of a device."""
+        return self.memory.bytes <= self.memory_limit_bytes
+
+    def to_json(self) -> dict[str, Any]:
+        """All figures as JSON-ready data, under a key that says that they are estimates."""
+        from dataclasses import asdict
+
+        figures = {
+            name: value
+            for name, value in asdict(self).items()
+            if name not in ("hardware", "topology", "devices", "collective_model", "assumption", "notes")
+        }
+        figures["compute_by_bound"] = dict(self.compute_by_bound)
+        figures["unknown_ops"] = dict(self.unknown_ops)
+        figures["memory"]["categories"] = dict(self.memory.categories)
+        return {
+            "hardware": self.hardware,
+            "topology": dict(self.topology),
+            "devices": self.devices,
+            "collective_model": self.collective_model,
+            "assumption": self.assumption,
+            "notes": list(self.notes),
+            "estimated": {**figures, "fits": self.fits},
+        }
+
+
+def estimate(
+    program: Program,
+    topology: Topology,
+    model: CollectiveModel = CollectiveModel.FORMULA,
+    compiler: Compiler = ACCELERATOR,
+) -> Estimate:
+    """What one run of a program would cost.
+
+    Args:
+        program: The program of one device.
+        topology: The chip, and where the mesh lies.
+        model: How collectives are priced.
+        compiler: What is known of the compiler.
+    """
+    hardware = topology.hardware
+    flat = lower(flatten(program), compiler)
+    block = fuse(flat)
+    priced: dict[Traffic, float] = {}
+
+    def seconds_of(traffic: Traffic) -> float:
+        if traffic not in priced:
+            priced[traffic] = collective_seconds(traffic, topology, model)
+        return priced[traffic]
+
+    scheduler = Scheduler(Roofline(hardware, flat.tensors), seconds_of, lambda one: network_of(one, topology))
+    totals = scheduler.block(block)
+    peak = find_peak(program, flat, compiler, block=block)
+    if compiler.order is not Order.MEMORY:
+        small = find_peak(program, flat, replace(compiler, order=Order.MEMORY), with_live=False, block=block)
+        peak = replace(peak, minimized_bytes=small.bytes)
+    counted = count_collectives(program)
+    products = (
+        op.kind for kernel in all_kernels(block) for op in kernel.ops if scheduler.roofline.work(op.kind).is_matrix
+    )
+    rates = [hardware.matrix_flops_per_s(kind.operands[0].dtype) for kind in dict.fromkeys(products)]
+    rate = max(rates, default=hardware.flops_per_s[0][1])
+    return Estimate(
+        hardware=hardware.name,
+        topology=tuple(topology.describe().items()),
+        devices=topology.devices,
+        collective_model=model.value,
+        step_seconds=totals.seconds,
+        serial_seconds=totals.serial_seconds,
+        compute_seconds=totals.compute_seconds,
+        communication_seconds=totals.communication_seconds,
+        exposed_seconds=max(0.0, totals.seconds - totals.compute_seconds),
+        compute_by_bound=tuple((bound.value, totals.by_bound[bound]) for bound in Bound if bound in totals.by_bound),
+        flops_per_device=totals.flops,
+        transcendentals_per_device=totals.transcendentals,
+        bytes_per_device=totals.bytes,
+        utilization=totals.flops / (totals.seconds * rate) if totals.seconds else 0.0,
+        collectives=_rows(counted, seconds_of, topology),
+        memory=peak,
+        memory_limit_bytes=hardware.memory_bytes,
+        unknown_ops=tuple(sorted(totals.unknown.items())),
+        assumption=_assumption(totals, topology, model),
+        notes=tuple(totals.notes),
+    )
+
+
+def _rows(
+    counted: list[Counted], seconds_of: Callable[[Traffic], float], topology: Topology
+) -> tuple[CollectiveCost, ...]:
+    found: dict[tuple[Any, ...], CollectiveCost] = {}
+    for entry in counted:
+        traffic, place = entry.op.traffic, entry.op.place
+        assert traffic is not None
+        source, cause = (None, None) if place is None else (place.source, place.cause)
+        axes = None if traffic.axes is None else ", ".join(name for name, _ in traffic.axes)
+        lanes = topology.lanes_of(traffic.axes, traffic.group_size)
+        names = [network.name for network in topology.hardware.networks]
+        networks = ", ".join(f"{names[lane.network]} {lane.size}" for lane in lanes)
+        key = (traffic.kind, axes, networks, source, cause)
+        sent, seconds = entry.sent_bytes, entry.times * seconds_of(traffic)
+        if key in found:
+            row = found[key]
+            found[key] = replace(
+                row,
+                count=row.count + entry.times,
+                sent_bytes_per_device=row.sent_bytes_per_device + sent,
+                seconds=row.seconds + seconds,
+            )
+        else:
+            found[key] = CollectiveCost(traffic.kind, axes, networks, source, cause, entry.times, sent, seconds)
+    return tuple(sorted(found.values(), key=lambda row: -row.seconds))
+
+
+def _assumption(totals: Totals, topology: Topology, model: CollectiveModel) -> str:
+    """What the step time hangs on most."""
+    hardware = topology.hardware
+    exposed = max(0.0, totals.seconds - totals.compute_seconds)
+    if any("rounds" in note for note in totals.notes):
+        return "loops of which the number of rounds is not known run once"
+    shares: Mapping[str, float] = {
+        f"products reach {hardware.matrix_efficiency:.0%} of the peak": totals.by_bound.get(Bound.MATRIX, 0.0),
+        f"kernels reach {hardware.memory_efficiency:.0%} of the memory's bandwidth": totals.by_bound.get(
+            Bound.MEMORY, 0.0
+        ),
+        f"a kernel takes at least {hardware.kernel_floor_s * 1e6:g} us": totals.by_bound.get(Bound.FLOOR, 0.0),
+        f"collectives take what the {model.value} model says, and wait for no other device": exposed,
+    }
+    return max(shares.items(), key=lambda pair: pair[1])[0]

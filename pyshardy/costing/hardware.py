@@ -1,0 +1,262 @@
+"""Chips and the networks between them, as validated data; the table of those that are known is in `chips/`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyshardy.errors import UsageError
+
+TORUS, SWITCH = "torus", "switch"
+_ADDING = "describing hardware"
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """What connects devices.
+
+    Attributes:
+        name: Its name, such as "nvlink".
+        kind: "torus", where every device has links to its neighbours, or "switch", where all reach all.
+        bytes_per_s: What a device sends in one direction at most: over one link of a torus, or into the switch.
+        devices: How many devices one such network connects; None for as many as there are.
+        latency_s: What a message takes for every hop of a torus, or every step through a switch.
+        efficiency: The part of the bandwidth that collectives reach.
+        dims: The dimensions of a torus; 0 for a switch.
+        wraps: Sizes of a dimension from which on a torus is closed: multiples of this number; 0 for never.
+        wraps_only: Whether a dimension is closed at that size alone.
+        reduces: How many times faster than by a ring a switch that adds up all-reduces; 1 for one that does not.
+        ramp_s: How slowly the bandwidth is reached: what alone would take t seconds takes t + sqrt(t * ramp_s).
+    """
+
+    name: str
+    kind: str
+    bytes_per_s: float
+    devices: int | None = None
+    latency_s: float = 0.0
+    efficiency: float = 1.0
+    dims: int = 0
+    wraps: int = 0
+    wraps_only: bool = False
+    reduces: float = 1.0
+    ramp_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        where = f"the network {self.name!r}"
+        if self.kind not in (TORUS, SWITCH):
+            raise UsageError(_ADDING, where=where, got=f"the kind {self.kind!r}", needed=f"{TORUS!r} or {SWITCH!r}")
+        _check_positive(where, bytes_per_s=self.bytes_per_s, efficiency=self.efficiency, reduces=self.reduces)
+        _check_fraction(where, efficiency=self.efficiency)
+        if self.devices is not None:
+            _check_positive(where, devices=self.devices)
+        _check_times(where, latency_s=self.latency_s, ramp_s=self.ramp_s)
+        if (self.kind == TORUS) != (self.dims > 0):
+            raise UsageError(
+                _ADDING, where=where, got=f"dims = {self.dims} for a {self.kind}", needed="1 or more for a torus alone"
+            )
+
+    def is_closed(self, size: int) -> bool:
+        """Whether a dimension of this size ends where it starts.
+
+        >>> Network("ici", "torus", 9e10, dims=3, wraps=4).is_closed(8)
+        True
+        """
+        if not self.wraps or size <= 2:
+            return False
+        return size == self.wraps if self.wraps_only else size % self.wraps == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """How long a collective took in a published measurement.
+
+    Attributes:
+        kind: Which one, such as "all_reduce".
+        devices: How many devices took part.
+        bytes: Sizes of the whole array.
+        seconds: How long each took.
+    """
+
+    kind: str
+    devices: int
+    bytes: tuple[float, ...]
+    seconds: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        where = f"the measurement of {self.kind} on {self.devices} devices"
+        if len(self.bytes) != len(self.seconds) or len(self.bytes) < 2:
+            got = f"{len(self.bytes)} sizes and {len(self.seconds)} times"
+            raise UsageError(_ADDING, where=where, got=got, needed="as many of both, two or more")
+        if any(a >= b for a, b in zip(self.bytes, self.bytes[1:])) or min(*self.bytes, *self.seconds) <= 0:
+            raise UsageError(_ADDING, where=where, got="sizes that do not grow, or no positive numbers")
+
+    def at(self, size: float) -> float:
+        """The seconds for another size: between two sizes as a power, beyond the last in proportion.
+
+        >>> Measured("all_gather", 2, (1e6, 4e6), (1e-4, 2e-4)).at(2e6) * 1e6
+        141.4...
+        """
+        if size <= self.bytes[0]:
+            return self.seconds[0]
+        if size >= self.bytes[-1]:
+            return self.seconds[-1] * size / self.bytes[-1]
+        place = next(index for index, known in enumerate(self.bytes) if known > size)
+        (x0, x1), (y0, y1) = self.bytes[place - 1 : place + 1], self.seconds[place - 1 : place + 1]
+        return y0 * math.exp(math.log(size / x0) / math.log(x1 / x0) * math.log(y1 / y0))
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """A chip and its networks.
+
+    Attributes:
+        name: What it is called.
+        memory_bytes: The memory of one device.
+        memory_bytes_per_s: How fast it is read and written.
+        flops_per_s: Operations per second in products of matrices, by element type.
+        vector_flops_per_s: Operations per second elsewhere; None if that is not known, and then never the limit.
+        networks: Its networks, the innermost one first.
+        matrix_efficiency: The part of the peak that products reach.
+        memory_efficiency: The part of the memory's bandwidth that kernels reach.
+        kernel_floor_s: What a kernel takes at least.
+        launch_s: What starting a collective takes.
+        measured: Measurements of collectives.
+        sources: Where every number is from, by the name of the field.
+    """
+
+    name: str
+    memory_bytes: float
+    memory_bytes_per_s: float
+    flops_per_s: tuple[tuple[str, float], ...]
+    networks: tuple[Network, ...]
+    vector_flops_per_s: float | None = None
+    matrix_efficiency: float = 0.7
+    memory_efficiency: float = 0.7
+    kernel_floor_s: float = 0.0
+    launch_s: float = 0.0
+    measured: tuple[Measured, ...] = ()
+    sources: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        where = f"the hardware {self.name!r}"
+        _check_positive(where, memory_bytes=self.memory_bytes, memory_bytes_per_s=self.memory_bytes_per_s)
+        _check_positive(where, **{f"flops_per_s.{name}": value for name, value in self.flops_per_s})
+        _check_fraction(where, matrix_efficiency=self.matrix_efficiency, memory_efficiency=self.memory_efficiency)
+        _check_times(where, kernel_floor_s=self.kernel_floor_s, launch_s=self.launch_s)
+        if not self.flops_per_s or not self.networks:
+            got = "no flops_per_s" if not self.flops_per_s else "no networks"
+            raise UsageError(_ADDING, where=where, got=got, needed="at least one of each")
+        sizes = [network.devices for network in self.networks]
+        if None in sizes[:-1]:
+            raise UsageError(_ADDING, where=where, got="an inner network without a number of devices")
+
+    def matrix_flops_per_s(self, dtype: str) -> float:
+        """The peak of products of an element type.
+
+        A type that is not in the table goes at the rate of another one as wide, else at half of that of the next
+        narrower one.
+        """
+        known = dict(self.flops_per_s)
+        if dtype in known:
+            return known[dtype]
+        width = _width(dtype)
+        as_wide = [value for name, value in self.flops_per_s if _width(name) == width]
+        if as_wide:
+            return as_wide[0]
+        narrower = [(_width(name), value) for name, value in self.flops_per_s if _width(name) < width]
+        if narrower:
+            found = max(narrower)
+            return found[1] * found[0] / width
+        return min((_width(name), value) for name, value in self.flops_per_s)[1]
+
+
+def _width(dtype: str) -> int:
+    """Bits of an element; 32 if the name does not say.
+
+    >>> _width("bf16"), _width("complex<f32>"), _width("i1"), _width("f8E4M3FN")
+    (16, 64, 1, 8)
+    """
+    if dtype.startswith("complex<"):
+        return 2 * _width(dtype[len("complex<") : -1])
+    digits = ""
+    for letter in dtype.lstrip("abcdefghijklmnopqrstuvwxyz"):
+        if not letter.isdigit():
+            break
+        digits += letter
+    return int(digits) if digits else 32
+
+
+def _check_positive(where: str, **numbers: float) -> None:
+    for name, value in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
+            raise UsageError(_ADDING, where=where, got=f"{name} = {value!r}", needed="a positive number")
+
+
+def _check_times(where: str, **numbers: float) -> None:
+    for name, value in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+            raise UsageError(_ADDING, where=where, got=f"{name} = {value!r}", needed="a number from 0")
+
+
+def _check_fraction(where: str, **numbers: float) -> None:
+    for name, value in numbers.items():
+        if not isinstance(value, (int, float)) or not 0 < value <= 1:
+            raise UsageError(_ADDING, where=where, got=f"{name} = {value!r}", needed="a number over 0, at most 1")
+
+
+def hardware_from_data(data: Mapping[str, Any], where: str) -> Hardware:
+    """Hardware from what a TOML file holds.
+
+    Args:
+        data: The tables of the file.
+        where: What to call the file in errors.
+
+    Raises:
+        UsageError: A field that is missing, unknown, or of a wrong kind.
+    """
+    fields = dict(data)
+    try:
+        networks = tuple(Network(**_table(entry, "networks", where)) for entry in fields.pop("networks", ()))
+        measured = tuple(_measured(_table(entry, "measured", where)) for entry in fields.pop("measured", ()))
+        flops = tuple(_table(fields.pop("flops_per_s", {}), "flops_per_s", where).items())
+        sources = tuple(_flat(_table(fields.pop("sources", {}), "sources", where)))
+        return Hardware(**fields, networks=networks, measured=measured, flops_per_s=flops, sources=sources)
+    except TypeError as error:
+        raise UsageError(
+            "reading a hardware file",
+            where=where,
+            got=str(error).partition(") ")[2] or str(error),
+            needed="the fields of pyshardy.costing.hardware.Hardware and Network",
+            hint="start from the file of a chip: print(pyshardy.costing.chips.chip_text('h100'))",
+        ) from error
+    except UsageError as error:
+        place = where if error.where is None or where in error.where else f"{where}, {error.where}"
+        error.where = None
+        raise error.located("reading a hardware file", place) from error
+
+
+def _table(value: Any, name: str, where: str) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise UsageError("reading a hardware file", where=where, got=f"{name} = {value!r}", needed="a table")
+    return dict(value)
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            found += _flat(value, f"{prefix}{name}.")
+        else:
+            found.append((prefix + name, str(value)))
+    return found
+
+
+def _measured(fields: dict[str, Any]) -> Measured:
+    """A measurement: times by size, or a latency and a bandwidth."""
+    if "bytes_per_s" in fields:
+        latency, rate = fields.pop("latency_s", 0.0), fields.pop("bytes_per_s")
+        sizes = tuple(float(2**power) for power in range(10, 41))
+        return Measured(**fields, bytes=sizes, seconds=tuple(latency + size / rate for size in sizes))
+    return Measured(fields.pop("kind"), fields.pop("devices"), tuple(fields.pop("bytes")), tuple(fields.pop("seconds")))

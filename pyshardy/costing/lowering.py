@@ -1,0 +1,187 @@
+"""What a compiler's back end adds to a program: copies for layouts and collectives, collectives that it joins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyshardy.costing.flatten import Flat, FlatBlock, FlatOp, without_dead
+from pyshardy.costing.order import Order
+from pyshardy.costing.program import Kind, Op, Tensor
+from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers
+
+TRANSPOSE, CONCATENATE, SLICE = "stablehlo.transpose", "stablehlo.concatenate", "stablehlo.slice"
+COPY = "stablehlo.copy"
+"""A copy, which programs do not have and compilers add."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """What is known of a compiler.
+
+    Attributes:
+        order: In which order it runs kernels.
+        alignment: Buffers start at multiples of so many bytes.
+        copies_for_products: Whether batched products need operands whose dimensions are in groups.
+        splits_all_to_all: Whether an all-to-all sends one array per device, each with memory of its own.
+        copies_for_gathers: Whether gathering along another dimension than the first takes a copy.
+        copies_first_state: Whether a loop that starts from constants or arguments copies them first.
+        joined_bytes: All-reduces over the same devices that do not wait for one another become one, up to so many
+            bytes; 0 for never.
+        packs: Whether the holes between buffers count.
+    """
+
+    order: Order = Order.PROGRAM
+    alignment: int = 256
+    copies_for_products: bool = False
+    splits_all_to_all: bool = False
+    copies_for_gathers: bool = False
+    copies_first_state: bool = False
+    joined_bytes: int = 0
+    packs: bool = False
+
+    @property
+    def adds_ops(self) -> bool:
+        """Whether it adds anything to a program."""
+        return self.copies_for_products or self.splits_all_to_all or self.copies_for_gathers or self.copies_first_state
+
+
+ACCELERATOR = Compiler(order=Order.PROGRAM)
+"""What is assumed of accelerators: layouts that fit, no copies."""
+XLA_ON_CPU = Compiler(Order.BREADTH, 64, True, True, True, True, 1 << 62, True)
+"""XLA's compiler for CPUs, by which estimates of memory are checked."""
+
+
+def lower(flat: Flat, compiler: Compiler) -> Flat:
+    """A program with what its compiler adds."""
+    if not compiler.adds_ops:
+        return flat
+    lowering = _Lowering(flat, compiler)
+    body = without_dead(lowering.block(flat.body))
+    return Flat(lowering.tensors, body, flat.uniform, flat.constants)
+
+
+class _Lowering:
+    def __init__(self, flat: Flat, compiler: Compiler) -> None:
+        self.compiler = compiler
+        self.fixed = flat.constants | flat.uniform | frozenset(flat.body.arguments)
+        self.tensors = list(flat.tensors)
+
+    def block(self, block: FlatBlock) -> FlatBlock:
+        ops: list[FlatOp] = []
+        makers = {flat.op.results[0]: flat.op for flat in block.ops if len(flat.op.results) == 1}
+        for flat in block.ops:
+            inner = tuple([self.block(region) for region in flat.inner])
+            self._add(FlatOp(flat.op, inner), makers, ops)
+        return block._replace(ops=tuple(ops))
+
+    def _add(self, flat: FlatOp, makers: dict[int, Op], ops: list[FlatOp]) -> None:
+        op, name = flat.op, flat.op.kind.name
+        if name == "stablehlo.dot_general" and self.compiler.copies_for_products:
+            op = self._product(op, makers, ops)
+        elif name == "stablehlo.convolution" and self.compiler.copies_for_products:
+            op = self._convolution(op, ops)
+        elif name == "stablehlo.all_to_all" and self.compiler.splits_all_to_all and len(op.results) == 1:
+            self._all_to_all(op, ops)
+            return
+        elif op.is_loop and self.compiler.copies_first_state:
+            op = self._loop(op, ops)
+        elif name == "stablehlo.all_gather" and self.compiler.copies_for_gathers and len(op.results) == 1:
+            shape = op.kind.operands[0].shape or ()
+            if any(size != 1 for size in shape[: int(str(op.kind.fact("all_gather_dim", 0)))]):
+                gathered = self._new(op.kind.results[0])
+                ops.append(FlatOp(op._replace(results=(gathered,))))
+                ops.append(self._copy(gathered, op.results[0]))
+                return
+        ops.append(FlatOp(op, flat.inner))
+
+    def _new(self, tensor: Tensor) -> int:
+        self.tensors.append(tensor)
+        return len(self.tensors) - 1
+
+    def _copy(self, value: int, result: int, name: str = TRANSPOSE) -> FlatOp:
+        kind = Kind(name, (self.tensors[value],), (self.tensors[result],))
+        return FlatOp(Op(kind, (value,), (result,)))
+
+    def _loop(self, op: Op, ops: list[FlatOp]) -> Op:
+        """A loop that starts from values of its own, not from constants or arguments."""
+        operands = list(op.operands)
+        for place, value in enumerate(operands):
+            if value in self.fixed or value in operands[:place]:
+                operands[place] = self._new(self.tensors[value])
+                ops.append(self._copy(value, operands[place], COPY))
+        return op._replace(operands=tuple(operands))
+
+    def _product(self, op: Op, makers: dict[int, Op], ops: list[FlatOp]) -> Op:
+        """A product whose operands lie as it wants them: those that are turned only for it are read as they are."""
+        numbers = op.kind.fact("dot_dimension_numbers")
+        assert isinstance(numbers, DotNumbers)
+        sides = (
+            (numbers.lhs_batching, numbers.lhs_contracting),
+            (numbers.rhs_batching, numbers.rhs_contracting),
+        )
+        operands = list(op.operands)
+        for place, (batching, contracting) in enumerate(sides):
+            value = operands[place]
+            shape = op.kind.operands[place].shape or ()
+            maker = makers.get(value)
+            is_turned = maker is not None and maker.kind.name == TRANSPOSE and maker.kind.facts
+            if is_turned and maker is not None and maker.kind.results[0] == op.kind.operands[place]:
+                order: tuple[int, ...] = maker.kind.fact("permutation")  # type: ignore[assignment]
+                source = maker.kind.operands[0].shape or ()
+                turned = tuple(order[dim] for dim in batching), tuple(order[dim] for dim in contracting)
+                if _is_grouped(source, *turned):
+                    operands[place] = maker.operands[0]
+                    continue
+            if not _is_grouped(shape, batching, contracting):
+                operands[place] = self._new(self.tensors[value])
+                ops.append(self._copy(value, operands[place]))
+        return op._replace(operands=tuple(operands))
+
+    def _convolution(self, op: Op, ops: list[FlatOp]) -> Op:
+        """A convolution with batch first and features last, kernels with input features before output features."""
+        numbers = op.kind.fact("dimension_numbers")
+        assert isinstance(numbers, ConvolutionNumbers)
+        orders = (
+            (numbers.lhs_batch, *numbers.lhs_spatial, numbers.lhs_feature),
+            (*numbers.kernel_spatial, numbers.kernel_input_feature, numbers.kernel_output_feature),
+        )
+        operands = list(op.operands)
+        for place, order in enumerate(orders):
+            shape = op.kind.operands[place].shape or ()
+            if not _in_order(shape, order):
+                value, operands[place] = operands[place], self._new(self.tensors[operands[place]])
+                ops.append(self._copy(value, operands[place]))
+        order = (numbers.output_batch, *numbers.output_spatial, numbers.output_feature)
+        if _in_order(op.kind.results[0].shape or (), order):
+            return op._replace(operands=tuple(operands))
+        result = self._new(op.kind.results[0])
+        ops.append(FlatOp(op._replace(operands=tuple(operands), results=(result,))))
+        return Op(Kind(TRANSPOSE, op.kind.results, op.kind.results), (result,), op.results)
+
+    def _all_to_all(self, op: Op, ops: list[FlatOp]) -> None:
+        """One array per device that takes part, cut out before and joined behind."""
+        count = 1 if op.traffic is None else op.traffic.group_size
+        whole = op.kind.operands[0]
+        part = Tensor(None, whole.dtype, -(-whole.bytes // count))
+        cut = [self._new(part) for _ in range(count)]
+        sent = [self._new(part) for _ in range(count)]
+        for value in cut:
+            ops.append(FlatOp(Op(Kind(SLICE, (whole,), (part,)), op.operands, (value,), place=op.place)))
+        kind = Kind(op.kind.name, (part,) * count, (part,) * count, op.kind.facts)
+        ops.append(FlatOp(op._replace(kind=kind, operands=tuple(cut), results=tuple(sent))))
+        ops.append(FlatOp(Op(Kind(CONCATENATE, (part,) * count, op.kind.results), tuple(sent), op.results)))
+
+
+def _in_order(shape: tuple[int, ...], order: tuple[int, ...]) -> bool:
+    moved = [dim for dim in order if shape[dim] != 1]
+    return moved == sorted(moved)
+
+
+def _is_grouped(shape: tuple[int, ...], batching: tuple[int, ...], contracting: tuple[int, ...]) -> bool:
+    """Whether the dimensions of a product come batch first, then what is contracted and what is not, each together.
+
+    >>> _is_grouped((2, 3, 4), (0,), (2,)), _is_grouped((2, 3, 4), (1,), (2,)), _is_grouped((2, 3, 4), (), (1,))
+    (True, False, False)
+    """
+    free = tuple(dim for dim in range(len(shape)) if dim not in batching and dim not in contracting)
+    return _in_order(shape, (*batching, *free, *contracting)) or _in_order(shape, (*batching, *contracting, *free))

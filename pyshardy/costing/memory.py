@@ -1,0 +1,269 @@
+"""How much memory a program holds while it runs: who is alive when, in whose memory results may go.
+
+Arguments and results have memory of their own, or share it where arguments are donated. What is made in between lives
+from the kernel that makes it to the last one that reads it; it may take the place of an operand that ends there, and
+the memory of a result that is not there yet.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from pyshardy.costing.flatten import CONSTANTS, Flat
+from pyshardy.costing.fusion import Kernel, Kernels
+from pyshardy.costing.join import joined
+from pyshardy.costing.lowering import Compiler
+from pyshardy.costing.order import ordered
+from pyshardy.costing.packing import Lifetime, packed_bytes
+from pyshardy.costing.program import Input
+
+_POINTER_BYTES = 8
+_SMALL_PART = 100_000
+"""A buffer smaller than this part of all is not put into the memory of results: that takes time and saves nothing."""
+
+
+class Buffer(NamedTuple):
+    """Memory that holds one value after the other.
+
+    Attributes:
+        values: The values, in order of time.
+        bytes: Its size.
+        start: The kernel from which on it is there, as a position.
+        end: The kernel up to which it is there.
+    """
+
+    values: tuple[int, ...]
+    bytes: int
+    start: int
+    end: int
+
+
+class Plan(NamedTuple):
+    """The memory of one block.
+
+    Attributes:
+        kernels: Its kernels in the order in which they run.
+        buffers: The memory beside that of arguments and results.
+        held: Bytes of buffers at every kernel, with what blocks inside of it hold.
+        inner: The plans of the blocks inside, by position of the kernel.
+        packed: The memory that its buffers take with the holes between them, if the compiler packs them.
+    """
+
+    kernels: tuple[Kernel, ...]
+    buffers: tuple[Buffer, ...]
+    held: tuple[int, ...]
+    inner: Mapping[int, tuple[Plan, ...]]
+    packed: int | None = None
+
+    @property
+    def peak(self) -> int:
+        """The most that it takes, with holes between buffers where these are counted."""
+        return max(self.held, default=0) if self.packed is None else self.packed
+
+    @property
+    def peak_at(self) -> int:
+        """The first kernel at which most is alive."""
+        return self.held.index(max(self.held)) if self.held else 0
+
+
+class _Slot:
+    """Memory that is there all the time, with the intervals in which it is in use."""
+
+    def __init__(self, bytes: int) -> None:
+        self.bytes = bytes
+        self.busy: list[tuple[int, int, int]] = []
+        self.mask = 0
+
+    def take(self, start: int, end: int, value: int) -> None:
+        """Put a value there from one kernel to another; -1 is before the first."""
+        self.busy.append((start, end, value))
+        self.mask |= ((1 << (end - start + 1)) - 1) << (start + 1)
+
+    def takes(self, start: int, end: int, shared: Iterable[int]) -> bool:
+        """Whether it is free; at the kernel where one ends and another starts, only if that one works in place."""
+        for first, last, value in self.busy:
+            if start <= last and first <= end:
+                is_handed_on = (last == start and value in shared) or (first == end and -1 in shared)
+                if not is_handed_on:
+                    return False
+        return True
+
+
+class Planner:
+    """Plans the memory of the blocks of a program.
+
+    Args:
+        flat: The program.
+        compiler: What is known of the compiler.
+    """
+
+    def __init__(self, flat: Flat, compiler: Compiler) -> None:
+        self.tensors, self.compiler = flat.tensors, compiler
+        self.constants = flat.constants
+
+    def main(self, block: Kernels, inputs: Sequence[Input]) -> Plan:
+        """The plan of the main function, whose results may take the memory of donated arguments."""
+        aliases = {entry.alias: place for place, entry in enumerate(inputs) if entry.alias is not None}
+        slots: list[tuple[int, int | None]] = []
+        homes: dict[int, int] = {}
+        for place, value in enumerate(block.results):
+            argument = block.arguments[aliases[place]] if place in aliases else None
+            slots.append((self.size(value), argument))
+            homes.setdefault(value, place)
+        return self._plan(block, slots, homes)
+
+    def size(self, value: int) -> int:
+        """Bytes of a value with what alignment adds."""
+        alignment = self.compiler.alignment
+        return -(-self.tensors[value].bytes // alignment) * alignment
+
+    def _inner(self, kernel: Kernel) -> tuple[Plan, ...]:
+        """The plans of the blocks inside of a loop or a conditional."""
+        plans = []
+        for place, block in enumerate(kernel.inner):
+            is_body = kernel.root.is_loop and place == 1
+            slots: list[tuple[int, int | None]] = []
+            homes: dict[int, int] = {}
+            if is_body or not kernel.root.is_loop:
+                for index, value in enumerate(block.results):
+                    slots.append((self.size(value), block.arguments[index] if is_body else None))
+                    homes.setdefault(value, index)
+            plans.append(self._plan(block, slots, homes))
+        return tuple(plans)
+
+    def _plan(self, block: Kernels, slots: list[tuple[int, int | None]], homes: dict[int, int]) -> Plan:
+        kept = {*block.results, *block.arguments}
+        kernels = joined(block.kernels, self.compiler.joined_bytes) if self.compiler.joined_bytes else block.kernels
+        kernels = ordered(kernels, self.compiler.order, self.size, kept, block.arguments)
+        end = len(kernels)
+        inner = {at: self._inner(kernel) for at, kernel in enumerate(kernels) if kernel.inner}
+        last: dict[int, int] = {}
+        made: dict[int, int] = {}
+        for at, kernel in enumerate(kernels):
+            for value in kernel.reads:
+                last[value] = at
+            for value in kernel.writes:
+                made[value] = at
+        for value in block.results:
+            last[value] = end
+        places = _Places(self, kernels, made, last, end)
+        fixed = places.slots(slots, homes)
+        buffers = places.buffers(fixed)
+        held = [0] * (end + 1)
+        for buffer in buffers:
+            held[buffer.start] += buffer.bytes
+            if buffer.end + 1 <= end:
+                held[buffer.end + 1] -= buffer.bytes
+        total = 0
+        for at, change in enumerate(held):
+            total += change
+            held[at] = total
+        for at, plans in inner.items():
+            held[at] += max((plan.peak for plan in plans), default=0)
+        packed = self._packed(kernels, buffers, inner) if self.compiler.packs else None
+        return Plan(tuple(kernels), tuple(buffers), tuple(held), inner, packed)
+
+    def _packed(self, kernels: Sequence[Kernel], buffers: Sequence[Buffer], inner: Mapping[int, Sequence[Plan]]) -> int:
+        """The memory that buffers take with the holes between them, and the tables of kernels with several results."""
+        lifetimes = [Lifetime(self.tensors[one.values[-1]].bytes, one.start, one.end) for one in buffers]
+        lifetimes += [Lifetime(max(plan.peak for plan in plans), at, at) for at, plans in inner.items() if plans]
+        lifetimes += [
+            Lifetime(_POINTER_BYTES * len(kernel.writes), at, at + 1)
+            for at, kernel in enumerate(kernels)
+            if len(kernel.writes) > 1
+        ]
+        return packed_bytes(lifetimes, self.compiler.alignment)
+
+
+class _Places:
+    """Where the values of one block go."""
+
+    def __init__(
+        self, planner: Planner, kernels: list[Kernel], made: dict[int, int], last: dict[int, int], end: int
+    ) -> None:
+        self.planner, self.kernels, self.made, self.last, self.end = planner, kernels, made, last, end
+        self.is_placed: set[int] = set()
+
+    def slots(self, slots: list[tuple[int, int | None]], homes: Mapping[int, int]) -> list[_Slot]:
+        """The memory that is there all the time; results are put in theirs where they can be."""
+        found = []
+        for size, argument in slots:
+            slot = _Slot(size)
+            if argument is not None and argument in self.last:
+                slot.take(-1, self.last[argument], argument)
+            found.append(slot)
+        for value, place in homes.items():
+            if value not in self.made:
+                continue
+            start = self.made[value]
+            if found[place].takes(start, self.end, self.kernels[start].in_place):
+                found[place].take(start, self.end, value)
+                self.is_placed.add(value)
+        return found
+
+    def buffers(self, fixed: Sequence[_Slot]) -> list[Buffer]:
+        """The memory of all other values; the largest ones go first to slots that are free."""
+        found = self._chains()
+        small = sum(buffer.bytes for buffer in found) // _SMALL_PART
+        slots = sorted(fixed, key=lambda slot: slot.bytes)
+        rest = []
+        for buffer in sorted(found, key=lambda one: (-one.bytes, one.start)):
+            slot = None if buffer.bytes < small else self._slot(buffer, slots)
+            if slot is None:
+                rest.append(buffer)
+            else:
+                slot.take(buffer.start, buffer.end, buffer.values[-1])
+        return sorted(rest, key=lambda one: (one.start, one.values))
+
+    def _slot(self, buffer: Buffer, slots: Sequence[_Slot]) -> _Slot | None:
+        """The first slot that is free for a buffer; the slots are the smallest ones first."""
+        shared = self.kernels[buffer.start].in_place
+        if buffer.end < self.end and buffer.values[-1] in self.kernels[buffer.end].in_place:
+            shared = shared | {-1}
+        inside = ((1 << (buffer.end - buffer.start + 1)) - 1) << (buffer.start + 1)
+        if shared:  # at its ends a buffer may meet another one that is handed on
+            inside &= ~((1 << (buffer.start + 1)) | (1 << (buffer.end + 1)))
+        for place in range(bisect_left(slots, buffer.bytes, key=lambda slot: slot.bytes), len(slots)):
+            slot = slots[place]
+            if not slot.mask & inside and (not shared or slot.takes(buffer.start, buffer.end, shared)):
+                return slot
+        return None
+
+    def _chains(self) -> list[Buffer]:
+        """Values that follow one another in the same memory."""
+        ends: dict[int, list[int]] = {}
+        chains: list[list[int]] = []
+        for at, kernel in enumerate(self.kernels):
+            for index, value in enumerate(kernel.writes):
+                if value in self.is_placed or kernel.root.kind.name in CONSTANTS:
+                    continue
+                previous = self._taken_over(kernel, index, value, at, ends)
+                if previous is None:
+                    chains.append([value])
+                    ends[value] = chains[-1]
+                else:
+                    chain = ends.pop(previous)
+                    chain.append(value)
+                    ends[value] = chain
+        return [self._buffer(chain) for chain in chains]
+
+    def _taken_over(self, kernel: Kernel, index: int, value: int, at: int, ends: Mapping[int, list[int]]) -> int | None:
+        """The operand in whose memory a result goes."""
+        if kernel.root.is_loop:
+            candidates: Iterable[int] = kernel.root.operands[index : index + 1]
+            if kernel.root.operands.count(kernel.root.operands[index]) > 1:
+                return None
+        else:
+            candidates = sorted(kernel.in_place)
+        size = self.planner.size(value)
+        for operand in candidates:
+            if operand in ends and self.last.get(operand) == at and self.planner.size(operand) == size:
+                return operand
+        return None
+
+    def _buffer(self, chain: list[int]) -> Buffer:
+        start, last = self.made[chain[0]], self.made[chain[-1]]
+        end = max(last, self.last.get(chain[-1], last))
+        return Buffer(tuple(chain), self.planner.size(chain[-1]), start, min(end, self.end))

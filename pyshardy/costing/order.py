@@ -1,0 +1,132 @@
+"""Orders in which the kernels of a block may run."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Sequence
+from enum import Enum
+
+from pyshardy.costing.fusion import Kernel
+
+
+class Order(Enum):
+    """In which order kernels run.
+
+    Attributes:
+        PROGRAM: As the program has them.
+        BREADTH: Those first that could have started first, as XLA schedules for CPUs.
+        MEMORY: At every step the one that needs least memory, as schedulers for accelerators aim at.
+    """
+
+    PROGRAM = "program"
+    BREADTH = "breadth"
+    MEMORY = "memory"
+
+
+def ordered(
+    kernels: Sequence[Kernel],
+    order: Order,
+    size: Callable[[int], int],
+    kept: set[int],
+    arguments: Sequence[int] = (),
+) -> list[Kernel]:
+    """The kernels of a block in another order that is as correct.
+
+    Args:
+        kernels: The kernels in program order.
+        order: Which one.
+        size: The bytes of a value.
+        kept: Values that stay in memory whatever uses them.
+        arguments: The arguments of the block, those first that come first.
+    """
+    if order is Order.PROGRAM:
+        return list(kernels)
+    makers = {value: index for index, kernel in enumerate(kernels) for value in kernel.writes}
+    users: list[list[int]] = [[] for _ in kernels]
+    waits = [0] * len(kernels)
+    for index, kernel in enumerate(kernels):
+        for maker in dict.fromkeys(makers[value] for value in kernel.reads if value in makers):
+            users[maker].append(index)
+            waits[index] += 1
+    if order is Order.BREADTH:
+        return _breadth(kernels, users, waits, arguments)
+    return _memory(kernels, users, waits, size, kept)
+
+
+def _breadth(
+    kernels: Sequence[Kernel], users: list[list[int]], waits: list[int], arguments: Sequence[int]
+) -> list[Kernel]:
+    """First come, first served, where arguments come before all kernels."""
+    readers: dict[int, list[int]] = {value: [] for value in arguments}
+    ready: deque[int] = deque()
+    for index, kernel in enumerate(kernels):
+        read = [value for value in kernel.reads if value in readers]
+        for value in read:
+            readers[value].append(index)
+        waits[index] += len(read)
+        if not waits[index]:
+            ready.append(index)
+
+    def release(indices: Sequence[int]) -> None:
+        for index in indices:
+            waits[index] -= 1
+            if not waits[index]:
+                ready.append(index)
+
+    for value in arguments:
+        release(readers[value])
+    found = []
+    while ready:
+        index = ready.popleft()
+        found.append(kernels[index])
+        release(users[index])
+    return found
+
+
+def _memory(
+    kernels: Sequence[Kernel], users: list[list[int]], waits: list[int], size: Callable[[int], int], kept: set[int]
+) -> list[Kernel]:
+    """Of the kernels that can run, the one that frees most and takes least; of equal ones, the first."""
+    uses: dict[int, int] = {}
+    made = {value for kernel in kernels for value in kernel.writes}
+    for kernel in kernels:
+        for value in kernel.reads:
+            uses[value] = uses.get(value, 0) + 1
+
+    def growth(index: int) -> int:
+        kernel = kernels[index]
+        freed = sum(size(value) for value in kernel.reads if uses[value] == 1 and value in made and value not in kept)
+        return sum(size(value) for value in kernel.writes if value not in kept) - freed
+
+    readers: dict[int, list[int]] = {}
+    for index, kernel in enumerate(kernels):
+        for value in kernel.reads:
+            readers.setdefault(value, []).append(index)
+    ready = [(growth(index), index) for index, count in enumerate(waits) if not count]
+    heapq.heapify(ready)
+    is_ready = {index for _, index in ready}
+    done: set[int] = set()
+    found = []
+    while ready:
+        cost, index = heapq.heappop(ready)
+        if index in done:
+            continue
+        now = growth(index)
+        if now != cost:
+            heapq.heappush(ready, (now, index))
+            continue
+        done.add(index)
+        found.append(kernels[index])
+        for value in kernels[index].reads:
+            uses[value] -= 1
+            if uses[value] == 1:  # its last reader now frees it
+                for reader in readers[value]:
+                    if reader in is_ready and reader not in done:
+                        heapq.heappush(ready, (growth(reader), reader))
+        for user in users[index]:
+            waits[user] -= 1
+            if not waits[user]:
+                is_ready.add(user)
+                heapq.heappush(ready, (growth(user), user))
+    return found

@@ -1,0 +1,44 @@
+"""Where buffers lie in memory: the largest first, each in the smallest hole that is free while it lives."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Lifetime(NamedTuple):
+    """A buffer that is in memory from one time to another, both included."""
+
+    bytes: int
+    start: int
+    end: int
+
+
+def packed_bytes(buffers: Iterable[Lifetime], alignment: int = 1) -> int:
+    """The memory that buffers take when they are packed, which is at least as much as is alive at any time.
+
+    The last buffer is not padded.
+
+    >>> packed_bytes([Lifetime(4, 0, 1), Lifetime(2, 2, 3), Lifetime(3, 1, 2)])
+    7
+    """
+    placed: list[tuple[int, int, int, int]] = []
+    most = 0
+    for buffer in sorted(buffers, key=lambda one: (-one.bytes, one.start - one.end, one.start)):
+        size = -(-buffer.bytes // alignment) * alignment
+        offset = _best_hole([one for one in placed if one[2] <= buffer.end and buffer.start <= one[3]], size)
+        insort(placed, (offset, offset + size, buffer.start, buffer.end))
+        most = max(most, offset + buffer.bytes)
+    return most
+
+
+def _best_hole(neighbours: list[tuple[int, int, int, int]], size: int) -> int:
+    """The start of the smallest hole between neighbours, which are in order of place; behind them if there is none."""
+    best: tuple[int, int] | None = None
+    top = 0
+    for low, high, _, _ in neighbours:
+        if low - top >= size and (best is None or low - top < best[0]):
+            best = (low - top, top)
+        top = max(top, high)
+    return top if best is None else best[1]

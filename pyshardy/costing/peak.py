@@ -1,0 +1,209 @@
+"""Peak memory of a program: how much, when, and who is alive then."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pyshardy.costing.flatten import CONSTANTS, Flat, flatten
+from pyshardy.costing.fusion import Kernel, Kernels, all_kernels, fuse
+from pyshardy.costing.lowering import ACCELERATOR, Compiler, lower
+from pyshardy.costing.memory import Plan, Planner
+from pyshardy.costing.program import Place, Program, SourceLine
+
+PARAMETERS, OPTIMIZER, INPUTS, OUTPUTS = "parameters", "optimizer state", "other arguments", "results"
+GRADIENTS, ACTIVATIONS, TEMPORARIES, TABLES = "gradients", "activations", "temporaries", "constants"
+CATEGORIES = (PARAMETERS, OPTIMIZER, INPUTS, OUTPUTS, GRADIENTS, ACTIVATIONS, TEMPORARIES, TABLES)
+_OPTIMIZER_NAMES = re.compile(
+    r"(opt|state|moment|mean|square|\bmu\b|\bnu\b|\bm\b|\bv\b|velocity|accum|count|\btrace\b)", re.I
+)
+_PARAMETER_NAMES = re.compile(r"(param|weight|kernel|bias|theta|embed|variables|model|\bw\w*\b|\bb\d*\b)", re.I)
+_BACKWARD = "transpose("
+_MOST_POINTS = 512
+
+
+@dataclass(frozen=True, slots=True)
+class LiveValue:
+    """Memory that is in use at the peak.
+
+    Attributes:
+        name: The argument or result, or the name that JAX gave to the op that made it.
+        category: One of `CATEGORIES`.
+        shape: Its shape on one device; None if it is no one tensor.
+        dtype: Its element type.
+        bytes: Its size.
+        source: The line that made it; None for arguments and where it is not known.
+    """
+
+    name: str
+    category: str
+    shape: tuple[int, ...] | None
+    dtype: str
+    bytes: int
+    source: SourceLine | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The memory of one device.
+
+    Attributes:
+        bytes: The most that it holds at a time.
+        argument_bytes: Of arguments.
+        output_bytes: Of results, without those in the memory of arguments.
+        temporary_bytes: The most that is held beside these.
+        constant_bytes: Of tables in the program.
+        categories: Bytes at the peak by category, the largest first.
+        live: What is alive at the peak, the largest first.
+        curve: Bytes over the program, at regular places.
+        at: Where in the program the peak is, from 0 to 1.
+        minimized_bytes: The peak in an order that was chosen for little memory.
+    """
+
+    bytes: int
+    argument_bytes: int
+    output_bytes: int
+    temporary_bytes: int
+    constant_bytes: int
+    categories: tuple[tuple[str, int], ...]
+    live: tuple[LiveValue, ...]
+    curve: tuple[int, ...]
+    at: float
+    minimized_bytes: int | None = None
+
+
+def peak_bytes(program: Program, compiler: Compiler = ACCELERATOR) -> int:
+    """The most that a program holds at a time."""
+    return find_peak(program, lower(flatten(program), compiler), compiler, with_live=False).bytes
+
+
+def find_peak(
+    program: Program, flat: Flat, compiler: Compiler, *, with_live: bool = True, block: Kernels | None = None
+) -> Peak:
+    """The memory of a program.
+
+    Args:
+        program: The program.
+        flat: The same without calls, and with what its compiler adds.
+        compiler: What is known of the compiler.
+        with_live: Whether to say who is alive at the peak.
+        block: The kernels of `flat`, if they are there already.
+    """
+    block = fuse(flat) if block is None else block
+    plan = Planner(flat, compiler).main(block, program.inputs)
+    sizes = [tensor.bytes for tensor in flat.tensors]
+    arguments = sum(sizes[value] for value in block.arguments)
+    outputs = _output_bytes(program, flat, block)
+    tables = _table_bytes(flat, block)
+    base = arguments + outputs + tables
+    live = tuple(_Live(program, flat, block, plan).find()) if with_live else ()
+    totals = [(name, sum(one.bytes for one in live if one.category == name)) for name in CATEGORIES]
+    return Peak(
+        bytes=base + plan.peak,
+        argument_bytes=arguments,
+        output_bytes=outputs,
+        temporary_bytes=plan.peak,
+        constant_bytes=tables,
+        categories=tuple(sorted((pair for pair in totals if pair[1]), key=lambda pair: -pair[1])),
+        live=live,
+        curve=tuple(base + held for held in _thinned(plan.held)),
+        at=plan.peak_at / max(1, len(plan.held) - 1),
+    )
+
+
+def _output_bytes(program: Program, flat: Flat, block: Kernels) -> int:
+    aliased = {entry.alias for entry in program.inputs if entry.alias is not None}
+    return sum(flat.tensors[value].bytes for place, value in enumerate(block.results) if place not in aliased)
+
+
+def _table_bytes(flat: Flat, block: Kernels) -> int:
+    """The bytes of constants that are not one number everywhere."""
+    found = {
+        value
+        for kernel in all_kernels(block)
+        for op in kernel.ops
+        if op.kind.name in CONSTANTS
+        for value in op.results
+        if value not in flat.uniform
+    }
+    return sum(flat.tensors[value].bytes for value in found)
+
+
+def _thinned(held: Sequence[int]) -> Iterable[int]:
+    """At most so many points of a curve, each the highest of those that it stands for."""
+    step = -(-len(held) // _MOST_POINTS)
+    return [max(held[start : start + step]) for start in range(0, len(held), step)] if step > 1 else held
+
+
+class _Live:
+    """Finds who is alive at the peak, going into the blocks of the kernel where it is."""
+
+    def __init__(self, program: Program, flat: Flat, block: Kernels, plan: Plan) -> None:
+        self.program, self.flat, self.block, self.plan = program, flat, block, plan
+        self.makers: dict[int, Kernel] = {}
+        self.readers: dict[int, Kernel] = {}
+
+    def find(self) -> list[LiveValue]:
+        found = [
+            self._value(entry.name, argument_category(entry.name), value)
+            for entry, value in zip(self.program.inputs, self.block.arguments)
+        ]
+        aliased = {entry.alias for entry in self.program.inputs if entry.alias is not None}
+        for place, (name, value) in enumerate(zip(self.program.outputs, self.block.results)):
+            if place not in aliased:
+                found.append(self._value(name, OUTPUTS, value))
+        tables = _table_bytes(self.flat, self.block)
+        if tables:
+            found.append(LiveValue("constants", TABLES, None, "", tables))
+        self._add(self.plan, found)
+        return sorted(found, key=lambda one: (-one.bytes, one.name))
+
+    def _value(self, name: str, category: str, value: int, place: Place | None = None) -> LiveValue:
+        tensor = self.flat.tensors[value]
+        return LiveValue(
+            name, category, tensor.shape, tensor.dtype, tensor.bytes, None if place is None else place.source
+        )
+
+    def _add(self, plan: Plan, found: list[LiveValue]) -> None:
+        at = plan.peak_at
+        for kernel in plan.kernels:
+            self.makers.update((value, kernel) for value in kernel.writes)
+            self.readers.update((value, kernel) for value in kernel.reads)
+        made = {value for kernel in plan.kernels[: at + 1] for value in kernel.writes}
+        for buffer in plan.buffers:
+            if buffer.start <= at <= buffer.end:
+                values = [value for value in buffer.values if value in made]
+                found.append(self._temporary(values[-1] if values else buffer.values[0]))
+        if at in plan.inner:
+            self._add(max(plan.inner[at], key=lambda inner: inner.peak), found)
+
+    def _temporary(self, value: int) -> LiveValue:
+        maker, reader = self.makers.get(value), self.readers.get(value)
+        place = None if maker is None else maker.root.place
+        scope = None if place is None else place.scope
+        last = None if reader is None or reader.root.place is None else reader.root.place.scope
+        if scope is not None and _BACKWARD in scope:
+            category = GRADIENTS
+        elif last is not None and _BACKWARD in last:
+            category = ACTIVATIONS
+        else:
+            category = TEMPORARIES
+        name = scope or ("a value" if maker is None else maker.root.kind.name.partition(".")[2])
+        return self._value(name, category, value, place)
+
+
+def argument_category(name: str) -> str:
+    """What an argument is, by its path in the user's program.
+
+    >>> argument_category("params['layers'][0]['w1']"), argument_category("state['mean']['w1']")
+    ('parameters', 'optimizer state')
+    >>> argument_category("tokens")
+    'other arguments'
+    """
+    first, *rest = re.split(r"[\[.]", name, maxsplit=1)
+    if _PARAMETER_NAMES.search(first):
+        return OPTIMIZER if rest and re.match(r"'?(opt_state|opt)", rest[0]) else PARAMETERS
+    if _OPTIMIZER_NAMES.search(first):
+        return PARAMETERS if rest and re.match(r"'?params", rest[0]) else OPTIMIZER
+    return INPUTS

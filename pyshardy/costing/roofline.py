@@ -1,0 +1,131 @@
+"""How long a kernel runs by itself: what it computes, or what it reads and writes, whichever takes longer."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+from pyshardy.costing.fusion import Kernel
+from pyshardy.costing.hardware import Hardware
+from pyshardy.costing.program import Kind, Op, Tensor
+from pyshardy.costing.work import Work, work_of
+from pyshardy.rules.opspec import op_names
+
+_SLICING = frozenset(op_names("stablehlo.", "slice dynamic_slice gather"))
+_UPDATING = frozenset(op_names("stablehlo.", "dynamic_update_slice scatter"))
+
+
+class Bound(Enum):
+    """What a kernel's time is spent on."""
+
+    MATRIX = "products"
+    VECTOR = "other arithmetic"
+    MEMORY = "memory traffic"
+    FLOOR = "launching kernels"
+
+
+class Price(NamedTuple):
+    """What one run of a kernel costs.
+
+    Attributes:
+        seconds: How long it runs.
+        flops: Its operations.
+        transcendentals: Its evaluations of functions such as the exponential.
+        bytes: What it reads and writes.
+        bound: What its time is spent on.
+        is_known: Whether it is known what it does.
+    """
+
+    seconds: float
+    flops: float
+    transcendentals: float
+    bytes: int
+    bound: Bound
+    is_known: bool
+
+
+class Roofline:
+    """Prices of kernels on a chip; kernels of the same ops on the same shapes are priced once.
+
+    Args:
+        hardware: The chip.
+        tensors: The type of every value.
+    """
+
+    def __init__(self, hardware: Hardware, tensors: list[Tensor]) -> None:
+        self.hardware, self.tensors = hardware, tensors
+        self._work: dict[Kind, Work] = {}
+        self._found: dict[tuple[object, ...], Price] = {}
+        self._rates: dict[str, float] = {}
+
+    def price(self, kernel: Kernel) -> Price:
+        """What a kernel costs that holds no other blocks and sends nothing."""
+        reads = [(value, self.tensors[value]) for value in kernel.reads]
+        key = (tuple([op.kind for op in kernel.ops]), tuple([tensor.bytes for _, tensor in reads]))
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = self._price(kernel)
+        return found
+
+    def work(self, kind: Kind) -> Work:
+        """What an op computes, looked up once per kind."""
+        found = self._work.get(kind)
+        if found is None:
+            found = self._work[kind] = work_of(kind)
+        return found
+
+    def _price(self, kernel: Kernel) -> Price:
+        hardware = self.hardware
+        matrix = vector = hard = matrix_s = 0.0
+        is_known = True
+        for op in kernel.ops:
+            work = self.work(op.kind)
+            is_known = is_known and work.is_known
+            hard += work.transcendentals
+            if work.is_matrix:
+                matrix += work.flops
+                matrix_s += work.flops / (self._rate(op.kind.operands[0].dtype) * hardware.matrix_efficiency)
+            else:
+                vector += work.flops
+        moved = self._bytes(kernel)
+        memory_s = moved / (hardware.memory_bytes_per_s * hardware.memory_efficiency)
+        rate = hardware.vector_flops_per_s
+        vector_s = 0.0 if rate is None else (vector + hard) / rate
+        times = ((matrix_s, Bound.MATRIX), (vector_s, Bound.VECTOR), (memory_s, Bound.MEMORY))
+        seconds, bound = max(times, key=lambda pair: pair[0])
+        if seconds < hardware.kernel_floor_s:
+            seconds, bound = hardware.kernel_floor_s, Bound.FLOOR
+        if not moved and not matrix and not vector and not hard:
+            seconds = 0.0
+        return Price(seconds, matrix + vector, hard, moved, bound, is_known)
+
+    def _rate(self, dtype: str) -> float:
+        if dtype not in self._rates:
+            self._rates[dtype] = self.hardware.matrix_flops_per_s(dtype)
+        return self._rates[dtype]
+
+    def _bytes(self, kernel: Kernel) -> int:
+        """What a kernel reads and writes: of what it slices, the slices; of what it updates in place, the updates."""
+        read = dict.fromkeys(kernel.reads, 0)
+        for op in kernel.ops:
+            for place, value in enumerate(op.operands):
+                if value in read:
+                    read[value] += self._read_by(op, place, value)
+        moved = sum(min(count, self.tensors[value].bytes) for value, count in read.items())
+        root = kernel.root
+        if root.kind.name in _UPDATING:
+            return moved + min(self.tensors[root.results[0]].bytes, root.kind.operands[-1].bytes + _update_bytes(root))
+        return moved + sum(self.tensors[value].bytes for value in kernel.writes)
+
+    def _read_by(self, op: Op, place: int, value: int) -> int:
+        if op.kind.name in _SLICING and place == 0:
+            return op.kind.results[0].bytes
+        if op.kind.name in _UPDATING and place == 0:
+            return 0
+        return self.tensors[value].bytes
+
+
+def _update_bytes(op: Op) -> int:
+    """The bytes that an op writes into its first operand."""
+    place = 1 if op.kind.name == "stablehlo.dynamic_update_slice" else -1
+    return op.kind.operands[place].bytes

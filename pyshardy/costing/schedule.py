@@ -1,0 +1,216 @@
+"""How long a program runs when collectives run beside kernels: list scheduling on one compute stream and one stream
+per network.
+
+A kernel or collective may start when what it reads is there and its stream is free; of several that may, the first in
+program order. A loop takes all streams, round after round, and overlaps nothing of one round with the next; of a
+conditional the branch runs that takes longest.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from pyshardy.costing.fusion import Kernel, Kernels
+from pyshardy.costing.program import Traffic
+from pyshardy.costing.roofline import Bound, Price, Roofline
+
+COMPUTE = -1
+"""The stream of kernels; networks are numbered from 0."""
+
+
+@dataclass(slots=True)
+class Totals:
+    """What one run of a block amounts to.
+
+    Attributes:
+        seconds: From start to end.
+        serial_seconds: The same if nothing overlaps.
+        compute_seconds: Of kernels.
+        communication_seconds: Of collectives.
+        flops: Operations.
+        transcendentals: Evaluations of functions such as the exponential.
+        bytes: What kernels read and write.
+        by_bound: Seconds of kernels by what they are spent on.
+        unknown: Names of ops of which it is not known what they compute, with how often they run.
+        notes: What the figures leave open.
+    """
+
+    seconds: float = 0.0
+    serial_seconds: float = 0.0
+    compute_seconds: float = 0.0
+    communication_seconds: float = 0.0
+    flops: float = 0.0
+    transcendentals: float = 0.0
+    bytes: float = 0.0
+    by_bound: dict[Bound, float] = field(default_factory=dict)
+    unknown: dict[str, int] = field(default_factory=dict)
+    notes: dict[str, None] = field(default_factory=dict)
+
+    def add(self, other: Totals, times: int) -> None:
+        """Add what runs so many times, but for the time from start to end."""
+        self.serial_seconds += times * other.serial_seconds
+        self.compute_seconds += times * other.compute_seconds
+        self.communication_seconds += times * other.communication_seconds
+        self.flops += times * other.flops
+        self.transcendentals += times * other.transcendentals
+        self.bytes += times * other.bytes
+        for bound, seconds in other.by_bound.items():
+            self.by_bound[bound] = self.by_bound.get(bound, 0.0) + times * seconds
+        for name, count in other.unknown.items():
+            self.unknown[name] = self.unknown.get(name, 0) + times * count
+        self.notes.update(other.notes)
+
+    def add_price(self, price: Price, name: str) -> None:
+        """Add one run of a kernel."""
+        self.serial_seconds += price.seconds
+        self.compute_seconds += price.seconds
+        self.flops += price.flops
+        self.transcendentals += price.transcendentals
+        self.bytes += price.bytes
+        self.by_bound[price.bound] = self.by_bound.get(price.bound, 0.0) + price.seconds
+        if not price.is_known:
+            self.unknown[name] = self.unknown.get(name, 0) + 1
+
+
+class Task(NamedTuple):
+    """What one kernel does to the streams.
+
+    Attributes:
+        stream: `COMPUTE`, or a network; None for what takes all streams.
+        seconds: For how long.
+    """
+
+    stream: int | None
+    seconds: float
+
+
+class Scheduler:
+    """Schedules the blocks of a program.
+
+    Args:
+        roofline: Prices of kernels.
+        collective_seconds: How long a collective takes.
+        network_of: Which network it occupies.
+    """
+
+    def __init__(
+        self,
+        roofline: Roofline,
+        collective_seconds: Callable[[Traffic], float],
+        network_of: Callable[[Traffic], int],
+    ) -> None:
+        self.roofline = roofline
+        self.collective_seconds, self.network_of = collective_seconds, network_of
+
+    def block(self, block: Kernels) -> Totals:
+        """What one run of a block amounts to."""
+        totals = Totals()
+        tasks = [self._task(kernel, totals) for kernel in block.kernels]
+        totals.seconds = makespan(block.kernels, tasks)
+        return totals
+
+    def _task(self, kernel: Kernel, totals: Totals) -> Task:
+        op = kernel.root
+        if op.traffic is not None:
+            seconds = self.collective_seconds(op.traffic)
+            totals.communication_seconds += seconds
+            totals.serial_seconds += seconds
+            totals.flops += self.roofline.work(op.kind).flops
+            return Task(self.network_of(op.traffic), seconds)
+        if not kernel.inner:
+            price = self.roofline.price(kernel)
+            totals.add_price(price, op.kind.name)
+            return Task(COMPUTE, price.seconds)
+        inside = [self.block(region) for region in kernel.inner]
+        if op.is_loop:
+            rounds = 1 if op.rounds is None else op.rounds
+            if op.rounds is None:
+                totals.notes["a loop of which the number of rounds is not known counts as one round"] = None
+            totals.add(inside[0], rounds + 1)
+            totals.add(inside[1], rounds)
+            return Task(None, inside[0].seconds * (rounds + 1) + inside[1].seconds * rounds)
+        totals.notes["of a conditional the branch counts that takes longest"] = None
+        worst = max(inside, key=lambda one: one.seconds)
+        totals.add(worst, 1)
+        return Task(None, worst.seconds)
+
+
+def makespan(kernels: Sequence[Kernel], tasks: Sequence[Task]) -> float:
+    """How long kernels take together.
+
+    Args:
+        kernels: The kernels, every one after those whose results it reads.
+        tasks: The stream and the seconds of each.
+    """
+    makers = {value: index for index, kernel in enumerate(kernels) for value in kernel.writes}
+    users: list[list[int]] = [[] for _ in kernels]
+    waits = [0] * len(kernels)
+    ready_at = [0.0] * len(kernels)
+    for index, kernel in enumerate(kernels):
+        for maker in {makers[value] for value in kernel.reads if value in makers}:
+            users[maker].append(index)
+            waits[index] += 1
+    return _Streams(tasks, users, waits, ready_at).run()
+
+
+class _Streams:
+    """The state of list scheduling."""
+
+    def __init__(self, tasks: Sequence[Task], users: list[list[int]], waits: list[int], ready_at: list[float]) -> None:
+        self.tasks, self.users, self.waits, self.ready_at = tasks, users, waits, ready_at
+        self.free: dict[int, float] = {COMPUTE: 0.0}
+        self.free.update((task.stream, 0.0) for task in tasks if task.stream is not None)
+        self.later: dict[int, list[tuple[float, int]]] = {stream: [] for stream in self.free}
+        self.now: dict[int, list[int]] = {stream: [] for stream in self.free}
+        self.end = 0.0
+
+    def run(self) -> float:
+        """The time at which all is done."""
+        for index, count in enumerate(self.waits):
+            if not count:
+                self._ready(index)
+        while (found := self._next()) is not None:
+            self._start(*found)
+        return self.end
+
+    def _ready(self, index: int) -> None:
+        stream = self.tasks[index].stream
+        heapq.heappush(self.later[COMPUTE if stream is None else stream], (self.ready_at[index], index))
+
+    def _next(self) -> tuple[float, int, int] | None:
+        """The start, the kernel and the stream of what starts next; of several, the first in program order."""
+        best: tuple[float, int, int] | None = None
+        for stream, free in self.free.items():
+            later, now = self.later[stream], self.now[stream]
+            while later and later[0][0] <= free:
+                heapq.heappush(now, heapq.heappop(later)[1])
+            if now:
+                found = (free, now[0], stream)
+            elif later:
+                found = (later[0][0], later[0][1], stream)
+            else:
+                continue
+            if best is None or found < best:
+                best = found
+        return best
+
+    def _start(self, start: float, index: int, stream: int) -> None:
+        if self.now[stream]:
+            heapq.heappop(self.now[stream])
+        else:
+            heapq.heappop(self.later[stream])
+        task = self.tasks[index]
+        if task.stream is None:
+            start = max(start, *self.free.values())
+        done = start + task.seconds
+        for name in self.free if task.stream is None else (stream,):
+            self.free[name] = done
+        self.end = max(self.end, done)
+        for user in self.users[index]:
+            self.ready_at[user] = max(self.ready_at[user], done)
+            self.waits[user] -= 1
+            if not self.waits[user]:
+                self._ready(user)

@@ -1,0 +1,266 @@
+"""How many floating-point operations an op does, from shapes and attributes.
+
+Counted as XLA's own cost analysis counts: a multiplication and an addition are two; an element-wise op does one per
+element; a transcendental function is counted apart. Moving data takes none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import repeat
+from math import prod
+from typing import NamedTuple
+
+from pyshardy.costing.program import Kind
+from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers
+from pyshardy.rules.opspec import op_names
+from pyshardy.rules.properties import ELEMENTWISE
+
+
+class Work(NamedTuple):
+    """What an op computes.
+
+    Attributes:
+        flops: Floating-point operations, on numbers of any type.
+        transcendentals: Evaluations of functions such as the exponential.
+        is_matrix: Whether they are done by the unit that multiplies matrices.
+        is_known: Whether it is known what it does; if not, the numbers are 0.
+    """
+
+    flops: float = 0.0
+    transcendentals: float = 0.0
+    is_matrix: bool = False
+    is_known: bool = True
+
+
+TRANSCENDENTAL = frozenset(
+    op_names("stablehlo.", "atan2 cbrt cosine exponential exponential_minus_one log log_plus_one logistic power rsqrt")
+    + op_names("stablehlo.", "sine sqrt tan tanh")
+    + op_names("chlo.", "acos acosh asin asinh atan atanh bessel_i1e cosh digamma erf erf_inv erfc lgamma sinh tan")
+    + op_names("chlo.", "polygamma zeta")
+)
+_FREE = frozenset(op_names("stablehlo.", "reduce_precision"))
+_NO_WORK = frozenset(
+    [
+        *op_names("stablehlo.", "after_all all_gather all_to_all bitcast_convert broadcast broadcast_in_dim case"),
+        *op_names("stablehlo.", "collective_broadcast collective_permute composite concatenate constant create_token"),
+        *op_names("stablehlo.", "dynamic_broadcast_in_dim dynamic_gather dynamic_iota dynamic_pad dynamic_reshape"),
+        *op_names("stablehlo.", "dynamic_slice dynamic_update_slice gather get_dimension_size get_tuple_element if"),
+        *op_names("stablehlo.", "infeed iota optimization_barrier outfeed pad partition_id real_dynamic_slice recv"),
+        *op_names("stablehlo.", "replica_id reshape reverse send set_dimension_size slice transpose tuple while"),
+        *op_names("sdy.", "constant propagation_barrier reshard sharding_constraint data_flow_edge sharding_group"),
+        "func.call",
+        "func.return",
+    ]
+)
+_PHILOX_FLOPS, _THREEFRY_FLOPS = 30.0, 45.0
+"""Operations per word of 32 bits; the rounds of the generators, counted."""
+
+
+def work_of(kind: Kind) -> Work:
+    """What an op computes when it runs once; what its regions and callees do is not in it.
+
+    >>> from pyshardy.costing.program import Tensor
+    >>> x = Tensor((4, 8), "f32", 128)
+    >>> work_of(Kind("stablehlo.add", (x, x), (x,))).flops
+    32.0
+    """
+    family = _FAMILIES.get(kind.name)
+    if family is not None:
+        return family(kind)
+    if kind.name in _NO_WORK or kind.name in _FREE:
+        return Work()
+    if kind.name in ELEMENTWISE or kind.name in TRANSCENDENTAL:
+        elements = float(kind.results[0].elements) if kind.results else 0.0
+        if kind.name in TRANSCENDENTAL:
+            return Work(0.0, elements)
+        return Work(elements)
+    return Work(is_known=False)
+
+
+def _of_body(kind: Kind, times: float) -> Work:
+    """The ops by which elements are combined, so many times."""
+    names: Sequence[str] = kind.fact("body", ())  # type: ignore[assignment]
+    hard = sum(name in TRANSCENDENTAL for name in names)
+    return Work(times * (len(names) - hard), times * hard)
+
+
+def _dot(kind: Kind) -> Work:
+    lhs = kind.operands[0].shape or ()
+    numbers = kind.fact("dot_dimension_numbers")
+    dims = numbers.lhs_contracting if isinstance(numbers, DotNumbers) else (len(lhs) - 1,)
+    depth = prod(lhs[dim] for dim in dims)
+    return Work(2.0 * kind.results[0].elements * depth, is_matrix=True)
+
+
+def _convolution(kind: Kind) -> Work:
+    """Twice the products of an element of the input and one of the kernel; what is padding takes none."""
+    lhs, rhs = (tensor.shape or () for tensor in kind.operands[:2])
+    out = kind.results[0].shape or ()
+    numbers = kind.fact("dimension_numbers")
+    assert isinstance(numbers, ConvolutionNumbers)
+    rank = len(numbers.lhs_spatial)
+    strides, pads = kind.fact("window_strides", (1,) * rank), kind.fact("padding", ((0, 0),) * rank)
+    base, window = kind.fact("lhs_dilation", (1,) * rank), kind.fact("rhs_dilation", (1,) * rank)
+    groups: int = kind.fact("batch_group_count", 1)  # type: ignore[assignment]
+    valid = 1
+    for place, dims in enumerate(zip(numbers.lhs_spatial, numbers.kernel_spatial, numbers.output_spatial)):
+        valid *= _valid_places(
+            lhs[dims[0]], rhs[dims[1]], out[dims[2]],
+            strides[place], pads[place][0], base[place], window[place],  # type: ignore[index]
+        )  # fmt: skip
+    products = valid * rhs[numbers.kernel_input_feature] * out[numbers.output_feature] * lhs[numbers.lhs_batch]
+    return Work(2.0 * products / groups, is_matrix=True)
+
+
+def _valid_places(size: int, kernel: int, out: int, stride: int, low: int, base: int, window: int) -> int:
+    """How many pairs of an output and a kernel position meet an element of the input, along one dimension.
+
+    >>> _valid_places(8, 3, 8, 1, 1, 1, 1)
+    22
+    """
+    if base == 1 and low == 0 and (out - 1) * stride + (kernel - 1) * window < size:
+        return out * kernel
+    found = 0
+    for tap in range(kernel):
+        offset = tap * window - low
+        if base == 1:  # 0 <= place * stride + offset < size
+            first = max(0, -(offset // stride))
+            last = min(out - 1, (size - 1 - offset) // stride)
+            found += max(0, last - first + 1)
+        else:
+            found += sum(
+                1 for place in range(out)
+                if 0 <= (at := place * stride + offset) <= (size - 1) * base and at % base == 0
+            )  # fmt: skip
+    return found
+
+
+def _reduce(kind: Kind) -> Work:
+    return _of_body(kind, float(max(0, kind.operands[0].elements - kind.results[0].elements)))
+
+
+def _reduce_window(kind: Kind) -> Work:
+    window: Sequence[int] = kind.fact("window_dimensions", ())  # type: ignore[assignment]
+    return _of_body(kind, float(kind.results[0].elements * (prod(window) - 1)))
+
+
+def _select_and_scatter(kind: Kind) -> Work:
+    window: Sequence[int] = kind.fact("window_dimensions", ())  # type: ignore[assignment]
+    source = kind.operands[1].elements
+    return Work(float(source * prod(window)))
+
+
+def _scatter(kind: Kind) -> Work:
+    return _of_body(kind, float(kind.operands[-1].elements))
+
+
+def _sort(kind: Kind) -> Work:
+    elements = kind.operands[0].elements
+    return Work(float(elements * math.ceil(math.log2(max(2, elements)))))
+
+
+def _reduction(kind: Kind) -> Work:
+    """An all-reduce or reduce-scatter: what a device combines."""
+    return _of_body(kind, float(sum(tensor.elements for tensor in kind.results)))
+
+
+def _fft(kind: Kind) -> Work:
+    lengths: Sequence[int] = kind.fact("fft_length", ())  # type: ignore[assignment]
+    elements = max(kind.operands[0].elements, kind.results[0].elements)
+    return Work(5.0 * elements * math.log2(max(2, prod(lengths))))
+
+
+def _cholesky(kind: Kind) -> Work:
+    return Work(kind.operands[0].elements * (kind.operands[0].shape or (1,))[-1] / 3.0)
+
+
+def _triangular_solve(kind: Kind) -> Work:
+    return Work(float(kind.operands[1].elements * (kind.operands[0].shape or (1,))[-1]))
+
+
+def _random_bits(kind: Kind) -> Work:
+    words = kind.results[-1].bytes / 4
+    return Work(words * (_THREEFRY_FLOPS if "THREE_FRY" in str(kind.fact("rng_algorithm")) else _PHILOX_FLOPS))
+
+
+def _batch_norm(kind: Kind) -> Work:
+    return Work(8.0 * kind.operands[0].elements)
+
+
+def _clamp(kind: Kind) -> Work:
+    return Work(float(kind.results[0].elements))
+
+
+def _map(kind: Kind) -> Work:
+    return _of_body(kind, float(kind.results[0].elements))
+
+
+def _custom_call(kind: Kind) -> Work:
+    target = str(kind.fact("call_target_name", ""))
+    if any(name in target.lower() for name in _ATTENTION) and len(kind.operands) >= 3:
+        return _attention(kind, target)
+    if target in _LAPACK and kind.operands:
+        return Work(_LAPACK[target] * kind.operands[0].elements * (kind.operands[0].shape or (1,))[-1])
+    return Work(is_known=target in _CUSTOM_CALLS_WITHOUT_WORK)
+
+
+def _attention(kind: Kind, target: str) -> Work:
+    """Attention in one kernel, with operands [batch, sequence, heads, depth]: two products, five in the gradient.
+
+    A mask that leaves half of the products out is not known of here; a target named "causal" counts half.
+    """
+    query, keys = (tensor.shape or () for tensor in kind.operands[:2])
+    if len(query) != 4 or len(keys) != 4:
+        return Work(is_known=False)
+    products = 5 if any(name in target.lower() for name in ("backward", "bwd")) else 2
+    batch, length, heads, depth = query
+    share = 0.5 if "causal" in target.lower() else 1.0
+    return Work(2.0 * products * share * batch * heads * length * keys[1] * depth, is_matrix=True)
+
+
+_ATTENTION = ("flash_attention", "fmha", "splash")
+"""Parts of names of functions that compute attention without keeping its scores."""
+_LAPACK = {
+    **dict(zip((f"lapack_{letter}getrf_ffi" for letter in "sdcz"), repeat(2 / 3))),
+    **dict(zip((f"lapack_{letter}potrf_ffi" for letter in "sdcz"), repeat(1 / 3))),
+    **dict(zip((f"lapack_{letter}geqrf_ffi" for letter in "sdcz"), repeat(4 / 3))),
+    **dict(zip((f"lapack_{letter}orgqr_ffi" for letter in "sdcz"), repeat(4 / 3))),
+    **dict(zip((f"lapack_{letter}syevd_ffi" for letter in "sdcz"), repeat(9.0))),
+    **dict(zip((f"lapack_{letter}gesdd_ffi" for letter in "sdcz"), repeat(22.0))),
+}
+"""Decompositions of a matrix with n rows: how many times n cubed; textbook figures of dense linear algebra."""
+_CUSTOM_CALLS_WITHOUT_WORK = frozenset(
+    (
+        "Sharding",
+        "SPMDFullToShardShape",
+        "SPMDShardToFullShape",
+        "xla.sdy.FuncResultSharding",
+        "annotate_device_placement",
+    )
+)
+
+_FAMILIES: dict[str, Callable[[Kind], Work]] = {
+    "stablehlo.all_reduce": _reduction,
+    "stablehlo.batch_norm_grad": _batch_norm,
+    "stablehlo.batch_norm_inference": _batch_norm,
+    "stablehlo.batch_norm_training": _batch_norm,
+    "stablehlo.cholesky": _cholesky,
+    "stablehlo.clamp": _clamp,
+    "stablehlo.convolution": _convolution,
+    "stablehlo.custom_call": _custom_call,
+    "stablehlo.dot": _dot,
+    "stablehlo.dot_general": _dot,
+    "stablehlo.fft": _fft,
+    "stablehlo.map": _map,
+    "stablehlo.reduce": _reduce,
+    "stablehlo.reduce_scatter": _reduction,
+    "stablehlo.reduce_window": _reduce_window,
+    "stablehlo.rng": _batch_norm,
+    "stablehlo.rng_bit_generator": _random_bits,
+    "stablehlo.scatter": _scatter,
+    "stablehlo.select_and_scatter": _select_and_scatter,
+    "stablehlo.sort": _sort,
+    "stablehlo.triangular_solve": _triangular_solve,
+}

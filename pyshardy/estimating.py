@@ -1,0 +1,154 @@
+"""What a program would cost, in time and memory per device, on hardware that need not be there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pyshardy.api import partition
+from pyshardy.core.mesh import Mesh
+from pyshardy.costing.chips import find_hardware
+from pyshardy.costing.collectives import CollectiveModel
+from pyshardy.costing.estimate import Estimate, estimate
+from pyshardy.costing.hardware import Hardware
+from pyshardy.costing.topology import make_topology
+from pyshardy.errors import UsageError
+from pyshardy.ir.cost_program import cost_program
+from pyshardy.ir.module import Module
+from pyshardy.ir.pause_gc import pause_gc
+from pyshardy.report.cost import cost_html, cost_text
+from pyshardy.results.partition import Partition
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The estimated cost of a partitioned program; see `Estimate` for its figures.
+
+    Attributes:
+        estimate: The figures.
+        partition: The program of one device that they are of.
+    """
+
+    estimate: Estimate
+    partition: Partition
+
+    @cached_property
+    def step_seconds(self) -> float:
+        """The estimated time of one run."""
+        return self.estimate.step_seconds
+
+    @property
+    def peak_bytes(self) -> int:
+        """The estimated peak memory of a device."""
+        return self.estimate.memory.bytes
+
+    @property
+    def fits(self) -> bool:
+        """Whether the estimated peak is within the memory of a device."""
+        return self.estimate.fits
+
+    def to_json(self) -> dict[str, Any]:
+        """All figures as JSON-ready data."""
+        return self.estimate.to_json()
+
+    def __str__(self) -> str:
+        return cost_text(self.estimate)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return cost_html(self.estimate)
+
+
+def cost(
+    program: Any,
+    hardware: Hardware | str | Path = "v5p",
+    *,
+    networks: Mapping[str, str] | None = None,
+    shape: Sequence[int] | None = None,
+    collectives: CollectiveModel | str = CollectiveModel.FORMULA,
+) -> Cost:
+    """Estimate what one run of a program costs on every device. Nothing is run, and no such hardware is needed.
+
+    Args:
+        program: What `load`, `propagate` or `partition` returns, or what `load` takes.
+        hardware: The name of a chip, such as "h100" or "v5p", a TOML file, or a `Hardware`.
+        networks: The network of a mesh axis, as `{"data": "dcn"}`; other axes go from the inside out.
+        shape: The dimensions of the torus, as (16, 16), where the chip has one.
+        collectives: How collectives are priced: "formula", "measured" or "xla".
+
+    Raises:
+        UsageError: A chip, a network or a model that is not known, or a mesh that does not fit.
+        ShardyError: A program that cannot be partitioned.
+
+    >>> from pyshardy import load
+    >>> program = load('''
+    ... sdy.mesh @mesh = <["x"=8]>
+    ... func.func @main(%a: tensor<8192x4096xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>},
+    ...                 %b: tensor<4096x4096xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>})
+    ...     -> tensor<8192x4096xbf16> {
+    ...   %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+    ...     : (tensor<8192x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<8192x4096xbf16>
+    ...   return %0 : tensor<8192x4096xbf16>
+    ... }''')
+    >>> found = cost(program, "h100").estimate
+    >>> f"{found.flops_per_device:.3g}", [(row.kind, row.count) for row in found.collectives], found.fits
+    ('3.44e+10', [('all_reduce', 1)], True)
+    """
+    model = _model(collectives)
+    chip = find_hardware(hardware)
+    part = program if isinstance(program, Partition) else partition(program)
+    with pause_gc():
+        described = cost_program(part.module.root, part.meshes, part.before.name)
+        topology = make_topology(chip, described.mesh_axes, networks, shape)
+        return Cost(estimate(described, topology, model), part)
+
+
+def with_mesh(module: Module, sizes: Mapping[str, int]) -> Module:
+    """A module whose mesh has other sizes, for a cluster that is larger or smaller than the one it was lowered for.
+
+    Args:
+        module: What `load` returns; it is not changed.
+        sizes: The size of every axis.
+
+    Raises:
+        UsageError: No mesh of the module has these axes.
+
+    >>> from pyshardy import load
+    >>> program = load('sdy.mesh @m = <["x"=8]> func.func @main(%a: tensor<8xi1>) { return }')
+    >>> print(with_mesh(program, {"x": 64}).text().splitlines()[1].strip())
+    sdy.mesh @m = <["x"=64]>
+    """
+    root = module.copy_root()
+    changed = 0
+    known = []
+    for op in root.region.block:
+        if op.name != "sdy.mesh":
+            continue
+        mesh: Mesh = op.attrs["mesh"]
+        known.append(", ".join(f"{name}={size}" for name, size in mesh.axes))
+        if {name for name, _ in mesh.axes} == set(sizes):
+            op.set_attr("mesh", Mesh([(name, sizes[name]) for name, _ in mesh.axes]))
+            op.remove_attr("stablehlo.mesh")
+            changed += 1
+    if not changed:
+        raise UsageError(
+            "giving the mesh other sizes",
+            got=", ".join(f"{name}={size}" for name, size in sizes.items()),
+            needed=f"sizes for the axes of {' or of '.join(known)}" if known else "a program with a mesh",
+        )
+    return module.with_root(root)
+
+
+def _model(name: CollectiveModel | str) -> CollectiveModel:
+    try:
+        return CollectiveModel(name)
+    except ValueError:
+        known = ", ".join(model.value for model in CollectiveModel)
+        raise UsageError(
+            "estimating cost", got=f"the model {name!r} of collectives", needed=f"one of {known}"
+        ) from None

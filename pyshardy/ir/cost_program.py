@@ -1,0 +1,284 @@
+"""The plain description of a program of one device that its cost is estimated from, read from its nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+from pyshardy.core.axes import axes_size
+from pyshardy.core.mesh import device_count
+from pyshardy.core.sharding import Meshes
+from pyshardy.costing.program import Block, Input, Kind, Op, Place, Program, SourceLine, Tensor, Traffic
+from pyshardy.ir.causes import cause_of, scope_of
+from pyshardy.ir.diagnostics import source_position
+from pyshardy.ir.dtypes import known_bytes
+from pyshardy.ir.functions import (
+    CALL,
+    arg_attrs,
+    calls,
+    functions,
+    is_declaration,
+    main_function,
+    result_attrs,
+    return_op,
+)
+from pyshardy.ir.listing import ops_named
+from pyshardy.ir.nodes import Block as NodeBlock
+from pyshardy.ir.nodes import Op as Node
+from pyshardy.ir.nodes import Value, ValueType
+from pyshardy.ir.opspec import OpSpecReader
+from pyshardy.ir.plain_attributes import plain_attribute
+from pyshardy.ir.strings import location_name, shown, string_value
+from pyshardy.ir.traffic import COLLECTIVES, TrafficReader
+from pyshardy.ir.trip_counts import LOOP, TripCounts
+from pyshardy.rules.properties import ELEMENTWISE
+
+_Known = tuple[tuple[int, int], ...]
+_WITH_REGIONS = frozenset((LOOP, "stablehlo.case", "stablehlo.if"))
+"""Ops whose regions run as they stand; the regions of others say how two elements are combined."""
+_RUN_ONCE = frozenset(("sdy.manual_computation", "sdy.named_computation", "stablehlo.async_start"))
+"""Ops whose only region runs as if it stood in their place."""
+_ALIAS, _DONOR = "tf.aliasing_output", "jax.buffer_donor"
+_EXTRA = {
+    "stablehlo.convolution": ("lhs_dilation", "padding", "rhs_dilation", "window_strides"),
+    "stablehlo.constant": (),
+    "sdy.constant": (),
+    "stablehlo.rng_bit_generator": ("rng_algorithm",),
+    "stablehlo.reduce_window": ("base_dilations", "window_dilations"),
+    "stablehlo.gather": ("slice_sizes",),
+    "stablehlo.composite": (),
+}
+"""Attributes that a cost depends on, beside those that the rule of an op reads."""
+
+
+def cost_program(root: Node, meshes: Meshes, name: str = "-") -> Program:
+    """The description of a program of one device.
+
+    Args:
+        root: The module, with the shapes that one device has.
+        meshes: The meshes that its collectives are along.
+        name: What to call the text that the program was read from, which MLIR knows as "-".
+    """
+    return _Reader(root, meshes, name).program()
+
+
+class _NodePlace:
+    """Where a node comes from; its location is read when it is asked for."""
+
+    __slots__ = ("_node", "_name")
+
+    def __init__(self, node: Node, name: str) -> None:
+        self._node, self._name = node, name
+
+    @property
+    def scope(self) -> str | None:
+        return scope_of(self._node.location)
+
+    @property
+    def cause(self) -> str | None:
+        return cause_of(self._node.location)
+
+    @property
+    def source(self) -> SourceLine | None:
+        position = source_position(self._node.location)
+        if position is not None and position[0] == "-":
+            return (self._name, *position[1:])
+        return position
+
+
+class _Reader:
+    """Numbers values and functions as it meets them."""
+
+    def __init__(self, root: Node, meshes: Meshes, name: str) -> None:
+        self.root, self.meshes, self.name = root, meshes, name
+        self.specs = OpSpecReader()
+        self.trips = TripCounts(root)
+        self.traffic = TrafficReader(root, meshes)
+        self.by_name = {function.attrs["sym_name"]: function for function in functions(root)}
+        self.with_loops = self._functions_with_loops()
+        self.tensors: list[Tensor] = []
+        self.of_type: dict[ValueType, Tensor] = {}
+        self.interned: dict[Tensor, Tensor] = {}
+        self.kinds: dict[Hashable, Kind] = {}
+        self.decoded: dict[Any, Hashable] = {}
+        self.functions: list[Block] = []
+        self.found: dict[tuple[str, _Known], int] = {}
+        self.pending: set[tuple[str, _Known]] = set()
+
+    def program(self) -> Program:
+        main = main_function(self.root)
+        index = self._function(main, ())
+        returned = () if is_declaration(main) else return_op(main).operands
+        meshes = [mesh for mesh in self.meshes.values() if mesh.axes]
+        return Program(
+            tensors=tuple(self.tensors),
+            functions=tuple(self.functions),
+            main=index,
+            inputs=tuple(_input(main, arg) for arg in ([] if is_declaration(main) else main.region.blocks[0].args)),
+            outputs=tuple(_output_name(main, place, len(returned)) for place in range(len(returned))),
+            devices=device_count(self.meshes) if self.meshes else 1,
+            mesh_axes=tuple(meshes[0].axes) if meshes else (),
+        )
+
+    def _functions_with_loops(self) -> set[str]:
+        callees = {name: {call.attrs["callee"] for call in calls(one)} for name, one in self.by_name.items()}
+        found = {name for name, function in self.by_name.items() if ops_named(function, (LOOP,))}
+        while more := {name for name, called in callees.items() if name not in found and called & found}:
+            found |= more
+        return found
+
+    def _function(self, function: Node, known: _Known) -> int:
+        key = (function.attrs["sym_name"], known)
+        if key in self.found:
+            return self.found[key]
+        if is_declaration(function) or key in self.pending:  # what calls itself is not looked into again
+            body = Block((), (), ())
+        else:
+            self.pending.add(key)
+            block = function.region.blocks[0]
+            numbers = {block.args[index]: number for index, number in known}
+            body = self._block(block, {}, numbers)
+            self.pending.discard(key)
+        self.found[key] = len(self.functions)
+        self.functions.append(body)
+        return self.found[key]
+
+    def _block(self, block: NodeBlock, outer: Mapping[Value, int], known: dict[Value, int]) -> Block:
+        numbers = dict(outer)
+        arguments = tuple([self._new(value, numbers) for value in block.args])
+        ops: list[Op] = []
+        results: tuple[int, ...] = ()
+        for node in block:
+            if node.is_terminator:
+                results = tuple([numbers[value] for value in node.operands])
+            else:
+                ops.append(self._op(node, numbers, known))
+        return Block(arguments, tuple(ops), results)
+
+    def _new(self, value: Value, numbers: dict[Value, int]) -> int:
+        number = numbers[value] = len(self.tensors)
+        self.tensors.append(self._tensor(value.type))
+        return number
+
+    def _tensor(self, type: ValueType) -> Tensor:
+        found = self.of_type.get(type)
+        if found is None:
+            tensor = Tensor(type.shape, type.element, known_bytes(type.shape, type.element))
+            found = self.of_type[type] = self.interned.setdefault(tensor, tensor)
+        return found
+
+    def _op(self, node: Node, numbers: dict[Value, int], known: dict[Value, int]) -> Op:
+        operands = tuple([numbers[value] for value in node.operands])
+        regions: tuple[Block, ...] = ()
+        rounds: int | None = None
+        callee: int | None = None
+        traffic: Traffic | None = None
+        branch: int | None = None
+        if node.name in _RUN_ONCE:
+            regions, branch = (self._block(node.region.block, numbers, known),), 0
+        elif node.name in _WITH_REGIONS:
+            regions = tuple(self._block(region.block, numbers, known) for region in node.regions)
+            rounds = self.trips.rounds(node, known) if node.name == LOOP else None
+            branch = self._branch(node, known)
+            if branch is not None:
+                self._note_results(node, node.regions[branch].block, known)
+        elif node.name == CALL and node.attrs["callee"] in self.by_name:
+            callee = self._function(self.by_name[node.attrs["callee"]], self._known_at(node, known))
+        elif node.name in COLLECTIVES:
+            traffic = self._traffic(node)
+        results = tuple([self._new(value, numbers) for value in node.results])
+        place: Place = _NodePlace(node, self.name)
+        return Op(self._kind(node), operands, results, regions, rounds, callee, traffic, place, branch)
+
+    def _note_results(self, node: Node, taken: NodeBlock, known: dict[Value, int]) -> None:
+        """Note the known numbers that a conditional gives which always takes the same branch."""
+        for result, returned in zip(node.results, taken.terminator.operands):
+            number = self.trips.constant(returned, known)
+            if number is not None:
+                known[result] = number
+
+    def _branch(self, node: Node, known: Mapping[Value, int]) -> int | None:
+        """The branch that a conditional always takes; an index out of range takes the last one."""
+        index = self.trips.constant(node.operands[0], known) if node.name == "stablehlo.case" else None
+        last = len(node.regions) - 1
+        return None if index is None else index if 0 <= index <= last else last
+
+    def _known_at(self, call: Node, known: Mapping[Value, int]) -> _Known:
+        if call.attrs["callee"] not in self.with_loops:
+            return ()
+        numbers = [self.trips.constant(operand, known) for operand in call.operands]
+        return tuple((index, number) for index, number in enumerate(numbers) if number is not None)
+
+    def _traffic(self, node: Node) -> Traffic:
+        groups = self.traffic.groups(node)
+        mesh = None if groups.mesh_name is None else self.traffic.mesh(groups.mesh_name)
+        axes = None
+        if groups.axes is not None and mesh is not None:
+            axes = tuple((axis.name, axes_size((axis,), mesh)) for axis in groups.axes)
+        return Traffic(
+            node.name.removeprefix("stablehlo."),
+            groups.mesh_name,
+            axes,
+            groups.size,
+            sum(self._tensor(value.type).bytes for value in node.operands),
+            sum(self._tensor(value.type).bytes for value in node.results),
+            self.traffic.sent_bytes(node),
+        )
+
+    def _kind(self, node: Node) -> Kind:
+        spec = self.specs.spec(node)
+        operands = tuple([self._tensor(value.type) for value in node.operands])
+        results = tuple([self._tensor(value.type) for value in node.results])
+        extra = self._extra(node)
+        key = (spec, tuple(map(id, operands)), tuple(map(id, results)), extra)
+        found = self.kinds.get(key)
+        if found is None:
+            facts = tuple(sorted({**dict(spec.attributes), **dict(extra)}.items()))
+            found = self.kinds[key] = Kind(node.name, operands, results, facts)
+        return found
+
+    def _extra(self, node: Node) -> tuple[tuple[str, Hashable], ...]:
+        names = _EXTRA.get(node.name, ())
+        found: list[tuple[str, Hashable]] = [
+            (name, self._decode(name, node.attrs[name])) for name in names if name in node.attrs
+        ]
+        if node.name in ("stablehlo.constant", "sdy.constant"):
+            found.append(("is_splat", bool(getattr(node.attrs.get("value"), "is_splat", False))))
+        elif node.regions and node.name not in _WITH_REGIONS and node.name not in _RUN_ONCE:
+            found.append(("body", _body_names(node)))
+        return tuple(found)
+
+    def _decode(self, name: str, attr: Any) -> Hashable:
+        if attr not in self.decoded:
+            if name == "padding":
+                numbers = [int(number) for number in attr]
+                self.decoded[attr] = tuple(zip(numbers[::2], numbers[1::2]))
+            else:
+                self.decoded[attr] = plain_attribute(attr)
+        return self.decoded[attr]
+
+
+def _body_names(node: Node) -> tuple[str, ...]:
+    """The names of the elementwise ops by which an op combines elements."""
+    return tuple(
+        op.name for region in node.regions for block in region.blocks for op in block if op.name in ELEMENTWISE
+    )
+
+
+def _input(main: Node, arg: Value) -> Input:
+    attrs = arg_attrs(main, arg.index)
+    name = location_name(arg.location)
+    alias = attrs.get(_ALIAS)
+    return Input(
+        f"arg{arg.index}" if name is None else shown(name),
+        None if alias is None else int(getattr(alias, "value", alias)),
+        alias is not None or _DONOR in attrs,
+    )
+
+
+def _output_name(main: Node, index: int, count: int) -> str:
+    info = result_attrs(main, index).get("jax.result_info")
+    text = "" if info is None else shown(string_value(info))
+    if text:
+        return text if text.startswith("result") else f"result{text}"
+    return "result" if count == 1 else f"result[{index}]"

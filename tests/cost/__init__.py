@@ -1,0 +1,1 @@
+"""Estimates of cost beside what XLA says of the same programs."""

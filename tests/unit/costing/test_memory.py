@@ -1,0 +1,133 @@
+"""Fusion, orders and liveness on small programs whose memory is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pyshardy.costing.flatten import flatten
+from pyshardy.costing.fusion import fuse
+from pyshardy.costing.lowering import ACCELERATOR, Compiler
+from pyshardy.costing.order import Order
+from pyshardy.costing.packing import Lifetime, packed_bytes
+from pyshardy.costing.peak import argument_category, find_peak, peak_bytes
+
+from .build import CHAIN, LOOP, described
+
+EXACT = Compiler(alignment=1)
+MATRIX = 1024 * 1024 * 4
+
+
+def names(text: str) -> list[list[str]]:
+    kernels = fuse(flatten(described(text))).kernels
+    return [[op.kind.name.partition(".")[2] for op in kernel.ops] for kernel in kernels]
+
+
+def test_elementwise_ops_become_one_kernel() -> None:
+    assert names(CHAIN) == [["add", "tanh"], ["dot_general"], ["negate"]]
+
+
+def test_a_costly_value_with_two_users_is_made_once() -> None:
+    text = """func.func @main(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+      %0 = stablehlo.exponential %x : tensor<8xf32>
+      %1 = stablehlo.add %0, %x : tensor<8xf32>
+      %2 = stablehlo.multiply %0, %x : tensor<8xf32>
+      return %1, %2 : tensor<8xf32>, tensor<8xf32>
+    }"""
+    assert names(text) == [["exponential"], ["add"], ["multiply"]]
+    assert names(text.replace("exponential", "negate")) == [["negate", "add"], ["negate", "multiply"]]
+
+
+def test_dead_ops_and_constant_operands_take_nothing() -> None:
+    text = """func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+      %c = stablehlo.constant dense<2.0> : tensor<8xf32>
+      %0 = stablehlo.tanh %x : tensor<8xf32>
+      %1 = stablehlo.multiply %x, %c : tensor<8xf32>
+      return %1 : tensor<8xf32>
+    }"""
+    assert peak_bytes(described(text), EXACT) == 64
+
+
+def test_the_result_of_a_product_does_not_take_the_memory_of_its_operands() -> None:
+    peak = find_peak(described(CHAIN), flatten(described(CHAIN)), EXACT)
+    assert peak.argument_bytes == 2 * MATRIX and peak.output_bytes == MATRIX
+    # tanh goes where the result will be, the product beside it, and the result into the memory of tanh
+    assert peak.temporary_bytes == MATRIX
+    assert peak.bytes == 4 * MATRIX
+    assert dict(peak.categories)["parameters"] == MATRIX
+    assert max(peak.curve) == peak.bytes
+
+
+def test_a_donated_argument_gives_its_memory_to_a_result() -> None:
+    text = """func.func @main(%x: tensor<64xf32> {tf.aliasing_output = 0 : i32}) -> tensor<64xf32> {
+      %0 = stablehlo.negate %x : tensor<64xf32>
+      return %0 : tensor<64xf32>
+    }"""
+    assert peak_bytes(described(text), EXACT) == 256
+    assert peak_bytes(described(text.replace(" {tf.aliasing_output = 0 : i32}", "")), EXACT) == 512
+
+
+def test_a_loop_carries_its_state_in_place() -> None:
+    program = described(LOOP)
+    (loop,) = [op for op in program.body.ops if op.is_loop]
+    assert loop.rounds == 5
+    peak = find_peak(program, flatten(program), EXACT)
+    assert peak.argument_bytes + peak.output_bytes == 512
+    assert peak.temporary_bytes <= 16  # the counter and what compares it
+
+
+def test_what_a_loop_makes_inside_is_on_top() -> None:
+    inside = "%big = stablehlo.dot_general %a, %a, contracting_dims = [] x [] : (tensor<64xf32>, tensor<64xf32>) -> tensor<64x64xf32>"
+    sort = "stablehlo.reduce(%big init: %z) applies stablehlo.add across dimensions = [1] : (tensor<64x64xf32>, tensor<f32>) -> tensor<64xf32>"
+    text = LOOP.replace(
+        "%b = stablehlo.multiply %a, %a : tensor<64xf32>",
+        f"%z = stablehlo.constant dense<0.0> : tensor<f32>\n{inside.replace('contracting_dims = [] x []', 'contracting_dims = [] x []')}\n"
+        f'%s = "stablehlo.sort"(%big) <{{dimension = 0 : i64}}> ({{^bb0(%p: tensor<f32>, %q: tensor<f32>):\n'
+        f"%l = stablehlo.compare LT, %p, %q : (tensor<f32>, tensor<f32>) -> tensor<i1>\nstablehlo.return %l : tensor<i1>}})"
+        f" : (tensor<64x64xf32>) -> tensor<64x64xf32>\n%b = {sort.replace('%big', '%s')}",
+    )
+    assert peak_bytes(described(text), EXACT) >= 512 + 64 * 64 * 4
+
+
+def test_orders_give_the_same_program() -> None:
+    program = described(CHAIN)
+    for order in Order:
+        assert peak_bytes(program, replace(ACCELERATOR, order=order)) >= 3 * MATRIX
+
+
+def test_an_order_chosen_for_memory_needs_less_where_there_is_a_choice() -> None:
+    lines, sums = [], []
+    for index in range(6):
+        lines.append(
+            f"%p{index} = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0] : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>"
+        )
+        sums.append(
+            f"%s{index} = stablehlo.reduce(%p{index} init: %z) applies stablehlo.add across dimensions = [0, 1] : (tensor<64x64xf32>, tensor<f32>) -> tensor<f32>"
+        )
+    results = ", ".join(f"%s{index}" for index in range(6))
+    types = ", ".join(["tensor<f32>"] * 6)
+    text = (
+        f"func.func @main(%x: tensor<64x64xf32>) -> ({types}) {{\n%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+        + "\n".join(lines + sums)
+        + f"\nreturn {results} : {types}\n}}"
+    )
+    program = described(text)
+    assert peak_bytes(program, EXACT) - peak_bytes(program, replace(EXACT, order=Order.MEMORY)) == 5 * 64 * 64 * 4
+
+
+@pytest.mark.parametrize(
+    "buffers, wanted",
+    [([], 0), ([(4, 0, 1), (4, 1, 2)], 8), ([(4, 0, 0), (4, 1, 1)], 4), ([(8, 0, 1), (4, 0, 3), (8, 2, 3)], 12)],
+)
+def test_packing(buffers: list[tuple[int, int, int]], wanted: int) -> None:
+    assert packed_bytes([Lifetime(*one) for one in buffers]) == wanted
+
+
+@pytest.mark.parametrize(
+    "name, category",
+    [("params['w']", "parameters"), ("opt_state[0].mu['w']", "optimizer state"), ("x", "other arguments"),
+     ("state.params['w']", "parameters"), ("state.opt_state[0]", "optimizer state"), ("batch['tokens']", "other arguments")],
+)  # fmt: skip
+def test_what_an_argument_is(name: str, category: str) -> None:
+    assert argument_category(name) == category

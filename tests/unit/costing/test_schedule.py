@@ -1,0 +1,119 @@
+"""Time: the roofline of kernels, overlap of streams, loops and branches."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from pyshardy.costing.chips import find_hardware
+from pyshardy.costing.counting import count_collectives
+from pyshardy.costing.estimate import estimate
+from pyshardy.costing.flatten import flatten
+from pyshardy.costing.fusion import Kernel, fuse
+from pyshardy.costing.program import Kind, Op, Tensor, Traffic
+from pyshardy.costing.roofline import Bound, Roofline
+from pyshardy.costing.schedule import COMPUTE, Scheduler, Task, makespan
+from pyshardy.costing.topology import make_topology
+
+from .build import CHAIN, LOOP, described
+
+H100 = find_hardware("h100")
+NO_FLOOR = dataclasses.replace(H100, kernel_floor_s=0.0)
+
+
+def chain(*reads: tuple[int, ...]) -> list[Kernel]:
+    """Kernels that make the values 0, 1, ... and read others."""
+    tensor = Tensor((4,), "f32", 16)
+    kinds = [Kind("stablehlo.custom_call", (tensor,) * len(values), (tensor,)) for values in reads]
+    ops = [Op(kind, values, (index,)) for index, (kind, values) in enumerate(zip(kinds, reads))]
+    return [Kernel((op,), op.operands, op.results, frozenset()) for op in ops]
+
+
+def test_a_collective_runs_beside_kernels() -> None:
+    kernels = chain((), (0,), (0,), (1, 2))
+    tasks = [Task(COMPUTE, 1.0), Task(0, 5.0), Task(COMPUTE, 3.0), Task(COMPUTE, 1.0)]
+    assert makespan(kernels, tasks) == 7.0
+    assert makespan(kernels, [task._replace(stream=COMPUTE) for task in tasks]) == 10.0
+
+
+def test_two_collectives_of_one_network_wait_for_each_other_and_those_of_two_do_not() -> None:
+    kernels = chain((), ())
+    assert makespan(kernels, [Task(0, 2.0), Task(0, 3.0)]) == 5.0
+    assert makespan(kernels, [Task(0, 2.0), Task(1, 3.0)]) == 3.0
+
+
+def test_a_loop_takes_all_streams() -> None:
+    kernels = chain((), (), (1,))
+    assert makespan(kernels, [Task(0, 4.0), Task(None, 2.0), Task(COMPUTE, 1.0)]) == 7.0
+
+
+def test_nothing_takes_no_time() -> None:
+    assert makespan([], []) == 0.0
+
+
+def test_a_kernel_takes_what_limits_it() -> None:
+    flat = flatten(described(CHAIN))
+    first, product, _ = fuse(flat).kernels
+    roofline = Roofline(NO_FLOOR, flat.tensors)
+    pointwise, matrix = roofline.price(first), roofline.price(product)
+    assert pointwise.bytes == 3 * 2**22 and pointwise.bound is Bound.MEMORY
+    assert pointwise.seconds == pytest.approx(3 * 2**22 / (3.35e12 * 0.7))
+    assert (pointwise.flops, pointwise.transcendentals) == (2**20, 2**20)
+    assert matrix.flops == 2 * 2**30 and matrix.bound is Bound.MATRIX
+    assert matrix.seconds == pytest.approx(2 * 2**30 / (4.95e14 * 0.7))
+    assert Roofline(H100, flat.tensors).price(first) == pointwise._replace(seconds=7e-6, bound=Bound.FLOOR)
+
+
+def test_of_a_slice_only_what_it_takes_is_read() -> None:
+    program = described("""func.func @main(%x: tensor<1024x64xf32>, %i: tensor<i32>) -> tensor<1x64xf32> {
+      %z = stablehlo.constant dense<0> : tensor<i32>
+      %0 = stablehlo.dynamic_slice %x, %i, %z, sizes = [1, 64]
+        : (tensor<1024x64xf32>, tensor<i32>, tensor<i32>) -> tensor<1x64xf32>
+      return %0 : tensor<1x64xf32>
+    }""")
+    flat = flatten(program)
+    assert Roofline(H100, flat.tensors).price(fuse(flat).kernels[-1]).bytes == 2 * 256 + 4
+
+
+def test_a_loop_counts_as_often_as_it_runs() -> None:
+    flat = flatten(described(LOOP))
+    scheduler = Scheduler(Roofline(H100, flat.tensors), lambda _: 0.0, lambda _: 0)
+    totals = scheduler.block(fuse(flat))
+    assert totals.flops == 5 * (64 + 1) + 6
+    assert not totals.notes
+    unknown = flatten(described(LOOP.replace("%j = stablehlo.add %i, %one", "%j = stablehlo.multiply %i, %one")))
+    totals = Scheduler(Roofline(H100, unknown.tensors), lambda _: 0.0, lambda _: 0).block(fuse(unknown))
+    assert [note for note in totals.notes if "number of rounds" in note]
+
+
+REDUCE = """
+sdy.mesh @mesh = <["x"=8]>
+func.func @main(%x: tensor<1024xf32>) -> tensor<1024xf32> {
+  %0 = "stablehlo.all_reduce"(%x) <{replica_groups = dense<[[0, 1, 2, 3, 4, 5, 6, 7]]> : tensor<1x8xi64>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) : (tensor<1024xf32>) -> tensor<1024xf32>
+  return %0 : tensor<1024xf32>
+}
+"""
+
+
+def test_an_estimate_says_what_it_is() -> None:
+    program = described(REDUCE)
+    assert program.mesh_axes == (("x", 8),)
+    (counted,) = count_collectives(program)
+    assert counted.op.traffic == Traffic("all_reduce", "mesh", (("x", 8),), 8, 4096, 4096, 7168)
+    found = estimate(program, make_topology(H100, program.mesh_axes))
+    assert found.step_seconds == found.exposed_seconds == found.communication_seconds > 0
+    assert "formula model" in found.assumption
+    data = found.to_json()
+    assert data["estimated"]["collectives"][0]["sent_bytes_per_device"] == 7168
+    assert set(data) == {"hardware", "topology", "devices", "collective_model", "assumption", "notes", "estimated"}
+    assert found.fits and not dataclasses.replace(found, memory_limit_bytes=1.0).fits
+
+
+def test_the_same_program_gives_the_same_estimate() -> None:
+    topology = make_topology(H100, (("x", 8),))
+    assert estimate(described(REDUCE), topology).to_json() == estimate(described(REDUCE), topology).to_json()

@@ -1,0 +1,62 @@
+"""FLOPs of ops, against XLA's count on one device."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pyshardy
+from pyshardy.costing.program import Kind, Tensor
+from pyshardy.costing.work import work_of
+from pyshardy.ir.cost_program import cost_program
+
+X = np.ones((6, 10, 12, 4), np.float32)
+K = np.ones((3, 3, 4, 8), np.float32)
+
+
+def conv(strides, padding, lhs=(1, 1), rhs=(1, 1), groups=1):
+    def run(x, k):
+        return jax.lax.conv_general_dilated(
+            x, k[:, :, : 4 // groups], strides, padding, lhs, rhs, ("NHWC", "HWIO", "NHWC"), groups
+        )
+
+    return run
+
+
+PROGRAMS = {
+    "dot": (lambda x, k: x.reshape(-1, 4) @ k[0, 0], 0.01),
+    "batched": (lambda x, k: jnp.einsum("bhwc,bhvc->bhwv", x, x), 0.01),
+    "same": (conv((1, 1), "SAME"), 0.01),
+    "valid": (conv((1, 1), "VALID"), 0.01),
+    "strided": (conv((2, 2), "SAME"), 0.01),
+    "base_dilated": (conv((1, 1), [(1, 1), (1, 1)], lhs=(2, 2)), 0.01),
+    "window_dilated": (conv((1, 1), "SAME", rhs=(2, 2)), 0.01),
+    "grouped": (conv((1, 1), "SAME", groups=2), 0.01),
+    "reduced": (lambda x, k: x.sum((1, 2)), 0.01),
+    "elementwise": (lambda x, k: x * x + x, 0.01),
+    "pooled": (lambda x, k: jax.lax.reduce_window(x, 0.0, jax.lax.add, (1, 2, 2, 1), (1, 2, 2, 1), "VALID"), 0.01),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_flops_are_those_of_xla(name: str) -> None:
+    run, tolerance = PROGRAMS[name]
+    lowered = jax.jit(run).lower(X, K)
+    root = pyshardy.load(lowered).copy_root()
+    program = cost_program(root, {})
+    found = sum(work_of(op.kind).flops for op in program.body.ops)
+    wanted = lowered.compile().cost_analysis()["flops"]
+    assert found == pytest.approx(wanted, rel=tolerance)
+
+
+def test_transcendentals_are_counted_apart() -> None:
+    x = Tensor((4, 8), "f32", 128)
+    assert work_of(Kind("stablehlo.tanh", (x,), (x,))) == (0.0, 32.0, False, True)
+
+
+def test_what_is_not_known_is_said_to_be() -> None:
+    x = Tensor((4, 8), "f32", 128)
+    found = work_of(Kind("stablehlo.custom_call", (x,), (x,), (("call_target_name", "mystery"),)))
+    assert not found.is_known and found.flops == 0

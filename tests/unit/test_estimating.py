@@ -1,0 +1,63 @@
+"""`pyshardy.cost` on whole programs."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+import pyshardy
+from pyshardy.errors import UsageError
+from pyshardy.estimating import cost, with_mesh
+from support.programs import load_example
+
+from .cli.test_cost_command import PROGRAM
+
+
+def test_the_public_name_is_the_function() -> None:
+    found = pyshardy.cost(pyshardy.load(PROGRAM), "h100")
+    assert isinstance(found, pyshardy.Cost) and pyshardy.cost is cost
+    assert found.step_seconds == found.estimate.step_seconds > 0
+    assert found.peak_bytes == found.estimate.memory.bytes and found.fits
+    assert "estimated" in str(found) and "estimated" in found._repr_html_()
+    assert found.to_json()["estimated"]["fits"] is True
+
+
+def test_modules_propagations_and_partitions_give_the_same() -> None:
+    module = pyshardy.load(PROGRAM)
+    found = [cost(one, "v5e").to_json() for one in (module, pyshardy.propagate(module), pyshardy.partition(module))]
+    assert found[0] == found[1] == found[2]
+
+
+def test_collective_models_differ_in_time_alone() -> None:
+    module = pyshardy.load(PROGRAM)
+    found = [cost(module, "h100", collectives=model).estimate for model in ("formula", "measured", "xla")]
+    assert len({one.communication_seconds for one in found}) == 3
+    assert len({one.flops_per_device for one in found}) == 1
+    with pytest.raises(UsageError, match="the model 'guess' of collectives, needed one of formula, measured, xla"):
+        cost(module, "h100", collectives="guess")
+
+
+def test_the_program_is_not_changed() -> None:
+    module = pyshardy.load(PROGRAM)
+    before = module.text()
+    cost(with_mesh(module, {"data": 16, "model": 4}), "v5p")
+    assert module.text() == before
+
+
+def test_a_program_without_a_mesh_runs_on_one_device() -> None:
+    text = "func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {\n  return %a : tensor<8xf32>\n}"
+    found = cost(pyshardy.load(text), "h100").estimate
+    assert (found.devices, found.collectives, found.step_seconds) == (1, (), 0.0)
+    with pytest.raises(UsageError, match="needed a program with a mesh"):
+        with_mesh(pyshardy.load(text), {"x": 2})
+
+
+def test_24_layers_are_estimated_within_a_second() -> None:
+    example = load_example("transformer")
+    partition = pyshardy.partition(pyshardy.load(example.lower(example.Config(layers=24))))
+    cost(partition, "v5p")
+    start = time.process_time()
+    found = cost(partition, "v5p")
+    assert time.process_time() - start < 1.5  # a second on an idle machine
+    assert found.estimate.flops_per_device > 1e11
