@@ -16,12 +16,15 @@ __version__ = "0.1.0"
 
 _EXPORTS = {
     "AxisRef": "core.axes",
+    "CollectiveModel": "costing.collectives",
     "Cost": "estimating",
     "Diagnostic": "ir.diagnostics",
     "Diagnostics": "ir.diagnostics",
     "DimSharding": "core.sharding",
     "Engine": "results.engines",
+    "Estimate": "costing.estimate",
     "FactorKind": "rules.rule",
+    "Hardware": "costing.hardware",
     "InvalidModuleError": "errors",
     "InvalidRuleError": "errors",
     "InvalidShardingError": "errors",

@@ -18,13 +18,14 @@ import pyshardy
 
 def test_exports() -> None:
     assert pyshardy.__all__ == [
-        "AxisRef", "Cost", "Diagnostic", "Diagnostics", "DimSharding", "Engine", "FactorKind", "InvalidModuleError",
-        "InvalidRuleError", "InvalidShardingError", "KindTotal", "Mesh", "Module", "NotationError", "OpSpec",
-        "Partition", "PartitionOptions", "PassError", "PropagateOptions", "Propagation", "ReductionKind", "Rule",
-        "RuleNotationError", "Severity", "ShardyError", "StrategyOption", "TensorSharding", "UnsupportedVersionError",
-        "UsageError", "View", "clear_caches", "compiled_collectives", "cost", "initialize_distributed", "load",
-        "load_file", "load_text", "local_shape", "parse_mesh", "parse_sharding", "partition", "propagate",
-        "register_rule", "rule_of", "run", "run_pipeline", "unregister_rule",
+        "AxisRef", "CollectiveModel", "Cost", "Diagnostic", "Diagnostics", "DimSharding", "Engine", "Estimate",
+        "FactorKind", "Hardware", "InvalidModuleError", "InvalidRuleError", "InvalidShardingError", "KindTotal",
+        "Mesh", "Module", "NotationError", "OpSpec", "Partition", "PartitionOptions", "PassError", "PropagateOptions",
+        "Propagation", "ReductionKind", "Rule", "RuleNotationError", "Severity", "ShardyError", "StrategyOption",
+        "TensorSharding", "UnsupportedVersionError", "UsageError", "View", "clear_caches", "compiled_collectives",
+        "cost", "initialize_distributed", "load", "load_file", "load_text", "local_shape", "parse_mesh",
+        "parse_sharding", "partition", "propagate", "register_rule", "rule_of", "run", "run_pipeline",
+        "unregister_rule",
     ]  # fmt: skip
 
 

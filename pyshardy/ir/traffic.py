@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import Meshes
 from pyshardy.core.text import format_symbol
 from pyshardy.ir.causes import cause_of, scope_of
 from pyshardy.ir.device_groups import Grouping, grouping, is_along_axes, moves
@@ -12,7 +13,7 @@ from pyshardy.ir.diagnostics import source_position
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.run_counts import Runs, counted_ops, run_counts
-from pyshardy.ir.shardings import Meshes, module_meshes
+from pyshardy.ir.shardings import module_meshes
 from pyshardy.report.traffic import CollectiveRow
 from pyshardy.reshard.collectives import CollectiveKind, sent_by_device
 
