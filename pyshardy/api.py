@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyshardy.core.boxes import local_shape
 from pyshardy.core.mesh import device_count
@@ -26,13 +26,18 @@ from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import walk
 from pyshardy.ir.shardings import Meshes, get_sharding, module_meshes, transform_shardings
-from pyshardy.passes.base import Pass
+from pyshardy.passes.base import Pass, Traced
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.passes.pipelines import for_module, propagation_passes
 from pyshardy.propagation.options import PropagateOptions, View
 from pyshardy.propagation.trace import Step
 from pyshardy.report.summary import Summary, TensorRow, format_shape
 from pyshardy.report.tables import summary_html, summary_text
+
+if TYPE_CHECKING:
+    from pyshardy.explain.conflicts import Conflicts
+    from pyshardy.explain.explanation import Explanation
+    from pyshardy.explain.why import Why
 
 REPLICATED = "replicated"
 
@@ -139,7 +144,7 @@ class Propagation:
         module: The module after propagation, with shardings on arguments, results and ops.
         before: The module it came from.
         options: How it was propagated.
-        steps: Every axis placed on every value, if `options.trace` asked for it.
+        steps: Every axis placed on every value, if `options.trace` asked for it; worked out on first use.
         diagnostics: What the user should know.
         stages: Name and seconds of every step taken.
     """
@@ -147,11 +152,12 @@ class Propagation:
     module: Module
     before: Module
     options: PropagateOptions = field(default_factory=PropagateOptions)
-    steps: tuple[Step, ...] = ()
+    steps: Sequence[Step] = ()
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     stages: list[tuple[str, float]] = field(default_factory=list)
     _executables: dict[Any, Any] = field(default_factory=dict, repr=False)
     _fits: bool = field(default=False, repr=False)
+    _traced: tuple[Traced, ...] = field(default=(), repr=False)
 
     @property
     def meshes(self) -> Meshes:
@@ -202,6 +208,47 @@ class Propagation:
     def summary(self) -> Summary:
         """What the propagated program looks like from outside, as plain data."""
         return _summarize(self)
+
+    def explain(self, value: str, *, details: bool = False) -> Explanation:
+        """Why a value is sharded as it is: where each axis was given and how it came, why the rest stayed whole.
+
+        Without `PropagateOptions.trace`, the first explanation propagates once more.
+
+        Args:
+            value: The path of an argument such as `params['w2']`, an output such as `result[0]`, `FILE:LINE`, a name
+                scope, or an op.
+            details: Whether sentences name rules, factors, strategies and priorities.
+
+        Raises:
+            UsageError: Nothing has that name; names the nearest ones.
+
+        >>> module = load('''
+        ... sdy.mesh @mesh = <["x"=2]>
+        ... func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<8xf32> {
+        ...   %0 = stablehlo.tanh %a : tensor<8xf32>
+        ...   return %0 : tensor<8xf32>
+        ... }''')
+        >>> print(propagate(module).explain("tanh"))
+        the result of `tanh`, shape [8]: [{"x"}] on mesh <["x"=2]>
+          dimension 0 (size 8): "x", given to the input `arg0` on dimension 0, came in 1 step:
+            1. through `tanh`, from dimension 0 of `arg0` to dimension 0 of its result
+        """
+        return self.why.explain(value, details)
+
+    def conflicts(self) -> Conflicts:
+        """Every place where two shardings met and one lost, ranked by the bytes of the reshard that follows."""
+        from pyshardy.explain.conflicts import find_conflicts
+
+        return find_conflicts(self.why)
+
+    @cached_property
+    def why(self) -> Why:
+        """Explains the values of this result by their numbers."""
+        from pyshardy.frontend.explained import make_why
+
+        if not self._traced:
+            return propagate(self.before, replace(self.options, trace=True)).why
+        return make_why(self._traced[-1], self.inputs, self.outputs, self.before, self.module)
 
     def run(self, *arrays: Any, devices: Sequence[Any] | None = None, force: bool = False) -> tuple[Any, ...]:
         """The outputs of the program, run on the devices of its mesh under the shardings found.
@@ -299,8 +346,9 @@ def propagate(
     result = module.with_root(root)
     with _timed(stages, "write"):
         _ = result.mlir
-    steps = tuple(step for record in context.propagated for step in record.steps)
-    return Propagation(result, module, options, steps, diagnostics, list(stages.items()))
+    steps = context.propagated[-1].steps if context.propagated else ()
+    traced = tuple(context.traced)
+    return Propagation(result, module, options, steps, diagnostics, list(stages.items()), _traced=traced)
 
 
 def _stage_names() -> Callable[[Pass], str]:

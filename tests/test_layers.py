@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent / "pyshardy"
 
 RANKS = {
-    "errors": 0, "core": 1, "rules": 2, "graph": 3, "propagation": 4, "reshard": 5, "report": 8, "ir": 9,
+    "errors": 0, "core": 1, "rules": 2, "graph": 3, "propagation": 4, "reshard": 5, "explain": 7, "report": 8, "ir": 9,
     "passes": 10, "frontend": 11, "runtime": 12, "api": 13, "partitioning": 14, "cli": 15,
     "__init__": 16, "opt": 16,
 }  # fmt: skip

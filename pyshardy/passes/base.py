@@ -31,13 +31,13 @@ class Traced(NamedTuple):
 
     Attributes:
         program: What was propagated through.
-        index: The ops and values of its numbers; later passes change them in place.
+        places: The ops and values of its numbers; later passes change them in place.
         propagated: The result.
         grouped: The shardings that members of sharding groups had before they were made equal, by number.
     """
 
     program: Program
-    index: ProgramIndex
+    places: ProgramIndex
     propagated: Propagated
     grouped: Mapping[int, TensorSharding]
 

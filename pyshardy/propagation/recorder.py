@@ -28,18 +28,21 @@ class Steps(Sequence[Step]):
     Args:
         program: The program.
         visits: The visits that changed something, in order.
+
+    Attributes:
+        visits: The same.
     """
 
-    __slots__ = ("_program", "_visits", "_steps")
+    __slots__ = ("_program", "visits", "_steps")
 
     def __init__(self, program: Program, visits: Sequence[Visit]) -> None:
         self._program = program
-        self._visits = visits
+        self.visits = visits
         self._steps: tuple[Step, ...] | None = None
 
     def _all(self) -> tuple[Step, ...]:
         if self._steps is None:
-            self._steps = tuple(steps_of(self._program, self._visits))
+            self._steps = tuple(steps_of(self._program, self.visits))
         return self._steps
 
     def __len__(self) -> int:
@@ -56,7 +59,7 @@ class Steps(Sequence[Step]):
         return iter(self._all())
 
     def __bool__(self) -> bool:
-        return bool(self._visits)
+        return bool(self.visits)
 
     def __eq__(self, other: object) -> bool:
         return self._all() == tuple(other) if isinstance(other, (Steps, tuple)) else NotImplemented
@@ -65,7 +68,7 @@ class Steps(Sequence[Step]):
         return hash(self._all())
 
     def __repr__(self) -> str:
-        return f"<{len(self._visits)} visits>"
+        return f"<{len(self.visits)} visits>"
 
 
 def steps_of(program: Program, visits: Sequence[Visit]) -> Iterator[Step]:
