@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyshardy.api import Propagation, propagate, warning_text
 from pyshardy.core.mesh import device_count
@@ -27,6 +27,9 @@ from pyshardy.passes.pipelines import for_module, partition_passes
 from pyshardy.propagation.options import PropagateOptions, View
 from pyshardy.report.tables import traffic_text
 from pyshardy.report.traffic import KindTotal, Traffic
+
+if TYPE_CHECKING:
+    from pyshardy.explain.collectives import CollectiveStory
 
 
 class Engine(Enum):
@@ -86,6 +89,39 @@ class Partition:
     def traffic(self) -> Traffic:
         """Every collective: its kind, axes and bytes, and the op and source line that made it necessary."""
         return Traffic(tuple(collectives_of(self.module.root, self.meshes, self.before.name)))
+
+    @cached_property
+    def collectives(self) -> tuple[CollectiveStory, ...]:
+        """Every collective with its reason in one sentence, those that send most first; those alike make one."""
+        from pyshardy.explain.collectives import tell
+
+        return tuple(found.story for found in tell(self.propagated.why, self.traffic.collectives))
+
+    def hints(self, most: int = 3) -> tuple[CollectiveStory, ...]:
+        """Of the conflicts that send most, those for which one annotation makes the program send less, with it.
+
+        The program is partitioned with each of a few other annotations, so that what is said has been tried.
+
+        Args:
+            most: For how many conflicts to look for a hint.
+        """
+        from pyshardy.explain.collectives import tell
+        from pyshardy.frontend.hints import Trial, hint_for
+
+        def trial(found: Partition) -> Trial:
+            sent = found.traffic.sent_bytes_per_device
+            return Trial(sent, found.bytes_per_device, found.inputs, found.outputs)
+
+        def try_out(module: Module) -> Trial:
+            return trial(partition(module, self.options, self.propagate_options))
+
+        why, now = self.propagated.why, trial(self)
+        stories = [one for one in tell(why, self.traffic.collectives) if any(cause.meeting for cause in one.causes)]
+        conflicts = {one.story.reason: one for one in reversed(stories)}
+        hints = [
+            (one.story, hint_for(why, one, self.before, now, try_out)) for one in [*conflicts.values()][::-1][:most]
+        ]
+        return tuple(story.with_hint(hint) for story, hint in hints if hint is not None)
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -267,6 +267,26 @@ def meeting_text(why: Why, meeting: Meeting) -> str:
     return f"{head}, because {name} is {dims_text(subject.sharding(winner), len(shape))}"
 
 
+def clashing(why: Why, meeting: Meeting) -> Iterator[tuple[int, int, Axes]]:
+    """The values and dimensions whose axes clash in a meeting: what the loser gives up, and what it gives way to."""
+    subject = why.subject
+    dims = range(meeting.needs.rank)
+    has = [() if meeting.has is None else meeting.has.dims[dim].axes for dim in dims]
+    needs = [meeting.needs.dims[dim].axes for dim in dims]
+    changed = [dim for dim in dims if has[dim] != needs[dim]]
+    for dim in changed:
+        if has[dim]:
+            yield subject.holder(meeting.value), dim, has[dim]
+    if meeting.winner is None:
+        return
+    winner = subject.holder(subject.tensors(meeting.op)[meeting.winner])
+    axes = [axis for dim in changed for axis in (*has[dim], *needs[dim])]
+    sharding = subject.sharding(winner)
+    for dim, given in enumerate(() if sharding is None or winner == subject.holder(meeting.value) else sharding.dims):
+        if lists_overlap(given.axes, axes):
+            yield winner, dim, given.axes
+
+
 def reduced_dims(why: Why, op: int) -> Iterator[tuple[int, int, Axes]]:
     """The operands that an op reduces along mesh axes: their values, the dimensions, and the axes there."""
     subject = why.subject

@@ -183,11 +183,12 @@ def _value_text(value: ValueStory, has_details: bool) -> str:
 def _axis_lines(head: str, axis: AxisCame, has_details: bool) -> list[str]:
     count = len(axis.steps)
     if not count:
-        return [f"{head}{axis.axis}, given here: {axis.origin.removeprefix('to ')}"]
+        is_own = axis.kind in ("argument", "output", "annotation")
+        return [f"{head}{axis.axis}, given {'by its own annotation' if is_own else axis.origin}"]
     came = "1 step" if count == 1 else f"{count} steps"
     lines = [f"{head}{axis.axis}, given {axis.origin}, came in {came}:"]
     numbered = list(enumerate(axis.steps, 1))
-    left_out = 0 if has_details or count <= _SHOWN else count - _SHOWN
+    left_out = 0 if has_details or count <= _SHOWN + 1 else count - _SHOWN
     for number, step in numbered:
         if left_out and _SHOWN // 2 < number <= _SHOWN // 2 + left_out:
             if number == _SHOWN // 2 + 1:

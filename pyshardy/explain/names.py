@@ -21,6 +21,15 @@ _REGIONS = {
     "stablehlo.optimization_barrier": "barrier",
     "func.func": "function",
 }
+_OF_JAX = frozenset(
+    (
+        "while", "body", "cond", "closed_call", "core_call", "checkpoint", "remat", "rematted_computation",
+        "eval_jaxpr", "custom_jvp_call", "custom_vjp_call", "pjit",
+    )
+)  # fmt: skip
+"""Scopes and functions that JAX makes by itself."""
+_FAR = 4
+"""So many ops back a place is looked for."""
 _WRAPPER = re.compile(r"\w+\((.*)\)")
 
 
@@ -45,7 +54,7 @@ def named_scope(label: Label) -> str | None:
     for part in reversed((label.scope or "").split("/")[:-1]):
         while (inner := _WRAPPER.fullmatch(part)) and not part.startswith(("jit(", "pjit(")):
             part = inner[1]
-        if part and "(" not in part and part not in ("while", "body", "cond", "closed_call", "checkpoint", "remat"):
+        if part and "(" not in part and "->" not in part and part not in _OF_JAX:
             return part
     return None
 
@@ -83,8 +92,22 @@ class Names:
         if label.name in _EDGES:
             return self._edge(op)
         inside = named_scope(label) or (label.function or "").rpartition(".")[2]
-        is_name = inside and not inside.startswith("<") and label.name not in _REGIONS
-        return f"`{short_scope(label)}`" + (f" in `{inside}`" if is_name else "") + place_text(label)
+        is_name = inside and not inside.startswith("<") and inside not in _OF_JAX and label.name not in _REGIONS
+        found = f"`{short_scope(label)}`" + (f" in `{inside}`" if is_name else "") + place_text(label)
+        return found if label.file is not None else found + self._near(op)
+
+    def _near(self, op: int) -> str:
+        """Of an op without a place, the op with one that computes what it uses."""
+        program, at = self.subject.program, op
+        for _ in range(_FAR):
+            owners = [program.owners[value] for value in (program.operands[at] if at < self.subject.op_count else ())]
+            makers = [owner for owner in owners if owner >= 0 and program.operands[owner]]
+            if not makers:
+                break
+            at = makers[0]
+            if self.label(at).file is not None and self.label(at).name not in _EDGES:
+                return f" behind {self.op(at)}"
+        return ""
 
     def _edge(self, op: int) -> str:
         owner = self.subject.program.operands[op][0]
@@ -98,8 +121,9 @@ class Names:
         if value in subject.names:
             return f"`{subject.names[value]}`"
         program = subject.program
-        if value >= len(program.owners):
-            return f"result {subject.main_result(value)}"
+        result = subject.main_result(value)
+        if result is not None:
+            return f"result {result}"
         owner = program.owners[value]
         if owner < 0:
             return f"value {value}"

@@ -68,7 +68,7 @@ def annotation_of(value: int, dim: int, subject: Subject, names: Names, is_manua
     def made(kind: OriginKind, op: int | None = None, at: int = value) -> Origin:
         return Origin(kind, at, dim, names.value(at), op, priority)
 
-    if value >= len(program.owners):
+    if subject.main_result(value) is not None:
         return made(OriginKind.OUTPUT)
     owner = program.owners[value]
     label = subject.labels[owner].name if owner >= 0 else ""

@@ -101,7 +101,7 @@ def _without_rule(history: History, value: int) -> Iterator[Reason]:
     """The ops without a rule that compute or use a value."""
     subject = history.subject
     program = subject.program
-    if value >= len(program.owners):
+    if subject.main_result(value) is not None:
         return
     owner = program.owners[value]
     near = [owner] if owner >= 0 and value in program.results[owner] else []
