@@ -27,6 +27,7 @@ _EXPORTS = {
     "TensorSharding": "core.sharding",
     "clear_caches": "core.intern",
     "connect": "runtime.distributed",
+    "draw": "explain.draw",
     "load": "api",
     "partition": "partitioning",
     "propagate": "api",

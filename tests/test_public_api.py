@@ -13,7 +13,7 @@ import pyshardy
 def test_exports() -> None:
     assert pyshardy.__all__ == [
         "AxisRef", "DimSharding", "Mesh", "Module", "Partition", "PartitionOptions", "PropagateOptions", "Propagation",
-        "ReductionKind", "Rule", "ShardyError", "TensorSharding", "clear_caches", "connect", "load", "partition",
+        "ReductionKind", "Rule", "ShardyError", "TensorSharding", "clear_caches", "connect", "draw", "load", "partition",
         "propagate", "register_rule", "run", "run_pipeline",
     ]  # fmt: skip
 
