@@ -106,11 +106,11 @@ class Partition:
             most: For how many conflicts to look for a hint.
         """
         from pyshardy.explain.collectives import tell
-        from pyshardy.frontend.hints import Trial, hint_for
+        from pyshardy.frontend.hints import Trial, hint_for, work_of
 
         def trial(found: Partition) -> Trial:
             sent = found.traffic.sent_bytes_per_device
-            return Trial(sent, found.bytes_per_device, found.inputs, found.outputs)
+            return Trial(sent, found.bytes_per_device, work_of(found.module.root), found.inputs, found.outputs)
 
         def try_out(module: Module) -> Trial:
             return trial(partition(module, self.options, self.propagate_options))

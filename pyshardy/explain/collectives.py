@@ -9,11 +9,12 @@ from typing import Any, NamedTuple, Protocol
 
 from pyshardy.core.axes import Axes, AxisRef
 from pyshardy.core.text import format_bytes, quote
-from pyshardy.explain.conflicts import Meeting, clashing, has_text, meeting_text, meetings, reduced_dims
+from pyshardy.explain.conflicts import Meeting, clashing, has_text, meeting_text, meetings, split_dims
 from pyshardy.explain.explanation import AxisCame
 from pyshardy.explain.names import Names, place_text
 from pyshardy.explain.subject import Label
 from pyshardy.explain.why import Why
+from pyshardy.rules.rule import FactorKind
 
 _CAUSE = re.compile(r"(.+?) of (operand|result)(?: (\d+))? of (the body of )?(\S+)")
 _INDEX = re.compile(r"\[\d+\]")
@@ -191,13 +192,18 @@ class Matcher:
         self.names: Names = why.names
         self._meetings: dict[tuple[Any, ...], list[Meeting]] = {}
         self._sums: dict[tuple[Any, ...], list[int]] = {}
+        self._moving: dict[tuple[Any, ...], list[int]] = {}
         for meeting in meetings(why):
             self._meetings.setdefault(self._key_of(meeting), []).append(meeting)
         subject = why.subject
         for op in range(subject.op_count):
             rule = subject.rule(op)
-            if rule is not None and op not in subject.erased and any(True for _ in reduced_dims(why, op)):
+            if rule is None or op in subject.erased:
+                continue
+            if any(True for _ in split_dims(why, op, FactorKind.REDUCTION)):
                 self._sums.setdefault(_place(self.names.label(op)), []).append(op)
+            if any(True for _ in split_dims(why, op, FactorKind.PERMUTATION)):
+                self._moving.setdefault(_place(self.names.label(op))[1:], []).append(op)
 
     def _key_of(self, meeting: Meeting) -> tuple[Any, ...]:
         """What a cause says of a meeting."""
@@ -234,28 +240,37 @@ class Matcher:
         return [found[number] for number in range(len(rows))]
 
     def _candidates(self, row: Row) -> list[Cause]:
+        at = row.op, *(row.source or (None, 0, 0))
         match = None if row.cause is None else _CAUSE.fullmatch(row.cause)
         if match is None:
-            return []
+            return [self._of_moving(one) for one in self._moving.get(at, ())]
         word, side, index, body, op = match.groups()
         place = (op,) if op == "func.return" else (op, row.op, *(row.source or (None, 0, 0)))
         if word == RESHARD:
             key = (side, int(index or 0), body is not None, *place)
             return [self._of_meeting(one) for one in self._meetings.get(key, ())]
         if word == BORDERS:
-            return []
+            return [self._of_moving(one) for one in self._moving.get(at, ())]
         return [self._of_sum(one, word, row) for one in self._sums.get(place, ())]
 
     def _of_meeting(self, meeting: Meeting) -> Cause:
         return Cause(meeting_text(self.why, meeting), meeting.value, tuple(clashing(self.why, meeting)), meeting)
 
     def _of_sum(self, op: int, word: str, row: Row) -> Cause:
-        places = list(dict.fromkeys(reduced_dims(self.why, op)))
+        places = list(dict.fromkeys(split_dims(self.why, op, FactorKind.REDUCTION)))
         along = [one for one in places if any(_is_along(axis, row) for axis in one[2])]
         places = along or places
         both = " and ".join(has_text(self.names.value(value), dim, axes) for value, dim, axes in places)
         reason = f"{self.names.op(op)} takes the {word} over a dimension that is split: {both}"
         return Cause(reason, places[0][0], tuple(places))
+
+    def _of_moving(self, op: int) -> Cause:
+        places = list(dict.fromkeys(split_dims(self.why, op, FactorKind.PERMUTATION)))
+        both = " and ".join(has_text(self.names.value(value), dim, axes) for value, dim, axes in places)
+        reason = (
+            f"{self.names.op(op)} needs elements that lie on other devices, because it moves along a split dimension"
+        )
+        return Cause(f"{reason}: {both}", places[0][0], tuple(places))
 
     def _unknown(self, row: Row) -> Cause:
         """The cause of a collective in the words of the program per device."""
@@ -263,7 +278,9 @@ class Matcher:
         at = place_text(Label("", None, None, *source))
         scope = (row.op or "").rpartition("/")[2]
         if row.cause is None:
-            return Cause(f"the program itself says so: `{scope or row.kind}`{at}")
+            return Cause(
+                f"`{scope or row.kind}`{at} is itself a collective, or needs elements that lie on other devices"
+            )
         return Cause(f"`{scope or row.kind}`{at} needs it: {row.cause}")
 
 

@@ -287,18 +287,19 @@ def clashing(why: Why, meeting: Meeting) -> Iterator[tuple[int, int, Axes]]:
             yield winner, dim, given.axes
 
 
-def reduced_dims(why: Why, op: int) -> Iterator[tuple[int, int, Axes]]:
-    """The operands that an op reduces along mesh axes: their values, the dimensions, and the axes there."""
+def split_dims(why: Why, op: int, kind: FactorKind) -> Iterator[tuple[int, int, Axes]]:
+    """The operands of an op that are split along its factors of a kind: their values, the dimensions, the axes."""
     subject = why.subject
     rule = subject.rule(op)
     assert rule is not None
     values = subject.tensors(op)
-    for factor in rule.factors_of(FactorKind.REDUCTION):
+    for factor in rule.factors_of(kind):
         for tensor, mapping in enumerate(rule.operands):
-            for dim, factors in enumerate(mapping):
-                sharding = subject.sharding(values[tensor])
-                if factor in factors and sharding is not None and sharding.dims[dim].axes:
-                    yield values[tensor], dim, sharding.dims[dim].axes
+            sharding = subject.sharding(values[tensor])
+            for dim, factors in enumerate(() if sharding is None else mapping):
+                axes = () if sharding is None else sharding.dims[dim].axes
+                if factor in factors and axes:
+                    yield values[tensor], dim, axes
 
 
 def has_text(name: str, dim: int, axes: Axes) -> str:

@@ -149,7 +149,8 @@ class Explanation:
         return asdict(self)
 
     def __str__(self) -> str:
-        texts = [_value_text(value, self.has_details) for value in self.values]
+        told = [value for value in self.values if value.shape] or self.values
+        texts = [_value_text(value, self.has_details) for value in told]
         more = len(texts) - _MOST
         if more > 0:
             texts = [*texts[:_MOST], f"… and {more} more values, in `to_json()`"]

@@ -91,6 +91,8 @@ class Names:
         label = self.label(op)
         if label.name in _EDGES:
             return self._edge(op)
+        if label.name == "func.return":
+            return "the return"
         inside = named_scope(label) or (label.function or "").rpartition(".")[2]
         is_name = inside and not inside.startswith("<") and inside not in _OF_JAX and label.name not in _REGIONS
         found = f"`{short_scope(label)}`" + (f" in `{inside}`" if is_name else "") + place_text(label)

@@ -20,6 +20,7 @@ from pyshardy.errors import InvalidShardingError
 from pyshardy.explain.history import GIVEN, History
 from pyshardy.graph.program import Direction
 from pyshardy.propagation.projection import project
+from pyshardy.propagation.schedule import ROUNDS, directions
 from pyshardy.propagation.step import StepInput, Strategy, propagate_step
 from pyshardy.propagation.trace import Step
 from pyshardy.propagation.views import to_other_side
@@ -201,7 +202,7 @@ class _Visit:
                 held = next((one for one in given.axes if other != dim and one.overlaps(axis)), None)
                 if held is not None:
                     winner = self.values[tensor], other
-                    level = self.level(winner, held, asker, axis)
+                    level = self.level(winner, held, asker, (axis, factor))
                     return Reason(ReasonKind.TAKEN, axis, self.op, asker, winner, level, held)
         assert self.mesh is not None
         factors = self.rule.tensors[tensor][dim]
@@ -211,7 +212,9 @@ class _Visit:
         if rival is not None:
             held = next(one for _, one in rival[1])
             at = self.values[rival[0]], next(dim for dim, one in rival[1])
-            return Reason(ReasonKind.CONFLICT, axis, self.op, asker, at, self.level(at, held, asker, axis), held)
+            return Reason(
+                ReasonKind.CONFLICT, axis, self.op, asker, at, self.level(at, held, asker, (axis, factor)), held
+            )
         return Reason(ReasonKind.DROPPED, axis, self.op, asker)
 
     def _rival(self, tensor: int, dim: int, axis: AxisRef) -> tuple[int, list[tuple[int, AxisRef]]] | None:
@@ -240,18 +243,37 @@ class _Visit:
                 return True
         return False
 
-    def level(self, winner: tuple[int, int], held: AxisRef, loser: tuple[int, int], axis: AxisRef) -> Level:
-        """How it was decided that one axis stays and another does not come."""
+    def level(
+        self, winner: tuple[int, int], held: AxisRef, loser: tuple[int, int], asked: tuple[AxisRef, int]
+    ) -> Level:
+        """How it was decided that one axis stays and another does not come.
+
+        Args:
+            winner: The value that keeps its axis, and the dimension.
+            held: That axis.
+            loser: The value whose axis does not come, and the dimension.
+            asked: That axis, and the factor of the op along which it would come.
+        """
+        axis, factor = asked
         won, lost = self._arrival(winner, held), self._arrival(loser, axis)
         if won is None:
             return Level.GIVEN
-        if lost is None:
-            return Level.STRATEGY
-        if won.user_priority != lost.user_priority:
+        turn = self._given_priority(loser) if lost is None else lost.user_priority
+        if turn != won.user_priority:
             return Level.USER_PRIORITY
-        if won.op_priority != lost.op_priority:
+        if max(self._first_round(factor), 0 if lost is None else lost.op_priority) > won.op_priority:
             return Level.OP_PRIORITY
-        return Level.ORDER if won.number != lost.number else Level.STRATEGY
+        return Level.ORDER if lost is not None and lost.number > won.number else Level.STRATEGY
+
+    def _given_priority(self, place: tuple[int, int]) -> int:
+        sharding = self.history.subject.program.shardings[place[0]]
+        return 0 if sharding is None else sharding.dims[place[1]].priority or 0
+
+    def _first_round(self, factor: int) -> int:
+        """The first round of op priorities in which the op moves axes along a factor."""
+        kind = self.history.subject.kind(self.op)
+        rounds = (directions(self.rule, kind.priority, kind.direction, round_)[factor] for round_ in range(ROUNDS))
+        return next((round_ for round_, direction in enumerate(rounds) if direction is not Direction.NONE), ROUNDS)
 
     def _arrival(self, place: tuple[int, int], axis: AxisRef) -> Step | None:
         """The step by which an axis came to a value; None if it was given there."""

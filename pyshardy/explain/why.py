@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pyshardy.core.axes import Axes
+from pyshardy.core.axes import Axes, axes_size
+from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.explain.explanation import (
     AxisCame,
@@ -71,7 +72,9 @@ class Why:
             if axes
             else [stayed_whole(reason, value, dim, self.names) for reason in reasons_of(self.history, value, dim)]
         )
-        dropped = _dropped(shape[dim], axes, kept) if axes and final is not None and kept != axes else None
+        dropped = None
+        if found is not None and final is not None and axes and kept != axes:
+            dropped = _dropped(shape[dim], axes, kept, mesh_of(found, subject.program.meshes))
         return DimensionStory(dim, shape[dim], axes_text(kept) or "whole", tuple(came), tuple(reasons), dropped)
 
     # How an axis came
@@ -129,7 +132,10 @@ class Why:
         return tuple(self.subject.program.results[op]) == (value,)
 
 
-def _dropped(size: int, axes: Axes, kept: Axes) -> str:
-    left = axes_text(kept) or "whole"
-    why = f"its {size} elements do not divide evenly by {axes_text(axes)}"
-    return f"in the result it is {left}, because {why}, and inputs and outputs have even shards of whole axes"
+def _dropped(size: int, axes: Axes, kept: Axes, mesh: Mesh) -> str:
+    left, text = axes_text(kept) or "whole", axes_text(axes)
+    if size % axes_size(axes, mesh):
+        why = f"its {size} elements do not divide evenly by {text}, and inputs and outputs have even shards"
+    else:
+        why = f"{text} is not made of whole axes, and inputs and outputs have no parts of axes"
+    return f"in the result it is {left}, because {why}"

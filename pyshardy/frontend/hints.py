@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import prod, sqrt
 from typing import NamedTuple
 
 from pyshardy.core.sharding import DimSharding, TensorSharding
@@ -15,7 +16,11 @@ from pyshardy.explain.why import Why
 from pyshardy.frontend.interface import Port, input_ports, output_ports
 from pyshardy.ir.functions import main_function, set_arg_sharding, set_result_sharding
 from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Op, walk
 
+MORE_WORK = 1.05
+"""So much more, at most, may a device compute with another annotation."""
+_PRODUCTS = frozenset(("stablehlo.dot_general", "stablehlo.dot", "stablehlo.convolution"))
 MOST_TRIES = 4
 """So many annotations are tried for a collective."""
 
@@ -40,12 +45,14 @@ class Trial(NamedTuple):
     Attributes:
         sent_bytes: Bytes that every device sends in all.
         held_bytes: The most that a device holds at a time, as an estimate.
+        work: How much a device computes, to compare with: a hint is no way to compute everything everywhere.
         inputs: Its inputs.
         outputs: Its outputs.
     """
 
     sent_bytes: int
     held_bytes: int
+    work: float
     inputs: Sequence[Port]
     outputs: Sequence[Port]
 
@@ -61,14 +68,27 @@ def hint_for(why: Why, found: Found, before: Module, now: Trial, partition: Call
         partition: Partitions a program with another annotation.
     """
     best: tuple[int, Edit, Trial] | None = None
-    for edit in [one for one in dict.fromkeys(_edits(why, found, before)) if one.indices][:MOST_TRIES]:
+    for edit in list(filter(_can_be_written, dict.fromkeys(_edits(why, found, before))))[:MOST_TRIES]:
         try:
             trial = partition(edited(before, edit))
         except ShardyError:
             continue
-        if trial.sent_bytes < now.sent_bytes and (best is None or trial.sent_bytes < best[0]):
+        is_good = trial.sent_bytes < now.sent_bytes and trial.work <= MORE_WORK * now.work
+        if is_good and (best is None or trial.sent_bytes < best[0]):
             best = trial.sent_bytes, edit, trial
     return None if best is None else _text(best[1], now, best[2])
+
+
+def work_of(root: Op) -> float:
+    """How much a device computes: the elements of all results, and of products the multiplications."""
+    work = 0.0
+    for op in walk(root):
+        counts = [float(prod(value.type.shape)) for value in op.results if value.type.is_static and value.type.shape]
+        if op.name in _PRODUCTS and counts:
+            sizes = [float(prod(value.type.shape or ())) for value in op.operands]
+            counts = [sqrt(counts[0] * prod(sizes))]
+        work += sum(counts)
+    return work
 
 
 def edited(module: Module, edit: Edit) -> Module:
@@ -92,6 +112,11 @@ def _edits(why: Why, found: Found, before: Module) -> Iterator[Edit]:
     yield from _freed(why, meeting, inputs, outputs)
     if meeting.value in subject.given:
         yield Edit(True, _alike(inputs, subject.names[meeting.value]), meeting.needs.closed())
+
+
+def _can_be_written(edit: Edit) -> bool:
+    """Whether a user can write an annotation: a PartitionSpec has no words for parts of axes."""
+    return bool(edit.indices) and all(axis.is_full for axes in edit.sharding.dim_axes for axis in axes)
 
 
 def _freed(why: Why, meeting: Meeting, inputs: Sequence[Port], outputs: Sequence[Port]) -> Iterator[Edit]:
