@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ from pyshardy.report.traffic import KindTotal, Traffic
 
 if TYPE_CHECKING:
     from pyshardy.explain.collectives import CollectiveStory
+    from pyshardy.explain.why import Why
 
 
 class Engine(Enum):
@@ -91,11 +92,16 @@ class Partition:
         return Traffic(tuple(collectives_of(self.module.root, self.meshes, self.before.name)))
 
     @cached_property
+    def why(self) -> Why:
+        """Explains the values of the whole program; it is propagated once more for that."""
+        return propagate(self.before, replace(self.propagate_options, trace=True)).why
+
+    @cached_property
     def collectives(self) -> tuple[CollectiveStory, ...]:
         """Every collective with its reason in one sentence, those that send most first; those alike make one."""
         from pyshardy.explain.collectives import tell
 
-        return tuple(found.story for found in tell(self.propagated.why, self.traffic.collectives))
+        return tuple(found.story for found in tell(self.why, self.traffic.collectives))
 
     def hints(self, most: int = 3) -> tuple[CollectiveStory, ...]:
         """Of the conflicts that send most, those for which one annotation makes the program send less, with it.
@@ -115,7 +121,7 @@ class Partition:
         def try_out(module: Module) -> Trial:
             return trial(partition(module, self.options, self.propagate_options))
 
-        why, now = self.propagated.why, trial(self)
+        why, now = self.why, trial(self)
         stories = [one for one in tell(why, self.traffic.collectives) if any(cause.meeting for cause in one.causes)]
         conflicts = {one.story.reason: one for one in reversed(stories)}
         hints = [

@@ -10,7 +10,7 @@ from pyshardy.errors import UsageError
 from pyshardy.explain.names import EDGE, Names, named_scope, short_scope
 from pyshardy.explain.subject import Label, Subject
 
-_LINE = re.compile(r"(.+):(\d+)(?::(\d+))?")
+_LINE = re.compile(r"(.+?):(\d+)(?::(\d+))?")
 _DOING = "looking for a value to explain"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
+from pyshardy.core.sharding import TensorSharding
 from pyshardy.explain.history import Chain
 from pyshardy.explain.names import CONSTRAINT, EDGE, Names, place_text
 from pyshardy.explain.subject import Subject
@@ -68,8 +69,12 @@ def annotation_of(value: int, dim: int, subject: Subject, names: Names, is_manua
     def made(kind: OriginKind, op: int | None = None, at: int = value) -> Origin:
         return Origin(kind, at, dim, names.value(at), op, priority)
 
-    if subject.main_result(value) is not None:
-        return made(OriginKind.OUTPUT)
+    result = subject.main_result(value)
+    if result is not None:
+        returned = subject.holder(program.main_results[result].returned)
+        if value in subject.given or not _has(program.shardings[returned], dim, sharding):
+            return made(OriginKind.OUTPUT)
+        return annotation_of(returned, dim, subject, names)  # XLA annotates an output like what is returned as it
     owner = program.owners[value]
     label = subject.labels[owner].name if owner >= 0 else ""
     if label == CONSTRAINT:
@@ -100,3 +105,8 @@ def _constraint_on(value: int, subject: Subject) -> int | None:
             if given is not None and given is program.shardings[value]:
                 return op
     return None
+
+
+def _has(sharding: TensorSharding | None, dim: int, other: TensorSharding | None) -> bool:
+    """Whether one has the axes of another on a dimension."""
+    return sharding is not None and other is not None and sharding.dims[dim].axes == other.dims[dim].axes

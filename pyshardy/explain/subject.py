@@ -45,7 +45,7 @@ class Subject:
         steps: What it did, in order.
         labels: What every op is called.
         names: Names of arguments and results of the main function, by value.
-        given: The arguments that the user gave a sharding.
+        given: The arguments and results that the user gave a sharding.
         element_bytes: Bytes of an element, by value; 0 if they are not known.
         final: The shardings of the result, by value, where they are not what propagation found.
         grouped: What members of sharding groups had before they were made equal.

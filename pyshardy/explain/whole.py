@@ -173,6 +173,7 @@ class _Visit:
             if other != tensor and any(factor in factors for factors in mapping) and (axes := self.axes(other, factor))
         ]
         if not askers:
+            yield from self._overflows(tensor, factor)
             return
         other, (axis, *_) = askers[0]
         asker = self.place(other, factor)
@@ -191,6 +192,19 @@ class _Visit:
             )
             return
         yield self._in_the_way(tensor, dim, factor, axis, asker)
+
+    def _overflows(self, tensor: int, factor: int) -> Iterator[Reason]:
+        """Axes that others have on the same dimension, and that divide neither the factor nor one in front of it."""
+        assert self.mesh is not None
+        for other, mapping in enumerate(self.rule.tensors):
+            dim = next((dim for dim, factors in enumerate(mapping) if factor in factors), None)
+            if other == tensor or dim is None:
+                continue
+            state = project(self.shardings[other], mapping, self.rule.factor_sizes, self.mesh)
+            for one in mapping[dim][: mapping[dim].index(factor) + 1]:
+                found = state.factors.get(one)
+                if found is not None and found.overflow:
+                    yield Reason(ReasonKind.NOT_DIVISIBLE, found.overflow[0], self.op, (self.values[other], dim))
 
     def _in_the_way(self, tensor: int, dim: int, factor: int, axis: AxisRef, asker: tuple[int, int]) -> Reason:
         """What keeps one axis, of which all that have the factor agree, from a tensor."""

@@ -10,7 +10,7 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import InvalidModuleError
 from pyshardy.explain.subject import Label, Subject
 from pyshardy.explain.why import Why
-from pyshardy.frontend.interface import Port, input_ports
+from pyshardy.frontend.interface import Port, input_ports, output_ports
 from pyshardy.ir.causes import scope_of
 from pyshardy.ir.diagnostics import source_position
 from pyshardy.ir.dtypes import element_bits
@@ -34,14 +34,14 @@ def make_why(traced: Traced, inputs: Iterable[Port], outputs: Iterable[Port], be
         before: The program as the user gave it.
         result: The module that passes made of the nodes of the run.
     """
-    return Why(make_subject(traced, inputs, outputs, input_ports(before.root), before.name, result.root))
+    return Why(make_subject(traced, inputs, outputs, before.root, before.name, result.root))
 
 
 def make_subject(
     traced: Traced,
     inputs: Iterable[Port],
     outputs: Iterable[Port],
-    before: Sequence[Port],
+    before: Op,
     name: str = "-",
     result: Op | None = None,
 ) -> Subject:
@@ -51,7 +51,7 @@ def make_subject(
         traced: The run.
         inputs: The inputs of the main function.
         outputs: Its outputs.
-        before: The inputs of the program as the user gave it.
+        before: The program as the user gave it.
         name: What to call the text that the program was read from, which MLIR knows as "-".
         result: The module that passes made of the nodes of the run, if its values are those of the run.
     """
@@ -59,16 +59,18 @@ def make_subject(
     numbers: dict[Any, int] = {value: number for number, value in enumerate(index.values)}
     input_names = {port.index: port.name for port in inputs}
     output_names = {port.index: port.name for port in outputs}
-    annotated = {port.index for port in before if port.sharding is not None}
+    given_inputs, given_outputs = _annotated(input_ports(before)), _annotated(output_ports(before))
     names: dict[int, str] = {}
     given: set[int] = set()
     function = _main_of(index.values)
     for number, value in enumerate(index.values):
         if isinstance(value, FunctionResultPlace):
             names[number] = output_names.get(value.result, f"result[{value.result}]")
+            if value.result in given_outputs:
+                given.add(number)
         elif function is not None and value.owner is function and value.index in input_names:
             names[number] = input_names[value.index]
-            if value.index in annotated or len(before) != len(input_names):
+            if value.index in given_inputs:
                 given.add(number)
     return Subject(
         program=program,
@@ -82,6 +84,10 @@ def make_subject(
         grouped=grouped,
         erased=frozenset(propagated.erased),
     )
+
+
+def _annotated(ports: Iterable[Port]) -> set[int]:
+    return {port.index for port in ports if port.sharding is not None}
 
 
 def _main_of(values: Sequence[Value | FunctionResultPlace]) -> Any:
