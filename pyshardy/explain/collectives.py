@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -18,6 +18,13 @@ from pyshardy.rules.rule import FactorKind
 
 _CAUSE = re.compile(r"(.+?) of (operand|result)(?: (\d+))? of (the body of )?(\S+)")
 _INDEX = re.compile(r"\[\d+\]")
+_COLLECTIVES = frozenset(
+    f"stablehlo.{name}"
+    for name in (
+        "all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute", "reduce_scatter",
+    )
+)  # fmt: skip
+_NAMELESS = frozenset(("func.func", "func.return", "stablehlo.constant", "sdy.constant"))
 RESHARD = "reshard"
 BORDERS = "borders"
 
@@ -193,11 +200,14 @@ class Matcher:
         self._meetings: dict[tuple[Any, ...], list[Meeting]] = {}
         self._sums: dict[tuple[Any, ...], list[int]] = {}
         self._moving: dict[tuple[Any, ...], list[int]] = {}
+        self._ops: dict[tuple[Any, ...], list[int]] = {}
         for meeting in meetings(why):
             self._meetings.setdefault(self._key_of(meeting), []).append(meeting)
         subject = why.subject
         for op in range(subject.op_count):
             rule = subject.rule(op)
+            if op not in subject.erased and subject.program.kind(op).name not in _NAMELESS:
+                self._ops.setdefault(_place(self.names.label(op))[1:], []).append(op)
             if rule is None or op in subject.erased:
                 continue
             if any(True for _ in split_dims(why, op, FactorKind.REDUCTION)):
@@ -273,15 +283,46 @@ class Matcher:
         return Cause(f"{reason}: {both}", places[0][0], tuple(places))
 
     def _unknown(self, row: Row) -> Cause:
-        """The cause of a collective in the words of the program per device."""
-        source = row.source or (None, 0, 0)
-        at = place_text(Label("", None, None, *source))
-        scope = (row.op or "").rpartition("/")[2]
-        if row.cause is None:
-            return Cause(
-                f"`{scope or row.kind}`{at} is itself a collective, or needs elements that lie on other devices"
+        """Of a collective that is for no conflict: the program itself, or an op that cannot run on shards."""
+        match = None if row.cause is None else _CAUSE.fullmatch(row.cause)
+        ops = self._ops.get((row.op, *(row.source or (None, 0, 0))), ())
+        own = next((op for op in ops if self.names.label(op).name in _COLLECTIVES), None)
+        if match is None and own is not None:
+            return Cause(f"the program asks for it: {self.names.op(own)} is a collective")
+        found = [one for one in map(self._needing(row, match), ops) if one is not None]
+        if found:
+            return found[0]
+        text = (
+            f"`{(row.op or '').rpartition('/')[2] or row.kind}`{place_text(Label('', None, None, *row.source or ()))}"
+        )
+        return Cause(f"{text} needs elements that lie on other devices" + (f": {row.cause}" if row.cause else ""))
+
+    def _needing(self, row: Row, match: re.Match[str] | None) -> Callable[[int], Cause | None]:
+        """What makes the cause of an op that needs what it cannot have as it is split."""
+
+        def cause(op: int) -> Cause | None:
+            program, subject = self.why.subject.program, self.why.subject
+            values = [*program.operands[op], *program.results[op]]
+            if match is not None:
+                if match[5] != program.kind(op).name:
+                    return None
+                side = program.operands[op] if match[2] == "operand" else program.results[op]
+                values = list(side[int(match[3] or 0) :][:1])
+            places = [
+                (subject.holder(value), dim, given.axes)
+                for value in values
+                if (sharding := subject.sharding(value)) is not None
+                for dim, given in enumerate(sharding.dims)
+                if any(_is_along(axis, row) for axis in given.axes)
+            ]
+            if not places:
+                return None
+            has = " and ".join(
+                dict.fromkeys(has_text(self.names.value(value), dim, axes) for value, dim, axes in places)
             )
-        return Cause(f"`{scope or row.kind}`{at} needs it: {row.cause}")
+            return Cause(f"{self.names.op(op)} cannot run on the shards alone: {has}", places[0][0], tuple(places))
+
+        return cause
 
 
 def _is_along(axis: AxisRef, row: Row) -> bool:

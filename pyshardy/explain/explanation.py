@@ -176,7 +176,7 @@ def _value_text(value: ValueStory, has_details: bool) -> str:
         if dim.dropped:
             lines.append(f"{head}{dim.dropped}")
         lines += [f"{head}whole, {reason.text}" for reason in dim.reasons[: None if has_details else 1]]
-    if not value.dims:
+    if not value.shape:
         lines.append("  a scalar, which every device has")
     return "\n".join(lines)
 

@@ -13,7 +13,7 @@ from enum import Enum
 from math import gcd
 from typing import NamedTuple
 
-from pyshardy.core.axes import AxisRef
+from pyshardy.core.axes import AxisRef, axes_size
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, common_mesh
 from pyshardy.errors import InvalidShardingError
@@ -37,6 +37,9 @@ class ReasonKind(Enum):
     CONFLICT = "conflict"
     NOT_DIVISIBLE = "not divisible"
     BLOCKED = "blocked"
+    MANUAL = "manual"
+    GAPS = "gaps"
+    FOLLOWS = "follows the result"
     NO_RULE = "no rule"
     DROPPED = "dropped"
     NOBODY = "nobody asked"
@@ -88,6 +91,8 @@ def reasons_of(history: History, value: int, dim: int) -> list[Reason]:
     """
     subject = history.subject
     sharding, shape = subject.sharding(value), subject.program.shapes[value]
+    if sharding is not None and sharding.rank != len(shape or ()):  # on one device
+        return [Reason(ReasonKind.CLOSED)]
     if shape is not None and shape[dim] == 1:
         return [Reason(ReasonKind.SCALAR)]
     found = list(dict.fromkeys(_from_ops(history, value, dim)))
@@ -132,6 +137,11 @@ def _from_ops(history: History, value: int, dim: int) -> Iterator[Reason]:
         if visit.mesh is not None:
             for factor in rule.tensors[tensor][dim]:
                 yield from visit.reasons(tensor, dim, factor)
+
+
+def _front(factors: Sequence[int], factor: int) -> Sequence[int]:
+    """The factors of a dimension in front of one of them."""
+    return factors[: factors.index(factor)]
 
 
 class _Visit:
@@ -209,6 +219,8 @@ class _Visit:
     def _in_the_way(self, tensor: int, dim: int, factor: int, axis: AxisRef, asker: tuple[int, int]) -> Reason:
         """What keeps one axis, of which all that have the factor agree, from a tensor."""
         sharding = self.shardings[tensor]
+        if any(axis.overlaps(one) for one in self.axes(tensor, factor)):  # outside of a manual computation
+            return Reason(ReasonKind.MANUAL, axis, self.op, asker)
         if sharding is not None:
             if any(axis.overlaps(one) for one in (*sharding.replicated, *sharding.unreduced)):
                 return Reason(ReasonKind.REPLICATED, axis, self.op, asker)
@@ -229,7 +241,21 @@ class _Visit:
             return Reason(
                 ReasonKind.CONFLICT, axis, self.op, asker, at, self.level(at, held, asker, (axis, factor)), held
             )
+        if any(
+            axes_size(self.axes(tensor, one), self.mesh) < self.rule.factor_sizes[one]
+            for one in _front(factors, factor)
+        ):
+            return Reason(ReasonKind.GAPS, axis, self.op, asker)
+        count = len(self.rule.operands)
+        if tensor < count and self.history.subject.kind(self.op).is_elementwise and not self.axes(count, factor):
+            return Reason(ReasonKind.FOLLOWS, axis, self.op, asker, self.place(count, factor))
         return Reason(ReasonKind.DROPPED, axis, self.op, asker)
+
+    def _has_room_in_front(self, tensor: int, factors: Sequence[int]) -> bool:
+        """Whether any of the factors is not split all the way."""
+        assert self.mesh is not None
+        sizes, mesh = self.rule.factor_sizes, self.mesh
+        return any(axes_size(self.axes(tensor, factor), mesh) < sizes[factor] for factor in factors)
 
     def _rival(self, tensor: int, dim: int, axis: AxisRef) -> tuple[int, list[tuple[int, AxisRef]]] | None:
         """Another tensor without whose own use of the axis the op would move it, and where that is."""

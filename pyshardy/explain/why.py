@@ -55,10 +55,12 @@ class Why:
         shape = subject.program.shapes[value] if value < len(subject.program.shapes) else None
         holder, final = subject.holder(value), subject.final_sharding(value)
         mesh = None if final is None else str(mesh_of(final, subject.program.meshes))
-        dims = [] if holder == NO_VALUE else [self._dim(holder, dim, final) for dim in range(len(shape or ()))]
-        return ValueStory(
-            self.names.value(value), tuple(shape or ()), dims_text(final, len(shape or ())), mesh, tuple(dims)
+        rank = len(shape or ())
+        has_dims = holder != NO_VALUE and all(
+            one is None or one.rank == rank for one in (final, subject.sharding(value))
         )
+        dims = [self._dim(holder, dim, final) for dim in range(rank if has_dims else 0)]
+        return ValueStory(self.names.value(value), tuple(shape or ()), dims_text(final, rank), mesh, tuple(dims))
 
     def _dim(self, value: int, dim: int, final: TensorSharding | None) -> DimensionStory:
         subject = self.subject

@@ -27,6 +27,8 @@ def axes_text(axes: tuple[AxisRef, ...]) -> str:
 
 def dims_text(sharding: TensorSharding | None, rank: int) -> str:
     """The dimensions of a sharding: `[{"data"}, {}]`."""
+    if sharding is not None and sharding.rank != rank:
+        return "on one device"
     dims = ["{" + ("" if sharding is None else axes_text(sharding.dims[dim].axes)) + "}" for dim in range(rank)]
     unreduced = "" if sharding is None or not sharding.unreduced else f" unreduced {axes_text(sharding.unreduced)}"
     return "[" + ", ".join(dims) + "]" + unreduced
@@ -108,6 +110,24 @@ def _blocked(reason: Reason, names: Names) -> str:
     return f"because {_asked(reason, names)}, and the rule of that op lets nothing through there"
 
 
+def _gaps(reason: Reason, names: Names) -> str:
+    inner = "it splits an inner part of this dimension, and what is in front of that part is not split all the way"
+    return f"because {_asked(reason, names)}, but {inner}, so that shards would have gaps"
+
+
+def _follows(reason: Reason, names: Names) -> str:
+    assert reason.winner is not None
+    value, dim = reason.winner
+    which = f"dimension {dim} of {names.value(value)}"
+    return f"because operands of an element-wise op follow its result, and {which} is whole; {_asked(reason, names)}"
+
+
+def _manual(reason: Reason, names: Names) -> str:
+    assert reason.op is not None
+    where = names.op(reason.op)
+    return f"because {reason.axis} is a manual axis of {where}, whose body sees the part of one device along it"
+
+
 def _no_rule(reason: Reason, names: Names) -> str:
     assert reason.op is not None
     return f"because no sharding rule is known for {names.op(reason.op)}, so that nothing moves through it"
@@ -128,6 +148,9 @@ _TEXTS: dict[ReasonKind, Callable[[Reason, Names], str]] = {
     ReasonKind.CONFLICT: _conflict,
     ReasonKind.NOT_DIVISIBLE: _not_divisible,
     ReasonKind.BLOCKED: _blocked,
+    ReasonKind.MANUAL: _manual,
+    ReasonKind.GAPS: _gaps,
+    ReasonKind.FOLLOWS: _follows,
     ReasonKind.NO_RULE: _no_rule,
     ReasonKind.DROPPED: _dropped,
     ReasonKind.NOBODY: _nobody,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.explain.whole import Level, Reason, ReasonKind, reasons_of
-from pyshardy.graph.program import Direction
+from pyshardy.graph.program import Direction, View
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.run import propagate_program
 from support.chains import history_of
 from support.small_programs import Builder
 
-from ..core.short import mesh, refs
+from ..core.short import mesh, refs, sharding
 
 S = (8, 8)
 PQ = mesh("p=2 q=2")
@@ -147,6 +147,39 @@ def test_blocked_by_a_barrier() -> None:
     assert reason(b, x, 0).kind is ReasonKind.BLOCKED
 
 
+def test_shards_with_gaps() -> None:
+    b = Builder(m=PQ)
+    x = b.value((4, 6), '[{?}, {"p"}]')
+    (y,) = b.op("reshape", "<([i, j])->([ij]) {i=4, j=6}>", x)
+    b.returns(y)
+    found = reason(b, y, 0)
+    assert (found.kind, found.axis, found.asker) == (ReasonKind.GAPS, P, (x, 1))
+
+
+def test_operands_follow_the_result_of_an_element_wise_op() -> None:
+    b = Builder(m=PQ)
+    x, y = b.value(S, '[{"p"}, {?}]'), b.value(S)
+    z = b.elementwise(x, y, sharding="[{}, {?}]")
+    b.returns(z)
+    found = reason(b, y, 0)
+    assert (found.kind, found.axis, found.winner) == (ReasonKind.FOLLOWS, P, (z, 0))
+
+
+def test_a_manual_axis() -> None:
+    b = Builder(m=PQ)
+    x = b.value(S, '[{"p"}, {?}]')
+    number = len(b.ops)
+    (result,) = b.op("manual", None, x, results=[S])
+    argument = b.value((4, 8), owner=number)
+    outer = sharding('[{"p", ?}, {?}]')
+    with b.inside(number):
+        edge = b.edge(argument, (number, 0), sharding="[{?}, {?}]", view=View(True, outer, ("p",)))
+        b.terminator(b.elementwise(edge))
+    b.returns(result)
+    found = reason(b, edge, 0)
+    assert (found.kind, found.axis) == (ReasonKind.MANUAL, P)
+
+
 def test_an_op_without_a_rule() -> None:
     b = Builder(m=PQ)
     x = b.value(S, '[{"p"}, {?}]')
@@ -169,7 +202,7 @@ def test_every_whole_dimension_has_a_reason() -> None:
     b.returns(y, shardings=['[{}, {"q"}]'])
     program = b.build()
     history = history_of(program, propagate_program(program, PropagateOptions(trace=True)))
-    for value, sharding in enumerate(history.subject.shardings):
-        for dim, given in enumerate(() if sharding is None else sharding.dims):
+    for value, found in enumerate(history.subject.shardings):
+        for dim, given in enumerate(() if found is None else found.dims):
             if not given.axes:
                 assert reasons_of(history, value, dim)
