@@ -11,7 +11,7 @@ from pyshardy.core.axes import Axes, AxisRef
 from pyshardy.core.text import format_bytes, quote
 from pyshardy.explain.conflicts import Meeting, clashing, has_text, meeting_text, meetings, split_dims
 from pyshardy.explain.explanation import AxisCame
-from pyshardy.explain.names import Names, place_text
+from pyshardy.explain.names import CONSTRAINT, Names, place_text
 from pyshardy.explain.subject import Label
 from pyshardy.explain.why import Why
 from pyshardy.rules.rule import FactorKind
@@ -25,6 +25,10 @@ _COLLECTIVES = frozenset(
     )
 )  # fmt: skip
 _NAMELESS = frozenset(("func.func", "func.return", "stablehlo.constant", "sdy.constant"))
+_CALL = "sdy.named_computation"
+_RESHARD = "sdy.reshard"
+_WHILE_PROPAGATING = {"func.call": _CALL, _RESHARD: CONSTRAINT}
+"""What ops are while shardings propagate."""
 RESHARD = "reshard"
 BORDERS = "borders"
 
@@ -225,9 +229,13 @@ class Matcher:
         if program.kind(meeting.op).name.endswith("data_flow_edge"):
             owner = program.operands[meeting.op][0]
             around = program.owners[owner]
-            results = program.results[around]
-            index = results.index(owner) if owner in results else 0
-            side = ("operand", index, False) if meeting.tensor == 0 else ("result", index, True)
+            results, name = program.results[around], program.kind(around).name
+            if owner not in results:
+                side = ("operand", self.names.argument_number(owner), False)
+            elif name == "stablehlo.optimization_barrier" or (name == "stablehlo.while" and meeting.tensor == 0):
+                side = ("operand", results.index(owner), False)
+            else:
+                side = ("result", results.index(owner), True)
             return (*side, *_place(self.names.label(around)))
         rule = subject.rule(meeting.op)
         assert rule is not None
@@ -255,6 +263,7 @@ class Matcher:
         if match is None:
             return [self._of_moving(one) for one in self._moving.get(at, ())]
         word, side, index, body, op = match.groups()
+        op = _WHILE_PROPAGATING.get(op, op)
         place = (op,) if op == "func.return" else (op, row.op, *(row.source or (None, 0, 0)))
         if word == RESHARD:
             key = (side, int(index or 0), body is not None, *place)
@@ -304,10 +313,14 @@ class Matcher:
             program, subject = self.why.subject.program, self.why.subject
             values = [*program.operands[op], *program.results[op]]
             if match is not None:
-                if match[5] != program.kind(op).name:
+                if program.kind(op).name not in (match[5], _WHILE_PROPAGATING.get(match[5])):
                     return None
                 side = program.operands[op] if match[2] == "operand" else program.results[op]
                 values = list(side[int(match[3] or 0) :][:1])
+            if program.kind(op).name == _RESHARD:
+                return Cause(
+                    f"the program asks for it: {self.names.op(op)} moves {self.names.value(values[0])}", values[0]
+                )
             places = [
                 (subject.holder(value), dim, given.axes)
                 for value in values
@@ -320,7 +333,10 @@ class Matcher:
             has = " and ".join(
                 dict.fromkeys(has_text(self.names.value(value), dim, axes) for value, dim, axes in places)
             )
-            return Cause(f"{self.names.op(op)} cannot run on the shards alone: {has}", places[0][0], tuple(places))
+            what = "cannot run on the shards alone"
+            if program.kind(op).name == _CALL:
+                what = "shares its function with calls that take its arguments otherwise"
+            return Cause(f"{self.names.op(op)} {what}: {has}", places[0][0], tuple(places))
 
         return cause
 

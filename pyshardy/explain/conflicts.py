@@ -148,7 +148,7 @@ def _bytes(why: Why, value: int, before: TensorSharding | None, after: TensorSha
     except ShardyError:
         return 0
     size = why.subject.size_in_bytes(value)
-    return sum(step.sent_bytes_per_device(size, shape, mesh) for step in steps or ())
+    return sum(step.sent_bytes_per_device(size, shape, mesh_of(step.after, meshes)) for step in steps or ())
 
 
 @dataclass(frozen=True, slots=True)

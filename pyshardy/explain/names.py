@@ -137,12 +137,18 @@ class Names:
         which = "the result" if len(results) == 1 else f"result {results.index(value)}"
         return f"{which} of {self.op(owner)}"
 
+    def argument_number(self, value: int) -> int:
+        """The number of an argument of a block among those of its op."""
+        program, first = self.subject.program, value
+        owner = program.owners[value]
+        while first > 0 and program.owners[first - 1] == owner and first - 1 not in program.results[owner]:
+            first -= 1
+        return value - first
+
     def _inside(self, value: int, owner: int) -> str:
-        program, number = self.subject.program, value
-        while number > 0 and program.owners[number - 1] == owner and number - 1 not in program.results[owner]:
-            number -= 1
         label = self.label(owner)
-        return f"argument {value - number} of the {_REGIONS.get(label.name, label.name)}{place_text(label)}"
+        what = f"{_REGIONS.get(label.name, label.name)}{place_text(label)}"
+        return f"argument {self.argument_number(value)} of the {what}"
 
     def _carried(self, edge: int) -> str:
         program = self.subject.program

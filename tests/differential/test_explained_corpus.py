@@ -1,4 +1,4 @@
-"""Everything in the corpus of JAX programs can be explained: every value, every dimension, every collective."""
+"""Everything in the corpus of JAX programs, and in random programs, can be explained: every value, every dimension, every collective."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import pytest
 
 import pyshardy
 from programs import PROGRAMS
+from pyshardy import Propagation, ShardyError
+
+from .random_programs import Features, random_program
 
 NAMES = [name for name in PROGRAMS if not name.startswith("flax")]
 NOT_FOUND = {
@@ -21,6 +24,10 @@ NOT_FOUND = {
 @pytest.mark.parametrize("name", NAMES)
 def test_every_value_has_a_story(name: str) -> None:
     result = pyshardy.propagate(pyshardy.load(PROGRAMS[name].lower()), pyshardy.PropagateOptions(trace=True))
+    check_stories(result)
+
+
+def check_stories(result: Propagation) -> None:
     why = result.why
     for value in range(len(why.subject.program.shapes)):
         story = why.story(value)
@@ -41,3 +48,34 @@ def test_every_collective_has_a_cause(name: str) -> None:
     found = [story.text for story in stories if "the program asks for it" not in story.text and story.operand is None]
     assert len(found) <= NOT_FOUND.get(name, 0), found
     assert not any("operand 0" in story.text for story in stories if story.operand is not None)
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        Features(ops=8),
+        Features(ops=8, priorities=0.5, constraints=0.3, meshes=2, groups=0.1),
+        Features(ops=8, manual=0.3, groups=0.1),
+        Features(ops=10, unreduced=0.2),
+    ],
+    ids=["plain", "priorities", "manual", "unreduced"],
+)
+def test_random_programs_can_be_explained(features: Features) -> None:
+    explained = told = unknown = 0
+    for seed in range(40):
+        module, view = pyshardy.load(random_program(seed, features)), ("xla", "stablehlo")[seed % 2]
+        try:
+            result = pyshardy.propagate(module, pyshardy.PropagateOptions(trace=True), view=view)
+        except ShardyError:
+            continue
+        check_stories(result)
+        explained += 1
+        try:
+            partition = pyshardy.partition(result)
+        except ShardyError:
+            continue
+        told += len(partition.collectives)
+        unknown += sum(story.operand is None for story in partition.collectives)
+    assert explained > 15
+    assert told > 20
+    assert unknown <= told / 6
