@@ -51,6 +51,7 @@ _EXPORTS = {
     "clear_caches": "core.intern",
     "compiled_collectives": "running",
     "cost": "estimating",
+    "draw": "explain.draw",
     "initialize_distributed": "runtime.distributed",
     "load": "api",
     "load_file": "api",

@@ -23,7 +23,7 @@ def test_exports() -> None:
         "Mesh", "Module", "NotationError", "OpSpec", "Partition", "PartitionOptions", "PassError", "PropagateOptions",
         "Propagation", "ReductionKind", "Rule", "RuleNotationError", "Severity", "ShardyError", "StrategyOption",
         "TensorSharding", "UnsupportedVersionError", "UsageError", "View", "clear_caches", "compiled_collectives",
-        "cost", "initialize_distributed", "load", "load_file", "load_text", "local_shape", "parse_mesh",
+        "cost", "draw", "initialize_distributed", "load", "load_file", "load_text", "local_shape", "parse_mesh",
         "parse_sharding", "partition", "propagate", "register_rule", "rule_of", "run", "run_pipeline",
         "unregister_rule",
     ]  # fmt: skip

@@ -38,6 +38,13 @@ def make_parser() -> argparse.ArgumentParser:
     show.add_argument("--compare", action="store_true", help="show where XLA decided otherwise, by its dump")
     _add_propagation_options(show)
 
+    explain = _command(commands, "explain", "say why a value is sharded as it is, or why devices talk")
+    text = "the path of an argument, an output, FILE:LINE, a name scope or an op; without, all conflicts"
+    explain.add_argument("value", metavar="VALUE", nargs="?", help=text)
+    explain.add_argument("--details", action="store_true", help="name rules, factors, strategies and priorities")
+    explain.add_argument("--collectives", action="store_true", help="say why each collective is there, and what helps")
+    _add_propagation_options(explain)
+
     partition = _command(commands, "partition", "make the program of one device, show its collectives")
     partition.add_argument("-o", "--output", metavar="FILE", help="where to write the module (.mlirbc: bytecode)")
     _add_partition_options(partition)

@@ -3,6 +3,7 @@
 pyshardy run example --layers 4
 pyshardy propagate model.mlir -o sharded.mlir
 pyshardy show model.mlir
+pyshardy explain model.mlir "params['w2']"
 pyshardy partition model.mlir -o per_device.mlir
 pyshardy cost model.mlir --hardware v5p
 """
@@ -121,6 +122,17 @@ def _show(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     return 0
 
 
+def _explain(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
+    from pyshardy.cli.explain_command import explain
+
+    data, text = explain(_load(arguments, rest), arguments, propagate_options(arguments))
+    if arguments.json:
+        _print_json(data)
+    else:
+        print(text)
+    return 0
+
+
 def _compare(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     """Show where the shardings differ from those that XLA decided on; the exit status is 1 if any do."""
     from pyshardy.frontend.decided import compare, dump_shardings
@@ -198,7 +210,14 @@ def _print_warnings(warnings: Iterable[str]) -> None:
         print(f"warning: {warning}", file=sys.stderr)
 
 
-_COMMANDS = {"propagate": _propagate, "show": _show, "partition": _partition, "cost": _cost, "run": _run}
+_COMMANDS = {
+    "propagate": _propagate,
+    "show": _show,
+    "explain": _explain,
+    "partition": _partition,
+    "cost": _cost,
+    "run": _run,
+}
 
 
 if __name__ == "__main__":

@@ -66,3 +66,19 @@ def named_type(value: object) -> str:
     if value is None:
         return "None"
     return f"{'an' if name[:1].lower() in 'aeio' else 'a'} {name}"
+
+
+_UNITS = ("KiB", "MiB", "GiB", "TiB")
+
+
+def format_bytes(count: int) -> str:
+    """Bytes in a unit that keeps the number short.
+
+    >>> format_bytes(512), format_bytes(1536), format_bytes(3 * 2**30)
+    ('512 B', '1.5 KiB', '3.0 GiB')
+    """
+    if count < 1024:
+        return f"{count} B"
+    powers = range(1, len(_UNITS))
+    power = next((power for power in powers if round(count / 1024**power, 1) < 1024), len(_UNITS))
+    return f"{count / 1024**power:.1f} {_UNITS[power - 1]}"

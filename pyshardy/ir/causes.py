@@ -7,7 +7,7 @@ from typing import Any
 
 from pyshardy.ir.strings import location_name, named_location
 
-_NAME = re.compile(r'"((?:[^"\\]|\\.)*)"(?!:\d)')
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"(:\d)?')
 REDUCTIONS = {
     "add": "sum",
     "multiply": "product",
@@ -32,13 +32,22 @@ def with_cause(location: Any, cause: str) -> Any:
     return named_location(cause if name is None else f"{name}/{cause}", location)
 
 
+def _names(location: Any) -> list[str]:
+    """What stands in quotes in a location and is no file.
+
+    >>> _names('loc(fused["a"("f.py":3:4), "-":5:6])')
+    ['a']
+    """
+    return [match[1] for match in _QUOTED.finditer(str(location)) if match[2] is None]
+
+
 def cause_of(location: Any) -> str | None:
     """What a location says that made an op necessary; None if it does not say.
 
     >>> cause_of('loc("jit(f)/dot_general/reshard of operand 1 of stablehlo.dot_general"("f.py":3:4))')
     'reshard of operand 1 of stablehlo.dot_general'
     """
-    return next((match[2] for match in map(_CAUSE.fullmatch, _NAME.findall(str(location))) if match), None)
+    return next((match[2] for match in map(_CAUSE.fullmatch, _names(location)) if match), None)
 
 
 def scope_of(location: Any) -> str | None:
@@ -49,7 +58,7 @@ def scope_of(location: Any) -> str | None:
     >>> scope_of('loc("jit(f)/tanh"("f.py":3:4))')
     'jit(f)/tanh'
     """
-    for name in _NAME.findall(str(location)):
+    for name in _names(location):
         match = _CAUSE.fullmatch(name)
         return match[1] if match else name
     return None

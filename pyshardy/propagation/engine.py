@@ -24,10 +24,10 @@ from pyshardy.propagation.prepare import (
     find_spread_values,
     with_main_results,
 )
-from pyshardy.propagation.recorder import record_copy, record_visit
+from pyshardy.propagation.recorder import Visit
 from pyshardy.propagation.schedule import ROUNDS, directions, same_rounds
 from pyshardy.propagation.step import StepError, StepInput, Strategy, Update, propagate_step
-from pyshardy.propagation.trace import MAIN_RESULT, Step
+from pyshardy.propagation.trace import GROUP
 from pyshardy.propagation.views import from_other_side, to_other_side
 from pyshardy.rules.properties import Priority
 
@@ -71,14 +71,14 @@ class Engine:
     Args:
         program: The program.
         is_conservative: Whether conservative propagation applies to the ops that obey it.
-        trace: Where to record steps; None records nothing.
+        trace: Where to note visits, for `recorder.steps_of`; None notes nothing.
 
     Attributes:
         shardings: The sharding of every value; only `set_sharding` changes it.
         user_priority: The user priority of the round, for the trace.
     """
 
-    def __init__(self, program: Program, is_conservative: bool = False, trace: list[Step] | None = None) -> None:
+    def __init__(self, program: Program, is_conservative: bool = False, trace: list[Visit] | None = None) -> None:
         self.program = program
         self.shardings: list[TensorSharding | None] = [*program.shardings, None]  # the last is that of NO_VALUE
         self.user_priority = 0
@@ -257,9 +257,7 @@ class Engine:
             clean[number] |= settled or plan.same
             return
         if self._trace is not None:
-            op = number if number < self._count else MAIN_RESULT
-            meshes, values = self.program.meshes, self._tensors_of(number)
-            record_visit(self._trace, op, values, plan.step, current, meshes, self.user_priority, round_)
+            self._trace.append((number, plan.step, current, self.user_priority, round_))
         self._visiting = number
         if view is None:
             for tensor, sharding in updates:
@@ -403,7 +401,7 @@ class Engine:
         for member in self._group_of.get(value, ()):
             if member != value and self.shardings[member] is not sharding:
                 if self._trace:
-                    record_copy(self._trace, value, member, sharding)
+                    self._trace.append((GROUP, value, member, sharding))
                 self.set_sharding(member, sharding)
                 yield member
 

@@ -1,49 +1,105 @@
 """Writing down what propagation does, for the trace.
 
+A run only notes what every visit was given, which takes no time. The steps are worked out when somebody asks for them:
+a visit is a pure function of what it was given.
+
 Source: docs/semantics/propagation.md#what-a-step-records
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
 
-from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.propagation.step import StepInput, explain_step
-from pyshardy.propagation.trace import GROUP, Step
+from pyshardy.graph.program import Program
+from pyshardy.propagation.prepare import with_main_results
+from pyshardy.propagation.step import Move, StepInput, explain_step
+from pyshardy.propagation.trace import GROUP, MAIN_RESULT, Step
+
+Visit = tuple[Any, ...]
+"""Number of the op, what is done, the shardings before, user priority and op-priority round; or for a copy between
+members of a sharding group, `GROUP`, the member that was given the sharding, the one that gets it, the sharding."""
 
 
-def record_visit(
-    trace: list[Step],
-    op: int,
-    tensors: Sequence[int],
-    step: StepInput,
-    shardings: Sequence[TensorSharding | None],
-    meshes: Mapping[str, Mesh],
-    user_priority: int,
-    op_priority: int,
-) -> None:
-    """Append what a visit moves, even what writing the shardings drops.
+class Steps(Sequence[Step]):
+    """The steps of a run, worked out from its visits when they are first asked for.
 
     Args:
-        trace: What happened so far.
-        op: The number of the op, or `MAIN_RESULT`.
-        tensors: The values that the tensors of the rule stand for.
-        step: What is done.
-        shardings: Those of the tensors before.
-        meshes: The meshes by name.
-        user_priority: The user priority of the round.
-        op_priority: The op-priority round.
+        program: The program.
+        visits: The visits that changed something, in order.
+
+    Attributes:
+        visits: The same.
     """
-    number = trace[-1].number + 1 if trace else 0
-    for move in explain_step(step, shardings, meshes):
-        trace.append(
-            Step(
+
+    __slots__ = ("_program", "visits", "_steps")
+
+    def __init__(self, program: Program, visits: Sequence[Visit]) -> None:
+        self._program = program
+        self.visits = visits
+        self._steps: tuple[Step, ...] | None = None
+
+    def _all(self) -> tuple[Step, ...]:
+        if self._steps is None:
+            self._steps = tuple(steps_of(self._program, self.visits))
+        return self._steps
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    @overload
+    def __getitem__(self, index: int) -> Step: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Step]: ...
+    def __getitem__(self, index: int | slice) -> Step | Sequence[Step]:
+        return self._all()[index]
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self._all())
+
+    def __bool__(self) -> bool:
+        return bool(self.visits)
+
+    def __eq__(self, other: object) -> bool:
+        return self._all() == tuple(other) if isinstance(other, (Steps, tuple)) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._all())
+
+    def __repr__(self) -> str:
+        return f"<{len(self.visits)} visits>"
+
+
+def steps_of(program: Program, visits: Sequence[Visit]) -> Iterator[Step]:
+    """What every visit moves, even what writing the shardings drops.
+
+    Args:
+        program: The program.
+        visits: The visits, in order.
+    """
+    _, kind_of, tensors = with_main_results(program)
+    count, meshes = len(program.kind_of), program.meshes
+    assert len(kind_of) >= count
+    known: dict[tuple[StepInput, tuple[TensorSharding | None, ...]], tuple[Move, ...]] = {}
+    number, cause = -1, None
+    for visit in visits:
+        if visit[0] == GROUP:
+            assert cause is not None
+            yield from _copies(cause, *visit[1:])
+            continue
+        op, step, current, user_priority, op_priority = visit
+        number += 1
+        moves = known.get((step, current))
+        if moves is None:
+            moves = known[step, current] = explain_step(step, current, meshes)
+        values = tensors[op]
+        for move in moves:
+            cause = Step(
                 number=number,
-                op=op,
-                source=None if move.source is None else tensors[move.source],
-                target=tensors[move.target],
+                op=op if op < count else MAIN_RESULT,
+                source=None if move.source is None else values[move.source],
+                target=values[move.target],
                 source_tensor=move.source,
                 target_tensor=move.target,
                 dim=move.dim,
@@ -55,25 +111,26 @@ def record_visit(
                 user_priority=user_priority,
                 op_priority=op_priority,
             )
-        )
+            yield cause
 
 
-def record_copy(trace: list[Step], value: int, member: int, sharding: TensorSharding) -> None:
-    """Append that a member of a sharding group gets the sharding of another, as part of the last visit."""
-    cause = trace[-1]
+def _copies(cause: Step, value: int, member: int, sharding: TensorSharding) -> Iterator[Step]:
+    """That a member of a sharding group gets the sharding of another, as part of the last visit."""
     for dim, dim_sharding in enumerate(sharding.dims):
         if dim_sharding.axes:
-            trace.append(
-                replace(
-                    cause,
-                    op=GROUP,
-                    source=value,
-                    target=member,
-                    source_tensor=0,
-                    target_tensor=1,
-                    dim=dim,
-                    factor=dim,
-                    axes=dim_sharding.axes,
-                    is_kept=True,
-                )
+            yield Step(
+                number=cause.number,
+                op=GROUP,
+                source=value,
+                target=member,
+                source_tensor=0,
+                target_tensor=1,
+                dim=dim,
+                factor=dim,
+                axes=dim_sharding.axes,
+                is_kept=True,
+                direction=cause.direction,
+                strategy=cause.strategy,
+                user_priority=cause.user_priority,
+                op_priority=cause.op_priority,
             )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.graph.program import Program
 from pyshardy.propagation.engine import Engine
 from pyshardy.propagation.options import PropagateOptions
+from pyshardy.propagation.recorder import Steps, Visit
 from pyshardy.propagation.schedule import LAST_ROUND, ROUNDS
 from pyshardy.propagation.trace import Step
 from pyshardy.propagation.user_priorities import user_priority_rounds
@@ -21,12 +22,12 @@ class Propagated:
     Attributes:
         shardings: The sharding of every value of the program, by number.
         erased: The ops that were removed as dead code, ascending.
-        steps: What happened, in order; empty without `PropagateOptions.trace`.
+        steps: What happened, in order; empty without `PropagateOptions.trace`. It is worked out on first use.
     """
 
     shardings: tuple[TensorSharding | None, ...]
     erased: tuple[int, ...]
-    steps: tuple[Step, ...]
+    steps: Sequence[Step]
 
 
 def propagate_program(
@@ -43,7 +44,7 @@ def propagate_program(
         options: How to propagate.
         after_user_priority: Called with the priority and the state after every round of user priorities.
     """
-    trace: list[Step] | None = [] if options.trace else None
+    trace: list[Visit] | None = [] if options.trace else None
     engine = Engine(program, options.conservative, trace)
     for priority in user_priority_rounds(engine) if options.user_priorities else (0,):
         engine.user_priority = priority
@@ -55,5 +56,5 @@ def propagate_program(
     return Propagated(
         tuple(engine.shardings[: len(program.shapes)]),
         tuple(engine.erased),
-        tuple(trace or ()),
+        () if trace is None else Steps(program, trace),
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from pyshardy.core.text import format_bytes as format_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class TensorRow:
@@ -67,22 +69,6 @@ class Summary:
         data["meshes"] = [{"name": name, "mesh": mesh} for name, mesh in self.meshes]
         data["stages"] = [{"name": name, "seconds": seconds} for name, seconds in self.stages]
         return data
-
-
-_UNITS = ("KiB", "MiB", "GiB", "TiB")
-
-
-def format_bytes(count: int) -> str:
-    """Bytes in a unit that keeps the number short.
-
-    >>> format_bytes(512), format_bytes(1536), format_bytes(3 * 2**30)
-    ('512 B', '1.5 KiB', '3.0 GiB')
-    """
-    if count < 1024:
-        return f"{count} B"
-    powers = range(1, len(_UNITS))
-    power = next((power for power in powers if round(count / 1024**power, 1) < 1024), len(_UNITS))
-    return f"{count / 1024**power:.1f} {_UNITS[power - 1]}"
 
 
 def format_seconds(seconds: float) -> str:

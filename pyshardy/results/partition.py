@@ -27,10 +27,13 @@ from pyshardy.results.completed_sums import leave_sums_to_passes
 from pyshardy.results.engines import Engine
 from pyshardy.results.program_result import ProgramResult
 from pyshardy.results.propagation import Propagation, finish_propagation
-from pyshardy.results.sharded_program import ShardedProgram
+from pyshardy.results.sharded_program import ShardedProgram, shard
 from pyshardy.results.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
+    from pyshardy.explain.collectives import CollectiveStory
+    from pyshardy.explain.why import Why
+    from pyshardy.ir.module import Module
     from pyshardy.runtime.executable import Executable
 
 
@@ -91,6 +94,45 @@ class Partition(ProgramResult):
     def traffic(self) -> Traffic:
         """Every collective: its kind, axes and bytes, and the op and source line that made it necessary."""
         return Traffic(tuple(collectives_of(self.module.root, dict(self.meshes), self.before.name)))
+
+    @property
+    def why(self) -> Why:
+        """Explains the values of the whole program; without a trace it is propagated once more for that."""
+        return self.propagated.why
+
+    @cached_property
+    def collectives(self) -> tuple[CollectiveStory, ...]:
+        """Every collective with its reason in one sentence, those that send most first; those alike make one."""
+        from pyshardy.explain.collectives import tell
+
+        return tuple(found.story for found in tell(self.why, self.traffic.collectives))
+
+    def hints(self, most: int = 3) -> tuple[CollectiveStory, ...]:
+        """Of the conflicts that send most, those for which one annotation makes the program send less, with it.
+
+        The program is partitioned with each of a few other annotations, so that what is said has been tried.
+
+        Args:
+            most: For how many conflicts to look for a hint.
+        """
+        from pyshardy.explain.collectives import tell
+        from pyshardy.frontend.hints import Trial, hint_for, work_of
+
+        def trial(found: Partition) -> Trial:
+            sent = found.traffic.sent_bytes_per_device
+            return Trial(sent, found.bytes_per_device, work_of(found.module.root), found.inputs, found.outputs)
+
+        def try_out(module: Module) -> Trial:
+            sharded, root = shard(module, self.propagate_options)
+            return trial(finish_partition(sharded, self.options, root))
+
+        why, now = self.why, trial(self)
+        stories = [one for one in tell(why, self.traffic.collectives) if any(cause.meeting for cause in one.causes)]
+        conflicts = {one.story.reason: one for one in reversed(stories)}
+        hints = [
+            (one.story, hint_for(why, one, self.before, now, try_out)) for one in [*conflicts.values()][::-1][:most]
+        ]
+        return tuple(story.with_hint(hint) for story, hint in hints if hint is not None)
 
     @cached_property
     def summary(self) -> PartitionSummary:

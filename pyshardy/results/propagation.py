@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from pyshardy.ir.diagnostics import Diagnostics
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.pause_gc import pause_gc
+from pyshardy.passes.base import Traced
 from pyshardy.passes.flow import propagation_ending
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.propagation.options import PropagateOptions
@@ -20,11 +21,14 @@ from pyshardy.report.tables import summary_tables
 from pyshardy.results.completed_sums import forget_marks
 from pyshardy.results.engines import Engine
 from pyshardy.results.program_result import ProgramResult
-from pyshardy.results.sharded_program import ShardedProgram
+from pyshardy.results.sharded_program import ShardedProgram, shard
 from pyshardy.results.stopwatch import Stopwatch
 from pyshardy.results.summaries import summarize
 
 if TYPE_CHECKING:
+    from pyshardy.explain.conflicts import Conflicts
+    from pyshardy.explain.explanation import Explanation
+    from pyshardy.explain.why import Why
     from pyshardy.results.partition import Partition
     from pyshardy.runtime.executable import Executable
 
@@ -49,6 +53,8 @@ class Propagation(ProgramResult):
     >>> result.outputs[0].sharding
     TensorSharding(<@mesh, [{"x"}]>)
     """
+
+    traced: Traced | None = None
 
     @property
     def options(self) -> PropagateOptions:
@@ -100,6 +106,48 @@ class Propagation(ProgramResult):
         """What the propagated program looks like from outside, as plain data."""
         return summarize(self)
 
+    def explain(self, value: str, *, details: bool = False) -> Explanation:
+        """Why a value is sharded as it is: where each axis was given and how it came, why the rest stayed whole.
+
+        Without `PropagateOptions.trace`, the first explanation propagates once more.
+
+        Args:
+            value: The path of an argument such as `params['w2']`, an output such as `result[0]`, `FILE:LINE`, a name
+                scope, or an op.
+            details: Whether sentences name rules, factors, strategies and priorities.
+
+        Raises:
+            UsageError: Nothing has that name; names the nearest ones.
+
+        >>> from pyshardy import propagate
+        >>> result = propagate('''
+        ... sdy.mesh @mesh = <["x"=2]>
+        ... func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<8xf32> {
+        ...   %0 = stablehlo.tanh %a : tensor<8xf32>
+        ...   return %0 : tensor<8xf32>
+        ... }''')
+        >>> print(result.explain("tanh"))
+        the result of `tanh` at the text:4, shape [8]: [{"x"}] on mesh <["x"=2]>
+          dimension 0 (size 8): "x", given to the input `arg0` on dimension 0, came in 1 step:
+            1. through `tanh` at the text:4, from dimension 0 of `arg0` to dimension 0 of its result
+        """
+        return self.why.explain(value, details)
+
+    def conflicts(self) -> Conflicts:
+        """Every place where two shardings met and one lost, ranked by the bytes of the reshard that follows."""
+        from pyshardy.explain.conflicts import find_conflicts
+
+        return find_conflicts(self.why)
+
+    @cached_property
+    def why(self) -> Why:
+        """Explains the values of this result by their numbers."""
+        from pyshardy.frontend.explained import make_why
+
+        if self.traced is None:
+            return finish_propagation(*shard(self.before, replace(self.options, trace=True))).why
+        return make_why(self.traced, self.inputs, self.outputs, self.before, self.module)
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the user should know, with places."""
@@ -145,11 +193,12 @@ def finish_propagation(sharded: ShardedProgram, root: Op | None = None) -> Propa
 
     Args:
         sharded: The program.
-        root: A copy of its nodes that may be changed; made here if there is none.
+        root: The nodes that propagation worked on, which may be changed; without, a copy is made.
     """
     watch = Stopwatch(sharded.stages, sharded.passes)
     diagnostics = Diagnostics()
     before = sharded.before
+    traced = sharded.traced[-1] if sharded.traced and root is not None else None
     with pause_gc():
         with watch.stage("export"):
             root = sharded.copy_root() if root is None else root
@@ -160,4 +209,4 @@ def finish_propagation(sharded: ShardedProgram, root: Op | None = None) -> Propa
         with watch.stage("write"):
             _ = module.mlir
     messages = (*sharded.diagnostics, *diagnostics.messages)
-    return Propagation(module, sharded, messages, watch.stages, watch.passes)
+    return Propagation(module, sharded, messages, watch.stages, watch.passes, traced)

@@ -17,7 +17,7 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.shardings import module_meshes, transform_shardings
-from pyshardy.passes.base import PassContext
+from pyshardy.passes.base import PassContext, Traced
 from pyshardy.passes.flow import for_module, sharding_stages
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.propagation.options import PropagateOptions
@@ -64,6 +64,7 @@ class ShardedProgram:
         annotations: The shardings that the user gave.
         root: The program as nodes; nobody changes them.
         propagated: What propagation found, with its steps if they were asked for.
+        traced: The same with the nodes that its numbers stand for, if they were asked for; not those of `root`.
         diagnostics: What the user should know.
         stages: Name and seconds of every stage up to here.
         passes: The same for every pass.
@@ -76,6 +77,7 @@ class ShardedProgram:
     annotations: Annotations
     root: Op
     propagated: tuple[Propagated, ...]
+    traced: tuple[Traced, ...]
     diagnostics: tuple[Diagnostic, ...]
     stages: Seconds
     passes: Seconds
@@ -129,6 +131,7 @@ def shard(module: Module, options: PropagateOptions, dump_directory: str = "") -
         annotations=annotations,
         root=kept,
         propagated=tuple(context.propagated if context else ()),
+        traced=tuple(context.traced if context else ()),
         diagnostics=tuple(diagnostics.messages),
         stages=watch.stages,
         passes=watch.passes,

@@ -18,7 +18,7 @@ from pyshardy.ir.program import build_program
 from pyshardy.ir.program_index import ProgramIndex
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.ir.strings import shown, string_value
-from pyshardy.passes.base import PassContext
+from pyshardy.passes.base import PassContext, Traced
 from pyshardy.passes.debug_info import DebugInfo, DebugOptions
 from pyshardy.passes.exporting.drop_sharding_rules import drop_sharding_rules
 from pyshardy.passes.propagating.round_dumps import RoundDumps, erase_dead
@@ -51,6 +51,7 @@ def propagate_module(
         PassError: A dynamic shape, a tuple, a value in several sharding groups, or an invalid rule.
     """
     _check_types(root, context.attrs)
+    grouped = _shardings_in_groups(root) if options.trace else {}
     _equalise_groups(root, context)
     program, index = build_program(root, context.specs, options.conservative)
     _warn_unknown(index, context)
@@ -67,6 +68,9 @@ def propagate_module(
         at = index.ops[error.op] if error.op < len(index.ops) else root
         raise PassError(at, f"gets a sharding that is not valid: {error}") from error
     context.propagated.append(propagated)
+    if options.trace:
+        given = {number: grouped[value] for number, value in enumerate(index.values) if value in grouped}
+        context.traced.append(Traced(program, index, propagated, given))
     index.store(propagated.shardings, rounds.stored if rounds else program.shardings)
     erase_dead([index.ops[number] for number in propagated.erased])
     if info is not None:
@@ -89,6 +93,12 @@ def _check_types(root: Op, attrs: AttrTable) -> None:
 
 def _is_refused(type: ValueType) -> bool:
     return not type.is_static and (type.is_shaped or type.element.startswith("tuple<"))
+
+
+def _shardings_in_groups(root: Op) -> dict[Value, TensorSharding]:
+    """The shardings that members of sharding groups have by themselves."""
+    members = [op.operands[0] for op in ops_named(root, (_GROUP,))]
+    return {value: sharding for value in members if (sharding := get_sharding(value)) is not None}
 
 
 def _equalise_groups(root: Op, context: PassContext) -> None:

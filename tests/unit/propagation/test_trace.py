@@ -96,12 +96,13 @@ def test_without_tracing_no_step_is_explained_or_made(monkeypatch: pytest.Monkey
     def refuse(*args: object, **kwargs: object) -> None:
         raise AssertionError("a trace is being made")
 
-    for name in ("Step", "explain_step", "replace"):
+    for name in ("Step", "explain_step", "steps_of"):
         monkeypatch.setattr(recorder, name, refuse)
     for make in PROGRAMS:
-        propagate_program(make())
+        assert propagate_program(make()).steps == ()
+        assert propagate_program(make(), TRACED).steps  # noted, and not yet worked out
     with pytest.raises(AssertionError, match="a trace is being made"):
-        propagate_program(chain(), TRACED)
+        list(propagate_program(chain(), TRACED).steps)
 
 
 def test_the_steps_of_a_chain() -> None:

@@ -1,0 +1,54 @@
+"""`pyshardy explain`: why a value is sharded as it is, where shardings meet, why devices talk."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pyshardy.cli.files import naming
+from pyshardy.cli.progress import stage
+from pyshardy.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyshardy.ir.module import Module
+    from pyshardy.propagation.options import PropagateOptions
+
+
+def explain(module: Module, arguments: argparse.Namespace, options: PropagateOptions) -> tuple[dict[str, Any], str]:
+    """What to print, as JSON-ready data and as text.
+
+    Args:
+        module: The program.
+        arguments: The command line: `value`, `collectives`, `details`, `source`.
+        options: How to propagate.
+
+    Raises:
+        UsageError: Nothing has the name that is asked for, or a value and collectives are asked for together.
+    """
+    options = replace(options, trace=True)
+    if arguments.collectives:
+        if arguments.value is not None:
+            raise UsageError("reading the command line", got="a value and --collectives", needed="one of them")
+        return _collectives(module, arguments.source, options)
+    from pyshardy.api import propagate
+
+    with stage("propagating"), naming(arguments.source):
+        result = propagate(module, options)
+        if arguments.value is None:
+            conflicts = result.conflicts()
+            return conflicts.to_json(), str(conflicts)
+        found = result.explain(arguments.value, details=arguments.details)
+    return found.to_json(), str(found)
+
+
+def _collectives(module: Module, source: str, options: PropagateOptions) -> tuple[dict[str, Any], str]:
+    from pyshardy.api import partition
+
+    with stage("partitioning"), naming(source):
+        result = partition(module, propagate_options=options)
+        hints = {story.reason: story.hint for story in result.hints()}
+        stories = [story.with_hint(hints.get(story.reason)) for story in result.collectives]
+    lines = [f"{number}. {story}" for number, story in enumerate(stories, 1)]
+    data = {"collectives": [story.to_json() for story in stories]}
+    return data, "\n".join(lines) or "no collectives: the devices do not talk to each other"

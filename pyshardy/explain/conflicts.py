@@ -1,0 +1,307 @@
+"""Where two shardings met and one lost: what has to be resharded, for whom, and how many bytes that sends.
+
+Source: docs/semantics/reshards-and-collectives.md#ops-with-a-rule
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from pyshardy.core.axes import Axes, lists_overlap
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding, is_equivalent, mesh_of
+from pyshardy.core.text import format_bytes
+from pyshardy.errors import ShardyError
+from pyshardy.explain.names import CONSTRAINT, EDGE
+from pyshardy.explain.why import Why
+from pyshardy.explain.words import axes_text, dims_text
+from pyshardy.propagation.views import to_other_side
+from pyshardy.reshard.collective_plan import plan_collectives
+from pyshardy.reshard.factors import project_tensors
+from pyshardy.reshard.plan import OpInput, OpPlan, plan_op
+from pyshardy.rules.rule import FactorKind, Rule
+
+_IDENTITIES = frozenset((CONSTRAINT, EDGE, "sdy.func_data_flow_edge", "func.return"))
+"""Ops whose last tensor says what all others must be."""
+_BARRIER = "sdy.propagation_barrier"
+
+
+class Meeting(NamedTuple):
+    """A tensor of an op that has to be resharded.
+
+    Attributes:
+        op: The op, or the number of a result of the main function.
+        tensor: The number of the tensor, operands first.
+        value: The value.
+        has: What it has.
+        needs: What it needs for the op; of a result, what the op gives it.
+        winner: The number of the tensor that keeps its axes instead; None if the op itself is in the way.
+        bytes_per_device: Bytes that every device sends to reshard it, at most.
+    """
+
+    op: int
+    tensor: int
+    value: int
+    has: TensorSharding | None
+    needs: TensorSharding
+    winner: int | None
+    bytes_per_device: int
+
+
+def meetings(why: Why) -> Iterator[Meeting]:
+    """Every place where two shardings met and one lost, in program order."""
+    subject = why.subject
+    meshes = subject.program.meshes
+    plans: dict[OpInput, OpPlan | None] = {}
+    count = subject.op_count + len(subject.program.main_results)
+    for op in range(count):
+        kind = subject.kind(op)
+        if kind.rule is None or kind.name == _BARRIER or op in subject.erased:
+            continue
+        values = subject.tensors(op)
+        shardings = [subject.sharding(value) if value >= 0 else None for value in values]
+        if not any(shardings):
+            continue
+        if kind.name in _IDENTITIES:
+            yield from _identity(why, op, values, shardings)
+            continue
+        if kind.rule.is_custom:
+            continue
+        key = OpInput(kind.name, kind.rule, tuple([_shape(why, value) for value in values]), tuple(shardings), True)
+        if key not in plans:
+            try:
+                plans[key] = plan_op(key, meshes)
+            except ShardyError:  # partitioning says so
+                plans[key] = None
+        plan = plans[key]
+        if plan is not None and any(plan.targets):
+            yield from _of_plan(why, op, kind.rule, values, shardings, plan)
+
+
+def _shape(why: Why, value: int) -> tuple[int, ...] | None:
+    return why.subject.program.shapes[value] if value >= 0 else None
+
+
+def _identity(why: Why, op: int, values: Sequence[int], shardings: list[TensorSharding | None]) -> Iterator[Meeting]:
+    view = why.subject.program.views.get(op)
+    target = to_other_side(view, shardings[-1]) if view is not None else shardings[-1]
+    if op >= why.subject.op_count:
+        target = why.subject.final_sharding(values[-1]) or target
+    if target is None:
+        return
+    for tensor, (value, has) in enumerate(zip(values[:-1], shardings[:-1])):
+        if not is_equivalent(has or TensorSharding.replicated_like(target.mesh, target.rank), target):
+            yield Meeting(op, tensor, value, has, target, len(values) - 1, _bytes(why, value, has, target))
+
+
+def _of_plan(
+    why: Why, op: int, rule: Rule, values: Sequence[int], shardings: list[TensorSharding | None], plan: OpPlan
+) -> Iterator[Meeting]:
+    mesh = mesh_of(next(one for one in plan.targets if one is not None), why.subject.program.meshes)
+    for tensor, target in enumerate(plan.targets):
+        if target is None or values[tensor] < 0:
+            continue
+        has, value = shardings[tensor], values[tensor]
+        is_result = tensor >= len(rule.operands)
+        sent = _bytes(why, value, target, has) if is_result else _bytes(why, value, has, target)
+        winner = _winner(rule, tensor, shardings, target, mesh)
+        yield Meeting(op, tensor, value, has, target, winner, sent)
+
+
+def _winner(
+    rule: Rule, loser: int, shardings: Sequence[TensorSharding | None], target: TensorSharding, mesh: Mesh
+) -> int | None:
+    """The tensor whose axes the loser has to follow, or that uses them elsewhere."""
+    before = project_tensors(rule, shardings, mesh)
+    after = project_tensors(rule, [target if tensor == loser else one for tensor, one in enumerate(shardings)], mesh)
+    axes = [{factor: state.axes for factor, state in one.factors.items()} for one in before]
+    wanted = {factor: state.axes for factor, state in after[loser].factors.items()}
+    changed = [factor for factor, found in wanted.items() if found != axes[loser].get(factor, ())]
+    others = [tensor for tensor in range(len(shardings)) if tensor != loser]
+    for factor in changed:
+        for tensor in others:
+            if wanted[factor] and axes[tensor].get(factor) == wanted[factor]:
+                return tensor
+    for factor in changed:
+        lost: Axes = axes[loser].get(factor, ())
+        for tensor in others:
+            if any(lists_overlap(lost, found) for other, found in axes[tensor].items() if other != factor):
+                return tensor
+        for tensor in others:
+            if lost and axes[tensor].get(factor) == wanted[factor]:
+                return tensor
+    return None
+
+
+def _bytes(why: Why, value: int, before: TensorSharding | None, after: TensorSharding | None) -> int:
+    """Bytes that every device sends to get from one sharding to another; 0 if collectives cannot do it."""
+    shape, meshes = _shape(why, value), why.subject.program.meshes
+    some = after or before
+    if shape is None or some is None or -1 in shape:
+        return 0
+    after = after or TensorSharding.replicated_like(some.mesh, len(shape))
+    mesh = mesh_of(after, meshes)
+    try:
+        steps = plan_collectives(before, after, None if before is None else mesh_of(before, meshes), mesh, shape)
+    except ShardyError:
+        return 0
+    size = why.subject.size_in_bytes(value)
+    return sum(step.sent_bytes_per_device(size, shape, mesh_of(step.after, meshes)) for step in steps or ())
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A place where two shardings met and one lost.
+
+    Attributes:
+        text: The conflict in words.
+        op: Full name of the op.
+        scope: The name that JAX gave it.
+        file: The file of the user's program.
+        line: The line there.
+        loser: The value that has to be resharded.
+        has: Its sharding.
+        needs: What the op needs it to be.
+        winner: The value that keeps its axes; None if the op itself is in the way.
+        bytes_per_device: Bytes that every device sends for the reshard that follows, each time, at most.
+    """
+
+    text: str
+    op: str
+    scope: str | None
+    file: str | None
+    line: int
+    loser: str
+    has: str
+    needs: str
+    winner: str | None
+    bytes_per_device: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The conflict as JSON-ready data; the keys are the names of the attributes."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Conflicts:
+    """All conflicts of a program, those that send most bytes first; `str` is a list of them."""
+
+    rows: tuple[Conflict, ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Conflict]:
+        return iter(self.rows)
+
+    def __getitem__(self, index: int) -> Conflict:
+        return self.rows[index]
+
+    def to_json(self) -> dict[str, Any]:
+        """The conflicts as JSON-ready data."""
+        return {"conflicts": [row.to_json() for row in self.rows]}
+
+    def __str__(self) -> str:
+        if not self.rows:
+            return "no conflicts: all shardings that meet agree"
+        return "\n".join(f"{number}. {row.text}" for number, row in enumerate(self.rows, 1))
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def find_conflicts(why: Why) -> Conflicts:
+    """Every place of a program where two shardings met and one lost, ranked by the bytes of the reshard."""
+    found = sorted(meetings(why), key=lambda one: (-one.bytes_per_device, one.op, one.tensor))
+    return Conflicts(tuple(_conflict(why, one) for one in found))
+
+
+def _conflict(why: Why, meeting: Meeting) -> Conflict:
+    label, names = why.names.label(meeting.op), why.names
+    rank = len(_shape(why, meeting.value) or ())
+    winner = None
+    if meeting.winner is not None:
+        winner = names.value(why.subject.tensors(meeting.op)[meeting.winner])
+    return Conflict(
+        text=f"{meeting_text(why, meeting)} ({format_bytes(meeting.bytes_per_device)} per device)",
+        op=label.name,
+        scope=label.scope,
+        file=label.file,
+        line=label.line,
+        loser=names.value(meeting.value),
+        has=dims_text(meeting.has, rank),
+        needs=dims_text(meeting.needs, rank),
+        winner=winner,
+        bytes_per_device=meeting.bytes_per_device,
+    )
+
+
+def meeting_text(why: Why, meeting: Meeting) -> str:
+    """Who has what, what the op needs, and for whom."""
+    names, subject = why.names, why.subject
+    rank = len(_shape(why, meeting.value) or ())
+    has, needs = dims_text(meeting.has, rank), dims_text(meeting.needs, rank)
+    loser = names.value(meeting.value)
+    kind = subject.kind(meeting.op)
+    if meeting.op >= subject.op_count:
+        output = names.value(subject.tensors(meeting.op)[-1])
+        return f"{loser} is {has}, and the output {output} is to be {needs}"
+    if kind.name == CONSTRAINT:
+        return f"{loser} is {has}, and the {names.op(meeting.op)} says {needs}"
+    if kind.name in _IDENTITIES:
+        return f"{loser} is {has}, and {names.op(meeting.op)} needs it as {needs}"
+    assert kind.rule is not None
+    if meeting.tensor >= len(kind.rule.operands):
+        head = f"{names.op(meeting.op)} gives its result as {needs}, which is then needed as {has}"
+    else:
+        head = f"{loser} is {has}, and {names.op(meeting.op)} needs it as {needs}"
+    if meeting.winner is None:
+        return f"{head}, because the op cannot run on it as it is split"
+    winner = subject.tensors(meeting.op)[meeting.winner]
+    shape = _shape(why, winner) or ()
+    name = "its result" if meeting.winner >= len(kind.rule.operands) else names.value(winner)
+    if winner == meeting.value:
+        return head
+    return f"{head}, because {name} is {dims_text(subject.sharding(winner), len(shape))}"
+
+
+def clashing(why: Why, meeting: Meeting) -> Iterator[tuple[int, int, Axes]]:
+    """The values and dimensions whose axes clash in a meeting: what the loser gives up, and what it gives way to."""
+    subject = why.subject
+    dims = range(meeting.needs.rank)
+    has = [() if meeting.has is None else meeting.has.dims[dim].axes for dim in dims]
+    needs = [meeting.needs.dims[dim].axes for dim in dims]
+    changed = [dim for dim in dims if has[dim] != needs[dim]]
+    for dim in changed:
+        if has[dim]:
+            yield subject.holder(meeting.value), dim, has[dim]
+    if meeting.winner is None:
+        return
+    winner = subject.holder(subject.tensors(meeting.op)[meeting.winner])
+    axes = [axis for dim in changed for axis in (*has[dim], *needs[dim])]
+    sharding = subject.sharding(winner)
+    for dim, given in enumerate(() if sharding is None or winner == subject.holder(meeting.value) else sharding.dims):
+        if lists_overlap(given.axes, axes):
+            yield winner, dim, given.axes
+
+
+def split_dims(why: Why, op: int, kind: FactorKind) -> Iterator[tuple[int, int, Axes]]:
+    """The operands of an op that are split along its factors of a kind: their values, the dimensions, the axes."""
+    subject = why.subject
+    rule = subject.rule(op)
+    assert rule is not None
+    values = subject.tensors(op)
+    for factor in rule.factors_of(kind):
+        for tensor, mapping in enumerate(rule.operands):
+            sharding = subject.sharding(values[tensor])
+            for dim, factors in enumerate(() if sharding is None else mapping):
+                axes = () if sharding is None else sharding.dims[dim].axes
+                if factor in factors and axes:
+                    yield values[tensor], dim, axes
+
+
+def has_text(name: str, dim: int, axes: Axes) -> str:
+    """That a value has axes on a dimension."""
+    return f"{name} has {axes_text(axes)} on dimension {dim}"

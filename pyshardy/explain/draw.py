@@ -1,0 +1,174 @@
+"""Drawing which device holds which block of a tensor."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from pyshardy.core.boxes import device_boxes
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.errors import UsageError
+
+_DOING = "drawing a sharding"
+MOST_DEVICES = 64
+MOST_DIMS = 3
+_FEW = 8
+"""So many devices of a block are listed one by one."""
+
+Range = tuple[int, int]
+
+
+class Block(NamedTuple):
+    """A part of a tensor, with the devices that hold it.
+
+    Attributes:
+        ranges: Per dimension, where it begins and where it ends.
+        devices: The ids of the devices, ascending.
+    """
+
+    ranges: tuple[Range, ...]
+    devices: tuple[int, ...]
+
+    @property
+    def label(self) -> str:
+        """The devices as a list, with runs of many written short.
+
+        >>> Block(((0, 4),), (0, 1, 4)).label, Block(((0, 4),), tuple(range(32))).label
+        ('0,1,4', '0-31')
+        """
+        if len(self.devices) <= _FEW:
+            return ",".join(map(str, self.devices))
+        parts: list[list[int]] = []
+        for device in self.devices:
+            if parts and parts[-1][-1] == device - 1:
+                parts[-1].append(device)
+            else:
+                parts.append([device])
+        return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in parts)
+
+
+class Drawing:
+    """Which device holds which block: text in a terminal, SVG in a notebook.
+
+    Args:
+        title: What is drawn.
+        shape: The shape of the tensor.
+        blocks: Its blocks, in order of their places.
+
+    Attributes:
+        title: The same.
+        shape: The same.
+        blocks: The same.
+    """
+
+    def __init__(self, title: str, shape: tuple[int, ...], blocks: Sequence[Block]) -> None:
+        self.title = title
+        self.shape = shape
+        self.blocks = tuple(blocks)
+
+    @property
+    def panels(self) -> list[tuple[Range | None, list[list[Block]]]]:
+        """The rows of blocks of every flat picture: one, or one per range of the first of three dimensions."""
+        return list(self._panels())
+
+    def _panels(self) -> Iterator[tuple[Range | None, list[list[Block]]]]:
+        depths = dict.fromkeys(block.ranges[:-2] for block in self.blocks)
+        for depth in depths:
+            flat = [block for block in self.blocks if block.ranges[:-2] == depth]
+            rows: dict[tuple[Range, ...], list[Block]] = {}
+            for block in flat:
+                rows.setdefault(block.ranges[len(depth) : -1], []).append(block)
+            yield (depth[0] if depth else None), list(rows.values())
+
+    def __str__(self) -> str:
+        from pyshardy.explain.draw_text import plain_text
+
+        return plain_text(self)
+
+    def __repr__(self) -> str:
+        from pyshardy.explain.draw_text import coloured_text
+
+        return coloured_text(self) if sys.stdout.isatty() else str(self)
+
+    def __rich__(self) -> Any:
+        from pyshardy.explain.draw_text import renderable
+
+        return renderable(self, has_colour=True)
+
+    def _repr_svg_(self) -> str:
+        from pyshardy.explain.draw_svg import svg
+
+        return svg(self)
+
+
+def draw(sharding: Any, shape: Sequence[int], mesh: Mesh | None = None) -> Drawing:
+    """Which device holds which block of a tensor; printed it is text, with colours in a terminal, in a notebook SVG.
+
+    Args:
+        sharding: A `TensorSharding`, or a sharding of JAX.
+        shape: The shape of the tensor: one to three dimensions.
+        mesh: The mesh, for a `TensorSharding` that names it.
+
+    Raises:
+        UsageError: No mesh, more than 64 devices, or a shape that cannot be drawn.
+
+    >>> from pyshardy.core.notation import parse_sharding
+    >>> print(draw(parse_sharding('<@mesh, [{"x"}, {}]>'), (8, 4), Mesh([("x", 2), ("y", 2)])))
+    shape [8, 4], sharding [{"x"}, {}]
+          0:4
+        ┌─────┐
+    0:4 │ 0,1 │
+        ├─────┤
+    4:8 │ 2,3 │
+        └─────┘
+    """
+    sizes = tuple(int(size) for size in shape)
+    if not 1 <= len(sizes) <= MOST_DIMS or min(sizes) < 1:
+        needed = f"one to {MOST_DIMS} dimensions, none of them empty"
+        raise UsageError(_DOING, got=f"the shape {sizes}", needed=needed)
+    if isinstance(sharding, TensorSharding):
+        title, held = _of_tensor(sharding, sizes, mesh)
+    elif hasattr(sharding, "devices_indices_map"):
+        title, held = _of_jax(sharding, sizes)
+    else:
+        raise UsageError(_DOING, got=f"a {type(sharding).__name__}", needed="a TensorSharding, or a sharding of JAX")
+    if len(held) > MOST_DEVICES:
+        raise UsageError(_DOING, got=f"{len(held)} devices", needed=f"at most {MOST_DEVICES}")
+    by_block: dict[tuple[Range, ...], list[int]] = {}
+    for device, ranges in held.items():
+        if all(start < stop for start, stop in ranges):  # a device may hold padding alone
+            by_block.setdefault(ranges, []).append(device)
+    blocks = [Block(ranges, tuple(sorted(by_block[ranges]))) for ranges in sorted(by_block)]
+    return Drawing(f"shape {list(sizes)}, sharding {title}", sizes, blocks)
+
+
+def _of_tensor(
+    sharding: TensorSharding, shape: tuple[int, ...], mesh: Mesh | None
+) -> tuple[str, dict[int, tuple[Range, ...]]]:
+    if isinstance(sharding.mesh, Mesh):
+        mesh = sharding.mesh
+    if mesh is None:
+        raise UsageError(_DOING, got=f"a sharding on the mesh {sharding.mesh!r}", needed="that mesh as `mesh`")
+    if sharding.rank != len(shape):
+        raise UsageError(_DOING, got=f"{sharding} for the shape {shape}", needed=f"{len(shape)} dimensions in both")
+    if mesh.size > MOST_DEVICES:
+        raise UsageError(_DOING, got=f"{mesh.size} devices", needed=f"at most {MOST_DEVICES}")
+    boxes = device_boxes(sharding, mesh, shape)
+    title = "[" + ", ".join("{" + ", ".join(map(str, axes)) + "}" for axes in sharding.dim_axes) + "]"
+    return title, {device: tuple(zip(box.starts, box.stops)) for device, box in boxes.items()}
+
+
+def _of_jax(sharding: Any, shape: tuple[int, ...]) -> tuple[str, dict[int, tuple[Range, ...]]]:
+    try:
+        found = sharding.devices_indices_map(shape)
+    except ValueError as error:
+        raise UsageError(_DOING, got=str(error), needed="a sharding that fits the shape") from error
+    title = str(getattr(sharding, "spec", type(sharding).__name__))
+    return title, {device.id: tuple(_range(one, size) for one, size in zip(at, shape)) for device, at in found.items()}
+
+
+def _range(one: slice, size: int) -> Range:
+    start, stop, _ = one.indices(size)
+    return start, stop

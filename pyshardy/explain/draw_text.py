@@ -1,0 +1,79 @@
+"""Blocks of a tensor as text: plain, or with colours by `rich`."""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from pyshardy.explain.draw import Block, Drawing, Range
+
+COLOURS = ("#1b6ca8", "#b5541c", "#2f7d32", "#8e3b9e", "#a12a3a", "#00727d", "#7a5c00", "#4d4fb3")
+"""Colours of blocks, in turn; white text can be read on all of them."""
+
+
+def colour_of(row: int, column: int, columns: int, layer: int = 0, rows: int = 1) -> str:
+    """The colour of a block; neighbours differ.
+
+    >>> colour_of(0, 0, 2) != colour_of(0, 1, 2) != colour_of(1, 0, 2)
+    True
+    """
+    place = (layer * rows + row) * columns + column
+    return COLOURS[(place + (row if columns % len(COLOURS) == 0 else 0)) % len(COLOURS)]
+
+
+def plain_text(drawing: Drawing) -> str:
+    """The drawing without colours."""
+    return str(renderable(drawing, has_colour=False).plain)
+
+
+def coloured_text(drawing: Drawing) -> str:
+    """The drawing with the colours that a terminal shows."""
+    from rich.console import Console
+
+    text = renderable(drawing, has_colour=True)
+    width = max(len(line) for line in text.plain.splitlines())
+    stream = StringIO()
+    Console(file=stream, force_terminal=True, width=max(width, 20), color_system="truecolor").print(text, end="")
+    return stream.getvalue()
+
+
+def renderable(drawing: Drawing, has_colour: bool) -> Text:
+    """The drawing for a `rich` console."""
+    from rich.text import Text
+
+    text = Text(drawing.title, no_wrap=True)
+    for layer, (depth, rows) in enumerate(drawing.panels):
+        if depth is not None:
+            text.append(f"\n\n{_range(depth)} of dimension 0")
+        _panel(text, rows, layer, has_colour)
+    return text
+
+
+def _range(one: Range) -> str:
+    return f"{one[0]}:{one[1]}"
+
+
+def _panel(text: Any, rows: list[list[Block]], layer: int, has_colour: bool) -> None:
+    heads = [_range(block.ranges[-1]) for block in rows[0]]
+    sides = [_range(row[0].ranges[-2]) if len(row[0].ranges) > 1 else "" for row in rows]
+    width = max(len(one) for one in (*heads, *(block.label for row in rows for block in row)))
+    margin = max(map(len, sides))
+    indent = " " * (margin + 1 if margin else 0)
+
+    def rule(left: str, between: str, right: str) -> str:
+        return f"\n{indent}{left}{between.join('─' * (width + 2) for _ in heads)}{right}"
+
+    text.append(f"\n{indent}" + "".join(f"  {head:^{width}}" + " " for head in heads).rstrip())
+    text.append(rule("┌", "┬", "┐"))
+    for number, (side, row) in enumerate(zip(sides, rows)):
+        if number:
+            text.append(rule("├", "┼", "┤"))
+        text.append(f"\n{side:>{margin}} │" if margin else "\n│")
+        for column, block in enumerate(row):
+            colour = colour_of(number, column, len(row), layer, len(rows))
+            text.append(f" {block.label:^{width}} ", style=f"white on {colour}" if has_colour else None)
+            text.append("│")
+    text.append(rule("└", "┴", "┘"))

@@ -1,0 +1,201 @@
+"""The explanation of one value, as data and in sentences."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class StepTaken:
+    """An axis moves through one op.
+
+    Attributes:
+        text: The step in words.
+        op: Full name of the op.
+        scope: The name that JAX gave it.
+        file: The file of the user's program.
+        line: The line there.
+        source: The value that the axis comes from, in words.
+        source_dim: The dimension there.
+        target: The value that it comes to.
+        target_dim: The dimension there.
+        rule: The sharding rule of the op.
+        factor: The factor of the rule that the axis moved along.
+        direction: In which directions it might move.
+        strategy: How conflicts were resolved.
+        user_priority: The user priority of the round.
+        op_priority: The op-priority round, 0 to 4.
+    """
+
+    text: str
+    op: str
+    scope: str | None
+    file: str | None
+    line: int
+    source: str
+    source_dim: int
+    target: str
+    target_dim: int
+    rule: str | None
+    factor: str
+    direction: str
+    strategy: str
+    user_priority: int
+    op_priority: int
+
+    @property
+    def details(self) -> str:
+        """Rule, factor, strategy and priorities in words."""
+        rule = f"rule {self.rule}, factor {self.factor}" if self.rule else "no rule of its own"
+        turn = f"user priority {self.user_priority}, op-priority round {self.op_priority}"
+        return f"{rule}; {self.strategy} strategy, {turn}, {self.direction}"
+
+
+@dataclass(frozen=True, slots=True)
+class AxisCame:
+    """How an axis, or a part of one, came to a dimension.
+
+    Attributes:
+        axis: The axis.
+        kind: What gave it: "argument", "output", "constraint", "group", "manual computation" or "annotation".
+        origin: Where it was given, in words.
+        origin_value: The value where it was given.
+        origin_dim: The dimension there.
+        steps: The steps from there to here; none if it was given here.
+    """
+
+    axis: str
+    kind: str
+    origin: str
+    origin_value: str
+    origin_dim: int
+    steps: tuple[StepTaken, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StayedWhole:
+    """Why a dimension stayed whole.
+
+    Attributes:
+        kind: The reason: "closed", "taken", "nobody asked" and so on (`whole.ReasonKind`).
+        text: The reason in words.
+        axis: The axis that would have come.
+        level: How a conflict was decided: by "annotation", "user priority", "op priority", "strategy" or "order".
+    """
+
+    kind: str
+    text: str
+    axis: str | None
+    level: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DimensionStory:
+    """One dimension.
+
+    Attributes:
+        dim: Its number.
+        size: Its size.
+        sharding: Its axes in the result.
+        axes: How they came.
+        reasons: Why there are none, the most telling reason first.
+        dropped: The axes that propagation gave and that the result does not keep, in words.
+    """
+
+    dim: int
+    size: int
+    sharding: str
+    axes: tuple[AxisCame, ...]
+    reasons: tuple[StayedWhole, ...]
+    dropped: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ValueStory:
+    """One value.
+
+    Attributes:
+        value: What it is called.
+        shape: Its shape.
+        sharding: Its sharding in the result.
+        mesh: The mesh, with its axes; None if it has no sharding.
+        dims: Its dimensions.
+    """
+
+    value: str
+    shape: tuple[int, ...]
+    sharding: str
+    mesh: str | None
+    dims: tuple[DimensionStory, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why values are sharded as they are; `str` says it in sentences.
+
+    Attributes:
+        asked: What was asked for.
+        values: The values that it names.
+        has_details: Whether sentences name rules, factors, strategies and priorities.
+    """
+
+    asked: str
+    values: tuple[ValueStory, ...]
+    has_details: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """The explanation as JSON-ready data; the keys are the names of the attributes."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        told = [value for value in self.values if value.shape] or self.values
+        texts = [_value_text(value, self.has_details) for value in told]
+        more = len(texts) - _MOST
+        if more > 0:
+            texts = [*texts[:_MOST], f"… and {more} more values, in `to_json()`"]
+        return "\n\n".join(texts)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+_MOST = 8
+"""So many values are shown of a line or scope that has more."""
+_SHOWN = 6
+"""So many steps are shown of a chain without details; of a longer one, its ends."""
+
+
+def _value_text(value: ValueStory, has_details: bool) -> str:
+    on = f" on mesh {value.mesh}" if value.mesh else ""
+    lines = [f"{value.value}, shape {list(value.shape)}: {value.sharding}{on}"]
+    for dim in value.dims:
+        head = f"  dimension {dim.dim} (size {dim.size}): "
+        for axis in dim.axes:
+            lines += _axis_lines(head, axis, has_details)
+        if dim.dropped:
+            lines.append(f"{head}{dim.dropped}")
+        lines += [f"{head}whole, {reason.text}" for reason in dim.reasons[: None if has_details else 1]]
+    if not value.shape:
+        lines.append("  a scalar, which every device has")
+    return "\n".join(lines)
+
+
+def _axis_lines(head: str, axis: AxisCame, has_details: bool) -> list[str]:
+    count = len(axis.steps)
+    if not count:
+        is_own = axis.kind in ("argument", "output", "annotation")
+        return [f"{head}{axis.axis}, given {'by its own annotation' if is_own else axis.origin}"]
+    came = "1 step" if count == 1 else f"{count} steps"
+    lines = [f"{head}{axis.axis}, given {axis.origin}, came in {came}:"]
+    numbered = list(enumerate(axis.steps, 1))
+    left_out = 0 if has_details or count <= _SHOWN + 1 else count - _SHOWN
+    for number, step in numbered:
+        if left_out and _SHOWN // 2 < number <= _SHOWN // 2 + left_out:
+            if number == _SHOWN // 2 + 1:
+                lines.append(f"    … {left_out} more steps like these …")
+            continue
+        lines.append(f"    {number}. {step.text}")
+        if has_details:
+            lines.append(f"       ({step.details})")
+    return lines

@@ -1,0 +1,96 @@
+"""Finding what a user means: by the path of an argument, by a line, by a scope, by an op."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from pathlib import PurePath
+
+from pyshardy.errors import UsageError
+from pyshardy.explain.names import EDGE, Names, named_scope, short_scope
+from pyshardy.explain.subject import Label, Subject
+
+_LINE = re.compile(r"(.+?):(\d+)(?::(\d+))?")
+_DOING = "looking for a value to explain"
+
+
+def find_values(subject: Subject, wanted: str) -> list[int]:
+    """The values that a text names: exactly one argument or result, or what all ops of a line, scope or name compute.
+
+    Args:
+        subject: The program.
+        wanted: A path such as `params['w2']`, `model.py:41`, `mlp`, `jit(f)/mlp/dot_general` or `dot_general`.
+
+    Raises:
+        UsageError: Nothing has that name; names the nearest ones.
+    """
+    by_name = {name: value for value, name in reversed(list(subject.names.items()))}
+    if wanted in by_name:
+        return [by_name[wanted]]
+    line = _LINE.fullmatch(wanted)
+    found = [
+        value
+        for op, label in enumerate(_labels(subject))
+        if label is not None and (_is_at(label, line) if line else _is_named(label, wanted))
+        for value in subject.program.results[op]
+        if subject.program.shapes[value] is not None
+    ]
+    if found:
+        return found
+    near = nearest(subject, wanted)
+    raise UsageError(
+        _DOING,
+        got=f"'{wanted}'",
+        needed="an argument, a result, FILE:LINE, a name scope or an op of the program",
+        hint=", ".join(near) if near else None,
+    )
+
+
+def nearest(subject: Subject, wanted: str) -> list[str]:
+    """Names of the program that are most like a text, the best first."""
+    known = list(dict.fromkeys(subject.names.values()))
+    for label in _labels(subject):
+        if label is not None:
+            known += [name for name in (_line(label), named_scope(label), short_scope(label)) if name]
+    known = list(dict.fromkeys(known))
+    close = get_close_matches(wanted, known, n=5, cutoff=0.5)
+    inside = [name for name in known if wanted.lower() in name.lower()]
+    return list(dict.fromkeys([*inside, *close]))[:5]
+
+
+def _labels(subject: Subject) -> list[Label | None]:
+    """The labels of the ops that are there and that people know."""
+    names = Names(subject)
+    hidden = (EDGE, "func.func", "func.return", "sdy.constant", "stablehlo.constant", "sdy.mesh")
+    return [
+        None if op in subject.erased or subject.program.kind(op).name in hidden else names.label(op)
+        for op in range(subject.op_count)
+    ]
+
+
+def _line(label: Label) -> str | None:
+    return None if label.file is None else f"{PurePath(label.file).name}:{label.line}"
+
+
+def _is_at(label: Label, line: re.Match[str]) -> bool:
+    if label.file is None or label.line != int(line[2]):
+        return False
+    if line[3] is not None and label.column != int(line[3]):
+        return False
+    wanted = PurePath(line[1]).parts
+    return PurePath(label.file).parts[-len(wanted) :] == wanted
+
+
+def _is_named(label: Label, wanted: str) -> bool:
+    own = (
+        label.scope,
+        short_scope(label),
+        label.name,
+        label.name.rpartition(".")[2],
+        named_scope(label),
+        label.function,
+    )
+    if wanted in own:
+        return True
+    scope = label.scope or ""
+    return "/" in wanted and f"/{wanted}/" in f"/{scope}/"

@@ -1,0 +1,166 @@
+"""What people call the values and ops of a program."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+
+from pyshardy.explain.subject import Label, Subject
+from pyshardy.propagation.trace import GROUP, MAIN_RESULT
+
+EDGE = "sdy.data_flow_edge"
+CONSTRAINT = "sdy.sharding_constraint"
+MANUAL = "sdy.manual_computation"
+_EDGES = (EDGE, "sdy.func_data_flow_edge")
+_REGIONS = {
+    "stablehlo.while": "loop",
+    "stablehlo.case": "conditional",
+    "stablehlo.if": "conditional",
+    MANUAL: "manual computation",
+    "sdy.named_computation": "call",
+    "stablehlo.optimization_barrier": "barrier",
+    "func.func": "function",
+}
+_OF_JAX = frozenset(
+    (
+        "while", "body", "cond", "closed_call", "core_call", "checkpoint", "remat", "rematted_computation",
+        "eval_jaxpr", "custom_jvp_call", "custom_vjp_call", "pjit",
+    )
+)  # fmt: skip
+"""Scopes and functions that JAX makes by itself."""
+_FAR = 4
+"""So many ops back a place is looked for."""
+_WRAPPER = re.compile(r"\w+\((.*)\)")
+
+
+def short_scope(label: Label) -> str:
+    """The last part of the name that JAX gave an op, or its own name without the dialect.
+
+    >>> short_scope(Label("stablehlo.dot_general", "jit(step)/mlp/dot_general")), short_scope(Label("stablehlo.add"))
+    ('dot_general', 'add')
+    """
+    own = label.name.rpartition(".")[2]
+    if label.name == CONSTRAINT or label.name in _REGIONS:
+        return _REGIONS.get(label.name, own)
+    return (label.scope or "").rpartition("/")[2] or own
+
+
+def named_scope(label: Label) -> str | None:
+    """The innermost scope that a user named, of what JAX gave an op; None if there is none.
+
+    >>> named_scope(Label("stablehlo.dot_general", "jit(step)/jvp(mlp)/dot_general"))
+    'mlp'
+    """
+    for part in reversed((label.scope or "").split("/")[:-1]):
+        while (inner := _WRAPPER.fullmatch(part)) and not part.startswith(("jit(", "pjit(")):
+            part = inner[1]
+        if part and "(" not in part and "->" not in part and part not in _OF_JAX:
+            return part
+    return None
+
+
+def place_text(label: Label) -> str:
+    """Where an op is in the user's program, " at model.py:41", or nothing.
+
+    >>> place_text(Label("stablehlo.add", file="src/model.py", line=41))
+    ' at model.py:41'
+    """
+    return "" if label.file is None else f" at {PurePath(label.file).name}:{label.line}"
+
+
+class Names:
+    """Names for the values and ops of a program.
+
+    Args:
+        subject: The program.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+
+    def label(self, op: int) -> Label:
+        """The label of an op, of what the main function returns, or of a sharding group."""
+        if op == GROUP:
+            return Label("sdy.sharding_group", "sharding group")
+        if op == MAIN_RESULT or op >= self.subject.op_count:
+            return Label("func.return", "return")
+        return self.subject.labels[op]
+
+    def op(self, op: int) -> str:
+        """An op in words: "dot_general in mlp at model.py:41"."""
+        label = self.label(op)
+        if label.name in _EDGES:
+            return self._edge(op)
+        if label.name == "func.return":
+            return "the return"
+        inside = named_scope(label) or (label.function or "").rpartition(".")[2]
+        is_name = inside and not inside.startswith("<") and inside not in _OF_JAX and label.name not in _REGIONS
+        found = f"`{short_scope(label)}`" + (f" in `{inside}`" if is_name else "") + place_text(label)
+        return found if label.file is not None else found + self._near(op)
+
+    def _near(self, op: int) -> str:
+        """Of an op without a place, the op with one that computes what it uses."""
+        program, at = self.subject.program, op
+        for _ in range(_FAR):
+            owners = [program.owners[value] for value in (program.operands[at] if at < self.subject.op_count else ())]
+            makers = [owner for owner in owners if owner >= 0 and program.operands[owner]]
+            if not makers:
+                break
+            at = makers[0]
+            if self.label(at).file is not None and self.label(at).name not in _EDGES:
+                return f" behind {self.op(at)}"
+        return ""
+
+    def _edge(self, op: int) -> str:
+        owner = self.subject.program.operands[op][0]
+        around = self.subject.program.owners[owner]
+        label = self.label(around)
+        return f"the {_REGIONS.get(label.name, label.name)}{place_text(label)}"
+
+    def value(self, value: int) -> str:
+        """A value in words: "`params['w2']`", "the result of `dot_general` at model.py:41"."""
+        subject = self.subject
+        if value in subject.names:
+            return f"`{subject.names[value]}`"
+        program = subject.program
+        result = subject.main_result(value)
+        if result is not None:
+            return f"result {result}"
+        owner = program.owners[value]
+        if owner < 0:
+            return f"value {value}"
+        label, results = self.label(owner), program.results[owner]
+        if label.name in _EDGES:
+            return self._carried(owner)
+        if value not in results:
+            return self._inside(value, owner)
+        which = "the result" if len(results) == 1 else f"result {results.index(value)}"
+        return f"{which} of {self.op(owner)}"
+
+    def argument_number(self, value: int) -> int:
+        """The number of an argument of a block among those of its op."""
+        program, first = self.subject.program, value
+        owner = program.owners[value]
+        while first > 0 and program.owners[first - 1] == owner and first - 1 not in program.results[owner]:
+            first -= 1
+        return value - first
+
+    def _inside(self, value: int, owner: int) -> str:
+        label = self.label(owner)
+        what = f"{_REGIONS.get(label.name, label.name)}{place_text(label)}"
+        return f"argument {self.argument_number(value)} of the {what}"
+
+    def _carried(self, edge: int) -> str:
+        program = self.subject.program
+        owner = program.operands[edge][0]
+        around = program.owners[owner]
+        label, results = self.label(around), program.results[around]
+        what = f"{_REGIONS.get(label.name, label.name)}{place_text(label)}"
+        if owner not in results:
+            return self._inside(owner, around)
+        index = results.index(owner)
+        return (
+            f"value {index} that the {what} carries"
+            if label.name == "stablehlo.while"
+            else f"result {index} of the {what}"
+        )

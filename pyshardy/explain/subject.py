@@ -1,0 +1,125 @@
+"""What explanations are made from: a program, what propagation did to it, and what people call its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.graph.lists import Lists
+from pyshardy.graph.program import NO_VALUE, OpKind, Program
+from pyshardy.propagation.prepare import with_main_results
+from pyshardy.propagation.trace import Step
+from pyshardy.rules.rule import Rule
+
+
+class Label(NamedTuple):
+    """What people call an op.
+
+    Attributes:
+        name: Its full name, such as "stablehlo.dot_general".
+        scope: The name that JAX gave it, such as "jit(step)/mlp/dot_general"; None if it has none.
+        function: The function of the user's program that it is in; None if it is not known.
+        file: The file of the user's program; None if it is not known.
+        line: The line there, from 1.
+        column: The column there.
+    """
+
+    name: str
+    scope: str | None = None
+    function: str | None = None
+    file: str | None = None
+    line: int = 0
+    column: int = 0
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A propagated program under the names of its user.
+
+    Attributes:
+        program: The program as propagation saw it: values and ops by number.
+        shardings: What propagation found, by value.
+        steps: What it did, in order.
+        labels: What every op is called.
+        names: Names of arguments and results of the main function, by value.
+        given: The arguments and results that the user gave a sharding.
+        element_bytes: Bytes of an element, by value; 0 if they are not known.
+        final: The shardings of the result, by value, where they are not what propagation found.
+        grouped: What members of sharding groups had before they were made equal.
+        erased: The ops that were removed as dead code.
+    """
+
+    program: Program
+    shardings: Sequence[TensorSharding | None]
+    steps: Sequence[Step]
+    labels: Sequence[Label]
+    names: Mapping[int, str] = field(default_factory=dict)
+    given: frozenset[int] = frozenset()
+    element_bytes: Sequence[int] = ()
+    final: Mapping[int, TensorSharding | None] = field(default_factory=dict)
+    grouped: Mapping[int, TensorSharding] = field(default_factory=dict)
+    erased: frozenset[int] = frozenset()
+
+    @cached_property
+    def _all_ops(self) -> tuple[list[OpKind], Sequence[int], Lists]:
+        return with_main_results(self.program)
+
+    @property
+    def op_count(self) -> int:
+        """The number of ops; numbers from here on stand for the results of the main function."""
+        return len(self.program.kind_of)
+
+    def kind(self, op: int) -> OpKind:
+        """The kind of an op, or of a result of the main function."""
+        kinds, kind_of, _ = self._all_ops
+        return kinds[kind_of[op]]
+
+    def tensors(self, op: int) -> tuple[int, ...]:
+        """The values that the tensors of the rule of an op stand for."""
+        return self._all_ops[2][op]
+
+    def rule(self, op: int) -> Rule | None:
+        """The rule of an op, or of a result of the main function."""
+        return self.kind(op).rule
+
+    def holder(self, value: int) -> int:
+        """The value that holds the sharding of a value; `NO_VALUE` if none does."""
+        holders = self.program.holders
+        return holders[value] if value < len(holders) else value
+
+    def sharding(self, value: int) -> TensorSharding | None:
+        """The sharding that propagation found for a value."""
+        holder = self.holder(value)
+        return None if holder == NO_VALUE else self.shardings[holder]
+
+    def final_sharding(self, value: int) -> TensorSharding | None:
+        """The sharding that a value has in the result."""
+        return self.final[value] if value in self.final else self.sharding(value)
+
+    @cached_property
+    def readers(self) -> Mapping[int, list[tuple[int, int]]]:
+        """Per holder, the ops whose rule has it as a tensor, each with the number of the tensor."""
+        tensors = self._all_ops[2]
+        numbers, starts = tensors.numbers, tensors.starts
+        found: dict[int, list[tuple[int, int]]] = {}
+        for op in range(len(starts) - 1):
+            if op in self.erased:
+                continue
+            for place in range(starts[op], starts[op + 1]):
+                found.setdefault(numbers[place], []).append((op, place - starts[op]))
+        return found
+
+    def size_in_bytes(self, value: int) -> int:
+        """Bytes of an element of a value; 0 if they are not known."""
+        return self.element_bytes[value] if value < len(self.element_bytes) else 0
+
+    def main_result(self, value: int) -> int | None:
+        """The number of the result of the main function that a pseudo-value holds the sharding of."""
+        return self._main_results.get(value)
+
+    @cached_property
+    def _main_results(self) -> dict[int, int]:
+        return {result: index for index, (_, result) in enumerate(self.program.main_results)}

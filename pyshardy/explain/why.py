@@ -1,0 +1,143 @@
+"""Why a value is sharded as it is: where every axis comes from, and what keeps other dimensions whole."""
+
+from __future__ import annotations
+
+from pyshardy.core.axes import Axes, axes_size
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.explain.explanation import (
+    AxisCame,
+    DimensionStory,
+    Explanation,
+    StepTaken,
+    ValueStory,
+)
+from pyshardy.explain.find import find_values
+from pyshardy.explain.history import Chain, History, Link
+from pyshardy.explain.names import Names
+from pyshardy.explain.origins import origin_of
+from pyshardy.explain.subject import Subject
+from pyshardy.explain.whole import reasons_of
+from pyshardy.explain.words import axes_text, dims_text, stayed_whole
+from pyshardy.graph.program import NO_VALUE
+from pyshardy.propagation.trace import GROUP, MAIN_RESULT
+from pyshardy.rules.rule import factor_symbol
+
+
+class Why:
+    """Explains the values of one program.
+
+    Args:
+        subject: The program.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.names = Names(subject)
+        self.history = History(subject)
+
+    def explain(self, wanted: str, details: bool = False) -> Explanation:
+        """The explanation of what a text names.
+
+        Args:
+            wanted: The path of an argument, a result, `FILE:LINE`, a name scope or an op.
+            details: Whether sentences name rules, factors, strategies and priorities.
+
+        Raises:
+            UsageError: Nothing has that name.
+        """
+        values = find_values(self.subject, wanted)
+        return Explanation(wanted, tuple(map(self.story, values)), details)
+
+    def story(self, value: int) -> ValueStory:
+        """The story of a value, by its number."""
+        subject = self.subject
+        shape = subject.program.shapes[value] if value < len(subject.program.shapes) else None
+        holder, final = subject.holder(value), subject.final_sharding(value)
+        mesh = None if final is None else str(mesh_of(final, subject.program.meshes))
+        rank = len(shape or ())
+        has_dims = holder != NO_VALUE and all(
+            one is None or one.rank == rank for one in (final, subject.sharding(value))
+        )
+        dims = [self._dim(holder, dim, final) for dim in range(rank if has_dims else 0)]
+        return ValueStory(self.names.value(value), tuple(shape or ()), dims_text(final, rank), mesh, tuple(dims))
+
+    def _dim(self, value: int, dim: int, final: TensorSharding | None) -> DimensionStory:
+        subject = self.subject
+        shape = subject.program.shapes[value] or ()
+        found = subject.sharding(value)
+        axes = () if found is None else found.dims[dim].axes
+        kept = () if final is None else final.dims[dim].axes
+        came = [self.came(chain) for axis in axes for chain in self.history.chains(value, dim, axis)]
+        reasons = (
+            []
+            if axes
+            else [stayed_whole(reason, value, dim, self.names) for reason in reasons_of(self.history, value, dim)]
+        )
+        dropped = None
+        if found is not None and final is not None and axes and kept != axes:
+            dropped = _dropped(shape[dim], axes, kept, mesh_of(found, subject.program.meshes))
+        return DimensionStory(dim, shape[dim], axes_text(kept) or "whole", tuple(came), tuple(reasons), dropped)
+
+    # How an axis came
+
+    def came(self, chain: Chain) -> AxisCame:
+        """A chain in words."""
+        origin = origin_of(chain, self.subject, self.names)
+        steps = tuple(self._step(link, index == 0) for index, link in enumerate(chain.links))
+        return AxisCame(
+            str(chain.axis), origin.kind.value, origin.text(self.names), origin.name, chain.origin_dim, steps
+        )
+
+    def _step(self, link: Link, is_first: bool) -> StepTaken:
+        step = self.subject.steps[link.step]
+        label, names = self.names.label(step.op), self.names
+        rule = None if step.op in (GROUP, MAIN_RESULT) else self.subject.rule(step.op)
+        source, target = names.value(link.source), names.value(link.target)
+        return StepTaken(
+            text=self._step_text(link, is_first),
+            op=label.name,
+            scope=label.scope,
+            file=label.file,
+            line=label.line,
+            source=source,
+            source_dim=link.source_dim,
+            target=target,
+            target_dim=link.target_dim,
+            rule=None if rule is None else str(rule),
+            factor=factor_symbol(step.factor),
+            direction=step.direction.name.lower() + (" directions" if step.direction.name == "BOTH" else ""),
+            strategy=step.strategy.value,
+            user_priority=step.user_priority,
+            op_priority=step.op_priority,
+        )
+
+    def _step_text(self, link: Link, is_first: bool) -> str:
+        step, names = self.subject.steps[link.step], self.names
+        source, target = names.value(link.source), names.value(link.target)
+        if step.op == GROUP:
+            return f"{target} is in one sharding group with {source}"
+        if step.op == MAIN_RESULT:
+            forth = link.source not in self.subject.names or link.target in self.subject.names
+            return f"{source} is returned as {target}" if forth else f"{target} is returned as {source}"
+        through = names.op(step.op)
+        rule, from_result = self.subject.rule(step.op), False
+        if rule is not None:
+            from_result = step.source_tensor is not None and step.source_tensor >= len(rule.operands)
+        of = f", from dimension {link.source_dim} of {source}" if is_first else ""
+        if self._is_only_result(step.op, link.target):
+            return f"through {through}{of} to dimension {link.target_dim} of its result"
+        way = "back" if from_result else "across"
+        return f"{way} through {through}{of} to dimension {link.target_dim} of {target}"
+
+    def _is_only_result(self, op: int, value: int) -> bool:
+        return tuple(self.subject.program.results[op]) == (value,)
+
+
+def _dropped(size: int, axes: Axes, kept: Axes, mesh: Mesh) -> str:
+    left, text = axes_text(kept) or "whole", axes_text(axes)
+    if size % axes_size(axes, mesh):
+        why = f"its {size} elements do not divide evenly by {text}, and inputs and outputs have even shards"
+    else:
+        why = f"{text} is not made of whole axes, and inputs and outputs have no parts of axes"
+    return f"in the result it is {left}, because {why}"

@@ -1,0 +1,172 @@
+"""From a traced run of propagation to what explanations are made from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.errors import InvalidModuleError
+from pyshardy.explain.subject import Label, Subject
+from pyshardy.explain.why import Why
+from pyshardy.frontend.interface import Port, input_ports, output_ports
+from pyshardy.ir.causes import scope_of
+from pyshardy.ir.diagnostics import source_position
+from pyshardy.ir.dtypes import element_bits
+from pyshardy.ir.functions import result_sharding
+from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Op, Value, walk
+from pyshardy.ir.program_index import FunctionResultPlace
+from pyshardy.ir.shardings import get_sharding
+from pyshardy.passes.base import Traced
+
+_FUNCTION = re.compile(r'"((?:[^"\\]|\\.)*)"\("(?:[^"\\]|\\.)*":\d+:\d+')
+
+
+def make_why(traced: Traced, inputs: Iterable[Port], outputs: Iterable[Port], before: Module, result: Module) -> Why:
+    """What explains the values of a result.
+
+    Args:
+        traced: The run of propagation.
+        inputs: The inputs of the result.
+        outputs: Its outputs.
+        before: The program as the user gave it.
+        result: The module that passes made of the nodes of the run.
+    """
+    return Why(make_subject(traced, inputs, outputs, before.root, before.name, result.root))
+
+
+def make_subject(
+    traced: Traced,
+    inputs: Iterable[Port],
+    outputs: Iterable[Port],
+    before: Op,
+    name: str = "-",
+    result: Op | None = None,
+) -> Subject:
+    """A traced run under the names of its user.
+
+    Args:
+        traced: The run.
+        inputs: The inputs of the main function.
+        outputs: Its outputs.
+        before: The program as the user gave it.
+        name: What to call the text that the program was read from, which MLIR knows as "-".
+        result: The module that passes made of the nodes of the run, if its values are those of the run.
+    """
+    program, index, propagated, grouped = traced
+    numbers: dict[Any, int] = {value: number for number, value in enumerate(index.values)}
+    input_names = {port.index: port.name for port in inputs}
+    output_names = {port.index: port.name for port in outputs}
+    given_inputs, given_outputs = _annotated(input_ports(before)), _annotated(output_ports(before))
+    names: dict[int, str] = {}
+    given: set[int] = set()
+    function = _main_of(index.values)
+    for number, value in enumerate(index.values):
+        if isinstance(value, FunctionResultPlace):
+            names[number] = output_names.get(value.result, f"result[{value.result}]")
+            if value.result in given_outputs:
+                given.add(number)
+        elif function is not None and value.owner is function and value.index in input_names:
+            names[number] = input_names[value.index]
+            if value.index in given_inputs:
+                given.add(number)
+    return Subject(
+        program=program,
+        shardings=propagated.shardings,
+        steps=propagated.steps,
+        labels=_Labels(index.ops, [kind.name for kind in program.kinds], program.kind_of, name),
+        names=names,
+        given=frozenset(given),
+        element_bytes=_ElementBytes(index.values, function),
+        final={} if result is None else _final(result, index.values, numbers),
+        grouped=grouped,
+        erased=frozenset(propagated.erased),
+    )
+
+
+def _annotated(ports: Iterable[Port]) -> set[int]:
+    return {port.index for port in ports if port.sharding is not None}
+
+
+def _main_of(values: Sequence[Value | FunctionResultPlace]) -> Any:
+    """The block of arguments of the main function; None if it has no results to be told by."""
+    places = (value for value in reversed(values) if isinstance(value, FunctionResultPlace))
+    found = next(places, None)
+    return None if found is None else found.function.region.blocks[0]
+
+
+def _final(
+    root: Op, values: Sequence[Value | FunctionResultPlace], numbers: Mapping[Any, int]
+) -> dict[int, TensorSharding | None]:
+    """The shardings of the result, by value."""
+    found: dict[int, TensorSharding | None] = {}
+    for op in walk(root):
+        args = [arg for region in op.regions for block in region.blocks for arg in block.args]
+        for value in (*op.results, *args):
+            if value in numbers:
+                found[numbers[value]] = get_sharding(value)
+    for number, place in enumerate(values):
+        if isinstance(place, FunctionResultPlace):
+            found[number] = result_sharding(place.function, place.result)
+    return found
+
+
+class _Labels(Sequence[Label]):
+    """The labels of all ops, each made when it is asked for."""
+
+    def __init__(self, ops: Sequence[Op], names: Sequence[str], kind_of: Sequence[int], name: str) -> None:
+        self._ops, self._names, self._kind_of, self._name = ops, names, kind_of, name
+        self._known: dict[tuple[str, Any], Label] = {}
+
+    def __len__(self) -> int:
+        return len(self._ops)
+
+    def __getitem__(self, index: Any) -> Any:
+        location = self._ops[index].location
+        key = self._names[self._kind_of[index]], location
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = label_of(key[0], location, self._name)
+        return found
+
+
+def label_of(op: str, location: Any, name: str = "-") -> Label:
+    """What to call an op at a location.
+
+    >>> location = 'loc("jit(f)/dot_general"(callsite("mlp"("model.py":41:8 to :20) at "f"("model.py":50:2 to :9))))'
+    >>> label_of("stablehlo.dot_general", location)
+    Label(name='stablehlo.dot_general', scope='jit(f)/dot_general', function='mlp', file='model.py', line=41, column=8)
+    """
+    text = str(location)
+    position, function, scope = source_position(text), _FUNCTION.search(text), scope_of(text)
+    is_call = function is not None and function[1] != scope
+    file, line, column = position or (None, 0, 0)
+    return Label(
+        op,
+        scope,
+        function[1] if function is not None and is_call else None,
+        name if file == "-" else file,
+        line,
+        column,
+    )
+
+
+class _ElementBytes(Sequence[int]):
+    """The bytes of an element of every value, each looked up when it is asked for."""
+
+    def __init__(self, values: Sequence[Value | FunctionResultPlace], function: Any) -> None:
+        self._values, self._function = values, function
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getitem__(self, index: Any) -> Any:
+        value = self._values[index]
+        if isinstance(value, FunctionResultPlace):
+            value = self._function.terminator.operands[value.result]
+        try:
+            return -(-element_bits(value.type.element) // 8)
+        except InvalidModuleError:
+            return 0

@@ -1,0 +1,172 @@
+"""Which one annotation would make a program send less: tried before it is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import prod, sqrt
+from typing import NamedTuple
+
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.core.text import format_bytes, quote
+from pyshardy.errors import ShardyError
+from pyshardy.explain.collectives import Found, general
+from pyshardy.explain.conflicts import Meeting, clashing
+from pyshardy.explain.origins import OriginKind, origin_of
+from pyshardy.explain.why import Why
+from pyshardy.frontend.interface import Port, input_ports, output_ports
+from pyshardy.ir.functions import main_function, set_arg_sharding, set_result_sharding
+from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Op, walk
+
+MORE_WORK = 1.05
+"""So much more, at most, may a device compute with another annotation."""
+_PRODUCTS = frozenset(("stablehlo.dot_general", "stablehlo.dot", "stablehlo.convolution"))
+MOST_TRIES = 4
+"""So many annotations are tried for a collective."""
+
+
+class Edit(NamedTuple):
+    """Another annotation of inputs or outputs.
+
+    Attributes:
+        is_input: Whether inputs are annotated, or outputs.
+        indices: Their numbers.
+        sharding: The annotation.
+    """
+
+    is_input: bool
+    indices: tuple[int, ...]
+    sharding: TensorSharding
+
+
+class Trial(NamedTuple):
+    """What a partitioned program costs.
+
+    Attributes:
+        sent_bytes: Bytes that every device sends in all.
+        held_bytes: The most that a device holds at a time, as an estimate.
+        work: How much a device computes, to compare with: a hint is no way to compute everything everywhere.
+        inputs: Its inputs.
+        outputs: Its outputs.
+    """
+
+    sent_bytes: int
+    held_bytes: int
+    work: float
+    inputs: Sequence[Port]
+    outputs: Sequence[Port]
+
+
+def hint_for(why: Why, found: Found, before: Module, now: Trial, partition: Callable[[Module], Trial]) -> str | None:
+    """The annotation that makes the program send least, of those that concern a collective; None if none helps.
+
+    Args:
+        why: Explains the values of the propagated program.
+        found: The collective with its causes.
+        before: The program as the user gave it.
+        now: What it costs.
+        partition: Partitions a program with another annotation.
+    """
+    best: tuple[int, Edit, Trial] | None = None
+    for edit in list(filter(_can_be_written, dict.fromkeys(_edits(why, found, before))))[:MOST_TRIES]:
+        try:
+            trial = partition(edited(before, edit))
+        except ShardyError:
+            continue
+        is_good = trial.sent_bytes < now.sent_bytes and trial.work <= MORE_WORK * now.work
+        if is_good and (best is None or trial.sent_bytes < best[0]):
+            best = trial.sent_bytes, edit, trial
+    return None if best is None else _text(best[1], now, best[2])
+
+
+def work_of(root: Op) -> float:
+    """How much a device computes: the elements of all results, and of products the multiplications."""
+    work = 0.0
+    for op in walk(root):
+        counts = [float(prod(value.type.shape)) for value in op.results if value.type.is_static and value.type.shape]
+        if op.name in _PRODUCTS and counts:
+            sizes = [float(prod(value.type.shape or ())) for value in op.operands]
+            counts = [sqrt(counts[0] * prod(sizes))]
+        work += sum(counts)
+    return work
+
+
+def edited(module: Module, edit: Edit) -> Module:
+    """A program with another annotation."""
+    root = module.copy_root()
+    function = main_function(root)
+    for index in edit.indices:
+        (set_arg_sharding if edit.is_input else set_result_sharding)(function, index, edit.sharding)
+    return module.with_root(root)
+
+
+def _edits(why: Why, found: Found, before: Module) -> Iterator[Edit]:
+    meeting = next((cause.meeting for cause in found.causes if cause.meeting is not None), None)
+    if meeting is None:
+        return
+    inputs, outputs = input_ports(before.root), output_ports(before.root)
+    subject = why.subject
+    if meeting.op >= subject.op_count and meeting.has is not None:
+        name = subject.names[subject.tensors(meeting.op)[-1]]
+        yield Edit(False, _alike(outputs, name), meeting.has.closed())
+    yield from _freed(why, meeting, inputs, outputs)
+    if meeting.value in subject.given:
+        yield Edit(True, _alike(inputs, subject.names[meeting.value]), meeting.needs.closed())
+
+
+def _can_be_written(edit: Edit) -> bool:
+    """Whether a user can write an annotation: a PartitionSpec has no words for parts of axes."""
+    return bool(edit.indices) and all(axis.is_full for axes in edit.sharding.dim_axes for axis in axes)
+
+
+def _freed(why: Why, meeting: Meeting, inputs: Sequence[Port], outputs: Sequence[Port]) -> Iterator[Edit]:
+    """The annotations that axes which clash come from, each with that dimension left to propagation."""
+    for value, dim, axes in reversed(list(clashing(why, meeting))):
+        for axis in axes:
+            for chain in why.history.chains(value, dim, axis):
+                origin = origin_of(chain, why.subject, why.names)
+                is_input = origin.kind is OriginKind.ARGUMENT
+                given = why.subject.program.shardings[origin.value]
+                if given is None or not (is_input or origin.kind is OriginKind.OUTPUT):
+                    continue
+                dims = [DimSharding((), True) if at == origin.dim else one for at, one in enumerate(given.dims)]
+                name = why.subject.names[origin.value]
+                yield Edit(is_input, _alike(inputs if is_input else outputs, name), given.with_dims(dims))
+
+
+def _alike(ports: Sequence[Port], name: str) -> tuple[int, ...]:
+    """The numbers of the ports that are called so, but for numbers in lists, and that are sharded alike."""
+    one = next((port for port in ports if port.name == name), None)
+    if one is None:
+        return ()
+    same = [port for port in ports if general(port.name) == general(name)]
+    return tuple(port.index for port in same if (port.sharding, port.shape) == (one.sharding, one.shape))
+
+
+def _text(edit: Edit, now: Trial, then: Trial) -> str:
+    old, new = (now.inputs, then.inputs) if edit.is_input else (now.outputs, then.outputs)
+    was = next(port for port in old if port.index in edit.indices)
+    port = next(port for port in new if port.index in edit.indices)
+    name = general(port.name) if len(edit.indices) > 1 else port.name
+    saved = f"send {format_bytes(then.sent_bytes)} per device instead of {format_bytes(now.sent_bytes)}"
+    held = f"a device holds {format_bytes(then.held_bytes)} at most instead of {format_bytes(now.held_bytes)}"
+    return (
+        f"annotate `{name}` as {spec_text(port)} instead of {spec_text(was)}: all collectives then {saved}, and {held}."
+    )
+
+
+def spec_text(port: Port) -> str:
+    """A sharding as JAX's PartitionSpec, or in Shardy's notation where that has no words for it.
+
+    >>> from pyshardy.core.notation import parse_sharding
+    >>> spec_text(Port("x", 0, (8, 8, 8), "f32", parse_sharding('<@m, [{"a", "b"}, {}, {"c"}]>')))
+    'P(("a", "b"), None, "c")'
+    """
+    dims = [()] * len(port.shape) if port.sharding is None else [dim.axes for dim in port.sharding.dims]
+    if any(not axis.is_full for axes in dims for axis in axes):
+        return str(port.sharding)
+    parts = []
+    for axes in dims:
+        names = [quote(axis.name) for axis in axes]
+        parts.append("None" if not names else names[0] if len(names) == 1 else f"({', '.join(names)})")
+    return f"P({', '.join(parts)})"

@@ -1,0 +1,15 @@
+#loc1 = loc("x")
+module @jit_split attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32} {
+  sdy.mesh @mesh = <["x"=8]> {stablehlo.mesh = {axes = [{name = "x", size = 8 : i64}]}} loc(#loc)
+  func.func public @main(%arg0: tensor<24x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>} loc("x")) -> (tensor<4x6x16xf32> {jax.result_info = "result"}) {
+    %0 = stablehlo.reshape %arg0 : (tensor<24x16xf32>) -> tensor<4x6x16xf32> loc(#loc6)
+    return %0 : tensor<4x6x16xf32> loc(#loc7)
+  } loc(#loc)
+} loc(#loc)
+#loc = loc(unknown)
+#loc2 = loc("situations.py":191:15 to :34)
+#loc3 = loc("situations.py":194:11 to :65)
+#loc4 = loc("reshape_with_sub_axes.<locals>.split"(#loc2))
+#loc5 = loc("reshape_with_sub_axes"(#loc3))
+#loc6 = loc("jit(split)/reshape"(#loc4))
+#loc7 = loc("jit(split)"(#loc5))

@@ -1,0 +1,55 @@
+"""From a traced run to the names that people know."""
+
+from __future__ import annotations
+
+import pytest
+
+import pyshardy
+from programs import PROGRAMS
+from pyshardy import PropagateOptions
+from pyshardy.frontend.explained import label_of
+from pyshardy.ir.nodes import walk
+
+NEW = frozenset(("sdy.reshard", "sdy.all_reduce"))
+"""What export puts in; it has no chain of its own, but what it moves has."""
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if not name.startswith("flax")])
+def test_every_value_of_the_result_is_one_of_the_traced_run(name: str) -> None:
+    result = pyshardy.propagate(pyshardy.load(PROGRAMS[name].lower()), PropagateOptions(trace=True))
+    known = set(result._traced[-1].places.values)
+    values = [value for op in walk(result.module.root) for value in op.results if op.name not in NEW]
+    values += [
+        arg for op in walk(result.module.root) for region in op.regions for block in region.blocks for arg in block.args
+    ]
+    assert values
+    assert [value for value in values if value not in known] == []
+
+
+@pytest.mark.parametrize("name", ["mlp_training", "zero_optimizer", "transformer_scan_remat"])
+def test_explanations_show_the_shardings_of_the_result(name: str) -> None:
+    result = pyshardy.propagate(pyshardy.load(PROGRAMS[name].lower()), PropagateOptions(trace=True))
+    for port in (*result.inputs, *result.outputs):
+        (story,) = result.explain(port.name).values
+        assert story.shape == port.shape
+        axes = [] if port.sharding is None else [", ".join(map(str, dim.axes)) for dim in port.sharding.dims]
+        assert [dim.sharding for dim in story.dims if dim.sharding != "whole"] == [one for one in axes if one]
+
+
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        ("loc(unknown)", (None, None, None, 0, 0)),
+        ('loc("max")', ("max", None, None, 0, 0)),
+        ('loc("m.mlir":3:8)', (None, None, "m.mlir", 3, 8)),
+        ('loc("-":3:8)', (None, None, "prog", 3, 8)),
+        ('loc("jit(f)/add"("model.py":3:8))', ("jit(f)/add", None, "model.py", 3, 8)),
+        ('loc("jit(f)/add"("mlp"("model.py":3:8)))', ("jit(f)/add", "mlp", "model.py", 3, 8)),
+        (
+            'loc("jit(f)/add"(callsite("A.<locals>.mlp"("model.py":3:8 to :12) at "g"("main.py":1:1))))',
+            ("jit(f)/add", "A.<locals>.mlp", "model.py", 3, 8),
+        ),
+    ],
+)
+def test_labels(location: str, expected: tuple[object, ...]) -> None:
+    assert label_of("stablehlo.add", location, "prog")[1:] == expected
