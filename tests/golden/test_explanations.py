@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import pyshardy
-from pyshardy.partitioning import Partition
+from pyshardy.results.partition import Partition
 
 from .situations import PROGRAMS, SITUATIONS, Situation
 
