@@ -21,6 +21,7 @@ _EXPORTS = {
     "Diagnostic": "ir.diagnostics",
     "Diagnostics": "ir.diagnostics",
     "DimSharding": "core.sharding",
+    "Drawing": "explain.draw",
     "Engine": "results.engines",
     "Estimate": "costing.estimate",
     "FactorKind": "rules.rule",
