@@ -1,12 +1,15 @@
 """Writes what pages show of passes: `python docs/generate.py`.
 
 `docs/passes.md` comes from the pass table and the modules in `docs/examples/`. On the pages of `docs/semantics/`, a
-block of MLIR with "after `PIPELINE`" behind it, once or several times, gets what the pipeline makes of it.
+block of MLIR with "after `PIPELINE`" behind it, once or several times, gets what the pipeline makes of it. On the
+README and the pages of `docs/`, a `console` block gets what its command prints.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
 from dataclasses import fields
 from inspect import cleandoc, getdoc
@@ -23,6 +26,9 @@ from pyshardy.passes.table import PASSES, pass_class
 FOLDER = Path(__file__).parent
 TARGET = FOLDER / "passes.md"
 PAGES = sorted((FOLDER / "semantics").glob("*.md"))
+ROOT = FOLDER.parent
+CONSOLE_PAGES = [ROOT / "README.md", *sorted(FOLDER.glob("*.md"))]
+_CONSOLE = re.compile(r"^```console\n\$ (.*)\n((?:(?!```).*\n)*)```$", re.MULTILINE)
 _MLIR = r"```mlir\n(?:(?!```).)*```\n"
 _EXAMPLE = re.compile(rf"({_MLIR})((?:\nafter `[^`]+`\n\n{_MLIR})+)", re.DOTALL)
 _AFTER = re.compile(rf"\nafter `([^`]+)`\n\n({_MLIR})", re.DOTALL)
@@ -121,6 +127,27 @@ def with_results(text: str) -> str:
     return _EXAMPLE.sub(filled, text)
 
 
+def printed(command: str) -> str:
+    """What a command of a `console` block prints, on a terminal of no known width, without colors."""
+    unset = ("COLUMNS", "FORCE_COLOR", "XLA_FLAGS", "JAX_NUM_CPU_DEVICES")
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment.get("PATH", "")])
+    found = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE
+    )
+    return found.stdout.decode()
+
+
+def commands(text: str) -> list[tuple[str, str]]:
+    """The commands in the `console` blocks of a page, and what the page says that they print."""
+    return _CONSOLE.findall(text)
+
+
+def with_outputs(text: str) -> str:
+    """A page with what the commands in its `console` blocks print."""
+    return _CONSOLE.sub(lambda block: f"```console\n$ {block[1]}\n{printed(block[1])}```", text)
+
+
 def page() -> str:
     """The whole page."""
     rows = "".join(f"| [`{name}`](#{name}) | {(getdoc(pass_class(name)) or '').splitlines()[0]} |\n" for name in PASSES)
@@ -134,4 +161,6 @@ if __name__ == "__main__":
     TARGET.write_text(page())
     for path in PAGES:
         path.write_text(with_results(path.read_text()))
+    for path in CONSOLE_PAGES:
+        path.write_text(with_outputs(path.read_text()))
     sys.exit(0)

@@ -31,10 +31,9 @@ from pyshardy.passes.pipeline import run_on_root
 from pyshardy.passes.pipelines import for_module, propagation_passes
 from pyshardy.propagation.options import PropagateOptions, View
 from pyshardy.propagation.trace import Step
+from pyshardy.report.specs import format_sharding
 from pyshardy.report.summary import Summary, TensorRow, format_shape
 from pyshardy.report.tables import summary_html, summary_text
-
-REPLICATED = "replicated"
 
 
 def load(
@@ -337,7 +336,7 @@ def _summarize(propagation: Propagation) -> Summary:
     outputs = _rows(output_ports(before), propagation.outputs, meshes_before, meshes)
     return Summary(
         title=_title(propagation),
-        meshes=tuple((name, str(mesh)) for name, mesh in meshes.items() if mesh.axes),
+        meshes=tuple((name, mesh) for name, mesh in meshes.items() if mesh.axes),
         inputs=inputs,
         outputs=outputs,
         tensors_sharded=sharded,
@@ -364,8 +363,8 @@ def _lost(side: str, rows: Iterable[TensorRow]) -> Iterator[str]:
     """What to say of annotations that are not kept, since inputs and outputs have even shards."""
     for row in rows:
         if row.bytes_per_device > row.bytes_per_device_before:
-            shape = format_shape(row.shape, row.dtype)
-            yield f"{side} {row.name} is split less than annotated: {row.sharding} divides {shape} evenly"
+            sharding, shape = format_sharding(row.sharding), format_shape(row.shape, row.dtype)
+            yield f"{side} {row.name} is split less than annotated: {sharding} divides {shape} evenly"
 
 
 def _title(propagation: Propagation) -> str:
@@ -391,7 +390,7 @@ def _row(old: Port, new: Port, meshes_before: Meshes, meshes: Meshes) -> TensorR
         name=new.name,
         shape=new.shape,
         dtype=new.element,
-        sharding=_describe(new.sharding),
+        sharding=new.sharding,
         local_shape=local,
         bytes_total=total,
         bytes_per_device=per_device,
@@ -408,10 +407,3 @@ def _local(port: Port, meshes: Meshes) -> tuple[int, ...]:
 
 def _splits(sharding: TensorSharding | None) -> bool:
     return sharding is not None and not sharding.is_fully_replicated
-
-
-def _describe(sharding: TensorSharding | None) -> str:
-    if sharding is None or (not _splits(sharding) and not sharding.unreduced):
-        return REPLICATED
-    unreduced = ", ".join(map(str, sharding.unreduced))
-    return "[" + ", ".join(map(str, sharding.dims)) + "]" + (f" unreduced {unreduced}" if unreduced else "")

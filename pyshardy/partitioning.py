@@ -25,6 +25,7 @@ from pyshardy.passes.partitioning.survey import distinct_shardings
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.passes.pipelines import for_module, partition_passes
 from pyshardy.propagation.options import PropagateOptions, View
+from pyshardy.report.summary import JSON_VERSION, stages_to_json
 from pyshardy.report.tables import traffic_text
 from pyshardy.report.traffic import KindTotal, Traffic
 
@@ -97,14 +98,14 @@ class Partition:
         texts = {warning_text(message) for message in known.messages}
         return [message for message in self.diagnostics.messages if warning_text(message) not in texts]
 
-    def to_json(self) -> dict[str, Any]:
-        """The collectives and the steps as JSON-ready data."""
-        stages = [{"name": name, "seconds": seconds} for name, seconds in self.stages]
+    def to_json(self, times: bool = False) -> dict[str, Any]:
+        """The collectives as JSON-ready data; with `times`, also how long every step took."""
         return {
+            "version": JSON_VERSION,
             "device_count": self.device_count,
             "traffic": self.traffic.to_json(),
-            "stages": stages,
             "warnings": list(self.warnings),
+            **({"stages": stages_to_json(self.stages)} if times else {}),
         }
 
     def __str__(self) -> str:

@@ -28,15 +28,17 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", parser_class=_Parser)
 
     propagate = _command(commands, "propagate", "infer all shardings and write the module")
-    propagate.add_argument("-o", "--output", metavar="FILE", help="where to write the module (.mlirbc: bytecode)")
+    _add_output(propagate)
     _add_propagation_options(propagate)
 
     show = _command(commands, "show", "infer all shardings and show them as tables")
     show.add_argument("--compare", action="store_true", help="show where XLA decided otherwise, by its dump")
+    _add_table_options(show)
     _add_propagation_options(show)
 
     partition = _command(commands, "partition", "make the program of one device, show its collectives")
-    partition.add_argument("-o", "--output", metavar="FILE", help="where to write the module (.mlirbc: bytecode)")
+    _add_output(partition)
+    _add_table_options(partition)
     _add_partition_options(partition)
     _add_propagation_options(partition)
 
@@ -51,6 +53,7 @@ def make_parser() -> argparse.ArgumentParser:
     run.add_argument("--check", action=argparse.BooleanOptionalAction, default=True, help=text)
     text = "largest |a-b|/(1+|b|) allowed (default: as much as rounding does in this program)"
     run.add_argument("--tolerance", type=_tolerance, help=text)
+    _add_table_options(run)
     _add_partition_options(run)
     _add_propagation_options(run)
     return parser
@@ -91,11 +94,24 @@ def _command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
     text = "the axes that GSPMD's tilings are over, like data=4,model=2 (default: found)"
     parser.add_argument("--mesh", metavar="AXES", help=text)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument("--times", action="store_true", help="say how long every step took")
     text = "accept ops of dialects that jaxlib does not know, in generic form"
     parser.add_argument("--allow-unregistered-dialect", action="store_true", help=text)
     text = "read the file in a process of its own: for bytecode that is not trusted, which may end MLIR's reader"
     parser.add_argument("--isolate", action="store_true", help=text)
     return parser
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-o", "--output", metavar="FILE", help="where to write the module (.mlirbc: bytecode)")
+
+
+def _add_table_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("tables")
+    text = "a row for every tensor and collective; without, repeated layers share one"
+    group.add_argument("--all", action="store_true", help=text)
+    text = "shardings as P('data'), where that can say them (spec, default), or as in the sdy dialect (sdy)"
+    group.add_argument("--notation", choices=("spec", "sdy"), default="spec", help=text)
 
 
 def _add_propagation_options(parser: argparse.ArgumentParser) -> None:
@@ -130,6 +146,14 @@ def partition_options(arguments: argparse.Namespace) -> Any:
         unsafe_random=arguments.unsafe_random,
         replicate_unsupported=not arguments.no_replicate_unsupported,
     )
+
+
+def table_options(arguments: argparse.Namespace) -> Any:
+    """What tables show, by a command line."""
+    from pyshardy.report.specs import Notation
+    from pyshardy.report.tables import TableOptions
+
+    return TableOptions(Notation(arguments.notation), arguments.all, arguments.times)
 
 
 def propagate_options(arguments: argparse.Namespace) -> Any:
