@@ -104,6 +104,8 @@ def _command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="where to write the module (.mlirbc: bytecode)")
+    text = "whether text has the names of arguments and source lines (default: yes, but on a terminal)"
+    parser.add_argument("--locations", action=argparse.BooleanOptionalAction, help=text)
 
 
 def _add_table_options(parser: argparse.ArgumentParser) -> None:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyshardy.cli.arguments import EXAMPLE, make_parser, partition_options, propagate_options, table_options
-from pyshardy.cli.files import OUT_OF_MEMORY, naming, write_whole, writing_to_standard_output
+from pyshardy.cli.files import OUT_OF_MEMORY, naming, write_module, writing_to_standard_output
 from pyshardy.cli.printing import print_json, print_tables, program, rows_beside
 from pyshardy.errors import ShardyError, UsageError
 
@@ -60,20 +60,11 @@ def _propagate(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     result = _load_and_propagate(arguments, rest)
     result.module.verify()
     summary = result.summary  # whatever may fail comes before anything is written
-    _write_module(result.module, arguments.output, to_standard_output=not arguments.json)
+    write_module(result.module, arguments, to_standard_output=not arguments.json)
     if arguments.json:
         print_json(summary.to_json(arguments.times))
     _print_warnings(summary.warnings)
     return 0
-
-
-def _write_module(module: Module, path: str | None, to_standard_output: bool) -> None:
-    """Write a module to a file, or to standard output if there is none and that is wanted."""
-    is_bytecode = bool(path) and str(path).endswith((".mlirbc", ".bc"))
-    if path and path != "-":
-        write_whole(path, module.bytecode() if is_bytecode else module.text().encode())
-    elif path or to_standard_output:
-        sys.stdout.buffer.write(module.text().encode())
 
 
 def _partition(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
@@ -84,7 +75,7 @@ def _partition(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     with stage("partitioning"), naming(arguments.source):
         result = partitioning.partition(propagated, partition_options(arguments))
         data = result.to_json(arguments.times)  # whatever may fail comes before anything is written
-    _write_module(result.module, arguments.output, to_standard_output=False)
+    write_module(result.module, arguments, to_standard_output=False)
     if arguments.json:
         print_json(data)
     elif arguments.output != "-":
