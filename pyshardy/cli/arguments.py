@@ -6,13 +6,14 @@ import argparse
 import math
 from typing import Any, NoReturn
 
+from pyshardy.cli.completion import SHELLS
 from pyshardy.cli.numbers import whole_number
 from pyshardy.errors import UsageError
 
 MOST_DEVICES = 4096
 """So many virtual CPU devices a process can have in reasonable time."""
 EXAMPLE = "example"
-_SIZES = "--layers --width --heads --vocabulary --batch --sequence --optimizer --learning_rate --data --model"
+SIZES = "--layers --width --heads --vocabulary --batch --sequence --optimizer --learning_rate --data --model"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -56,6 +57,11 @@ def make_parser() -> argparse.ArgumentParser:
     _add_table_options(run)
     _add_partition_options(run)
     _add_propagation_options(run)
+
+    text = "print the script that lets a shell complete command lines: source <(pyshardy completion bash)"
+    completion = commands.add_parser("completion", help=text, description=text, allow_abbrev=False)
+    completion.add_argument("shell", choices=SHELLS)
+    completion.set_defaults(command="completion", source=None, commands=commands.choices)
     return parser
 
 
@@ -87,7 +93,7 @@ def _tolerance(text: str) -> float:
 def _command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
     parser.set_defaults(command=name)
-    parser.epilog = f"sizes of the example: {_SIZES}"
+    parser.epilog = f"sizes of the example: {SIZES}"
     text = "StableHLO, HLO or what jax.export writes (- is standard input); XLA's dump; or the built-in training step"
     parser.add_argument("source", metavar="FILE|example", help=text)
     parser.add_argument("--module", metavar="NAME", help="which module of a dump with several (also DIR::NAME)")

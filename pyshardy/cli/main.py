@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pyshardy.cli.arguments import EXAMPLE, make_parser, partition_options, propagate_options, table_options
+from pyshardy.cli.arguments import EXAMPLE, SIZES, make_parser, partition_options, propagate_options, table_options
 from pyshardy.cli.files import OUT_OF_MEMORY, naming, write_module, writing_to_standard_output
 from pyshardy.cli.printing import print_json, print_tables, program, rows_beside
 from pyshardy.errors import ShardyError, UsageError
@@ -164,7 +164,16 @@ def _print_warnings(warnings: Iterable[str]) -> None:
         print(f"warning: {warning}", file=sys.stderr)
 
 
-_COMMANDS = {"propagate": _propagate, "show": _show, "partition": _partition, "run": _run}
+def _completion(arguments: argparse.Namespace, _: Sequence[str]) -> int:
+    from pyshardy.cli.completion import script
+
+    sys.stdout.write(script(arguments.shell, arguments.commands, SIZES))
+    return 0
+
+
+_COMMANDS = {
+    "propagate": _propagate, "show": _show, "partition": _partition, "run": _run, "completion": _completion,
+}  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -117,9 +117,8 @@ def print_next(sizes: Sequence[str]) -> None:
         f"{name} show FILE": "your own program; README.md says what it may be",
     }
     width = max(map(len, commands))
-    print("\nnext:")
-    for command, text in commands.items():
-        print(f"  {command:{width}}  {text}")
+    for number, (command, text) in enumerate(commands.items()):
+        print(f"{'      ' if number else f'{chr(10)}next: '}{command:{width}}  {text}")
 
 
 def _largest(differences: Sequence[Difference], tolerance: float | None) -> str:

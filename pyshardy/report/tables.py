@@ -28,6 +28,8 @@ _MOST_WARNINGS = 8
 """So many warnings are shown unless all is to be shown."""
 _MOST_GROUPS = 3
 """So many of the largest collectives are part of a verdict."""
+_FEWEST_GROUPS = 2
+"""So many where there is little room."""
 
 _TENSOR_COLUMNS = (
     Column("name"),
@@ -119,7 +121,7 @@ def run_tables(summary: Summary, traffic: Traffic | None, more: str, options: Ta
         rows = [row for row in summary.inputs if row.is_split]
         table = _tensor_table("inputs that are sharded", rows, options, len(summary.meshes) > 1)
         if rows and options.most_rows != 0:
-            found += [Text(), *_cut(table, options.most_rows, more, width)]
+            found += [Text(), *_cut(table, options.most_rows, more, width), Text()]
         return found + _times(summary, options, width)
 
     return Page(lines)
@@ -287,7 +289,7 @@ def _collectives_table(title: str, groups: Sequence[CollectiveGroup], traffic: T
 
 
 def _largest(traffic: Traffic, options: TableOptions) -> Table:
-    groups = traffic.groups[:_MOST_GROUPS]
+    groups = traffic.groups[: _MOST_GROUPS if options.most_rows != 0 else _FEWEST_GROUPS]
     return _collectives_table("largest collectives", groups, traffic, options)
 
 

@@ -23,7 +23,7 @@ from pyshardy.propagation.options import StrategyOption
 from pyshardy.report.places import short_path
 from support.tables import column, tables_in
 
-from .command_line import Cli, Outcome
+from .command_line import Cli, Outcome, Piped, Terminal, TerminalOfBytes
 
 MLP = Path(__file__).parents[3] / "examples" / "mlp.mlir"
 MESH = 'sdy.mesh @mesh = <["x"=4, "y"=2]>\n'
@@ -492,29 +492,6 @@ def test_warnings_are_shown(command: str, cli: Cli, tmp_path: Path) -> None:
     warning = "warning: input arg0 is split less than annotated: P(None, 'y') divides f32[7, 4] evenly\n"
     assert shown.partition("\ninputs\n")[0].endswith(warning)  # before the details
     assert "warning:" not in silent
-
-
-class Terminal(io.StringIO):
-    """A stream that looks like a terminal."""
-
-    encoding = "utf-8"
-
-    def isatty(self) -> bool:
-        return True
-
-
-class TerminalOfBytes(Terminal):
-    """One that takes bytes, too."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.buffer = io.BytesIO()
-
-
-class Piped(io.StringIO):
-    """A stream that does not."""
-
-    encoding = "utf-8"
 
 
 def test_progress_goes_to_standard_error_on_a_terminal(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

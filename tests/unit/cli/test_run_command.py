@@ -21,7 +21,7 @@ from pyshardy.examples import transformer
 from pyshardy.runtime import memory
 from support.tables import tables_in
 
-from .command_line import Cli, Outcome
+from .command_line import Cli, Outcome, Terminal
 from .opt_command_line import Put
 
 MLP = Path(__file__).parents[3] / "examples" / "mlp.mlir"
@@ -275,11 +275,28 @@ def test_the_example_runs_and_agrees_with_one_device(cli: Cli) -> None:
     assert (row["sharding"], row["given by"]) == ("P('model')", "propagation")
 
 
+@pytest.mark.parametrize("height", [24, 50])
+def test_the_example_fits_a_screen(height: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 80 columns, with a line for the prompt."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("LINES", str(height))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    sizes = ["--layers", "4", "--width", "32", "--heads", "2", "--vocabulary", "64", "--sequence", "8"]
+    assert main(["run", "example", *sizes]) == 0
+    text = sys.stdout.getvalue()
+    lines = text.splitlines()
+    assert max(map(len, lines[:-3])) <= 80  # the last lines hold the sizes that are given here
+    assert len(lines) < height
+    assert ("inputs that are sharded" in text) == (height == 50)
+    assert "compared 104 outputs with one device: all agree" in text
+
+
 def test_the_example_ends_with_what_to_try_next(cli: Cli) -> None:
     found = cli("run", *EXAMPLE, "--no-check")
-    *_, head, show, partition, own = found.out.splitlines()
-    assert (head, own.split("  ")[1]) == ("next:", "pyshardy show FILE")
-    for line in (show, partition):
+    *_, show, partition, own = found.out.splitlines()
+    assert show.startswith("next: ") and own.strip().startswith("pyshardy show FILE ")
+    for line in (show.removeprefix("next:"), partition):
         command, *_ = line.strip().split("  ")
         program, *arguments = command.split()
         assert program == "pyshardy" and cli(*arguments).status == 0
