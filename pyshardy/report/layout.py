@@ -51,6 +51,9 @@ class Cell:
     short: str | None = None
     style: str = ""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", _in_one_line(self.text))
+
     def shown(self, is_short: bool) -> str:
         """The text, long or short."""
         return self.short if is_short and self.short is not None else self.text
@@ -90,11 +93,16 @@ def paragraph(text: str, width: int, style: str = "", indent: str = "  ") -> lis
     >>> [str(line) for line in paragraph("much is said here", 12)]
     ['much is said', '  here']
     """
-    first, *rest = _wrapped(text, width)
+    first, *rest = _wrapped(_in_one_line(text), width)
     if not rest:
         return [Text(first, style=style)]
     more = _wrapped(" ".join(rest), max(1, width - len(indent)))
     return [Text(first, style=style), *(Text(indent + line, style=style) for line in more)]
+
+
+def _in_one_line(text: str) -> str:
+    """A text with characters that end lines, or do other things to a terminal, as Python writes them."""
+    return text if text.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 def _wrapped(text: str, width: int) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import StringIO
 
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from pyshardy.core.text import format_symbol, quote
@@ -158,17 +158,20 @@ def traffic_text(traffic: Traffic) -> str:
     return plain_text(traffic_tables(traffic))
 
 
-def plain_text(page: RenderableType, width: int = PLAIN_WIDTH) -> str:
+def plain_text(page: Page, width: int = PLAIN_WIDTH) -> str:
     """A page as plain text of a width."""
-    stream = StringIO()
-    Console(file=stream, width=width, color_system=None).print(page, soft_wrap=True)
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+    return "".join(f"{line.plain.rstrip()}\n" for line in page.lines(width))
 
 
 def summary_html(summary: Summary) -> str:
     """The tables as HTML for a notebook cell."""
+    return html(summary_tables(summary))
+
+
+def html(page: Page) -> str:
+    """A page as HTML for a notebook cell; what it says of the program is escaped."""
     console = Console(file=StringIO(), record=True, width=PLAIN_WIDTH)
-    console.print(summary_tables(summary), soft_wrap=True)
+    console.print(page, soft_wrap=True)
     style = "font-family: monospace; line-height: 1.25; white-space: pre; overflow-x: auto"
     return console.export_html(inline_styles=True, code_format=f'<pre style="{style}">{{code}}</pre>')
 

@@ -79,6 +79,12 @@ def test_wide_characters_take_their_room() -> None:
     assert found[2:] == ["テンソル     1", "abc          2"]
 
 
+@pytest.mark.parametrize(("name", "shown"), [("a\nb", r"a\nb"), ("\x1b[31mred", r"\x1b[31mred"), ("\udcff", r"\udcff")])
+def test_characters_that_would_end_a_line_are_written_out(name: str, shown: str) -> None:
+    assert printed(table((name, "", "", "1")), 80)[2] == f"{shown}     1"
+    assert [str(line) for line in paragraph(name, 80)] == [shown]
+
+
 def test_empty_columns_are_left_out() -> None:
     assert printed(table(("a", "", "", "1")), 80)[0] == "name  size"
     assert printed(table(), 80) == ["name", "────"]
