@@ -90,13 +90,18 @@ def _partition(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 def _show(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     if arguments.compare:
         return _compare(arguments, rest)
+    from pyshardy.cli.progress import stage
+    from pyshardy.frontend.origins import origins_of
+
     result = _load_and_propagate(arguments, rest)
+    with stage("finding out where shardings come from"), naming(arguments.source):
+        summary = result.summary.with_origins(*origins_of(result.before, result.options))
     if arguments.json:
-        print_json(result.summary.to_json(arguments.times))
+        print_json(summary.to_json(arguments.times))
     else:
         from pyshardy.report.tables import summary_tables
 
-        print_tables(summary_tables(result.summary, table_options(arguments)))
+        print_tables(summary_tables(summary, table_options(arguments)))
     return 0
 
 

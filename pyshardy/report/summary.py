@@ -103,6 +103,14 @@ class Summary:
         """The same with one more step taken."""
         return replace(self, stages=(*self.stages, (name, seconds)))
 
+    def with_origins(self, inputs: Sequence[tuple[str, ...]], outputs: Sequence[tuple[str, ...]]) -> Summary:
+        """The same with the annotations that the axes of every input and output come from."""
+        sides = [
+            tuple(replace(row, origins=found) for row, found in zip(rows, origins, strict=True))
+            for rows, origins in ((self.inputs, inputs), (self.outputs, outputs))
+        ]
+        return replace(self, inputs=sides[0], outputs=sides[1])
+
     def to_json(self, times: bool = False) -> dict[str, Any]:
         """The summary as JSON-ready data.
 

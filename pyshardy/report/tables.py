@@ -28,6 +28,8 @@ _MOST_WARNINGS = 8
 """So many warnings are shown unless all is to be shown."""
 _MOST_GROUPS = 3
 """So many of the largest collectives are part of a verdict."""
+_MOST_ORIGINS = 2
+"""So many annotations are named that a sharding comes from."""
 _FEWEST_GROUPS = 2
 """So many where there is little room."""
 
@@ -254,14 +256,15 @@ def _tensor_table(title: str, rows: Sequence[TensorRow], options: TableOptions, 
     )
     table = []
     for found in folded:
-        tensor, sharding, given_by, local = cells[found.members[0]]
+        tensor, sharding, local = cells[found.members[0]]
+        given_by = _given_by([rows[member] for member in found.members])
         count = f"×{len(found.members)}" if len(found.members) > 1 else ""
         size = sum(rows[member].bytes_per_device for member in found.members)
         table.append((Cell(found.name), Cell(count), tensor, sharding, given_by, local, Cell(format_bytes(size))))
     return Table(title, _TENSOR_COLUMNS, table)
 
 
-def _tensor_cells(row: TensorRow, options: TableOptions, has_meshes: bool) -> tuple[Cell, Cell, Cell, Cell]:
+def _tensor_cells(row: TensorRow, options: TableOptions, has_meshes: bool) -> tuple[Cell, Cell, Cell]:
     is_smaller = row.bytes_per_device < row.bytes_total
     sharding = format_sharding(row.sharding, options.notation)
     if has_meshes and row.given_by and row.sharding is not None and isinstance(row.sharding.mesh, str):
@@ -269,9 +272,18 @@ def _tensor_cells(row: TensorRow, options: TableOptions, has_meshes: bool) -> tu
     return (
         Cell(format_shape(row.shape, row.dtype)),
         Cell(sharding, style="green" if is_smaller else "dim"),
-        Cell(", ".join(row.origins) or row.given_by, short="inferred" if row.is_inferred else None),
         Cell(format_shape(row.local_shape, row.dtype)),
     )
+
+
+def _given_by(rows: Sequence[TensorRow]) -> Cell:
+    """Who gave tensors that share a row their sharding; where propagation did, from where, if that is known."""
+    giver = rows[0].given_by
+    origins = dict.fromkeys(origin for row in rows if row.is_inferred for origin in row.origins)
+    names = [found.name for found in fold((origin, None) for origin in origins)]
+    more = f" and {len(names) - _MOST_ORIGINS} more" if len(names) > _MOST_ORIGINS else ""
+    text = ", ".join(names[:_MOST_ORIGINS]) + more
+    return Cell(text or giver, short="inferred" if rows[0].is_inferred else None)
 
 
 def _cut(table: Table, most: int | None, more: str, width: int) -> list[Text]:

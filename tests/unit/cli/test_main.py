@@ -19,8 +19,11 @@ import pyshardy
 from pyshardy.cli import opt
 from pyshardy.cli.main import main
 from pyshardy.errors import InvalidModuleError
+from pyshardy.frontend.origins import origins_of
 from pyshardy.propagation.options import StrategyOption
 from pyshardy.report.places import short_path
+from pyshardy.report.summary import Summary
+from pyshardy.report.tables import summary_text
 from support.tables import column, tables_in
 
 from .command_line import Cli, Outcome, Piped, Terminal, TerminalOfBytes
@@ -313,15 +316,21 @@ def test_a_full_disk_is_reported(args: list[Any], module: str) -> None:
 # What works
 
 
-def test_show_prints_the_tables_of_the_library_and_nothing_else(cli: Cli) -> None:
+def summary_of_mlp(with_origins: bool = True) -> Summary:
+    """What is shown of the example file."""
+    result = pyshardy.propagate(pyshardy.load(MLP))
+    return result.summary.with_origins(*origins_of(result.before, result.options)) if with_origins else result.summary
+
+
+def test_show_prints_the_tables_of_the_library_with_origins_and_nothing_else(cli: Cli) -> None:
     found = cli("show", MLP)
-    assert found == Outcome(0, str(pyshardy.propagate(pyshardy.load(MLP))), "")
+    assert found == Outcome(0, summary_text(summary_of_mlp()), "")
     assert found.out.startswith("function @main on 8 devices: data=4, model=2\n")
     rows = [(row["name"], row["sharding"], row["given by"]) for row in tables_in(found.out)["inputs"]]
     assert rows == [
         ("x", "P('data')", "user"),
         ("params['w1']", "P(None, 'model')", "user"),
-        ("params['w2']", "P('model')", "propagation"),
+        ("params['w2']", "P('model')", "params['w1']"),
     ]
     assert column(found.out, "outputs", "sharding") == ["P('data')"]
 
@@ -331,7 +340,7 @@ def test_json_holds_what_the_tables_show(command: str, cli: Cli) -> None:
     found = cli(command, MLP, "--json")
     assert (found.status, found.err) == (0, "")
     data = json.loads(found.out)
-    assert data == pyshardy.propagate(pyshardy.load(MLP)).summary.to_json()
+    assert data == summary_of_mlp(with_origins=command == "show").to_json()
     assert (data["version"], data["title"], data["device_count"]) == (1, "function @main", 8)
     assert data["meshes"][0]["axes"] == [{"name": "data", "size": 4}, {"name": "model", "size": 2}]
     assert [row["spec"] for row in data["inputs"]] == [["data"], [None, "model"], ["model"]]

@@ -147,6 +147,22 @@ def test_origins_say_more_than_propagation() -> None:
     found = replace(FOUND, origins=("params['w1']", "net.py:12"))
     text = summary_text(replace(SUMMARY, inputs=(found,)))
     assert column(text, "inputs", "given by") == ["params['w1'], net.py:12"]
+    several = replace(found, origins=("a", "b", "c", "d"))
+    assert column(summary_text(replace(SUMMARY, inputs=(several,))), "inputs", "given by") == ["a, b and 2 more"]
+
+
+def test_layers_share_a_row_whatever_layer_their_shardings_come_from() -> None:
+    inputs = [replace(FOUND, name=f"layers[{layer}]['w2']", origins=(f"layers[{layer}]['w1']",)) for layer in range(24)]
+    text = plain_text(summary_tables(replace(SUMMARY, inputs=tuple(inputs))), 200)
+    (row,) = tables_in(text)["inputs"]
+    assert (row["name"], row["given by"]) == ("layers[0..23]['w2']", "layers[0..23]['w1']")
+
+
+def test_summaries_with_origins() -> None:
+    found = SUMMARY.with_origins([(), ("x",), ()], [(), ("params['w']",)])
+    assert [row.origins for row in (*found.inputs, *found.outputs)] == [(), ("x",), (), (), ("params['w']",)]
+    with pytest.raises(ValueError, match="shorter"):
+        SUMMARY.with_origins([()], [(), ()])
 
 
 def test_repeated_layers_are_one_row_each() -> None:
