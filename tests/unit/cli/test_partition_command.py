@@ -85,7 +85,7 @@ def test_the_program_per_device_is_written(name: str, json_flag: list[str], cli:
     found = cli("partition", MLP, "-o", output, *json_flag)
     assert (found.status, found.err) == (0, "")
     assert found.out.startswith("{" if json_flag else "function @main")
-    assert output.read_bytes().startswith(b"ML\xefR" if "bc" in name else b"module")
+    assert output.read_bytes().startswith(b"ML\xefR" if "bc" in name else b"#loc")
     assert pyshardy.load(output).text() == pyshardy.partition(pyshardy.load(MLP)).module.text()
 
 
