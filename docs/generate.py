@@ -3,12 +3,15 @@
 `docs/passes.md` comes from the pass table and the modules in `docs/examples/`. On the pages of `docs/semantics/`, a
 block of MLIR with "after `PIPELINE`" behind it, once or several times, gets what the pipeline makes of it. On all other
 pages, a block of Python with "prints" behind it gets what it prints (`executed.py`), and `docs/drawings` gets the
-drawings (`drawings.py`). Set XLA_FLAGS=--xla_force_host_platform_device_count=8, for the examples that run.
+drawings (`drawings.py`). A `console` block gets what its command prints, on the README too. Set
+XLA_FLAGS=--xla_force_host_platform_device_count=8, for the examples that run.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
 from dataclasses import fields
 from inspect import cleandoc, getdoc
@@ -28,6 +31,9 @@ from pyshardy.passes.table import PASSES, pass_class
 FOLDER = Path(__file__).parent
 TARGET = FOLDER / "passes.md"
 PAGES = sorted((FOLDER / "semantics").glob("*.md"))
+ROOT = FOLDER.parent
+CONSOLE_PAGES = [ROOT / "README.md", *sorted(FOLDER.rglob("*.md"))]
+_CONSOLE = re.compile(r"^```console\n\$ (.*)\n((?:(?!```).*\n)*)```$", re.MULTILINE)
 _MLIR = r"```mlir\n(?:(?!```).)*```\n"
 _EXAMPLE = re.compile(rf"({_MLIR})((?:\nafter `[^`]+`\n\n{_MLIR})+)", re.DOTALL)
 _AFTER = re.compile(rf"\nafter `([^`]+)`\n\n({_MLIR})", re.DOTALL)
@@ -126,6 +132,27 @@ def with_results(text: str) -> str:
     return _EXAMPLE.sub(filled, text)
 
 
+def printed(command: str) -> str:
+    """What a command of a `console` block prints, on a terminal of no known width, without colors."""
+    unset = ("COLUMNS", "FORCE_COLOR", "XLA_FLAGS", "JAX_NUM_CPU_DEVICES")
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment.get("PATH", "")])
+    found = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE
+    )
+    return found.stdout.decode()
+
+
+def commands(text: str) -> list[tuple[str, str]]:
+    """The commands in the `console` blocks of a page, and what the page says that they print."""
+    return _CONSOLE.findall(text)
+
+
+def with_outputs(text: str) -> str:
+    """A page with what the commands in its `console` blocks print."""
+    return _CONSOLE.sub(lambda block: f"```console\n$ {block[1]}\n{printed(block[1])}```", text)
+
+
 def page() -> str:
     """The whole page."""
     rows = "".join(f"| [`{name}`](#{name}) | {(getdoc(pass_class(name)) or '').splitlines()[0]} |\n" for name in PASSES)
@@ -144,4 +171,6 @@ if __name__ == "__main__":
     for path in FOLDER.rglob("*.md"):
         if (filled := with_output(path.read_text())) != path.read_text():
             path.write_text(filled)
+    for path in CONSOLE_PAGES:
+        path.write_text(with_outputs(path.read_text()))
     sys.exit(0)

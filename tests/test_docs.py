@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +18,7 @@ from pyshardy.passes.table import PASSES
 from pyshardy.rules.user_rules import USER_RULES, unregister_rule
 from support.citations import anchors
 from support.reference import jaxlib_version
+from support.tables import column
 
 from .differential.notation_compare import KNOWN_DIFFERENCES
 
@@ -50,14 +51,28 @@ def matches(expected: str, found: str) -> bool:
     return re.fullmatch("(?:.*\n)*".join(parts), found) is not None
 
 
+def run_generator(code: str) -> str:
+    """What code that uses `docs/generate.py` prints."""
+    command = [sys.executable, "-c", f"import generate; {code}"]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT / "docs", check=True).stdout
+
+
 @pytest.mark.parametrize("block", blocks("console"))
 def test_console_example(block: str) -> None:
-    prompt, _, expected = block.partition("\n")
-    program, *arguments = shlex.split(prompt.removeprefix("$ "))
-    result = subprocess.run(
-        [str(Path(sys.executable).parent / program), *arguments], capture_output=True, text=True, cwd=ROOT, check=True
-    )
-    assert matches(expected, result.stdout), result.stdout
+    """What the page shows is what `docs/generate.py` would write there."""
+    found = run_generator(f"print(generate.with_outputs({f'```console{chr(10)}{block}```'!r}))")
+    assert found == f"```console\n{block}```\n", "run `python docs/generate.py`"
+
+
+def test_the_first_example_of_the_readme_runs_as_it_is_pasted() -> None:
+    """In a process that knows nothing of the devices of this one."""
+    code = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)[0]
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("XLA_FLAGS", "JAX_NUM_CPU_DEVICES")
+    }
+    found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stderr) == (0, "")
+    assert column(found.stdout, "inputs", "sharding") == ["P(None, 'model')", "P('model')", "P('data')"]
 
 
 def grouped() -> list[tuple[str, list[executed.Block]]]:
@@ -78,6 +93,8 @@ def test_python_example(page: str, group: list[executed.Block]) -> None:
 
 def test_there_are_examples_and_a_wrong_one_is_noticed() -> None:
     assert blocks("console") and grouped()
+    changed = "```console\n$ echo right\nwrong\n```"
+    assert run_generator(f"print(generate.with_outputs({changed!r}))") == "```console\n$ echo right\nright\n```\n"
     assert matches("a\n...\nb\n", "a\nx\ny\nb\n")
     assert not matches("a\n...\nb\n", "a\nx\ny\nc\n")
 
@@ -167,8 +184,7 @@ def test_differences_in_the_notation_are_listed() -> None:
 
 def test_the_page_of_passes_is_what_the_passes_give() -> None:
     """On an older jaxlib, whose dialects print otherwise, the page is only made."""
-    command = [sys.executable, "-c", "import generate; print(generate.page(), end='')"]
-    found = subprocess.run(command, capture_output=True, text=True, cwd=ROOT / "docs", check=True).stdout
+    found = run_generator("print(generate.page(), end='')")
     if jaxlib_version() >= (0, 12):
         assert found == (ROOT / "docs/passes.md").read_text(), "run `python docs/generate.py`"
     assert found.count("\n## `") == len(PASSES)

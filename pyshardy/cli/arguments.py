@@ -7,6 +7,7 @@ import math
 from typing import Any, NoReturn
 
 from pyshardy import __version__
+from pyshardy.cli.completion import SHELLS
 from pyshardy.cli.cost_command import add_options as add_cost_options
 from pyshardy.cli.numbers import whole_number
 from pyshardy.errors import UsageError
@@ -14,7 +15,7 @@ from pyshardy.errors import UsageError
 MOST_DEVICES = 4096
 """So many virtual CPU devices a process can have in reasonable time."""
 EXAMPLE = "example"
-_SIZES = "--layers --width --heads --vocabulary --batch --sequence --optimizer --learning_rate --data --model"
+SIZES = "--layers --width --heads --vocabulary --batch --sequence --optimizer --learning_rate --data --model"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -31,11 +32,12 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", parser_class=_Parser)
 
     propagate = _command(commands, "propagate", "infer all shardings and write the module")
-    propagate.add_argument("-o", "--output", metavar="FILE", help="where to write the module (.mlirbc: bytecode)")
+    _add_output(propagate)
     _add_propagation_options(propagate)
 
     show = _command(commands, "show", "infer all shardings and show them as tables")
     show.add_argument("--compare", action="store_true", help="show where XLA decided otherwise, by its dump")
+    _add_table_options(show)
     _add_propagation_options(show)
 
     explain = _command(commands, "explain", "say why a value is sharded as it is, or why devices talk")
@@ -46,7 +48,8 @@ def make_parser() -> argparse.ArgumentParser:
     _add_propagation_options(explain)
 
     partition = _command(commands, "partition", "make the program of one device, show its collectives")
-    partition.add_argument("-o", "--output", metavar="FILE", help="where to write the module (.mlirbc: bytecode)")
+    _add_output(partition)
+    _add_table_options(partition)
     _add_partition_options(partition)
     _add_propagation_options(partition)
 
@@ -66,8 +69,14 @@ def make_parser() -> argparse.ArgumentParser:
     run.add_argument("--check", action=argparse.BooleanOptionalAction, default=True, help=text)
     text = "largest |a-b|/(1+|b|) allowed (default: as much as rounding does in this program)"
     run.add_argument("--tolerance", type=_tolerance, help=text)
+    _add_table_options(run)
     _add_partition_options(run)
     _add_propagation_options(run)
+
+    text = "print the script that lets a shell complete command lines: source <(pyshardy completion bash)"
+    completion = commands.add_parser("completion", help=text, description=text, allow_abbrev=False)
+    completion.add_argument("shell", choices=SHELLS)
+    completion.set_defaults(command="completion", source=None, commands=commands.choices)
     return parser
 
 
@@ -99,18 +108,33 @@ def _tolerance(text: str) -> float:
 def _command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
     parser.set_defaults(command=name)
-    parser.epilog = f"sizes of the example: {_SIZES}"
+    parser.epilog = f"sizes of the example: {SIZES}"
     text = "StableHLO, HLO or what jax.export writes (- is standard input); XLA's dump; or the built-in training step"
     parser.add_argument("source", metavar="FILE|example", help=text)
     parser.add_argument("--module", metavar="NAME", help="which module of a dump with several (also DIR::NAME)")
     text = "the axes that GSPMD's tilings are over, like data=4,model=2 (default: found)"
     parser.add_argument("--mesh", metavar="AXES", help=text)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument("--times", action="store_true", help="say how long every step took")
     text = "accept ops of dialects that jaxlib does not know, in generic form"
     parser.add_argument("--allow-unregistered-dialect", action="store_true", help=text)
     text = "read the file in a process of its own: for bytecode that is not trusted, which may end MLIR's reader"
     parser.add_argument("--isolate", action="store_true", help=text)
     return parser
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-o", "--output", metavar="FILE", help="where to write the module (.mlirbc: bytecode)")
+    text = "whether text has the names of arguments and source lines (default: yes, but on a terminal)"
+    parser.add_argument("--locations", action=argparse.BooleanOptionalAction, help=text)
+
+
+def _add_table_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("tables")
+    text = "a row for every tensor and collective; without, repeated layers share one"
+    group.add_argument("--all", action="store_true", help=text)
+    text = "shardings as P('data'), where that can say them (spec, default), or as in the sdy dialect (sdy)"
+    group.add_argument("--notation", choices=("spec", "sdy"), default="spec", help=text)
 
 
 def _add_propagation_options(parser: argparse.ArgumentParser) -> None:
@@ -146,6 +170,14 @@ def partition_options(arguments: argparse.Namespace) -> Any:
         rng_bit_generator_unsafe=arguments.rng_bit_generator_unsafe,
         replicate_unsupported=not arguments.no_replicate_unsupported,
     )
+
+
+def table_options(arguments: argparse.Namespace) -> Any:
+    """What tables show, by a command line."""
+    from pyshardy.report.specs import Notation
+    from pyshardy.report.tables import TableOptions
+
+    return TableOptions(Notation(arguments.notation), arguments.all, arguments.times)
 
 
 def propagate_options(arguments: argparse.Namespace) -> Any:

@@ -6,17 +6,22 @@ import argparse
 import errno
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyshardy.core.text import quote
 from pyshardy.errors import InvalidModuleError, UsageError
 from pyshardy.report.files import replace_file
 
 if TYPE_CHECKING:
     from pyshardy.ir.module import Module
+
+STANDARD_INPUT = "-"
+_PLACE_IN_FILE = re.compile(r'(?<=[( ])"-"(?=:\d+:\d+)')
 
 
 def load_source(arguments: argparse.Namespace) -> Module:
@@ -43,6 +48,32 @@ def write_whole(path: str | Path, content: bytes) -> None:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise UsageError(f"writing {path}", got=reason, needed="a place that can be written to") from error
+
+
+def write_module(module: Module, arguments: argparse.Namespace, to_standard_output: bool) -> None:
+    """Write a module to a file, or to standard output if there is none and that is wanted.
+
+    Text has locations, which hold the names of arguments and the lines of the source, unless a person looks at it.
+    """
+    path = arguments.output
+    if path and path != "-":
+        is_bytecode = str(path).endswith((".mlirbc", ".bc"))
+        write_whole(
+            path, module.bytecode() if is_bytecode else _text(module, arguments, arguments.locations is not False)
+        )
+    elif path or to_standard_output:
+        is_watched = sys.stdout.isatty() if arguments.locations is None else not arguments.locations
+        sys.stdout.buffer.write(_text(module, arguments, not is_watched))
+
+
+def _text(module: Module, arguments: argparse.Namespace, locations: bool) -> bytes:
+    """The text of a module; in its locations the file that was read has its name, which MLIR calls "-"."""
+    if not locations:
+        return module.text().encode()
+    text = module.text(debug_info=True)
+    if arguments.source != STANDARD_INPUT:
+        text = _PLACE_IN_FILE.sub(lambda _: quote(arguments.source), text)
+    return text.encode()
 
 
 OUT_OF_MEMORY = "running the command: got a program that takes more memory than there is"

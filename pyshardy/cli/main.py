@@ -11,19 +11,25 @@ pyshardy cost model.mlir --hardware v5p
 from __future__ import annotations
 
 import argparse
-import json
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from pyshardy.cli.arguments import EXAMPLE, make_parser, partition_options, propagate_options
-from pyshardy.cli.files import OUT_OF_MEMORY, naming, write_whole, writing_to_standard_output
+from pyshardy.cli.arguments import EXAMPLE, SIZES, make_parser, partition_options, propagate_options, table_options
+from pyshardy.cli.files import OUT_OF_MEMORY, naming, write_module, writing_to_standard_output
+from pyshardy.cli.printing import print_json, print_tables, program, rows_beside
 from pyshardy.errors import ShardyError, UsageError
 
 if TYPE_CHECKING:
     from pyshardy.ir.module import Module
     from pyshardy.results.propagation import Propagation
+
+
+_LINES_OF_A_RUN = 29
+"""So many lines `run` prints besides the rows of inputs."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -56,37 +62,29 @@ def _propagate(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     result = _load_and_propagate(arguments, rest)
     result.module.verify()
     summary = result.summary  # whatever may fail comes before anything is written
-    _write_module(result.module, arguments.output, to_standard_output=not arguments.json)
+    write_module(result.module, arguments, to_standard_output=not arguments.json)
     if arguments.json:
-        _print_json(summary.to_json())
+        print_json(summary.to_json(arguments.times))
     _print_warnings(summary.warnings)
     return 0
-
-
-def _write_module(module: Module, path: str | None, to_standard_output: bool) -> None:
-    """Write a module to a file, or to standard output if there is none and that is wanted."""
-    is_bytecode = bool(path) and str(path).endswith((".mlirbc", ".bc"))
-    if path and path != "-":
-        write_whole(path, module.bytecode() if is_bytecode else module.text().encode())
-    elif path or to_standard_output:
-        sys.stdout.buffer.write(module.text().encode())
 
 
 def _partition(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     from pyshardy import api
     from pyshardy.cli.progress import stage
 
-    module = _load(arguments, rest)
+    propagated = _load_and_propagate(arguments, rest)
     with stage("partitioning"), naming(arguments.source):
-        result = api.partition(module, partition_options(arguments), propagate_options(arguments))
-        data = result.to_json()  # whatever may fail comes before anything is written
-    _write_module(result.module, arguments.output, to_standard_output=False)
+        result = api.partition(propagated, partition_options(arguments))
+        data = result.to_json(arguments.times)  # whatever may fail comes before anything is written
+    write_module(result.module, arguments, to_standard_output=False)
     if arguments.json:
-        _print_json(data)
+        print_json(data)
     elif arguments.output != "-":
-        from pyshardy.report.tables import traffic_tables
+        from pyshardy.report.tables import partition_tables
 
-        _print_tables(traffic_tables(result.traffic))
+        summary = replace(propagated.summary, stages=result.stages, warnings=())
+        print_tables(partition_tables(summary, result.traffic, table_options(arguments)))
     _print_warnings(result.warnings)
     return 0
 
@@ -100,11 +98,11 @@ def _cost(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     with stage("estimating"), naming(arguments.source):
         result = costs(module, mesh, arguments, partition_options(arguments), propagate_options(arguments))
     if arguments.json:
-        _print_json(result.to_json())
+        print_json(result.to_json())
     else:
         from pyshardy.report.cost import cost_tables
 
-        _print_tables(cost_tables(result.estimate))
+        print_tables(cost_tables(result.estimate))
     _print_warnings(result.partition.warnings)
     return 0
 
@@ -112,13 +110,18 @@ def _cost(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 def _show(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     if arguments.compare:
         return _compare(arguments, rest)
+    from pyshardy.cli.progress import stage
+    from pyshardy.frontend.origins import origins_of
+
     result = _load_and_propagate(arguments, rest)
+    with stage("finding out where shardings come from"), naming(arguments.source):
+        summary = result.summary.with_origins(*origins_of(result.before, result.options))
     if arguments.json:
-        _print_json(result.summary.to_json())
+        print_json(summary.to_json(arguments.times))
     else:
         from pyshardy.report.tables import summary_tables
 
-        _print_tables(summary_tables(result.summary))
+        print_tables(summary_tables(summary, table_options(arguments)))
     return 0
 
 
@@ -127,7 +130,7 @@ def _explain(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 
     data, text = explain(_load(arguments, rest), arguments, propagate_options(arguments))
     if arguments.json:
-        _print_json(data)
+        print_json(data)
     else:
         print(text)
     return 0
@@ -144,7 +147,7 @@ def _compare(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     decided = dump_shardings(arguments.source, arguments.module, arguments.isolate)
     found = compare(_load_and_propagate(arguments, rest).module, decided)
     if arguments.json:
-        _print_json(found.to_json())
+        print_json(found.to_json())
     else:
         print(found)
     return 1 if found.differences else 0
@@ -154,15 +157,19 @@ def _run(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     if arguments.source == EXAMPLE and arguments.inputs:
         raise UsageError("reading the command line", got="--inputs for the example", needed="it for a file alone")
     from pyshardy.cli import run_command
-    from pyshardy.cli.verdict import exit_status, print_comparison
+    from pyshardy.cli.verdict import exit_status, print_comparison, print_next
 
     execute = run_command.run_example if arguments.source == EXAMPLE else run_command.run_file
     found = execute(arguments, rest, propagate_options(arguments), partition_options(arguments))
     if arguments.json:
-        _print_json(run_command.to_json(found, arguments.tolerance))
+        print_json(run_command.to_json(found, arguments.tolerance, arguments.times))
     else:
-        _print_tables(run_command.tables(found))
-        print_comparison(found.differences, arguments.tolerance)
+        command = [program(), "show", arguments.source, *rest]
+        options = replace(table_options(arguments), most_rows=rows_beside(_LINES_OF_A_RUN))
+        print_tables(run_command.tables(found, shlex.join(command), options))
+        print_comparison(found.differences, arguments.tolerance, arguments.all)
+        if arguments.source == EXAMPLE:
+            print_next(rest)
     return exit_status(found.differences, arguments.tolerance)
 
 
@@ -188,26 +195,16 @@ def _load_and_propagate(arguments: argparse.Namespace, rest: Sequence[str]) -> P
         return api.propagate(module, propagate_options(arguments))
 
 
-def _print_tables(tables: Any) -> None:
-    """Print tables as the terminal has room for them, or as plain text where nobody is watching."""
-    from rich.console import Console
-
-    from pyshardy.report.tables import plain_text
-
-    if sys.stdout.isatty():
-        Console().print(tables)
-    else:
-        sys.stdout.write(plain_text(tables))
-
-
-def _print_json(data: dict[str, Any]) -> None:
-    json.dump(data, sys.stdout, indent=2)
-    sys.stdout.write("\n")
-
-
 def _print_warnings(warnings: Iterable[str]) -> None:
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
+
+
+def _completion(arguments: argparse.Namespace, _: Sequence[str]) -> int:
+    from pyshardy.cli.completion import script
+
+    sys.stdout.write(script(arguments.shell, arguments.commands, SIZES))
+    return 0
 
 
 _COMMANDS = {
@@ -217,6 +214,7 @@ _COMMANDS = {
     "partition": _partition,
     "cost": _cost,
     "run": _run,
+    "completion": _completion,
 }
 
 

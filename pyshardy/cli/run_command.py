@@ -20,7 +20,7 @@ from pyshardy.frontend.interface import Port
 from pyshardy.ir.module import Module
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.report.summary import Summary
-from pyshardy.report.tables import kinds_table, summary_tables
+from pyshardy.report.tables import Page, TableOptions, run_tables
 from pyshardy.results.engines import Engine
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
@@ -161,18 +161,20 @@ def _timed(found: Ran, name: str, action: Callable[[], _Found]) -> _Found:
     return value
 
 
-def tables(found: Ran) -> Any:
-    """The shardings, and the totals of the collectives, for a `rich` console."""
-    from rich.console import Group
+def tables(found: Ran, more: str, options: TableOptions) -> Page:
+    """The verdict, for a `rich` console.
 
-    summary = summary_tables(found.summary)
-    if found.partition is None or not found.partition.traffic.collectives:
-        return summary
-    return Group(summary, "", kinds_table(found.partition.traffic))
+    Args:
+        found: What has run.
+        more: The command that shows all shardings.
+        options: What to show.
+    """
+    traffic = None if found.partition is None else found.partition.traffic
+    return run_tables(found.summary, traffic, more, options)
 
 
-def to_json(found: Ran, tolerance: float | None) -> dict[str, Any]:
+def to_json(found: Ran, tolerance: float | None, times: bool = False) -> dict[str, Any]:
     """The shardings, the collectives and the comparison as JSON-ready data."""
-    data = found.summary.to_json()
+    data = found.summary.to_json(times)
     data["traffic"] = None if found.partition is None else found.partition.traffic.to_json()
     return data | {"comparison": comparison_to_json(found.differences, tolerance)}

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pyshardy.cli.printing import print_text, program
+
 if TYPE_CHECKING:
-    from pyshardy.runtime.compare import Difference, Verdict
+    from pyshardy.runtime.compare import Difference
 
 CANNOT_TELL_STATUS = 3
 """Exit status where nothing is wrong, but the comparison says nothing of some output."""
+_MOST_REMARKS = 8
+"""So many outputs that differ are named unless all are to be."""
 _VERDICTS = {"agree": 0, "differ": 1, "cannot tell": CANNOT_TELL_STATUS}
 
 
@@ -59,21 +64,61 @@ def _row(difference: Difference, tolerance: float | None) -> dict[str, Any]:
     }
 
 
-def print_comparison(differences: Sequence[Difference] | None, tolerance: float | None) -> None:
-    """Print the largest error, the outputs that differ, and those of which a comparison says little or nothing."""
+def print_comparison(differences: Sequence[Difference] | None, tolerance: float | None, unfold: bool = False) -> None:
+    """Print the largest error, the outputs that differ, and those of which a comparison says little or nothing.
+
+    Args:
+        differences: How far every output is off; None if that is not known.
+        tolerance: The largest error that is allowed; None if what rounding does decides.
+        unfold: Whether to print all of them, not only the worst.
+    """
     if not differences:
         return
-    verdicts = [difference.verdict(tolerance) for difference in differences]
-    for difference, verdict in zip(differences, verdicts):
-        if (text := _remark(difference, verdict, tolerance)) is not None:
-            print(f"output {difference.name}: {text}")
-    values = [verdict.value for verdict in verdicts]
+    values = [difference.verdict(tolerance).value for difference in differences]
+    for value, most in (("differ", _MOST_REMARKS), ("cannot tell", _MOST_REMARKS), ("agree", 1)):
+        found = [difference for difference, verdict in zip(differences, values) if verdict == value]
+        _print_remarks(value, found, tolerance, None if unfold else most)
     counts = {"differ": values.count("differ"), "cannot tell of": values.count("cannot tell")}
-    found = ", ".join(
+    said = ", ".join(
         f"{count} differ" if name == "differ" else f"cannot tell of {count}" for name, count in counts.items() if count
     )
     count = f"{len(differences)} output{'s' * (len(differences) > 1)}"
-    print(f"compared {count} with one device: {found or 'all agree'}; {_largest(differences, tolerance)}")
+    print_text(f"compared {count} with one device: {said or 'all agree'}; {_largest(differences, tolerance)}")
+
+
+def _print_remarks(verdict: str, differences: list[Difference], tolerance: float | None, most: int | None) -> None:
+    """Print what there is to say of the outputs of one verdict, the worst first if that is not everything."""
+    remarked = [difference for difference in differences if _remark(difference, verdict, tolerance) is not None]
+    if most is not None and len(remarked) > most:
+        remarked.sort(key=_farness if verdict == "differ" else _unnoticed, reverse=True)
+    for difference in remarked[:most]:
+        print_text(f"output {difference.name}: {_remark(difference, verdict, tolerance)}")
+    if most is not None and len(remarked) > most:
+        like = {"differ": "differ", "cannot tell": "cannot be told of"}.get(verdict, "are like this, only less so")
+        print_text(f"{len(remarked) - most} more outputs {like}; --all shows them")
+
+
+def _unnoticed(difference: Difference) -> float:
+    """The largest error of a value that would go unnoticed in an output."""
+    return 0.0 if difference.noise is None else difference.noise.resolution
+
+
+def _farness(difference: Difference) -> float:
+    """How far an output is off, as that is measured."""
+    return difference.max_absolute_error if difference.noise_ratio is None else difference.noise_ratio
+
+
+def print_next(sizes: Sequence[str]) -> None:
+    """Print what to try after the example, of these sizes, has run."""
+    name, example = program(), shlex.join(["example", *sizes])
+    commands = {
+        f"{name} show {example}": "every input and output, and who sharded it",
+        f"{name} partition {example}": "every collective, and which line needs it",
+        f"{name} show FILE": "your own program; README.md says what it may be",
+    }
+    width = max(map(len, commands))
+    for number, (command, text) in enumerate(commands.items()):
+        print(f"{'      ' if number else f'{chr(10)}next: '}{command:{width}}  {text}")
 
 
 def _largest(differences: Sequence[Difference], tolerance: float | None) -> str:
@@ -88,17 +133,17 @@ def _largest(differences: Sequence[Difference], tolerance: float | None) -> str:
     return f"largest error {worst.max_absolute_error:.3g} in {worst.name} ({measure})"
 
 
-def _remark(difference: Difference, verdict: Verdict, tolerance: float | None) -> str | None:
+def _remark(difference: Difference, verdict: str, tolerance: float | None) -> str | None:
     """What to say of one output; nothing if it agrees and an error of a percent would have been noticed."""
     noise = difference.noise
-    if verdict.value == "differ":
+    if verdict == "differ":
         return f"error {difference.max_absolute_error:.3g}"
     if noise is None or tolerance is not None:
         return None
-    if verdict.value == "cannot tell" and noise.unknown > noise.share:
+    if verdict == "cannot tell" and noise.unknown > noise.share:
         return f"cannot tell: {noise.unknown:.0%} of its values are no finite numbers"
     moves = f"rounding alone moves it by {noise.share:.0%}"
-    if verdict.value == "cannot tell":
+    if verdict == "cannot tell":
         return f"cannot tell: {moves}"
     if difference.is_blunt:
         least = f"{noise.resolution:.2g} of a single value, or {noise.factor_resolution:.2g} of all values"

@@ -125,6 +125,15 @@ def source_position(location: Any) -> tuple[str, int, int] | None:
     return None if found is None else (found.group(1), int(found.group(2)), int(found.group(3)))
 
 
+def source_frames(location: Any) -> list[tuple[str, int, int]]:
+    """The places that a location names, innermost first: JAX puts the calls that led to an op into its location.
+
+    >>> source_frames('loc(callsite("net.py":3:8 at callsite("step"("train.py":31:4) at "main.py":9:1)))')
+    [('net.py', 3, 8), ('train.py', 31, 4), ('main.py', 9, 1)]
+    """
+    return [(file, int(line), int(column)) for file, line, column in _FILE_LOCATION.findall(str(location))]
+
+
 def format_location(location: Any) -> str:
     """A location as file, line and column where it has them.
 

@@ -9,11 +9,12 @@ from pyshardy.core.sharding import Meshes
 from pyshardy.core.text import format_symbol
 from pyshardy.ir.causes import cause_of, scope_of
 from pyshardy.ir.device_groups import Grouping, grouping, is_along_axes, moves
-from pyshardy.ir.diagnostics import source_position
+from pyshardy.ir.diagnostics import THIS_FILE, source_frames
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.run_counts import Runs, counted_ops, run_counts
 from pyshardy.ir.shardings import module_meshes
+from pyshardy.report.places import Place, user_place
 from pyshardy.report.traffic import CollectiveRow
 from pyshardy.reshard.collectives import CollectiveKind, sent_by_device
 
@@ -72,6 +73,7 @@ class TrafficReader:
 
 def _row(op: Op, groups: Grouping, sent_bytes: int, runs: Runs, name: str) -> CollectiveRow:
     before, after = op.operands[0].type, op.results[0].type
+    frames = _frames(op, name)
     return CollectiveRow(
         kind=_KINDS[op.name].value,
         mesh=None if groups.mesh_name is None else format_symbol(groups.mesh_name),
@@ -87,13 +89,15 @@ def _row(op: Op, groups: Grouping, sent_bytes: int, runs: Runs, name: str) -> Co
         is_counted=runs.is_counted,
         op=scope_of(op.location),
         cause=cause_of(op.location),
-        source=_source(op, name),
+        source=frames[0] if frames else None,
+        user_source=user_place(frames),
     )
 
 
-def _source(op: Op, name: str) -> tuple[str, int, int] | None:
-    position = source_position(op.location)
-    return (name, *position[1:]) if position is not None and position[0] == "-" else position
+def _frames(op: Op, name: str) -> list[Place]:
+    """The calls that led to an op, innermost first."""
+    frames = source_frames(op.location)
+    return [(name if file == THIS_FILE else file, line, column) for file, line, column in frames]
 
 
 def _bytes(value: Value) -> int:

@@ -36,7 +36,7 @@ from pyshardy.propagation.trace import MAIN_RESULT, Step
 
 EDGES = "sdy.propagation_edges"
 ORIGINS = "sdy.sharding_origins"
-_NAME = "sdy.sharding_origin_name"
+ORIGIN_NAME = "sdy.sharding_origin_name"
 CONSTRAINT = "sdy.sharding_constraint"
 _MANUAL = "sdy.manual_computation"
 _STEP = re.compile(r"\bstep-(\d+) = ")
@@ -109,7 +109,7 @@ class DebugInfo:
                 self._add(value, result_sharding(function, index), f"output: {index}")
 
     def _give_name(self, op: Op, name: str) -> str:
-        op.set_attr(_NAME, self._attrs.parse(quote(name)))
+        op.set_attr(ORIGIN_NAME, self._attrs.parse(quote(name)))
         self._names[op] = name
         return name
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from pyshardy.costing.estimate import Estimate
 from pyshardy.report.summary import format_bytes, format_shape
-from pyshardy.report.tables import plain_text
+from pyshardy.report.tables import PLAIN_WIDTH
 
 _MOST_ROWS = 24
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -32,7 +32,9 @@ def cost_tables(found: Estimate) -> RenderableType:
 
 def cost_text(found: Estimate) -> str:
     """The tables as plain text."""
-    return plain_text(cost_tables(found))
+    stream = StringIO()
+    Console(file=stream, width=PLAIN_WIDTH, color_system=None).print(cost_tables(found))
+    return "".join(f"{line.rstrip()}\n" for line in stream.getvalue().splitlines())
 
 
 def cost_html(found: Estimate) -> str:

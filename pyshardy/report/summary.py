@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from pyshardy.core.mesh import Mesh, device_count
+from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.text import format_bytes as format_bytes
+from pyshardy.report.specs import sharding_to_json
+
+JSON_VERSION = 1
+"""The version of what `to_json` gives; it grows when a key goes or changes its meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,23 +23,52 @@ class TensorRow:
         name: As the user wrote it.
         shape: Global shape.
         dtype: Element type, such as "f32".
-        sharding: Its sharding in words: `[{"data"}, {}]`, or "replicated".
+        sharding: Its sharding; None if it has none.
         local_shape: Shape of the part that one device holds.
         bytes_total: Bytes of the whole tensor.
         bytes_per_device: Bytes that one device holds.
         bytes_per_device_before: The same under the user's own annotations alone.
         is_inferred: Whether propagation gave the sharding, not the user.
+        origins: The annotations that its axes come from, such as "params['w1']", if that is known.
     """
 
     name: str
     shape: tuple[int, ...]
     dtype: str
-    sharding: str
+    sharding: TensorSharding | None
     local_shape: tuple[int, ...]
     bytes_total: int
     bytes_per_device: int
     bytes_per_device_before: int
     is_inferred: bool
+    origins: tuple[str, ...] = ()
+
+    @property
+    def is_split(self) -> bool:
+        """Whether it has axes in some dimension."""
+        return self.sharding is not None and not self.sharding.is_fully_replicated
+
+    @property
+    def given_by(self) -> str:
+        """Who gave the sharding: "user", "propagation", or nobody, because it has none."""
+        if self.is_inferred:
+            return "propagation"
+        return "user" if self.sharding is not None and (self.is_split or self.sharding.unreduced) else ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The row as JSON-ready data."""
+        return {
+            "name": self.name,
+            "shape": list(self.shape),
+            "dtype": self.dtype,
+            **sharding_to_json(self.sharding),
+            "local_shape": list(self.local_shape),
+            "bytes_total": self.bytes_total,
+            "bytes_per_device": self.bytes_per_device,
+            "bytes_per_device_before": self.bytes_per_device_before,
+            "given_by": self.given_by or None,
+            "origins": list(self.origins),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +77,7 @@ class Summary:
 
     Attributes:
         title: What the program is called.
-        meshes: Name and notation of every mesh with axes.
+        meshes: Name and mesh of every mesh with axes.
         inputs: The inputs of the main function.
         outputs: Its outputs.
         tensors_sharded: How many of the tensors that ops compute, in all functions, are split over some axis.
@@ -51,7 +87,7 @@ class Summary:
     """
 
     title: str
-    meshes: tuple[tuple[str, str], ...]
+    meshes: tuple[tuple[str, Mesh], ...]
     inputs: tuple[TensorRow, ...]
     outputs: tuple[TensorRow, ...]
     tensors_sharded: int
@@ -59,16 +95,54 @@ class Summary:
     stages: tuple[tuple[str, float], ...] = ()
     warnings: tuple[str, ...] = ()
 
+    @property
+    def device_count(self) -> int:
+        """Number of devices."""
+        return device_count(dict(self.meshes))
+
     def with_stage(self, name: str, seconds: float) -> Summary:
         """The same with one more step taken."""
         return replace(self, stages=(*self.stages, (name, seconds)))
 
-    def to_json(self) -> dict[str, Any]:
-        """The summary as JSON-ready data; the keys are the names of the attributes."""
-        data = asdict(self)
-        data["meshes"] = [{"name": name, "mesh": mesh} for name, mesh in self.meshes]
-        data["stages"] = [{"name": name, "seconds": seconds} for name, seconds in self.stages]
-        return data
+    def with_origins(self, inputs: Sequence[tuple[str, ...]], outputs: Sequence[tuple[str, ...]]) -> Summary:
+        """The same with the annotations that the axes of every input and output come from."""
+        sides = [
+            tuple(replace(row, origins=found) for row, found in zip(rows, origins, strict=True))
+            for rows, origins in ((self.inputs, inputs), (self.outputs, outputs))
+        ]
+        return replace(self, inputs=sides[0], outputs=sides[1])
+
+    def to_json(self, times: bool = False) -> dict[str, Any]:
+        """The summary as JSON-ready data.
+
+        Args:
+            times: Whether to say how long every step took; without, equal programs give equal data.
+        """
+        return {
+            "version": JSON_VERSION,
+            "title": self.title,
+            "device_count": self.device_count,
+            "meshes": [{"name": name, **mesh_to_json(mesh)} for name, mesh in self.meshes],
+            "inputs": [row.to_json() for row in self.inputs],
+            "outputs": [row.to_json() for row in self.outputs],
+            "tensors_sharded": self.tensors_sharded,
+            "tensors_replicated": self.tensors_replicated,
+            "warnings": list(self.warnings),
+            **({"stages": stages_to_json(self.stages)} if times else {}),
+        }
+
+
+def mesh_to_json(mesh: Mesh) -> dict[str, Any]:
+    """A mesh as JSON-ready data; `device_ids` is null for the natural order."""
+    return {
+        "axes": [{"name": name, "size": size} for name, size in mesh.axes],
+        "device_ids": None if mesh.device_ids is None else list(mesh.device_ids),
+    }
+
+
+def stages_to_json(stages: Sequence[tuple[str, float]]) -> list[dict[str, Any]]:
+    """Name and seconds of every step as JSON-ready data."""
+    return [{"name": name, "seconds": seconds} for name, seconds in stages]
 
 
 def format_seconds(seconds: float) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import Any
+
+from pyshardy.report.places import Place
+from pyshardy.report.specs import axis_to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,8 @@ class CollectiveRow:
             the one that sends most.
         op: The op that made it necessary, under the name that JAX gave it; None if it has none.
         cause: What of that op did, such as "reshard of operand 1 of stablehlo.dot_general"; None if it is the op's own.
-        source: File, line and column in the user's program; None if they are not known.
+        source: File, line and column of the op; None if they are not known.
+        user_source: The same of the user's own line, where `source` is in a library that the user calls.
     """
 
     kind: str
@@ -44,12 +48,45 @@ class CollectiveRow:
     is_counted: bool
     op: str | None
     cause: str | None
-    source: tuple[str, int, int] | None
+    source: Place | None
+    user_source: Place | None = None
+
+    @property
+    def place(self) -> Place | None:
+        """The line of the user's program that needs it, as far as that is known."""
+        return self.user_source or self.source
 
     @property
     def total_bytes(self) -> int:
         """Bytes that every device sends for it in all; a loop of unknown length counts as one round."""
         return self.times * self.sent_bytes_per_device
+
+    def to_json(self) -> dict[str, Any]:
+        """The row as JSON-ready data; the keys are the names of the attributes."""
+        data = {field.name: getattr(self, field.name) for field in fields(self)}
+        return data | {"axes": None if self.axes is None else list(map(axis_to_json, self.axes))}
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveGroup:
+    """Collectives that are alike: of one kind, along the same axes, of the same shapes, for one cause in one line."""
+
+    rows: tuple[CollectiveRow, ...]
+
+    @property
+    def first(self) -> CollectiveRow:
+        """The first of them."""
+        return self.rows[0]
+
+    @property
+    def count(self) -> int:
+        """How often one of them runs; a loop of which the number of rounds is not known counts as one round."""
+        return sum(row.times for row in self.rows)
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes that every device sends for all of them."""
+        return sum(row.total_bytes for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +120,15 @@ class Traffic:
         return tuple(_total(name, [row for row in counted if row.kind == name]) for name in names)
 
     @property
+    def groups(self) -> tuple[CollectiveGroup, ...]:
+        """The collectives that are alike, those that send most first; those that do not count come last."""
+        found: dict[Hashable, list[CollectiveRow]] = {}
+        for row in self.collectives:
+            found.setdefault(_group_key(row), []).append(row)
+        groups = [CollectiveGroup(tuple(rows)) for rows in found.values()]
+        return tuple(sorted(groups, key=lambda group: (not group.first.is_counted, -group.total_bytes)))
+
+    @property
     def sent_bytes_per_device(self) -> int:
         """Bytes that every device sends; a loop of which the number of rounds is not known counts as one round."""
         return sum(total.sent_bytes_per_device for total in self.kinds)
@@ -98,8 +144,15 @@ class Traffic:
             "sent_bytes_per_device": self.sent_bytes_per_device,
             "is_lower_bound": self.is_lower_bound,
             "kinds": [asdict(total) for total in self.kinds],
-            "collectives": [asdict(row) for row in self.collectives],
+            "collectives": [row.to_json() for row in self.collectives],
         }
+
+
+def _group_key(row: CollectiveRow) -> Hashable:
+    """What collectives of one group have in common; the column of the place does not matter."""
+    place = None if row.place is None else row.place[:2]
+    shapes = row.dtype, row.shape_before, row.shape_after
+    return row.kind, row.mesh, row.axes, row.group_size, shapes, row.is_lower_bound, row.is_counted, row.cause, place
 
 
 def _total(kind: str, rows: Sequence[CollectiveRow]) -> KindTotal:

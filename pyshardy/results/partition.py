@@ -140,7 +140,7 @@ class Partition(ProgramResult):
         return PartitionSummary(
             title=self.title,
             device_count=self.device_count,
-            meshes=tuple((name, str(mesh)) for name, mesh in self.meshes.items() if mesh.axes),
+            meshes=tuple((name, mesh) for name, mesh in self.meshes.items() if mesh.axes),
             traffic=self.traffic,
             stages=self.stages,
             passes=self.passes,

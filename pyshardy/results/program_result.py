@@ -159,9 +159,9 @@ class ProgramResult(ABC):
         """The program compiled for these devices, once; the arguments are those of `run`."""
         return executable_of(self, devices, as_engine(engine, self.default_engine))
 
-    def to_json(self) -> dict[str, Any]:
-        """The summary as JSON-ready data."""
-        found: dict[str, Any] = self.summary.to_json()
+    def to_json(self, times: bool = False) -> dict[str, Any]:
+        """The summary as JSON-ready data; with `times`, also how long every stage took."""
+        found: dict[str, Any] = self.summary.to_json(times)
         return found
 
     def __str__(self) -> str:

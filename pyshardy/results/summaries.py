@@ -13,12 +13,11 @@ from pyshardy.frontend.interface import Port
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.nodes import walk
 from pyshardy.ir.shardings import get_sharding
+from pyshardy.report.specs import format_sharding
 from pyshardy.report.summary import Summary, TensorRow, format_shape
 
 if TYPE_CHECKING:
     from pyshardy.results.propagation import Propagation
-
-REPLICATED = "replicated"
 
 
 def summarize(propagation: Propagation) -> Summary:
@@ -34,7 +33,7 @@ def summarize(propagation: Propagation) -> Summary:
     outputs = tuple(_row(port, given.outputs[port.index], given.meshes, meshes) for port in propagation.outputs)
     return Summary(
         title=propagation.title,
-        meshes=tuple((name, str(mesh)) for name, mesh in meshes.items() if mesh.axes),
+        meshes=tuple((name, mesh) for name, mesh in meshes.items() if mesh.axes),
         inputs=inputs,
         outputs=outputs,
         tensors_sharded=sharded,
@@ -52,8 +51,8 @@ def _lost(side: str, rows: Iterable[TensorRow]) -> Iterator[str]:
     """What to say of annotations that are not kept, since inputs and outputs have even shards."""
     for row in rows:
         if row.bytes_per_device > row.bytes_per_device_before:
-            shape = format_shape(row.shape, row.dtype)
-            yield f"{side} {row.name} is split less than annotated: {row.sharding} divides {shape} evenly"
+            sharding, shape = format_sharding(row.sharding), format_shape(row.shape, row.dtype)
+            yield f"{side} {row.name} is split less than annotated: {sharding} divides {shape} evenly"
 
 
 def _row(
@@ -69,7 +68,7 @@ def _row(
         name=port.name,
         shape=port.shape,
         dtype=port.element,
-        sharding=_describe(port.sharding),
+        sharding=port.sharding,
         local_shape=local,
         bytes_total=total,
         bytes_per_device=per_device,
@@ -84,10 +83,3 @@ def _local_shape(port: Port, sharding: TensorSharding | None, meshes: Mapping[st
 
 def _splits(sharding: TensorSharding | None) -> bool:
     return sharding is not None and not sharding.is_fully_replicated
-
-
-def _describe(sharding: TensorSharding | None) -> str:
-    if sharding is None or (not _splits(sharding) and not sharding.unreduced):
-        return REPLICATED
-    unreduced = ", ".join(map(str, sharding.unreduced))
-    return "[" + ", ".join(map(str, sharding.dims)) + "]" + (f" unreduced {unreduced}" if unreduced else "")

@@ -16,12 +16,16 @@ from jax.sharding import PartitionSpec as P
 from jaxlib.mlir import ir
 
 import pyshardy
+from pyshardy.core.mesh import Mesh as OurMesh
+from pyshardy.core.notation import parse_sharding
 from pyshardy.errors import InvalidModuleError, InvalidShardingError, ShardyError, UsageError
 from pyshardy.ir.context import make_context
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.propagation.options import StrategyOption
+from pyshardy.report.specs import Notation, format_sharding
 from pyshardy.report.summary import TensorRow
 from pyshardy.rules.user_rules import register_rule, unregister_rule
+from support.tables import tables_in
 
 MLP = Path(__file__).parents[2] / "examples" / "mlp.mlir"
 MESH = 'sdy.mesh @mesh = <["x"=4, "y"=2]>\n'
@@ -281,13 +285,16 @@ def test_a_mesh_larger_than_jax_has_no_shardings_but_tables() -> None:
 def test_the_summary_is_computed_from_the_shardings() -> None:
     summary = pyshardy.propagate(pyshardy.load(MLP)).summary
     assert summary.title == "function @main"
-    assert summary.meshes == (("mesh", '<["data"=4, "model"=2]>'),)
-    assert summary.inputs == (
-        TensorRow("x", (32, 64), "f32", '[{"data"}, {}]', (8, 64), 8192, 2048, 2048, False),
-        TensorRow("params['w1']", (64, 256), "f32", '[{}, {"model"}]', (64, 128), 65536, 32768, 32768, False),
-        TensorRow("params['w2']", (256, 64), "f32", '[{"model"}, {}]', (128, 64), 65536, 32768, 65536, True),
+    assert summary.meshes == (("mesh", OurMesh([("data", 4), ("model", 2)])),)
+    rows, columns, inner = (
+        parse_sharding(f"<@mesh, {dims}>") for dims in ('[{"data"}, {}]', '[{}, {"model"}]', '[{"model"}, {}]')
     )
-    assert summary.outputs == (TensorRow("result", (32, 64), "f32", '[{"data"}, {}]', (8, 64), 8192, 2048, 8192, True),)
+    assert summary.inputs == (
+        TensorRow("x", (32, 64), "f32", rows, (8, 64), 8192, 2048, 2048, False),
+        TensorRow("params['w1']", (64, 256), "f32", columns, (64, 128), 65536, 32768, 32768, False),
+        TensorRow("params['w2']", (256, 64), "f32", inner, (128, 64), 65536, 32768, 65536, True),
+    )
+    assert summary.outputs == (TensorRow("result", (32, 64), "f32", rows, (8, 64), 8192, 2048, 8192, True),)
     assert (summary.tensors_sharded, summary.tensors_replicated, summary.warnings) == (3, 0, ())
 
 
@@ -310,7 +317,7 @@ def test_rows_of_single_tensors(
     text = f"{MESH}func.func @main(%a: {type} {on(sharding)}) -> ({type} {on(sharding)}) {{ return %a : {type} }}"
     summary = pyshardy.propagate(pyshardy.load(text)).summary
     for row in (*summary.inputs, *summary.outputs):
-        assert (row.sharding, row.local_shape) == (described, local)
+        assert (format_sharding(row.sharding, Notation.SDY), row.local_shape) == (described, local)
         assert (row.bytes_total, row.bytes_per_device, row.bytes_per_device_before) == (*bytes, bytes[1])
         assert not row.is_inferred
     assert (summary.tensors_sharded, summary.tensors_replicated) == (0, 0)
@@ -324,11 +331,11 @@ def test_a_sharding_that_does_not_divide_is_not_kept_and_that_is_said() -> None:
     }}"""
     summary = pyshardy.propagate(pyshardy.load(text)).summary
     for row in (summary.inputs[0], summary.outputs[0]):
-        assert (row.sharding, row.local_shape, row.is_inferred) == ('[{}, {"y"}]', (7, 2), False)
+        assert (format_sharding(row.sharding), row.local_shape, row.is_inferred) == ("P(None, 'y')", (7, 2), False)
         assert (row.bytes_total, row.bytes_per_device_before, row.bytes_per_device) == (112, 16, 56)  # before: padded
     assert summary.warnings == (
-        'input arg0 is split less than annotated: [{}, {"y"}] divides f32[7, 4] evenly',
-        'output result is split less than annotated: [{}, {"y"}] divides f32[7, 4] evenly',
+        "input arg0 is split less than annotated: P(None, 'y') divides f32[7, 4] evenly",
+        "output result is split less than annotated: P(None, 'y') divides f32[7, 4] evenly",
     )
 
 
@@ -350,10 +357,14 @@ def test_the_text_is_the_tables() -> None:
     result = pyshardy.propagate(pyshardy.load(MLP))
     assert repr(result) == "<Propagation of function @main: 3 inputs, 1 output, 8 devices>"
     lines = str(result).splitlines()
-    assert lines[:4] == ["function @main", 'mesh @mesh = <["data"=4, "model"=2]>', "", "inputs"]
-    row = next(line for line in lines if "params['w2']" in line)
-    cells = ["params['w2']", "f32[256, 64]", '[{"model"}, {}]', "propagation", "f32[128, 64]", "32.0 KiB"]
-    assert [cell.strip() for cell in row.split("│")] == cells
+    assert lines[0] == "function @main on 8 devices: data=4, model=2"
+    row = tables_in(str(result))["inputs"][2]
+    assert (row["name"], row["tensor"], row["sharding"]) == ("params['w2']", "f32[256, 64]", "P('model')")
+    assert (row["given by"], row["on one device"], row["bytes per device"]) == (
+        "propagation",
+        "f32[128, 64]",
+        "32.0 KiB",
+    )
 
 
 def test_notebooks_show_the_same_tables() -> None:
@@ -369,8 +380,8 @@ def test_notebooks_show_the_same_tables() -> None:
 
 def test_the_title_is_the_name_of_the_module_or_else_of_the_function() -> None:
     function = "func.func @step() { return }"
-    assert str(pyshardy.propagate(pyshardy.load(function))).startswith("function @step\n")
-    assert str(pyshardy.propagate(pyshardy.load(f"module @net {{ {function} }}"))).startswith("module @net\n")
+    assert str(pyshardy.propagate(pyshardy.load(function))).startswith("function @step: ")
+    assert str(pyshardy.propagate(pyshardy.load(f"module @net {{ {function} }}"))).startswith("module @net: ")
 
 
 def test_running_gives_the_outputs_under_their_shardings() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -21,3 +22,26 @@ class Outcome(NamedTuple):
 
 Cli = Callable[..., Outcome]
 """Runs a command line."""
+
+
+class Terminal(io.StringIO):
+    """A stream that looks like a terminal."""
+
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+class TerminalOfBytes(Terminal):
+    """One that takes bytes, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.buffer = io.BytesIO()
+
+
+class Piped(io.StringIO):
+    """A stream that does not."""
+
+    encoding = "utf-8"

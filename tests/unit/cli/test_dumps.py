@@ -24,7 +24,7 @@ def test_a_dump_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert shown("show", write_dump(tmp_path, input=INPUT, hlo=GSPMD)) == 0
     out = capsys.readouterr().out
     assert "params['w']" in out
-    assert '[{"data"}, {}]' in out
+    assert "P('data')" in out
 
 
 def test_hlo_with_axes_of_the_user(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,8 +19,9 @@ from pyshardy.cli import run_command
 from pyshardy.cli.main import main
 from pyshardy.examples import transformer
 from pyshardy.runtime import memory
+from support.tables import tables_in
 
-from .command_line import Cli, Outcome
+from .command_line import Cli, Outcome, Terminal
 from .opt_command_line import Put
 
 MLP = Path(__file__).parents[3] / "examples" / "mlp.mlir"
@@ -78,12 +79,13 @@ def wrong_by(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 def test_a_file_runs_and_agrees_with_one_device(cli: Cli) -> None:
     found = cli("run", MLP)
     assert (found.status, found.err) == (0, "")
-    assert found.out.startswith('function @main\nmesh @mesh = <["data"=4, "model"=2]>\n')
+    assert found.out.startswith("function @main on 8 devices: data=4, model=2\n")
     assert re.fullmatch(
         r"compared 1 output with one device: all agree; largest error \S+ in result \(0\.\d+ of what rounding does\)",
         found.verdict,
     )
-    time = " ".join(found.out[found.out.index("\ntime: read ") :].split())  # it may be broken into lines
+    timed = cli("run", MLP, "--times").out
+    time = " ".join(timed[timed.index("\ntime: read ") :].split())  # it may be broken into lines
     assert re.search(r", run on 8 devices [\d.]+ m?s, run on one device [\d.]+ m?s, measure rounding [\d.]+ m?s ", time)
 
 
@@ -99,7 +101,9 @@ def test_json_holds_the_comparison(cli: Cli) -> None:
     assert 0 < output["least_noticed_in_all_values"] < 1e-4
     assert 0 <= output["max_relative_error"] <= output["max_absolute_error"] < 1e-3
     assert [row["sharding"] for row in data["inputs"]] == ['[{"data"}, {}]', '[{}, {"model"}]', '[{"model"}, {}]']
-    assert [stage["name"] for stage in data["stages"]][-3:] == [
+    assert "stages" not in data
+    stages = json.loads(cli("run", MLP, "--json", "--times").out)["stages"]
+    assert [stage["name"] for stage in stages][-3:] == [
         "run on 8 devices", "run on one device", "measure rounding",
     ]  # fmt: skip
 
@@ -177,7 +181,7 @@ def test_what_one_device_cannot_run_is_not_compared(cli: Cli, tmp_path: Path) ->
     found = cli("run", tmp_path / "in.mlir")
     assert (found.status, found.err) == (0, "")
     message = "not compared with one device: a manual computation (shard_map), which is written per device"
-    assert found.verdict == f"warning: {message}"
+    assert f"\nwarning: {message}\n" in found.out
     data = json.loads(cli("run", tmp_path / "in.mlir", "--json").out)
     assert (data["comparison"], data["warnings"]) == (None, [message])
 
@@ -264,17 +268,46 @@ def test_inputs_that_do_not_fit_are_refused(
 def test_the_example_runs_and_agrees_with_one_device(cli: Cli) -> None:
     found = cli("run", *EXAMPLE)
     assert (found.status, found.err) == (0, "")
-    assert re.match(r"compared 11 outputs with one device: all agree; largest error \S+ in result\[", found.verdict)
-    assert re.search(r"^ params\['layers'\]\[0\]\['w2'\] .* \[\{\"model\"\}, \{\}\] .* propagation ", found.out, re.M)
-    assert "\ntime: lower " in found.out
+    said = " ".join(found.out.split())
+    assert re.search(r" compared 11 outputs with one device: all agree; largest error \S+ in result\[", said)
+    rows = {row["name"]: row for row in tables_in(found.out)["inputs that are sharded"]}
+    row = rows["params['layers'][0]['w2']"]
+    assert (row["sharding"], row["given by"]) == ("P('model')", "propagation")
+
+
+@pytest.mark.parametrize("height", [24, 50])
+def test_the_example_fits_a_screen(height: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 80 columns, with a line for the prompt."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("LINES", str(height))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    sizes = ["--layers", "4", "--width", "32", "--heads", "2", "--vocabulary", "64", "--sequence", "8"]
+    assert main(["run", "example", *sizes]) == 0
+    text = sys.stdout.getvalue()
+    lines = text.splitlines()
+    assert max(map(len, lines[:-3])) <= 80  # the last lines hold the sizes that are given here
+    assert len(lines) < height
+    assert ("inputs that are sharded" in text) == (height == 50)
+    assert "compared 104 outputs with one device: all agree" in text
+
+
+def test_the_example_ends_with_what_to_try_next(cli: Cli) -> None:
+    found = cli("run", *EXAMPLE, "--no-check")
+    *_, show, partition, own = found.out.splitlines()
+    assert show.startswith("next: ") and own.strip().startswith("pyshardy show FILE ")
+    for line in (show.removeprefix("next:"), partition):
+        command, *_ = line.strip().split("  ")
+        program, *arguments = command.split()
+        assert program == "pyshardy" and cli(*arguments).status == 0
 
 
 def test_the_example_as_json(cli: Cli) -> None:
-    found = cli("run", *EXAMPLE, "--json", "--data", "2", "--model=4", "--learning_rate", "0.5")
+    found = cli("run", *EXAMPLE, "--json", "--times", "--data", "2", "--model=4", "--learning_rate", "0.5")
     assert (found.status, found.err) == (0, "")
     data = json.loads(found.out)
     assert data["title"] == "module @jit_train_step"
-    assert data["meshes"] == [{"name": "mesh", "mesh": '<["data"=2, "model"=4]>'}]
+    assert data["meshes"][0]["axes"] == [{"name": "data", "size": 2}, {"name": "model", "size": 4}]
     assert data["comparison"]["equal"] is True
     assert len(data["comparison"]["outputs"]) == len(data["outputs"]) == 11
     assert [stage["name"] for stage in data["stages"]] == [

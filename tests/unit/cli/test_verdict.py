@@ -77,7 +77,29 @@ def test_what_is_printed(
     differences: list[Difference], tolerance: float | None, text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     print_comparison(differences, tolerance)
-    assert capsys.readouterr().out == text
+    assert " ".join(capsys.readouterr().out.split()) == " ".join(text.split())  # it may be broken into lines
+
+
+def remarks(differences: list[Difference], capsys: pytest.CaptureFixture[str], unfold: bool = False) -> list[str]:
+    """What is said of single outputs."""
+    print_comparison(differences, None, unfold)
+    lines = " ".join(capsys.readouterr().out.split()).replace(" output ", "\noutput ").partition("compared")[0]
+    return [line.strip() for line in lines.splitlines()]
+
+
+def test_of_many_outputs_the_worst_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    differing = [Difference(f"b{number}", 0.5, 0.25, 100.0 + number, noise(1e-6)) for number in range(20)]
+    found = remarks(differing, capsys)
+    assert found[0] == "output b19: error 0.5"
+    assert found[-1] == "output b12: error 0.5 12 more outputs differ; --all shows them"
+    assert len(remarks(differing, capsys, unfold=True)) == 20
+    assert remarks(differing[:8], capsys)[0] == "output b0: error 0.5"
+
+
+def test_of_outputs_in_which_errors_go_unnoticed_one_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    (said,) = remarks([Difference(f"c{move}", 0.01, 0.005, 1.0, noise(move)) for move in (0.01, 0.03, 0.02)], capsys)
+    assert said.startswith("output c0.03: rounding alone moves it by 3%")
+    assert said.endswith("2 more outputs are like this, only less so; --all shows them")
 
 
 def test_what_is_not_known_is_null() -> None:

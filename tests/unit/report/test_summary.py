@@ -7,11 +7,13 @@ import json
 
 import pytest
 
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.notation import parse_sharding
 from pyshardy.report.summary import Summary, TensorRow, format_bytes, format_seconds, format_shape
 
-ROW = TensorRow("x", (32, 64), "f32", '[{"data"}, {}]', (8, 64), 8192, 2048, 8192, True)
+ROW = TensorRow("x", (32, 64), "f32", parse_sharding('<@mesh, [{"data"}, {}]>'), (8, 64), 8192, 2048, 8192, True)
 SUMMARY = Summary(
-    "module @net", (("mesh", '<["data"=4]>'),), (ROW,), (), 3, 2, (("read", 0.5),), ("mind the gap", "and this")
+    "module @net", (("mesh", Mesh([("data", 4)])),), (ROW,), (), 3, 2, (("read", 0.5),), ("mind the gap", "and this")
 )
 
 
@@ -72,31 +74,41 @@ def test_shapes(shape: tuple[int, ...], dtype: str, text: str) -> None:
     assert format_shape(shape, dtype) == text
 
 
-def test_a_summary_as_json_has_its_attributes_as_keys() -> None:
+def test_a_summary_as_json_is_structured() -> None:
     data = json.loads(json.dumps(SUMMARY.to_json()))
-    assert list(data) == [field.name for field in dataclasses.fields(Summary)]
+    (row,) = data.pop("inputs")
     assert data == {
+        "version": 1,
         "title": "module @net",
-        "meshes": [{"name": "mesh", "mesh": '<["data"=4]>'}],
-        "inputs": [
-            {
-                "name": "x",
-                "shape": [32, 64],
-                "dtype": "f32",
-                "sharding": '[{"data"}, {}]',
-                "local_shape": [8, 64],
-                "bytes_total": 8192,
-                "bytes_per_device": 2048,
-                "bytes_per_device_before": 8192,
-                "is_inferred": True,
-            }
-        ],
+        "device_count": 4,
+        "meshes": [{"name": "mesh", "axes": [{"name": "data", "size": 4}], "device_ids": None}],
         "outputs": [],
         "tensors_sharded": 3,
         "tensors_replicated": 2,
-        "stages": [{"name": "read", "seconds": 0.5}],
         "warnings": ["mind the gap", "and this"],
     }
+    assert row == {
+        "name": "x",
+        "shape": [32, 64],
+        "dtype": "f32",
+        "sharding": '[{"data"}, {}]',
+        "mesh": "mesh",
+        "spec": ["data"],
+        "axes": [[{"name": "data", "pre_size": 1, "size": None}], []],
+        "unreduced": [],
+        "local_shape": [8, 64],
+        "bytes_total": 8192,
+        "bytes_per_device": 2048,
+        "bytes_per_device_before": 8192,
+        "given_by": "propagation",
+        "origins": [],
+    }
+
+
+def test_json_has_times_on_demand_alone() -> None:
+    assert "stages" not in SUMMARY.to_json()
+    assert SUMMARY.to_json(times=True)["stages"] == [{"name": "read", "seconds": 0.5}]
+    assert SUMMARY.with_stage("run", 2.0).to_json() == SUMMARY.to_json()
 
 
 def test_one_more_stage_leaves_the_summary_as_it_was() -> None:

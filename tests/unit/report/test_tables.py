@@ -1,4 +1,4 @@
-"""Summaries as tables: in plain text, in HTML, on a terminal."""
+"""Summaries as tables: in plain text, in HTML, on a terminal, at any width."""
 
 from __future__ import annotations
 
@@ -10,16 +10,33 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.notation import parse_sharding
+from pyshardy.report.specs import Notation
 from pyshardy.report.summary import Summary, TensorRow
-from pyshardy.report.tables import summary_html, summary_tables, summary_text
+from pyshardy.report.tables import (
+    Page,
+    TableOptions,
+    partition_tables,
+    plain_text,
+    run_tables,
+    summary_html,
+    summary_tables,
+    summary_text,
+)
+from pyshardy.report.traffic import CollectiveRow, Traffic
+from support.tables import column, tables_in
 
-GIVEN = TensorRow("x", (32, 64), "f32", '[{"data"}, {}]', (8, 64), 8192, 2048, 2048, False)
-FOUND = TensorRow("params['w']", (64, 64), "f32", '[{}, {"model"}]', (64, 32), 16384, 8192, 16384, True)
-WHOLE = TensorRow("n", (), "i32", "replicated", (), 4, 4, 4, False)
-PARTIAL = TensorRow("sum", (4,), "f32", '[{}] unreduced "data"', (4,), 16, 16, 16, False)
+GIVEN = TensorRow("x", (32, 64), "f32", parse_sharding('<@mesh, [{"data"}, {}]>'), (8, 64), 8192, 2048, 2048, False)
+FOUND = TensorRow(
+    "params['w']", (64, 64), "f32", parse_sharding('<@mesh, [{}, {"model"}]>'), (64, 32), 16384, 8192, 16384, True
+)
+WHOLE = TensorRow("n", (), "i32", None, (), 4, 4, 4, False)
+PARTIAL = TensorRow("sum", (4,), "f32", parse_sharding('<@mesh, [{}], unreduced={"data"}>'), (4,), 16, 16, 16, False)
+MESH = Mesh([("data", 4), ("model", 2)])
 SUMMARY = Summary(
     title="module @net",
-    meshes=(("mesh", '<["data"=4, "model"=2]>'), ("other", '<["a"=8]>')),
+    meshes=(("mesh", MESH),),
     inputs=(GIVEN, FOUND, WHOLE),
     outputs=(PARTIAL, replace(FOUND, name="result")),
     tensors_sharded=5,
@@ -27,81 +44,184 @@ SUMMARY = Summary(
     stages=(("read", 0.0015), ("propagate", 1.5)),
     warnings=("mind the gap", "and [this]"),
 )
+REDUCE = CollectiveRow(
+    kind="all_reduce", mesh="@mesh", axes=('"model"',), group_size=2, dtype="f32", shape_before=(8, 64),
+    shape_after=(8, 64), sent_bytes_per_device=2048, times=1, is_in_loop=False, is_lower_bound=False, is_counted=True,
+    op="jit(f)/layer_0/dot_general", cause="sum of result of stablehlo.dot_general",
+    source=("/x/site-packages/flax/linen/linear.py", 287, 8), user_source=("models/net.py", 31, 4),
+)  # fmt: skip
+TRAFFIC = Traffic(tuple(replace(REDUCE, op=f"jit(f)/layer_{layer}/dot_general") for layer in range(24)))
+TOTALS = "bytes per device, and who shards"
+WIDTHS = [20, 40, 60, 80, 100, 120, 200]
 
 
-def rows(text: str) -> list[list[str]]:
-    """The cells of all rows of all tables."""
-    return [[cell.strip() for cell in re.split("[┃│]", line)] for line in text.splitlines() if re.search("[┃│]", line)]
+def layers(count: int) -> tuple[TensorRow, ...]:
+    """The weights of so many layers."""
+    return tuple(
+        replace(row, name=f"state['mean']['layers'][{layer}]['{name}']")
+        for layer in range(count)
+        for name, row in (("norm", WHOLE), ("w1", FOUND), ("w2", GIVEN))
+    )
 
 
-def test_the_heading_names_the_program_and_its_meshes() -> None:
-    lines = summary_text(SUMMARY).splitlines()
-    assert lines[:4] == [
-        "module @net", 'mesh @mesh = <["data"=4, "model"=2]>', 'mesh @other = <["a"=8]>', "",
-    ]  # fmt: skip
+MODEL = replace(SUMMARY, inputs=(*layers(24), GIVEN), outputs=(), warnings=())
 
 
-def test_without_a_mesh_the_heading_says_what_that_means() -> None:
-    lines = summary_text(replace(SUMMARY, meshes=())).splitlines()
-    assert lines[:3] == ["module @net", "no mesh: nothing is sharded", ""]
+# The verdict
 
 
-HEADINGS = ["name", "tensor", "sharding", "given by", "on one device", "bytes per device"]
+def test_the_first_line_names_the_program_its_devices_and_the_axes() -> None:
+    assert summary_text(SUMMARY).splitlines()[0] == "module @net on 8 devices: data=4, model=2"
+
+
+def test_several_meshes_are_told_apart() -> None:
+    other = replace(GIVEN, name="y", sharding=parse_sharding('<@other, [{"a b"}, {}]>'))
+    meshes = (("mesh", MESH), ("other", Mesh([("a b", 8)], [7, 6, 5, 4, 3, 2, 1, 0])))
+    text = summary_text(replace(SUMMARY, meshes=meshes, inputs=(GIVEN, other, WHOLE)))
+    title = 'module @net on 8 devices: @mesh data=4, model=2; @other "a b"=8, devices in an order of their own'
+    assert text.splitlines()[0] == title
+    assert column(text, "inputs", "sharding") == ["P('data') on @mesh", "P('a b') on @other", "replicated"]
+
+
+def test_without_a_mesh_the_title_says_what_that_means() -> None:
+    text = summary_text(replace(SUMMARY, meshes=()))
+    assert text.splitlines()[0] == "module @net: no mesh, nothing is sharded"
+    assert "tensors that ops compute" not in text
+
+
+def test_bytes_are_counted_before_and_after_and_by_whom() -> None:
+    inputs, outputs = tables_in(summary_text(SUMMARY))[TOTALS]
+    assert inputs == {
+        "": "inputs", "unsharded": "24.0 KiB", "annotated": "18.0 KiB", "propagated": "10.0 KiB", "sharded": "2 of 3",
+        "by user": "1", "by propagation": "1",
+    }  # fmt: skip
+    assert [outputs[name] for name in ("unsharded", "annotated", "propagated")] == ["16.0 KiB", "16.0 KiB", "8.0 KiB"]
+    assert [outputs[name] for name in ("sharded", "by user", "by propagation")] == ["1 of 2", "0", "1"]
+    assert "of 7 tensors that ops compute, 5 are sharded\n" in summary_text(SUMMARY)
+
+
+def test_warnings_come_before_the_details() -> None:
+    text = summary_text(SUMMARY)
+    assert text.index("\nwarning: mind the gap\nwarning: and [this]\n") < text.index("\ninputs\n")
+
+
+def test_equal_warnings_are_one_and_many_are_counted() -> None:
+    warnings = (*("same",) * 24, *(f"other {number}" for number in range(20)))
+    text = summary_text(replace(SUMMARY, warnings=warnings))
+    assert "\nwarning: same (×24)\nwarning: other 0\n" in text
+    assert (text.count("warning: "), text.count("and 13 more warnings: --all shows them")) == (8, 1)
+    unfolded = plain_text(summary_tables(replace(SUMMARY, warnings=warnings), TableOptions(unfold=True)))
+    assert (unfolded.count("warning: "), unfolded.count("more warnings")) == (21, 0)
+
+
+def test_times_are_shown_on_demand() -> None:
+    assert "time:" not in summary_text(SUMMARY)
+    lines = plain_text(summary_tables(SUMMARY, TableOptions(times=True))).splitlines()
+    assert lines[-1] == "time: read 1.5 ms, propagate 1.50 s"
+
+
+# Inputs and outputs
 
 
 def test_every_tensor_has_a_row() -> None:
-    found = rows(summary_text(SUMMARY))
-    assert found[:7] == [
-        HEADINGS,
-        ["x", "f32[32, 64]", '[{"data"}, {}]', "user", "f32[8, 64]", "2.0 KiB"],
-        ["params['w']", "f32[64, 64]", '[{}, {"model"}]', "propagation", "f32[64, 32]", "8.0 KiB"],
-        ["n", "i32[]", "replicated", "", "i32[]", "4 B"],
-        HEADINGS,
-        ["sum", "f32[4]", '[{}] unreduced "data"', "user", "f32[4]", "16 B"],
-        ["result", "f32[64, 64]", '[{}, {"model"}]', "propagation", "f32[64, 32]", "8.0 KiB"],
+    found = tables_in(summary_text(SUMMARY))
+    assert found["inputs"] == [
+        {"name": "x", "tensor": "f32[32, 64]", "sharding": "P('data')", "given by": "user",
+         "on one device": "f32[8, 64]", "bytes per device": "2.0 KiB"},
+        {"name": "params['w']", "tensor": "f32[64, 64]", "sharding": "P(None, 'model')", "given by": "propagation",
+         "on one device": "f32[64, 32]", "bytes per device": "8.0 KiB"},
+        {"name": "n", "tensor": "i32[]", "sharding": "replicated", "given by": "", "on one device": "i32[]",
+         "bytes per device": "4 B"},
+    ]  # fmt: skip
+    assert column(summary_text(SUMMARY), "outputs", "sharding") == ['[{}] unreduced "data"', "P(None, 'model')"]
+    assert column(summary_text(SUMMARY), "outputs", "given by") == ["user", "propagation"]
+
+
+def test_shardings_are_written_as_in_the_dialect_on_demand() -> None:
+    text = plain_text(summary_tables(SUMMARY, TableOptions(Notation.SDY)))
+    assert column(text, "inputs", "sharding") == ['[{"data"}, {}]', '[{}, {"model"}]', "replicated"]
+    assert text.startswith('module @net on 8 devices: mesh @mesh = <["data"=4, "model"=2]>\n')
+
+
+def test_origins_say_more_than_propagation() -> None:
+    found = replace(FOUND, origins=("params['w1']", "net.py:12"))
+    text = summary_text(replace(SUMMARY, inputs=(found,)))
+    assert column(text, "inputs", "given by") == ["params['w1'], net.py:12"]
+    several = replace(found, origins=("a", "b", "c", "d"))
+    assert column(summary_text(replace(SUMMARY, inputs=(several,))), "inputs", "given by") == ["a, b and 2 more"]
+
+
+def test_layers_share_a_row_whatever_layer_their_shardings_come_from() -> None:
+    inputs = [replace(FOUND, name=f"layers[{layer}]['w2']", origins=(f"layers[{layer}]['w1']",)) for layer in range(24)]
+    text = plain_text(summary_tables(replace(SUMMARY, inputs=tuple(inputs))), 200)
+    (row,) = tables_in(text)["inputs"]
+    assert (row["name"], row["given by"]) == ("layers[0..23]['w2']", "layers[0..23]['w1']")
+
+
+def test_summaries_with_origins() -> None:
+    found = SUMMARY.with_origins([(), ("x",), ()], [(), ("params['w']",)])
+    assert [row.origins for row in (*found.inputs, *found.outputs)] == [(), ("x",), (), (), ("params['w']",)]
+    with pytest.raises(ValueError, match="shorter"):
+        SUMMARY.with_origins([()], [(), ()])
+
+
+def test_repeated_layers_are_one_row_each() -> None:
+    rows = tables_in(summary_text(MODEL))["inputs"]
+    assert [(row["name"], row[""], row["bytes per device"]) for row in rows] == [
+        ("state['mean']['layers'][0..23]['norm']", "×24", "96 B"),
+        ("state['mean']['layers'][0..23]['w1']", "×24", "192.0 KiB"),
+        ("state['mean']['layers'][0..23]['w2']", "×24", "48.0 KiB"),
+        ("x", "", "2.0 KiB"),
     ]
 
 
-def test_the_totals_are_sums() -> None:
-    assert rows(summary_text(SUMMARY))[7:] == [
-        ["", "whole", "per device as annotated", "per device after propagation"],
-        ["bytes of inputs", "24.0 KiB", "18.0 KiB", "10.0 KiB"],  # 24580, 18436 and 10244 bytes
-        ["bytes of outputs", "16.0 KiB", "16.0 KiB", "8.0 KiB"],  # 16400, 16400 and 8208 bytes
-        ["inputs that are sharded", "of 3", "1", "2"],
-        ["outputs that are sharded", "of 2", "0", "1"],
-        ["computed tensors that are sharded", "of 7", "", "5"],
-    ]
+def test_a_layer_that_is_sharded_otherwise_has_a_row_of_its_own() -> None:
+    inputs = list(layers(24))
+    inputs[3 * 7 + 1] = replace(inputs[3 * 7 + 1], sharding=None)
+    names = column(summary_text(replace(MODEL, inputs=tuple(inputs))), "inputs", "name")
+    odd = [name for name in names if "w1" in name]
+    assert odd == [f"state['mean']['layers'][{run}]['w1']" for run in ("0..6", "7", "8..23")]
 
 
-def test_stages_and_warnings_come_last() -> None:
-    lines = summary_text(SUMMARY).splitlines()
-    assert lines[-3:] == ["time: read 1.5 ms, propagate 1.50 s", "warning: mind the gap", "warning: and [this]"]
+def test_all_unfolds_them() -> None:
+    text = plain_text(summary_tables(MODEL, TableOptions(unfold=True)))
+    assert column(text, "inputs", "name") == [row.name for row in MODEL.inputs]
 
 
-def test_no_stages_and_no_warnings_are_no_lines() -> None:
-    text = summary_text(replace(SUMMARY, stages=(), warnings=()))
-    assert "time:" not in text
-    assert "warning" not in text
-    assert text.splitlines()[-1].startswith(" computed tensors that are sharded")
+# Widths
 
 
-def test_a_program_without_inputs_and_outputs_has_empty_tables() -> None:
-    found = rows(summary_text(replace(SUMMARY, inputs=(), outputs=(), tensors_sharded=0, tensors_replicated=0)))
-    assert found[:2] == [HEADINGS, HEADINGS]
-    assert found[3:] == [
-        ["bytes of inputs", "0 B", "0 B", "0 B"],
-        ["bytes of outputs", "0 B", "0 B", "0 B"],
-        ["inputs that are sharded", "of 0", "0", "0"],
-        ["outputs that are sharded", "of 0", "0", "0"],
-        ["computed tensors that are sharded", "of 0", "", "0"],
-    ]
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_name_is_cut_at_any_width(width: int) -> None:
+    text = plain_text(summary_tables(MODEL, TableOptions(unfold=True)), width)
+    assert column(text, "inputs", "name") == [row.name for row in MODEL.inputs]
+    words = set(re.split(r"\s+", plain_text(summary_tables(MODEL, TableOptions(unfold=True)), 400)))
+    assert set(re.split(r"\s+", text)) - {"inferred"} - words <= {"─" * count for count in range(400)}
 
 
-def test_plain_text_has_neither_colors_nor_spaces_at_the_end_of_lines() -> None:
-    text = summary_text(SUMMARY)
-    assert "\x1b" not in text
-    assert [line for line in text.splitlines() if line != line.rstrip()] == []
-    assert text.endswith("[this]\n")
+@pytest.mark.parametrize("width", [80, 100, 120, 200])
+@pytest.mark.parametrize("unfold", [False, True])
+def test_lines_are_no_wider_than_asked_for(width: int, unfold: bool) -> None:
+    options = TableOptions(unfold=unfold)
+    for page in (
+        summary_tables(MODEL, options), summary_tables(SUMMARY, options), partition_tables(MODEL, TRAFFIC, options),
+        run_tables(MODEL, TRAFFIC, "pyshardy show example", options),
+    ):  # fmt: skip
+        assert max(map(len, plain_text(page, width).splitlines())) <= width
+
+
+def test_columns_go_by_their_importance() -> None:
+    headings = {width: list(tables_in(plain_text(summary_tables(MODEL), width))["inputs"][0]) for width in (80, 200)}
+    assert headings[200] == ["name", "", "tensor", "sharding", "given by", "on one device", "bytes per device"]
+    assert headings[80] == ["name", "", "sharding", "given by"]
+
+
+def test_a_name_that_is_too_long_has_a_line_of_its_own() -> None:
+    name = "".join(f"['layer{index}']" for index in range(40))
+    text = summary_text(replace(SUMMARY, inputs=(replace(GIVEN, name=name),), outputs=()))
+    assert text.splitlines().count(name) == 1
+    (row,) = tables_in(text)["inputs"]
+    assert (row["name"], row["sharding"]) == (name, "P('data')")
 
 
 @pytest.mark.parametrize("columns", ["20", "400"])
@@ -112,24 +232,58 @@ def test_plain_text_does_not_depend_on_the_terminal(columns: str, monkeypatch: p
     assert summary_text(SUMMARY) == expected
 
 
-@pytest.mark.parametrize("name", ["params['a[bold]b']", "x[/]", ":smile:", "größe", "<b>&amp;"])
+def test_plain_text_has_neither_colors_nor_spaces_at_the_end_of_lines() -> None:
+    text = summary_text(SUMMARY)
+    assert "\x1b" not in text
+    assert [line for line in text.splitlines() if line != line.rstrip()] == []
+    assert text.endswith("\n") and not text.endswith("\n\n")
+
+
+@pytest.mark.parametrize("name", ["params['a[bold]b']", "x[/]", ":smile:", "größe", "<b>&amp;", "テンソル"])
 def test_names_are_shown_as_they_are(name: str) -> None:
-    summary = replace(
-        SUMMARY, title=f"module @{name}", inputs=(replace(GIVEN, name=name),), outputs=(), warnings=(name,)
-    )
+    inputs = (replace(GIVEN, name=name), replace(GIVEN, name="other"))
+    summary = replace(SUMMARY, title=f"module @{name}", inputs=inputs, outputs=(), warnings=(name,))
     text = summary_text(summary)
-    assert rows(text)[1][0] == name
-    assert text.startswith(f"module @{name}\n")
-    assert text.endswith(f"warning: {name}\n")
+    assert text.startswith(f"module @{name} on 8 devices: ")
+    assert f"\nwarning: {name}\n" in text
+    assert f"\n{name} " in text
     assert html.unescape(re.sub("<[^>]+>", "", summary_html(summary))).count(name) == 3
 
 
-def test_names_that_are_too_long_are_folded_and_not_cut() -> None:
-    name = "".join(f"['layer{index}']" for index in range(40))
-    text = summary_text(replace(SUMMARY, inputs=(replace(GIVEN, name=name),), outputs=()))
-    table = rows(text.partition("totals")[0])
-    assert "".join(row[0] for row in table if row != HEADINGS) == name
-    assert max(map(len, text.splitlines())) <= 160
+# Runs and partitions
+
+
+def test_a_run_shows_the_largest_collectives_and_the_inputs_that_are_sharded() -> None:
+    found = tables_in(plain_text(run_tables(MODEL, TRAFFIC, "pyshardy show example")))
+    assert [row["kind"] for row in found["largest collectives"]] == ["all_reduce"]
+    names = [row["name"] for row in found["inputs that are sharded"]]
+    assert names == ["state['mean']['layers'][0..23]['w1']", "state['mean']['layers'][0..23]['w2']", "x"]
+
+
+@pytest.mark.parametrize(("most", "shown"), [(None, 3), (3, 3), (2, 3), (1, 1)])
+def test_a_run_shows_as_many_rows_as_there_is_room_for(most: int | None, shown: int) -> None:
+    text = plain_text(run_tables(MODEL, None, "pyshardy show example", TableOptions(most_rows=most)))
+    assert len(tables_in(text)["inputs that are sharded"]) == shown
+    assert text.count("and 2 more rows: pyshardy show example") == (shown == 1)
+    none = plain_text(run_tables(MODEL, None, "pyshardy show example", TableOptions(most_rows=0)))
+    assert list(tables_in(none)) == [TOTALS]
+
+
+def test_a_run_shows_everything_on_demand() -> None:
+    text = plain_text(run_tables(MODEL, TRAFFIC, "", TableOptions(unfold=True, most_rows=1)))
+    assert len(tables_in(text)["inputs"]) == 73
+    assert len(tables_in(text)["collectives"]) == 24
+
+
+def test_the_verdict_of_a_partition_says_what_is_sent() -> None:
+    text = plain_text(partition_tables(SUMMARY, TRAFFIC))
+    assert "\nevery device sends 48.0 KiB in 24 collectives\n" in text
+    unknown = Traffic((replace(REDUCE, is_lower_bound=True),))
+    text = plain_text(partition_tables(SUMMARY, unknown))
+    assert "\nevery device sends at least 2.0 KiB in at least 1 collective\n" in text
+
+
+# HTML and color
 
 
 def test_html_holds_the_same_text() -> None:
@@ -147,6 +301,11 @@ def test_making_html_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_is_split_is_green_on_a_terminal() -> None:
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, color_system="standard", width=160, no_color=False)
-    console.print(summary_tables(SUMMARY))
+    console.print(summary_tables(SUMMARY), soft_wrap=True)
     green = re.findall(r"\x1b\[32m([^\x1b]*?) *\x1b\[0m", stream.getvalue())
-    assert green == ['[{"data"}, {}]', '[{}, {"model"}]', '[{}, {"model"}]']
+    assert green == ["P('data')", "P(None, 'model')", "P(None, 'model')"]
+
+
+def test_the_helper_notices_a_cell_that_is_missing() -> None:
+    text = plain_text(Page(summary_tables(SUMMARY).lines))
+    assert tables_in(text)["inputs"] != tables_in(text.replace("user ", "     "))["inputs"]

@@ -1,0 +1,78 @@
+"""Printing tables and data to standard output."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from typing import Any
+
+_PLAIN_SIGNS = str.maketrans({"─": "-", "×": "x", "→": "->", "≥": ">="})
+"""What stands for the signs of tables where standard output cannot show them."""
+_HEIGHT = 40
+"""The height that tables are made for where there is no terminal."""
+_FEWEST_ROWS = 5
+
+
+def print_tables(page: Any) -> None:
+    """Print tables as wide as the terminal, or as `COLUMNS` says; in color for a terminal, unless `NO_COLOR` is set."""
+    from rich.console import Console
+
+    from pyshardy.report.tables import plain_text
+
+    if sys.stdout.isatty() and not os.environ.get("NO_COLOR") and can_show_signs():
+        Console(highlight=False).print(page, soft_wrap=True)
+        return
+    text = plain_text(page, _width())
+    sys.stdout.write(text if can_show_signs() else text.translate(_PLAIN_SIGNS))
+
+
+def print_text(text: str) -> None:
+    """Print a text, broken at spaces where a table would end."""
+    from pyshardy.report.layout import paragraph
+    from pyshardy.report.tables import Page
+
+    print_tables(Page(lambda width: paragraph(text, width)))
+
+
+def can_show_signs() -> bool:
+    """Whether standard output has the signs that tables are drawn with."""
+    try:
+        "".join(map(chr, _PLAIN_SIGNS)).encode(sys.stdout.encoding or "ascii")
+    except (LookupError, UnicodeEncodeError):
+        return False
+    return True
+
+
+def _width() -> int:
+    from rich.console import Console
+
+    from pyshardy.report.tables import PLAIN_WIDTH
+
+    if sys.stdout.isatty():
+        return Console().width
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isascii() and columns.isdigit() and 0 < int(columns) < 10_000 else PLAIN_WIDTH
+
+
+def rows_beside(lines: int) -> int:
+    """How many rows of a table a screen has room for beside so many lines; none if only a few would be shown."""
+    from rich.console import Console
+
+    room = (Console().height if sys.stdout.isatty() else _HEIGHT) - lines
+    return room if room >= _FEWEST_ROWS else 0
+
+
+def program() -> str:
+    """What the user calls this program."""
+    name = os.path.basename(sys.argv[0])
+    if name != "pyshardy" or shutil.which(name) is not None:
+        return "pyshardy"
+    return os.path.relpath(sys.argv[0])
+
+
+def print_json(data: dict[str, Any]) -> None:
+    """Print data as JSON."""
+    json.dump(data, sys.stdout, indent=2)
+    sys.stdout.write("\n")

@@ -1,0 +1,150 @@
+"""Names that differ by a number alone, as those of repeated layers, written as one."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple
+
+LEAST = 3
+"""So many names in a row become one."""
+_MOST_PER_LAYER = 32
+"""So many equal tensors of a layer are looked past for the one in the next layer."""
+_NUMBER = re.compile(r"(?<!\d)(\d{1,9})(?!\d)")
+
+_Skeleton = tuple[str, ...]
+
+
+class Run(NamedTuple):
+    """Numbers at equal distances.
+
+    >>> print(Run(0, 23), Run(5, 5), Run(3, 27, 12))
+    0..23 5 3,15..27
+    """
+
+    first: int
+    last: int
+    step: int = 1
+
+    def __str__(self) -> str:
+        if self.first == self.last:
+            return str(self.first)
+        second = "" if self.step == 1 else f",{self.first + self.step}"
+        return f"{self.first}{second}..{self.last}"
+
+
+class Folded(NamedTuple):
+    """Names that are written as one.
+
+    Attributes:
+        name: All of them as one: `layers[0..23]['w1']`.
+        members: The positions of their items, ascending.
+    """
+
+    name: str
+    members: tuple[int, ...]
+
+
+class _Names(NamedTuple):
+    """Names with the same text between their numbers.
+
+    Attributes:
+        numbers: A run for every number in the name.
+        members: The positions of their items.
+    """
+
+    numbers: tuple[Run, ...]
+    members: tuple[int, ...]
+
+
+def fold(items: Iterable[tuple[str, Hashable]]) -> list[Folded]:
+    """Fold the names of items that are otherwise equal, in the order of the first item of each.
+
+    Three names or more that differ in one number, by equal steps, become one; then the same for the next number.
+
+    Args:
+        items: Name, and what else has to be equal.
+
+    >>> [found.name for found in fold((f"layers[{layer}].w", "f32[8]") for layer in range(24))]
+    ['layers[0..23].w']
+    >>> [found.name for found in fold((f"weights[{number}]", number % 4 < 2) for number in range(16))]
+    ['weights[0,4..12]', 'weights[1,5..13]', 'weights[2,6..14]', 'weights[3,7..15]']
+    >>> [found.name for found in fold([("a[0]", 1), ("a[1]", 1), ("a[2]", 2)])]
+    ['a[0]', 'a[1]', 'a[2]']
+    """
+    names: list[str] = []
+    alike: dict[tuple[_Skeleton, Hashable], list[_Names]] = {}
+    for position, (name, key) in enumerate(items):
+        names.append(name)
+        skeleton, numbers = _split(name)
+        found = _Names(tuple(Run(number, number) for number in numbers), (position,))
+        alike.setdefault((skeleton, key), []).append(found)
+    folded = []
+    for (skeleton, _), group in alike.items():
+        for at in range(len(skeleton) - 1):
+            group = _fold_at(group, at)
+        folded += [_joined(skeleton, found, names) for found in group]
+    return sorted(folded, key=lambda found: found.members[0])
+
+
+def _split(name: str) -> tuple[_Skeleton, tuple[int, ...]]:
+    """The text between the numbers of a name, and the numbers."""
+    parts = _NUMBER.split(name)
+    if any(len(number) > 1 and number.startswith("0") for number in parts[1::2]):  # 007 is no number
+        return (name,), ()
+    return tuple(parts[::2]), tuple(map(int, parts[1::2]))
+
+
+def _fold_at(group: list[_Names], at: int) -> list[_Names]:
+    """Fold names that differ in the number at one position alone."""
+    by_others: dict[tuple[Run, ...], list[_Names]] = {}
+    for found in group:
+        by_others.setdefault((*found.numbers[:at], *found.numbers[at + 1 :]), []).append(found)
+    folded = []
+    for alike in by_others.values():
+        if len(alike) < LEAST:
+            folded += alike
+        else:
+            folded += _runs(sorted(alike, key=lambda found: found.numbers[at]), at)
+    return folded
+
+
+def _runs(alike: Sequence[_Names], at: int) -> list[_Names]:
+    """Runs of equal steps, and the names that are in none; `alike` ascends."""
+    by_number: dict[int, _Names] = {}
+    for found in alike:
+        by_number.setdefault(found.numbers[at].first, found)
+    step = _commonest_step(list(by_number))
+    folded = [found for found in alike if by_number[found.numbers[at].first] is not found]  # names that are there twice
+    for number, found in by_number.items():
+        if number - step in by_number:
+            continue
+        run = [found]
+        while (number := number + step) in by_number:
+            run.append(by_number[number])
+        folded += [_merged(run, at, step)] if len(run) >= LEAST else run
+    return folded
+
+
+def _commonest_step(numbers: Sequence[int]) -> int:
+    """The step from a number to another that most of them have, the smallest if there are several; they ascend."""
+    steps = Counter(
+        other - number
+        for position, number in enumerate(numbers)
+        for other in numbers[position + 1 : position + 1 + _MOST_PER_LAYER]
+    )
+    return min(steps, key=lambda step: (-steps[step], step), default=1)
+
+
+def _merged(names: Sequence[_Names], at: int, step: int) -> _Names:
+    run = Run(names[0].numbers[at].first, names[-1].numbers[at].last, step)
+    numbers = (*names[0].numbers[:at], run, *names[0].numbers[at + 1 :])
+    return _Names(numbers, tuple(sorted(member for found in names for member in found.members)))
+
+
+def _joined(skeleton: _Skeleton, found: _Names, names: Sequence[str]) -> Folded:
+    if len(found.members) == 1:
+        return Folded(names[found.members[0]], found.members)
+    texts = [part for pair in zip(skeleton, map(str, found.numbers)) for part in pair]
+    return Folded("".join([*texts, *skeleton[len(found.numbers) :]]), found.members)

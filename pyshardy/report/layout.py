@@ -1,0 +1,211 @@
+"""Tables and paragraphs that fit a width without cutting a word.
+
+Where a table is too wide, its cells get shorter where they can, texts go on a second line at a space, and the columns
+that matter least are left out. A first cell that is too long still has a line of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+
+from rich.cells import cell_len
+from rich.text import Text
+
+_GAP = "  "
+_LEAST_WRAPPED = 16
+"""A column that is broken into lines keeps this width."""
+_MOST_LINES = 3
+"""A cell is broken into this many lines before columns are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        heading: What stands above it.
+        rank: The column of the highest rank is left out first; those of rank 0 stay.
+        is_number: Whether its cells stand on the right.
+        wraps: Whether its cells may be broken at spaces.
+    """
+
+    heading: str
+    rank: int = 0
+    is_number: bool = False
+    wraps: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a table.
+
+    Attributes:
+        text: What stands in it.
+        short: What stands in it where there is less room.
+        style: How `rich` writes it.
+    """
+
+    text: str
+    short: str | None = None
+    style: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", _in_one_line(self.text))
+
+    def shown(self, is_short: bool) -> str:
+        """The text, long or short."""
+        return self.short if is_short and self.short is not None else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table that has no width yet.
+
+    Attributes:
+        title: What stands above the headings; empty for nothing.
+        columns: The columns. Those that are empty in all rows are left out, but for those of rank 0 with a heading.
+        rows: The cells of every row.
+    """
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: Sequence[tuple[Cell, ...]]
+
+    def lines(self, width: int) -> list[Text]:
+        """The table in lines of at most this width, unless a single word is longer.
+
+        >>> table = Table("", (Column("name"), Column("why", 1, wraps=True)), [(Cell("x"), Cell("as it is so"))])
+        >>> print(*table.lines(80), sep="\\n")
+        name  why
+        ────  ───────────
+        x     as it is so
+        """
+        fit = _best_fit(_without_empty(self), width)
+        title = [Text(self.title, style="bold")] if self.title else []
+        return [*title, *fit.lines()]
+
+
+def paragraph(text: str, width: int, style: str = "", indent: str = "  ") -> list[Text]:
+    """A text in lines of at most this width; every line but the first is indented.
+
+    >>> [str(line) for line in paragraph("much is said here", 12)]
+    ['much is said', '  here']
+    """
+    first, *rest = _wrapped(_in_one_line(text), width)
+    if not rest:
+        return [Text(first, style=style)]
+    more = _wrapped(" ".join(rest), max(1, width - len(indent)))
+    return [Text(first, style=style), *(Text(indent + line, style=style) for line in more)]
+
+
+def _in_one_line(text: str) -> str:
+    """A text with characters that end lines, or do other things to a terminal, as Python writes them."""
+    return text if text.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """A text broken at spaces."""
+    lines: list[str] = []
+    for word in text.split(" "):
+        if lines and cell_len(lines[-1]) + 1 + cell_len(word) <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines
+
+
+def _without_empty(table: Table) -> Table:
+    kept = [
+        index
+        for index, column in enumerate(table.columns)
+        if any(row[index].text for row in table.rows) or (column.heading and column.rank == 0)
+    ]
+    rows = [tuple(row[index] for index in kept) for row in table.rows]
+    return replace(table, columns=tuple(table.columns[index] for index in kept), rows=rows)
+
+
+def _best_fit(table: Table, width: int) -> _Fit:
+    """The first that fits: as it is, shorter, broken into lines, without the columns that matter least."""
+    ranks = sorted({column.rank for column in table.columns}, reverse=True)
+    for most in ranks:
+        shown = tuple(index for index, column in enumerate(table.columns) if column.rank <= most)
+        for is_short in (False, True):
+            fit = _Fit(table, shown, is_short)
+            if fit.total <= width:
+                return fit
+        narrow = fit.wrapped(width)
+        if narrow is not None:
+            return narrow
+    return fit.stacked(width)
+
+
+class _Fit:
+    """A table with some of its columns, of known widths."""
+
+    def __init__(self, table: Table, shown: tuple[int, ...], is_short: bool) -> None:
+        self._columns = [table.columns[index] for index in shown]
+        distinct = {id(row): tuple(row[index] for index in shown) for row in table.rows}
+        self._rows = [distinct[id(row)] for row in table.rows]
+        self._is_short = is_short
+        self.widths = [
+            max([cell_len(column.heading), *(cell_len(row[at].shown(is_short)) for row in self._rows)])
+            for at, column in enumerate(self._columns)
+        ]
+
+    @property
+    def total(self) -> int:
+        """The width of the table."""
+        return sum(self.widths) + len(_GAP) * (len(self.widths) - 1)
+
+    def wrapped(self, width: int) -> _Fit | None:
+        """The table with the widest column of words made narrower; None if that is not enough."""
+        wrapping = [at for at, column in enumerate(self._columns) if column.wraps]
+        if not wrapping:
+            return None
+        at = max(wrapping, key=lambda at: self.widths[at])
+        room = self.widths[at] - (self.total - width)
+        if room < _LEAST_WRAPPED:
+            return None
+        texts = {row[at].shown(self._is_short) for row in self._rows} | {self._columns[at].heading}
+        lines = [_wrapped(text, room) for text in texts]
+        if max(map(len, lines)) > _MOST_LINES or max(cell_len(line) for text in lines for line in text) > room:
+            return None
+        self.widths[at] = room
+        return self
+
+    def stacked(self, width: int) -> _Fit:
+        """The table in which first cells may be wider than their column."""
+        others = self.total - self.widths[0]
+        self.widths[0] = max(cell_len(self._columns[0].heading), min(self.widths[0], width - others))
+        return self
+
+    def lines(self) -> Iterator[Text]:
+        yield self._line([column.heading for column in self._columns], ["bold"] * len(self._columns))
+        yield self._line(["─" * width for width in self.widths], [""] * len(self.widths))
+        for row in self._rows:
+            yield from self._row(row)
+
+    def _row(self, row: tuple[Cell, ...]) -> Iterator[Text]:
+        texts = [cell.shown(self._is_short) for cell in row]
+        if texts and cell_len(texts[0]) > self.widths[0]:
+            yield Text(texts[0], style=row[0].style)
+            texts[0] = ""
+        cells = [
+            _wrapped(text, width) if column.wraps else [text]
+            for text, width, column in zip(texts, self.widths, self._columns)
+        ]
+        for parts in zip_longest(*cells, fillvalue=""):
+            yield self._line(parts, [cell.style for cell in row])
+
+    def _line(self, texts: Sequence[str], styles: Sequence[str]) -> Text:
+        line = Text(no_wrap=True, overflow="ignore")
+        for at, (text, style, column) in enumerate(zip(texts, styles, self._columns)):
+            space = " " * (self.widths[at] - cell_len(text))
+            line.append(_GAP if at else "")
+            line.append(space if column.is_number else "")
+            line.append(text, style=style)
+            line.append("" if column.is_number else space)
+        line.rstrip()
+        return line

@@ -1,0 +1,93 @@
+"""Shardings for people: as `PartitionSpec` where that can say it, else as in the `sdy` dialect; and as plain data."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+from pyshardy.core.axes import AxisRef
+from pyshardy.core.notation import parse_axis
+from pyshardy.core.sharding import DimSharding, TensorSharding
+
+REPLICATED = "replicated"
+"""What a sharding is called that splits nothing."""
+
+
+class Notation(Enum):
+    """How shardings are written: `P('data')` as in JAX where it can say it, or `[{"data"}]` as in the `sdy` dialect."""
+
+    SPEC = "spec"
+    SDY = "sdy"
+
+
+def format_sharding(sharding: TensorSharding | None, notation: Notation = Notation.SPEC) -> str:
+    """A sharding without its mesh.
+
+    Args:
+        sharding: The sharding; None for none.
+        notation: How to write it. Sub-axes, priorities and unreduced axes are always written as in the dialect.
+
+    >>> from pyshardy.core.notation import parse_sharding
+    >>> format_sharding(parse_sharding('<@mesh, [{}, {"model"}]>'))
+    "P(None, 'model')"
+    >>> format_sharding(parse_sharding('<@mesh, [{"x":(1)2}, {}], unreduced={"y"}>'))
+    '[{"x":(1)2}, {}] unreduced "y"'
+    """
+    if sharding is None or (sharding.is_fully_replicated and not sharding.unreduced):
+        return REPLICATED
+    entries = spec_entries(sharding)
+    if notation is Notation.SPEC and entries is not None:
+        return f"P({', '.join(map(_entry, entries))})"
+    unreduced = ", ".join(map(str, sharding.unreduced))
+    return "[" + ", ".join(map(str, sharding.dims)) + "]" + (f" unreduced {unreduced}" if unreduced else "")
+
+
+def _entry(axes: list[str] | str | None) -> str:
+    return f"({', '.join(map(repr, axes))})" if isinstance(axes, list) else repr(axes)
+
+
+def spec_entries(sharding: TensorSharding) -> list[list[str] | str | None] | None:
+    """The entries of the `PartitionSpec`, without those at the end that are None; None if it cannot be one."""
+    if sharding.unreduced or not all(map(_is_plain, sharding.dims)):
+        return None
+    entries: list[list[str] | str | None] = []
+    for dim in sharding.dims:
+        names = [axis.name for axis in dim.axes]
+        entries.append(names if len(names) > 1 else names[0] if names else None)
+    while entries and entries[-1] is None:
+        entries.pop()
+    return entries
+
+
+def _is_plain(dim: DimSharding) -> bool:
+    return dim.priority is None and all(axis.is_full for axis in dim.axes)
+
+
+def format_axis(text: str, notation: Notation = Notation.SPEC) -> str:
+    """An axis as the dialect writes it, without quotes where that says the same.
+
+    >>> format_axis('"model"'), format_axis('"model":(1)2'), format_axis('"a b"')
+    ('model', '"model":(1)2', '"a b"')
+    """
+    return text[1:-1] if notation is Notation.SPEC and text[1:-1].isidentifier() else text
+
+
+def sharding_to_json(sharding: TensorSharding | None) -> dict[str, Any]:
+    """A sharding as JSON-ready data: its text, its mesh, its axes per dimension, and what `PartitionSpec` takes.
+
+    `spec` is null where a `PartitionSpec` cannot say it; `size` is null for whole axes.
+    """
+    is_named = sharding is not None and isinstance(sharding.mesh, str)
+    return {
+        "sharding": format_sharding(sharding, Notation.SDY),
+        "mesh": sharding.mesh if sharding is not None and is_named else None,
+        "spec": [] if sharding is None else spec_entries(sharding),
+        "axes": [] if sharding is None else [[axis_to_json(axis) for axis in dim.axes] for dim in sharding.dims],
+        "unreduced": [] if sharding is None else [axis_to_json(axis) for axis in sharding.unreduced],
+    }
+
+
+def axis_to_json(axis: AxisRef | str) -> dict[str, Any]:
+    """An axis, or its text, as JSON-ready data."""
+    found = parse_axis(axis) if isinstance(axis, str) else axis
+    return {"name": found.name, "pre_size": found.pre_size, "size": found.size}

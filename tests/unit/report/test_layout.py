@@ -1,0 +1,100 @@
+"""Tables and paragraphs that fit a width."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyshardy.report.layout import Cell, Column, Table, paragraph
+
+COLUMNS = Column("name"), Column(""), Column("why", rank=2, wraps=True), Column("size", rank=1, is_number=True)
+
+
+def table(*rows: tuple[str, str, str, str], title: str = "") -> Table:
+    return Table(title, COLUMNS, [tuple(map(Cell, row)) for row in rows])
+
+
+def printed(table: Table, width: int) -> list[str]:
+    return [str(line) for line in table.lines(width)]
+
+
+TWO = table(("first", "×2", "because it is so", "10"), ("second", "", "as before", "9"), title="a table")
+
+
+def test_with_room_everything_stands_in_columns() -> None:
+    assert printed(TWO, 80) == [
+        "a table",
+        "name        why               size",
+        "──────  ──  ────────────────  ────",
+        "first   ×2  because it is so    10",
+        "second      as before            9",
+    ]
+
+
+def test_words_go_on_the_next_line_before_a_column_is_left_out() -> None:
+    long = table(("first", "×2", "because it is so and not otherwise", "10"))
+    assert printed(long, 41)[2:] == [
+        "first  ×2  because it is so and not    10",
+        "           otherwise",
+    ]
+
+
+def test_columns_of_the_highest_rank_go_first() -> None:
+    assert printed(TWO, 20)[1:] == [
+        "name        size",
+        "──────  ──  ────",
+        "first   ×2    10",
+        "second         9",
+    ]
+
+
+def test_shorter_cells_come_before_columns_that_are_left_out() -> None:
+    cells = Cell("first"), Cell(""), Cell("a_word_that_is_long", short="a_word"), Cell("10")
+    assert printed(Table("", COLUMNS, [cells]), 20) == [
+        "name   why     size",
+        "─────  ──────  ────",
+        "first  a_word    10",
+    ]
+
+
+def test_a_first_cell_that_is_too_long_has_a_line_of_its_own() -> None:
+    rows = table(("a_name_that_is_too_long", "×2", "", "10"), ("b", "", "", "9"))
+    assert printed(rows, 16) == [
+        "name",
+        "────────────  ──",
+        "a_name_that_is_too_long",
+        "              ×2",
+        "b",
+    ]
+
+
+@pytest.mark.parametrize("width", range(1, 60))
+def test_no_word_is_cut_and_the_first_column_stays(width: int) -> None:
+    words = " ".join(printed(TWO, width)).split()
+    assert {"first", "second", "×2"} <= set(words)
+    assert {word for word in words if not word.startswith("─")} <= set(" ".join(printed(TWO, 80)).split())
+
+
+def test_wide_characters_take_their_room() -> None:
+    found = printed(table(("テンソル", "", "", "1"), ("abc", "", "", "2")), 80)
+    assert found[2:] == ["テンソル     1", "abc          2"]
+
+
+@pytest.mark.parametrize(("name", "shown"), [("a\nb", r"a\nb"), ("\x1b[31mred", r"\x1b[31mred"), ("\udcff", r"\udcff")])
+def test_characters_that_would_end_a_line_are_written_out(name: str, shown: str) -> None:
+    assert printed(table((name, "", "", "1")), 80)[2] == f"{shown}     1"
+    assert [str(line) for line in paragraph(name, 80)] == [shown]
+
+
+def test_empty_columns_are_left_out() -> None:
+    assert printed(table(("a", "", "", "1")), 80)[0] == "name  size"
+    assert printed(table(), 80) == ["name", "────"]
+
+
+def test_a_paragraph_is_broken_at_spaces() -> None:
+    assert [str(line) for line in paragraph("much is said here, and more", 13)] == [
+        "much is said",
+        "  here, and",
+        "  more",
+    ]
+    assert [str(line) for line in paragraph("a_word_that_is_long", 5)] == ["a_word_that_is_long"]
+    assert [str(line) for line in paragraph("", 5)] == [""]
