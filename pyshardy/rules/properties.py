@@ -104,7 +104,7 @@ def priority_of(spec: OpSpec) -> Priority:
     >>> priority_of(OpSpec("stablehlo.dot", [(4,), (4,)], [()])).name
     'OTHER'
     """
-    found = _PRIORITIES.get(spec.key)
-    if found is None or (spec.name in _IF_SAME_SHAPE and not is_elementwise(spec)):
-        return Priority.OTHER
-    return found
+    found = _PRIORITIES.get(spec.name)
+    if found is None:
+        return _PRIORITIES.get(spec.key, Priority.OTHER)
+    return Priority.OTHER if spec.name in _IF_SAME_SHAPE and not is_elementwise(spec) else found

@@ -68,7 +68,7 @@ def _cached_rule(spec: OpSpec, conservative: bool) -> Rule | None:
         return None
     try:
         _check_static(spec)
-        return _build(spec, conservative)
+        return _build(key, spec, conservative)
     except InvalidRuleError as error:
         raise error.located(f"{error.doing}, for {key}", str(spec)) from None
     except (IndexError, StopIteration) as error:
@@ -83,10 +83,10 @@ def _cached_rule(spec: OpSpec, conservative: bool) -> Rule | None:
 register_cache(_cached_rule.cache_clear)
 
 
-def _build(spec: OpSpec, conservative: bool) -> Rule | None:
-    if spec.key in USER_RULES:
+def _build(key: str, spec: OpSpec, conservative: bool) -> Rule | None:
+    if key in USER_RULES:
         return user_rule_of(spec, conservative)
-    found: Rule | None = load_function("rule", RULES[spec.key])(spec, conservative)
+    found: Rule | None = load_function("rule", RULES[key])(spec, conservative)
     return found
 
 
