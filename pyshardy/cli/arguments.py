@@ -41,8 +41,9 @@ def make_parser() -> argparse.ArgumentParser:
     _add_propagation_options(show)
 
     explain = _command(commands, "explain", "say why a value is sharded as it is, or why devices talk")
-    text = "the path of an argument, an output, FILE:LINE, a name scope or an op; without, all conflicts"
+    text = "the path of an argument, an output, FILE:LINE, a scope or an op; without, all conflicts"
     explain.add_argument("value", metavar="VALUE", nargs="?", help=text)
+    explain.usage = "%(prog)s [-h] FILE|example [VALUE] [options and sizes of the example]"
     explain.add_argument("--details", action="store_true", help="name rules, factors, strategies and priorities")
     explain.add_argument("--collectives", action="store_true", help="say why each collective is there, and what helps")
     _add_propagation_options(explain)

@@ -65,8 +65,6 @@ def not_replayed(history: History, visits: Sequence[Visit]) -> Iterator[str]:
     its place behind others.
     """
     for value, dim, chain in all_chains(history):
-        if chain.is_manual:
-            continue
         if not _replay(history, visits, chain):
             yield f"{chain.axis} on dimension {dim} of value {value} does not come by {chain}"
 
