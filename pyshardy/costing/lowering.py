@@ -31,7 +31,7 @@ class Compiler:
     """
 
     order: Order = Order.PROGRAM
-    alignment: int = 256
+    alignment: int = 1
     copies_for_products: bool = False
     splits_all_to_all: bool = False
     copies_for_gathers: bool = False

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyshardy.costing.lowering import Compiler
 from pyshardy.costing.peak import peak_bytes as peak_of_program
 from pyshardy.errors import UsageError
 from pyshardy.frontend.interface import Port
@@ -20,7 +19,6 @@ from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.nodes import Op
 from pyshardy.report.summary import format_bytes
 
-_VIRTUAL_DEVICES = Compiler(alignment=1)
 _MEMORY_INFO = Path("/proc/meminfo")
 _CGROUP = Path("/proc/self/cgroup")
 _CGROUPS = Path("/sys/fs/cgroup")
@@ -34,7 +32,7 @@ def peak_bytes(root: Op) -> int:
     Args:
         root: The program of one device.
     """
-    return peak_of_program(cost_program(root, {}), _VIRTUAL_DEVICES)
+    return peak_of_program(cost_program(root, {}))
 
 
 def ports_bytes(ports: Sequence[Port]) -> int:

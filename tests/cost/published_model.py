@@ -117,8 +117,14 @@ class _Step:
         return found
 
     def gathered(self, w: Any, axes: tuple[Any, ...]) -> Any:
-        """A weight as products use it: whole along the axis that stores parts of it."""
-        return self.put(w.astype(jnp.bfloat16), *[None if axis == "fsdp" else axis for axis in axes])
+        """A weight as products use it: whole along the axis that stores parts of it; its gradient is stored in parts."""
+
+        @jax.custom_vjp
+        def whole(w: Any) -> Any:
+            return self.put(w, *[None if axis == "fsdp" else axis for axis in axes])
+
+        whole.defvjp(lambda w: (whole(w), None), lambda _, gradient: (self.put(gradient, *axes),))
+        return whole(w.astype(jnp.bfloat16))
 
     def attention(self, q: Any, k: Any, v: Any) -> Any:
         """Attention of the shards that a device has: whole sequences, some heads."""

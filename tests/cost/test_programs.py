@@ -1,8 +1,9 @@
-"""The collectives of an estimate are those of the program of one device: kinds, counts and bytes."""
+"""Laws of estimates, on every test program: collectives are those of the program, and all of the peak is alive."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -27,18 +28,39 @@ def expected(traffic: Traffic) -> dict[str, tuple[int, int, bool]]:
     return {total.kind: (total.count, total.sent_bytes_per_device, not total.is_lower_bound) for total in kinds}
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_collectives_are_those_of_the_program(name: str) -> None:
+@cache
+def partitioned(name: str) -> pyshardy.Partition:
     program = PROGRAMS[name]
     if reason := program.skip():
         pytest.skip(reason)
-    partition = pyshardy.partition(pyshardy.load(program.lower()))
+    return pyshardy.partition(pyshardy.load(program.lower()))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_is_alive_at_the_peak_is_the_peak(name: str) -> None:
+    memory = pyshardy.cost(partitioned(name), "h100").estimate.memory
+    assert sum(one.bytes for one in memory.live) == memory.bytes == max(memory.curve)
+    assert sum(dict(memory.categories).values()) == memory.bytes
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_overlap_saves_time_and_hides_no_kernel(name: str) -> None:
+    found = pyshardy.cost(partitioned(name), "v5e").estimate
+    assert found.compute_seconds <= found.step_seconds * (1 + 1e-9)
+    assert found.step_seconds <= found.serial_seconds * (1 + 1e-9)
+    both = found.compute_seconds + found.communication_seconds
+    assert both == pytest.approx(found.serial_seconds)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_collectives_are_those_of_the_program(name: str) -> None:
+    partition = partitioned(name)
     counted = count_collectives(cost_program(partition.module.root, partition.meshes))
     assert totals(counted) == expected(partition.traffic)
 
 
 def test_another_count_is_seen() -> None:
-    partition = pyshardy.partition(pyshardy.load(PROGRAMS["mlp_training"].lower()))
+    partition = partitioned("mlp_training")
     counted = count_collectives(cost_program(partition.module.root, partition.meshes))
     assert totals(counted) == expected(partition.traffic)
     assert totals(counted[1:]) != expected(partition.traffic)
