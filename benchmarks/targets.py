@@ -33,7 +33,7 @@ class Target:
 TARGETS = {
     "pipeline": Target(0.25, 0.7, 1.4, 2.6),
     "view": Target(0.25, 0.85, 1.7, 4.2),
-    "propagation": Target(0.4, 0.8, 1.6, 3.6),
+    "propagation": Target(0.65, 0.8, 1.6, 3.6),
     "core": Target(None, 0.3, 0.6, 0.9),
     "chain": Target(0.5, 1.0, 2.0, 2.8),
     "chain of one layer": Target(None, 1.2, 2.9, 4.7),

@@ -23,7 +23,9 @@ class Attributes(dict[str, Any]):
     __slots__ = ()
 
     def with_value(self, name: str, value: Any) -> Attributes:
-        """These attributes with another one, or another value; in the place of the old one, if there is one."""
+        """These with another one, or another value in the place of the old one; themselves if it is the same."""
+        if self.get(name) is value and value is not None:
+            return self
         return Attributes({**self, name: value})
 
     def without(self, name: str) -> Attributes:
