@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -121,7 +122,7 @@ def other(partition: pyshardy.Partition, old: str, new: str) -> pyshardy.Partiti
     text = partition.module.text()
     assert old in text
     module = pyshardy.load(text.replace(old, new))
-    return pyshardy.Partition(module, partition.before, partition.inputs, partition.outputs, partition.meshes)
+    return dataclasses.replace(partition, module=module)
 
 
 @pytest.mark.parametrize(

@@ -174,11 +174,12 @@ def test_sub_axes_at_the_border() -> None:
     np.testing.assert_array_equal(found, np.abs(A))
 
 
-def test_without_user_priorities_shardings_have_none() -> None:
+@pytest.mark.parametrize("user_priorities", [True, False])
+def test_shardings_at_the_border_have_no_priorities(user_priorities: bool) -> None:
     text = PRODUCT.replace('[{"x"}, {"y"}]', '[{"x"}p1, {"y"}]')
-    found = pyshardy.partition(text, user_priorities=False)
+    assert "p1" in text
+    found = pyshardy.partition(text, user_priorities=user_priorities)
     assert str(found.inputs[0].sharding) == '<@mesh, [{"x"}, {"y"}]>'
-    assert str(pyshardy.partition(text).inputs[0].sharding) == '<@mesh, [{"x"}p1, {"y"}]>'
 
 
 def test_without_a_mesh_one_device_does_it_all() -> None:
