@@ -9,7 +9,7 @@ COMPILED_BIN := $(COMPILED)/.venv/bin
 COPIED = $(shell find pyshardy tests benchmarks examples docs -type f -not -name '*.pyc')
 PACKAGES_PYTHON ?= $(shell python3.13 -c 'print("python3.13")' 2>/dev/null || echo $(PYTHON))
 
-.PHONY: demo test test-reference test-packages check bench performance-page campaign fuzz docs release clean
+.PHONY: demo test test-fast test-reference test-packages check bench performance-page campaign fuzz docs release clean
 
 demo: $(VENV)/.installed  ## propagate, show, run and check the example training step
 	$(BIN)/pyshardy run example
@@ -19,6 +19,9 @@ test: $(VENV)/.tested  ## lint, types, and all tests
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n auto -q
+
+test-fast: $(VENV)/.tested  ## what takes longer than five seconds left out: less than a minute
+	$(BIN)/pytest -n auto -q -m "not slow" --hypothesis-profile=fast -p no:cacheprovider
 
 test-reference: $(COMPILED)/.tested  ## what compares with the reference, and the ratios, with the compiled core
 	cd $(COMPILED) && .venv/bin/pytest -n auto -q tests/differential tests/test_filecheck.py tests/test_benchmarks.py

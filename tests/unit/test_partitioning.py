@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import pyshardy
-from pyshardy.errors import ShardyError, UnsupportedVersionError, UsageError
+from pyshardy.errors import ShardyError, UsageError
 from pyshardy.partitioning import Engine
 from support.reference import jaxlib_version
 
@@ -217,16 +217,6 @@ def test_groups_on_a_mesh_with_an_order_of_its_devices_are_numbers_unless_asked_
     for one in (found, asked):
         (output,) = pyshardy.run(one, A, B)
         np.testing.assert_array_equal(output, -(A @ B))
-
-
-def test_groups_are_numbers_where_stablehlo_has_no_axes(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pyshardy.passes.partitioning.local import groups
-
-    monkeypatch.setattr(groups, "_axes_text", lambda *_: "#stablehlo.what_it_does_not_have<>")
-    found = pyshardy.partition(pyshardy.load(PRODUCT))
-    assert found.module.text() == numbered(PRODUCT).module.text()
-    with pytest.raises(UnsupportedVersionError, match="enable-rgv3=false"):
-        pyshardy.partition(pyshardy.load(PRODUCT), pyshardy.PartitionOptions(mesh_axes_groups=True))
 
 
 def numbered(text: str) -> pyshardy.Partition:
