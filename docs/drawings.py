@@ -21,6 +21,9 @@ from pyshardy.rules.rule import Rule, factor_symbol
 
 FOLDER = Path(__file__).parent / "drawings"
 COLOURS = ("#3b82f6", "#f59e0b", "#10b981", "#ef4444", "#8b5cf6", "#06b6d4", "#ec4899", "#84cc16")
+PRODUCT_BEFORE = ('[{"data"}, {}]', '[{}, {"model"}]', "[{?}, {?}]")
+PRODUCT_AFTER = ('[{"data"}, {}]', '[{}, {"model"}]', '[{"data", ?}, {"model", ?}]')
+"""The shardings of a product's operands and result before and after a step; a test compares them with a real one."""
 LETTER = 7.3
 """Width of a letter of the font, in pixels."""
 LINE = 18
@@ -205,11 +208,9 @@ def product_before_and_after() -> Picture:
     """A matrix product before and after one step."""
     rule = parse_rule("<([i, k], [k, j])->([i, j]) {i=32, j=256, k=64} reduction={k}>")
     mesh = parse_mesh('<["data"=4, "model"=2]>')
-    given = ('[{"data"}, {}]', '[{}, {"model"}]', "[{?}, {?}]")
-    found = (*given[:2], '[{"data", ?}, {"model", ?}]')
     tables = [
         factor_table(rule, mesh, ("x", "w", "result"), [parse_sharding(f"<@mesh, {each}>") for each in shardings])
-        for shardings in (given, found)
+        for shardings in (PRODUCT_BEFORE, PRODUCT_AFTER)
     ]
     return below([titled("before", tables[0]), titled("after", tables[1])])
 

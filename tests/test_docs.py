@@ -121,6 +121,21 @@ def test_drawings_are_those_of_the_generator() -> None:
         assert path.read_text() == text, "run `python docs/generate.py`"
 
 
+def test_the_drawn_step_is_what_a_step_does() -> None:
+    first, second, result = (f"#sdy.sharding<@mesh, {each}>" for each in drawings.PRODUCT_BEFORE)
+    module = Module.parse(f"""
+      sdy.mesh @mesh = <["data"=4, "model"=2]>
+      func.func @main(%x: tensor<32x64xf32> {{sdy.sharding = {first}}}, %w: tensor<64x256xf32> {{sdy.sharding = {second}}})
+          -> (tensor<32x256xf32> {{sdy.sharding = {result}}}) {{
+        %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0]
+            : (tensor<32x64xf32>, tensor<64x256xf32>) -> tensor<32x256xf32>
+        return %0 : tensor<32x256xf32>
+      }}""")
+    after = run_pipeline(module, "sdy-basic-propagate").text()
+    (signature,) = [line for line in after.splitlines() if "func.func" in line]
+    assert re.findall(r"#sdy\.sharding<@mesh, (.*?)>", signature) == list(drawings.PRODUCT_AFTER)
+
+
 def test_the_reference_lists_what_is_exported_and_every_option() -> None:
     exported = re.findall(r"^\.\. auto\w+:: pyshardy\.(\w+)$", "\n".join(listing.api_lines()), re.MULTILINE)
     assert sorted(exported) == pyshardy.__all__
