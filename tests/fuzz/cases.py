@@ -75,7 +75,10 @@ def mutant_of(case: Case) -> Mutant:
     read, write = [FILES[case.kind]], [FILES[case.kind], "-o", OUTPUT]
     allow = random.random() < 0.3
     view = random.choice(([], ["--view=stablehlo"]))
-    commands = [["propagate", *write, *view], ["opt", *write, *(flags or random.choice(_PASSES).split())]]
+    commands = [
+        ["propagate", *write, "--no-locations", *view],
+        ["opt", *write, *(flags or random.choice(_PASSES).split())],
+    ]
     commands += [
         ["partition", *write, *view, *_some(random, "--mesh-axes-groups", "--no-replicate-unsupported", "--json")]
     ]

@@ -12,6 +12,7 @@ from typing import Any
 
 from end_to_end import numbers_compare
 
+from pyshardy.cli import files
 from pyshardy.cli import main as main_command
 from pyshardy.frontend import isolated
 from pyshardy.ir.module import Module
@@ -86,8 +87,8 @@ def wrong_answer() -> None:
 def other_output() -> None:
     """The second time, something else comes out."""
     count = iter(range(10**9))
-    write = main_command.write_whole
-    main_command.write_whole = lambda path, content: write(path, b"// %d\n" % next(count) + content)
+    write = files.write_whole
+    files.write_whole = lambda path, content: write(path, b"// %d\n" % next(count) + content)
 
 
 def reader_signal() -> None:

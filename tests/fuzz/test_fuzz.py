@@ -10,6 +10,7 @@ import pytest
 from end_to_end import numbers_compare
 
 import pyshardy
+from pyshardy.cli import files
 from pyshardy.cli import main as main_command
 
 from . import planted
@@ -58,8 +59,8 @@ IN_A_PROCESS = {"hang": "hang", "signals": "signal", "isolated_signal": "signal"
 def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder in which cases are tried, in this process."""
     monkeypatch.chdir(tmp_path)
-    for name in ("main", "write_whole"):
-        monkeypatch.setattr(main_command, name, getattr(main_command, name))  # undone at the end
+    for module, name in ((main_command, "main"), (files, "write_whole")):
+        monkeypatch.setattr(module, name, getattr(module, name))  # undone at the end
     monkeypatch.setattr(numbers_compare.pyshardy, "run", numbers_compare.pyshardy.run)
     return tmp_path
 
@@ -224,9 +225,9 @@ def test_a_broken_output_is_noticed(broken: bytes, tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)
     command = ["propagate", "in.mlir", "-o", "out.mlir"]
     assert run_command(command, MODULE.encode()).file == "whole"
-    monkeypatch.setattr(main_command, "write_whole", lambda path, _: Path(path).write_bytes(broken) and None)
+    monkeypatch.setattr(files, "write_whole", lambda path, _: Path(path).write_bytes(broken) and None)
     assert run_command(command, MODULE.encode()).file not in ("whole", "old", "")
-    monkeypatch.setattr(main_command, "write_whole", lambda path, _: Path(path).unlink())
+    monkeypatch.setattr(files, "write_whole", lambda path, _: Path(path).unlink())
     assert run_command(command, MODULE.encode()).file == "gone"
 
 
