@@ -15,8 +15,9 @@ from pyshardy.core.mesh import device_count
 from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.core.text import format_symbol
 from pyshardy.errors import InvalidModuleError, UsageError
+from pyshardy.frontend.annotate import core_mesh
 from pyshardy.frontend.annotated import Axes, import_annotations
-from pyshardy.frontend.from_export import is_exported
+from pyshardy.frontend.from_export import is_exported, is_lowered, is_traced
 from pyshardy.frontend.from_text import BYTECODE_MAGIC, STANDARD_INPUT
 from pyshardy.frontend.interface import Port, input_ports, output_ports
 from pyshardy.frontend.load import load_content, load_path
@@ -44,8 +45,10 @@ def load(
     out_shardings: Any = None,
     allow_unregistered_dialects: bool = False,
     module: str | None = None,
-    mesh: Axes = None,
+    mesh: Any = None,
     isolate: bool = False,
+    platform: str | None = None,
+    **keywords: Any,
 ) -> Module:
     """A StableHLO module from wherever it is.
 
@@ -54,17 +57,24 @@ def load(
 
     Args:
         source: A path (of StableHLO, HLO, or what `jax.export` writes), a directory that XLA dumped to, StableHLO or
-            HLO as text or bytes, an MLIR module of jaxlib, what `jax.jit(f).lower(...)` or `jax.export.export(f)(...)`
-            returns, serialized or not, or a function, jitted or not.
+            HLO as text or bytes, an MLIR module of jaxlib, what `jax.jit(f).lower(...)`, `.trace(...)` or
+            `jax.export.export(f)(...)` returns, serialized or not, or a function, jitted (by JAX, `nnx.jit` or
+            `eqx.filter_jit`) or not.
         example_args: For a function, its arguments: arrays or `jax.ShapeDtypeStruct`s.
-        in_shardings: For a function that is not jitted, as for `jax.jit`.
+        in_shardings: For a function that is not jitted, as for `jax.jit`; specs are over `mesh`. Also with
+            `pyshardy.PartitionSpec`s and `TensorSharding`s, which say more.
         out_shardings: The same for the results.
         allow_unregistered_dialects: Whether text and bytecode may hold ops of dialects that jaxlib does not know, in
             generic form. An MLIR module may if its context allows them.
         module: For a directory with several modules, the name of one; it may also stand in the path, behind `::`.
-        mesh: Names and sizes of the axes that GSPMD's tilings are over, as `{"data": 4, "model": 2}`; found without.
+        mesh: For a function, the mesh it is for: a mesh of JAX; or axes with sizes, as `{"data": 32, "model": 16}`, or
+            a `jax.sharding.AbstractMesh`, for which no devices are needed. For anything else the axes that GSPMD's
+            tilings are over; found without.
         isolate: Whether files, text and bytes are read in a process of their own, for half a second more: for bytecode
             that is not trusted, which may end MLIR's reader. Then that is an `InvalidModuleError`.
+        platform: For a function, what it is lowered for: "cpu", "tpu", "cuda" or "rocm"; by default where it would run.
+        keywords: For a function, `static_argnums`, `donate_argnums`, `keep_unused` and so on are for `jax.jit`; the
+            others are the function's own keyword arguments.
 
     Raises:
         UsageError: Nothing that a module can be made of, a file that cannot be read, or arguments for what is no
@@ -79,16 +89,25 @@ def load(
     if isolate and not isinstance(source, (str, Path, bytes, bytearray, memoryview)):
         needed = "a path, text or bytes"
         raise UsageError("loading a module", got=f"isolate=True for a {type(source).__name__}", needed=needed)
-    if callable(source) and module is None:
+    if callable(source) and module is None and not is_traced(source):
         from pyshardy.frontend.from_jax import load_function
 
-        return load_function(source, example_args, in_shardings, out_shardings, mesh)
-    if example_args or in_shardings is not None or out_shardings is not None:
+        return load_function(source, example_args, in_shardings, out_shardings, mesh, platform, keywords)
+    if example_args or keywords or in_shardings is not None or out_shardings is not None:
         raise UsageError(
             "loading a module",
             got=f"arguments or shardings for a {type(source).__name__}",
             needed="them for a function alone",
+            hint="its function .apply" if hasattr(source, "apply") else None,
         )
+    if is_traced(source):
+        from pyshardy.frontend.from_jax import load_traced
+
+        return load_traced(source, mesh, platform)
+    if platform is not None:
+        needed = "it for a function that is not lowered yet"
+        raise UsageError("loading a module", got=f"platform={platform!r} for a {type(source).__name__}", needed=needed)
+    mesh = None if mesh is None else dict(core_mesh(mesh).axes)
     if isinstance(source, Path) or (isinstance(source, str) and not _is_text(source)):
         allow = allow_unregistered_dialects
         return load_path(source, module=module, mesh=mesh, allow_unregistered_dialects=allow, isolate=isolate)
@@ -106,7 +125,7 @@ def load(
 
 def _load_object(source: Any, mesh: Axes) -> Module:
     """What JAX makes of a function, or an MLIR module."""
-    if is_exported(source) or hasattr(source, "compiler_ir"):
+    if is_exported(source) or is_lowered(source):
         from pyshardy.frontend import from_jax
 
         return from_jax.load_exported(source, mesh) if is_exported(source) else from_jax.load_lowered(source, mesh)
@@ -170,33 +189,51 @@ class Propagation:
 
     @property
     def in_shardings(self) -> Any:
-        """The shardings of the inputs as `jax.sharding.NamedSharding`s.
-
-        They are over the devices that a JAX function was lowered for, otherwise over those that JAX has. For a JAX
-        function they are a tree over its positional arguments, fit for `jax.jit(in_shardings=...)`, in which an
-        argument that the function does not use has None; otherwise a tuple.
-
-        Raises:
-            UsageError: JAX has fewer devices than the mesh.
-            InvalidShardingError: A sub-axis, which `PartitionSpec` cannot name.
-        """
-        return self._named("input")
+        """The shardings of the inputs as `jax.sharding.NamedSharding`s: `input_shardings()`."""
+        return self.input_shardings()
 
     @property
     def out_shardings(self) -> Any:
         """The shardings of the outputs, like `in_shardings`; for a JAX function, a tree over its result."""
-        return self._named("output")
+        return self.output_shardings()
 
-    def _named(self, side: str) -> Any:
-        from pyshardy.frontend import from_jax
+    @property
+    def in_specs(self) -> Any:
+        """The shardings of the inputs as `jax.sharding.PartitionSpec`s, in a tree as `in_shardings`."""
+        return self._tree("input_specs", "refuse")
 
-        ports = self.inputs if side == "input" else self.outputs
-        signature = self.module.origin
-        if not isinstance(signature, from_jax.JaxSignature):
-            converter = from_jax.NamedShardings(self.meshes)
-            return tuple(converter.of(port) for port in ports)
-        tree = from_jax.input_tree if side == "input" else from_jax.output_tree
-        return tree(signature, ports, self.meshes)
+    @property
+    def out_specs(self) -> Any:
+        """The shardings of the outputs as `jax.sharding.PartitionSpec`s, in a tree as `out_shardings`."""
+        return self._tree("output_specs", "refuse")
+
+    def input_shardings(self, devices: Any = None, sub_axes: str = "refuse") -> Any:
+        """The shardings of the inputs as `jax.sharding.NamedSharding`s.
+
+        For a JAX function they are a tree over its positional arguments, fit for `jax.jit(in_shardings=...)`, in which
+        an argument that the function does not use has None; otherwise a tuple.
+
+        Args:
+            devices: The devices that they are over, "abstract" for a `jax.sharding.AbstractMesh`; by default those that
+                a JAX function was lowered for, none if it was lowered for none, otherwise those that JAX has.
+            sub_axes: What becomes of sub-axes, which `PartitionSpec` cannot name: "refuse" them, "split" the axes of
+                the mesh where a sharding needs that, or "gather" these shards.
+
+        Raises:
+            UsageError: JAX has fewer devices than the mesh.
+            InvalidShardingError: A sub-axis that is refused.
+        """
+        return self._tree("input_shardings", sub_axes, devices)
+
+    def output_shardings(self, devices: Any = None, sub_axes: str = "refuse") -> Any:
+        """The shardings of the outputs, like `input_shardings`; for a JAX function, a tree over its result."""
+        return self._tree("output_shardings", sub_axes, devices)
+
+    def _tree(self, kind: str, sub_axes: str, *devices: Any) -> Any:
+        from pyshardy.frontend import jax_trees
+
+        ports = self.inputs if kind.startswith("input") else self.outputs
+        return getattr(jax_trees, kind)(self.module.origin, ports, self.meshes, *devices, sub_axes=sub_axes)
 
     @cached_property
     def summary(self) -> Summary:

@@ -20,7 +20,7 @@ PURE = 8
 """Up to this rank there is no MLIR and no JAX."""
 STANDARD_LIBRARY_ONLY = 4
 """Up to this rank there is nothing but the standard library."""
-MAY_IMPORT_JAX = ("frontend/from_jax.py", "runtime/", "cli/run_command.py")
+MAY_IMPORT_JAX = ("frontend/from_jax.py", "frontend/jax_", "runtime/", "cli/run_command.py")
 
 FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 

@@ -12,8 +12,9 @@ import pyshardy
 
 def test_exports() -> None:
     assert pyshardy.__all__ == [
-        "AxisRef", "DimSharding", "Mesh", "Module", "Partition", "PartitionOptions", "PropagateOptions", "Propagation",
-        "ReductionKind", "Rule", "ShardyError", "TensorSharding", "clear_caches", "connect", "load", "partition",
+        "AxisRef", "DimSharding", "Mesh", "Module", "Partition", "PartitionOptions", "PartitionSpec", "PropagateOptions",
+        "Propagation",
+        "ReductionKind", "Rule", "ShardyError", "TensorSharding", "annotate", "clear_caches", "connect", "load", "partition",
         "propagate", "register_rule", "run", "run_pipeline",
     ]  # fmt: skip
 
