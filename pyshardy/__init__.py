@@ -29,12 +29,16 @@ _EXPORTS = {
     "annotate": "frontend.annotate",
     "clear_caches": "core.intern",
     "connect": "runtime.distributed",
+    "from_gspmd": "core.gspmd",
+    "from_torch": "core.placements",
     "load": "api",
     "partition": "partitioning",
     "propagate": "api",
     "register_rule": "rules.user_rules",
     "run": "partitioning",
     "run_pipeline": "passes.pipeline",
+    "to_gspmd": "core.gspmd",
+    "to_torch": "core.placements",
 }
 
 __all__ = sorted(_EXPORTS)

@@ -32,6 +32,7 @@ from pyshardy.passes.pipeline import run_on_root
 from pyshardy.passes.pipelines import for_module, propagation_passes
 from pyshardy.propagation.options import PropagateOptions, View
 from pyshardy.propagation.trace import Step
+from pyshardy.propagation.user_priorities import up_to
 from pyshardy.report.summary import Summary, TensorRow, format_shape
 from pyshardy.report.tables import summary_html, summary_text
 
@@ -234,6 +235,27 @@ class Propagation:
 
         ports = self.inputs if kind.startswith("input") else self.outputs
         return getattr(jax_trees, kind)(self.module.origin, ports, self.meshes, *devices, sub_axes=sub_axes)
+
+    def after_priority(self, priority: int) -> Propagation:
+        """The program as it is after the rounds up to a user priority: what is annotated for later ones is ignored.
+
+        Args:
+            priority: The last priority to take part, from 0.
+
+        >>> module = load('''
+        ... sdy.mesh @mesh = <["x"=2, "y"=2]>
+        ... func.func @main(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}p1]>})
+        ...     -> tensor<8x8xf32> {
+        ...   %0 = stablehlo.tanh %a : tensor<8x8xf32>
+        ...   return %0 : tensor<8x8xf32>
+        ... }''')
+        >>> propagate(module).after_priority(0).outputs[0].sharding
+        TensorSharding(<@mesh, [{"x"}, {}]>)
+        """
+        root = self.before.copy_root()
+        meshes = module_meshes(root)
+        transform_shardings(root, lambda sharding: up_to(sharding, meshes, priority))
+        return propagate(self.before.with_root(root), self.options)
 
     @cached_property
     def summary(self) -> Summary:

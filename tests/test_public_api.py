@@ -14,8 +14,9 @@ def test_exports() -> None:
     assert pyshardy.__all__ == [
         "AxisRef", "DimSharding", "Mesh", "Module", "Partition", "PartitionOptions", "PartitionSpec", "PropagateOptions",
         "Propagation",
-        "ReductionKind", "Rule", "ShardyError", "TensorSharding", "annotate", "clear_caches", "connect", "load", "partition",
-        "propagate", "register_rule", "run", "run_pipeline",
+        "ReductionKind", "Rule", "ShardyError", "TensorSharding", "annotate", "clear_caches", "connect",
+        "from_gspmd", "from_torch", "load", "partition",
+        "propagate", "register_rule", "run", "run_pipeline", "to_gspmd", "to_torch",
     ]  # fmt: skip
 
 
