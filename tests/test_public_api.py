@@ -12,11 +12,11 @@ import pyshardy
 
 def test_exports() -> None:
     assert pyshardy.__all__ == [
-        "AxisRef", "DimSharding", "Mesh", "Module", "Partition", "PartitionOptions", "PartitionSpec", "PropagateOptions",
-        "Propagation",
-        "ReductionKind", "Rule", "ShardyError", "TensorSharding", "annotate", "clear_caches", "connect",
-        "from_gspmd", "from_torch", "load", "partition",
-        "propagate", "register_rule", "run", "run_pipeline", "to_gspmd", "to_torch",
+        "AxisRef", "DimSharding", "Mesh", "Module", "Partition", "PartitionOptions", "PartitionSpec",
+        "PropagateOptions", "Propagation", "ReductionKind", "Rule", "ShardyError", "TensorSharding", "annotate",
+        "clear_caches", "connect", "constrain", "from_gspmd", "from_torch", "jit", "load", "partition",
+        "propagate", "propagation_barrier", "register_rule", "run", "run_pipeline", "shard_alike", "to_gspmd",
+        "to_torch",
     ]  # fmt: skip
 
 

@@ -234,7 +234,8 @@ def _abstract(tree: Any, target: Target) -> Any:
         kept = None
         if isinstance(sharding, NamedSharding) and sharding.mesh.shape_tuple == mesh.shape_tuple:
             kept = NamedSharding(mesh, sharding.spec)
-        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=kept, weak_type=leaf.weak_type)
+        is_weak = getattr(leaf, "weak_type", False)  # keys have none
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=kept, weak_type=is_weak)
 
     return jax.tree.map(one, tree)
 

@@ -38,6 +38,17 @@ def devices_of(lowered: Any) -> tuple[Any, ...] | None:
     return None if devices and isinstance(devices[0], StandInDevice) else devices
 
 
+def key_name(dtype: Any) -> str:
+    """The name of the kind of keys that a type is for, as `jax.random.key(0, impl=...)` takes it."""
+    return str(dtype._impl.name)
+
+
+def numbers_of_module(ctx: Any) -> dict[int, int]:
+    """A dictionary that belongs to the module that is being lowered."""
+    found: dict[int, int] = ctx.module_context.cached_primitive_lowerings.setdefault("pyshardy's groups", {})
+    return found
+
+
 def stand_in_mesh(mesh: AbstractMesh, platform: str) -> Mesh:
     """A mesh whose devices only stand in for real ones: functions are traced and lowered for it, not compiled.
 

@@ -19,7 +19,7 @@ from programs.base import Program
 from pyshardy.core.mesh import Mesh
 from pyshardy.errors import InvalidShardingError, ShardyError, UsageError
 from pyshardy.frontend.jax_lower import is_static
-from pyshardy.frontend.jax_private import StandInDevice, stand_in_mesh
+from pyshardy.frontend.jax_private import StandInDevice, key_name, stand_in_mesh
 from pyshardy.frontend.jax_shardings import abstract_mesh
 
 CLUSTER = {"data": 32, "model": 16}
@@ -223,6 +223,7 @@ def test_what_pyshardy_reads_of_jax_is_there() -> None:
     lowered = jax.jit(lambda x, unused: jax.pure_callback(lambda a: a, x, x), keep_unused=False).lower(X, W)
     for name in ("kept_var_idx", "host_callbacks", "keepalive"):
         assert name in lowered._lowering.compile_args, f"compile_args has no {name}"
+    assert key_name(jax.random.key(0).dtype) == "threefry2x32"
     assert tuple(lowered._lowering._device_list) == (jax.devices()[0],)
     assert "abstract_mesh" in stand_in_mesh(MESH, "tpu").__dict__, "Mesh.abstract_mesh is not cached there"
     assert stand_in_mesh(MESH, "tpu").abstract_mesh is abstract_mesh(MESH)
