@@ -6,7 +6,6 @@ for GSPMD, they do nothing.
 
 from __future__ import annotations
 
-from itertools import count
 from typing import Any
 
 import jax
@@ -24,7 +23,10 @@ from pyshardy.frontend.jax_private import numbers_of_module
 
 _BARRIERS = {"none": 0, "forward": 1, "backward": 2}
 _REVERSED = {"none": "none", "forward": "backward", "backward": "forward"}
-_numbers = count()
+
+
+class _Pair:
+    """Stands for two arrays that are to be sharded alike, in one trace."""
 
 
 def constrain(x: Any, sharding: Any, mesh: Any = None) -> Any:
@@ -75,7 +77,7 @@ def shard_alike(x: Any, y: Any) -> tuple[Any, Any]:
     shapes = jax.numpy.shape(x), jax.numpy.shape(y)
     if shapes[0] != shapes[1]:
         raise UsageError("sharding two arrays alike", got=f"the shapes {shapes[0]} and {shapes[1]}", needed="one shape")
-    first, second = _alike_p.bind(x, y, number=next(_numbers))
+    first, second = _alike_p.bind(x, y, pair=_Pair())
     return first, second
 
 
@@ -166,24 +168,24 @@ _alike_p.def_impl(lambda x, y, **_: [x, y])
 _alike_p.def_abstract_eval(lambda x, y, **_: [x, y])
 
 
-def _alike_transpose(cotangents: Any, *_: Any, number: int) -> Any:
-    del number  # the cotangents are a pair of their own
-    return _alike_p.bind(*map(ad.instantiate_zeros, cotangents), number=next(_numbers))
+def _alike_transpose(cotangents: Any, *_: Any, pair: _Pair) -> Any:
+    del pair  # the cotangents are a pair of their own
+    return _alike_p.bind(*map(ad.instantiate_zeros, cotangents), pair=_Pair())
 
 
-def _batch_alike(args: Any, dims: Any, *, number: int) -> Any:
+def _batch_alike(args: Any, dims: Any, *, pair: _Pair) -> Any:
     size = next(x.shape[dim] for x, dim in zip(args, dims) if dim is not None)
     moved = [
         jax.numpy.broadcast_to(x, (size, *jax.numpy.shape(x))) if dim is None else jax.numpy.moveaxis(x, dim, 0)
         for x, dim in zip(args, dims)
     ]
-    return _alike_p.bind(*moved, number=number), [0, 0]
+    return _alike_p.bind(*moved, pair=pair), [0, 0]
 
 
-def _lower_alike(ctx: Any, x: Any, y: Any, *, number: int) -> Any:
+def _lower_alike(ctx: Any, x: Any, y: Any, *, pair: _Pair) -> Any:
     if _is_shardy():
         numbers = numbers_of_module(ctx)
-        group = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), numbers.setdefault(number, len(numbers)))
+        group = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), numbers.setdefault(pair, len(numbers)))
         for value in (x, y):
             sdy.ShardingGroupOp(value, group)
     return [x, y]

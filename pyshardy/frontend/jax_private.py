@@ -7,12 +7,15 @@ Devices that stand in for those of a cluster get around that: JAX looks at few o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import jax
 import numpy as np
 from jax.sharding import AbstractMesh, Mesh
+
+from pyshardy.core.intern import register_cache
+from pyshardy.core.mesh import MOST_DEVICES
 
 
 def compile_arg(lowered: Any, name: str) -> Any:
@@ -43,9 +46,9 @@ def key_name(dtype: Any) -> str:
     return str(dtype._impl.name)
 
 
-def numbers_of_module(ctx: Any) -> dict[int, int]:
+def numbers_of_module(ctx: Any) -> dict[Any, int]:
     """A dictionary that belongs to the module that is being lowered."""
-    found: dict[int, int] = ctx.module_context.cached_primitive_lowerings.setdefault("pyshardy's groups", {})
+    found: dict[Any, int] = ctx.module_context.cached_primitive_lowerings.setdefault("pyshardy's groups", {})
     return found
 
 
@@ -111,11 +114,15 @@ class StandInClient:
         return getattr(self._real, name)
 
 
-@cache
+@lru_cache(maxsize=16)
 def _client(platform: str) -> StandInClient:
     return StandInClient(platform)
 
 
-@cache
+@lru_cache(maxsize=MOST_DEVICES)
 def _stand_in(platform: str, index: int) -> StandInDevice:
     return StandInDevice(index, _client(platform))
+
+
+register_cache(_client.cache_clear)
+register_cache(_stand_in.cache_clear)
