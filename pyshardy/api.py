@@ -21,6 +21,7 @@ from pyshardy.frontend.from_export import is_exported, is_lowered, is_traced
 from pyshardy.frontend.from_text import BYTECODE_MAGIC, STANDARD_INPUT
 from pyshardy.frontend.interface import Port, input_ports, output_ports
 from pyshardy.frontend.load import load_content, load_path
+from pyshardy.frontend.result_shardings import ResultShardings
 from pyshardy.ir.diagnostics import Diagnostic, Diagnostics, source_position
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.functions import main_function
@@ -152,7 +153,7 @@ def _bytecode(module: Any) -> bytes:
 
 
 @dataclass
-class Propagation:
+class Propagation(ResultShardings):
     """A module with a sharding for every tensor.
 
     Attributes:
@@ -187,54 +188,6 @@ class Propagation:
     def outputs(self) -> list[Port]:
         """The outputs with their shardings."""
         return output_ports(self.module.root)
-
-    @property
-    def in_shardings(self) -> Any:
-        """The shardings of the inputs as `jax.sharding.NamedSharding`s: `input_shardings()`."""
-        return self.input_shardings()
-
-    @property
-    def out_shardings(self) -> Any:
-        """The shardings of the outputs, like `in_shardings`; for a JAX function, a tree over its result."""
-        return self.output_shardings()
-
-    @property
-    def in_specs(self) -> Any:
-        """The shardings of the inputs as `jax.sharding.PartitionSpec`s, in a tree as `in_shardings`."""
-        return self._tree("input_specs", "refuse")
-
-    @property
-    def out_specs(self) -> Any:
-        """The shardings of the outputs as `jax.sharding.PartitionSpec`s, in a tree as `out_shardings`."""
-        return self._tree("output_specs", "refuse")
-
-    def input_shardings(self, devices: Any = None, sub_axes: str = "refuse") -> Any:
-        """The shardings of the inputs as `jax.sharding.NamedSharding`s.
-
-        For a JAX function they are a tree over its positional arguments, fit for `jax.jit(in_shardings=...)`, in which
-        an argument that the function does not use has None; otherwise a tuple.
-
-        Args:
-            devices: The devices that they are over, "abstract" for a `jax.sharding.AbstractMesh`; by default those that
-                a JAX function was lowered for, none if it was lowered for none, otherwise those that JAX has.
-            sub_axes: What becomes of sub-axes, which `PartitionSpec` cannot name: "refuse" them, "split" the axes of
-                the mesh where a sharding needs that, or "gather" these shards.
-
-        Raises:
-            UsageError: JAX has fewer devices than the mesh.
-            InvalidShardingError: A sub-axis that is refused.
-        """
-        return self._tree("input_shardings", sub_axes, devices)
-
-    def output_shardings(self, devices: Any = None, sub_axes: str = "refuse") -> Any:
-        """The shardings of the outputs, like `input_shardings`; for a JAX function, a tree over its result."""
-        return self._tree("output_shardings", sub_axes, devices)
-
-    def _tree(self, kind: str, sub_axes: str, *devices: Any) -> Any:
-        from pyshardy.frontend import jax_trees
-
-        ports = self.inputs if kind.startswith("input") else self.outputs
-        return getattr(jax_trees, kind)(self.module.origin, ports, self.meshes, *devices, sub_axes=sub_axes)
 
     def after_priority(self, priority: int) -> Propagation:
         """The program as it is after the rounds up to a user priority: what is annotated for later ones is ignored.
