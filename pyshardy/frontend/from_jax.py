@@ -28,6 +28,7 @@ from pyshardy.frontend.jax_lower import (
 from pyshardy.frontend.jax_private import compile_arg, devices_of, kept_leaves, stand_in_mesh
 from pyshardy.frontend.jax_shardings import NamedShardings, abstract_mesh, jax_mesh, partition_spec
 from pyshardy.frontend.load import load_content
+from pyshardy.frontend.nnx_names import is_nnx_jitted, with_nnx_names
 from pyshardy.ir.module import Module
 
 __all__ = ["JaxSignature", "NamedShardings", "jax_mesh", "partition_spec"]
@@ -153,6 +154,8 @@ def load_function(
     for_jax = {name: value for name, value in given.items() if name == "out_shardings" or not keeps_own}
     lowered = lower(function, args, kwargs, target, for_jax, options)
     module = load_lowered(lowered, _axes(mesh) if _is_tiled() else None)
+    if is_nnx_jitted(function):
+        module = with_nnx_names(module, function, args, kwargs)
     if target.spec_mesh is not None:
         if target.abstract is not None:
             module.origin = replace(module.origin, mesh=target.abstract, platform=target.platform)

@@ -71,6 +71,41 @@ def test_nnx_jit(graph: bool) -> None:
 
 
 @needs("flax")
+def test_the_names_of_a_model_under_nnx_jit() -> None:
+    import optax
+    from flax import nnx
+
+    class Net(nnx.Module):
+        def __init__(self, rngs):
+            self.up = nnx.Linear(32, 64, rngs=rngs)
+            self.blocks = nnx.List([nnx.Linear(64, 64, rngs=rngs) for _ in range(2)])
+            self.drop = nnx.Dropout(0.1, rngs=rngs)
+
+        def __call__(self, x):
+            for block in self.blocks:
+                x = block(self.up(x)[..., :64])[..., :32]
+            return self.drop(x)
+
+    @nnx.jit
+    def step(model, optimizer, x, *, y):
+        loss, gradients = nnx.value_and_grad(lambda model: jnp.mean((model(x) - y) ** 2))(model)
+        optimizer.update(model, gradients)
+        return loss
+
+    model = Net(nnx.Rngs(0))
+    optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
+    module = pyshardy.load(step, model, optimizer, X, y=X, mesh=CLUSTER)
+    found = pyshardy.propagate(module.annotate({"model.blocks[*].kernel": P(None, "model"), "x": P("data")}))
+    shardings = {port.name: str(port.sharding) for port in found.inputs}
+    assert shardings["model.blocks[1].kernel.value"] == '<@mesh, [{}, {"model"}]>'
+    assert shardings["optimizer.opt_state[0].mu.blocks[1].kernel.value"] == '<@mesh, [{}, {"model"}]>'
+    shapes = {port.name: port.shape for port in found.inputs}
+    assert shapes["model.up.kernel.value"] == shapes["optimizer.opt_state[0].nu.up.kernel.value"] == (32, 64)
+    assert "result[0][0].up.kernel.value" in [port.name for port in found.outputs]
+    assert not any("states" in port.name for port in (*found.inputs, *found.outputs))
+
+
+@needs("flax")
 def test_nnx_models_as_arguments() -> None:
     from flax import nnx
 
