@@ -23,6 +23,8 @@ JIT_OPTIONS = frozenset(
     ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "keep_unused", "inline")
 )
 """Keywords that are for `jax.jit`; all others are arguments of the function."""
+_PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
+_ALIASES = {"gpu": "cuda"}
 _SCALARS = (bool, int, float, complex, np.generic)
 
 
@@ -59,6 +61,7 @@ def make_target(mesh: Any, platform: str | None, shardings: Any) -> Target:
         platform: The platform; by default that of the mesh, or else of JAX.
         shardings: A tree of shardings and arguments.
     """
+    platform = None if platform is None else _platform(platform)
     if mesh is None:
         mesh = _abstract_mesh_in(shardings)
     if mesh is None or isinstance(mesh, jax.sharding.Mesh):
@@ -69,6 +72,13 @@ def make_target(mesh: Any, platform: str | None, shardings: Any) -> Target:
     device = abstract.abstract_device
     platform = platform or (None if device is None else device.platform) or jax.default_backend()
     return Target(stand_in_mesh(abstract, platform), abstract, platform)
+
+
+def _platform(name: str) -> str:
+    found = _ALIASES.get(name, name)
+    if found not in _PLATFORMS:
+        raise UsageError("lowering a function", got=f"platform={name!r}", needed=f"one of {', '.join(_PLATFORMS)}")
+    return found
 
 
 def _abstract_mesh_in(tree: Any) -> AbstractMesh | None:
@@ -135,6 +145,12 @@ def _lower_jitted(jitted: Any, args: Sequence[Any], kwargs: Mapping[str, Any], t
             if hasattr(jitted, "trace"):
                 return lower_traced(stage(jitted.trace(*args, **kwargs)), target.platform)
             return stage(jitted.lower(*args, **kwargs))
+        except RuntimeError as error:
+            if target.spec_mesh is not None or "non-empty mesh" not in str(error):
+                raise
+            raise UsageError(
+                "lowering a function", got="PartitionSpecs and no mesh", needed="the mesh, as mesh= or by jax.set_mesh"
+            ) from error
         except ValueError as error:
             if target.abstract is None or "incompatible devices" not in str(error):
                 raise
@@ -147,6 +163,7 @@ def _lower_jitted(jitted: Any, args: Sequence[Any], kwargs: Mapping[str, Any], t
 
 def lower_traced(traced: Any, platform: str | None) -> Any:
     """Lower a traced function for a platform, by default that of its devices, or of JAX if it has none."""
+    platform = None if platform is None else _platform(platform)
     if platform is None:
         try:
             return traced.lower()

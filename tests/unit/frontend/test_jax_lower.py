@@ -239,6 +239,20 @@ def test_platforms() -> None:
         pyshardy.load("module {}", platform="tpu")
 
 
+def test_platforms_that_jax_does_not_know() -> None:
+    for function in (jnp.sort, jax.jit(jnp.sort).trace(X)):
+        with pytest.raises(UsageError, match="got platform='abacus', needed one of cpu, cuda, rocm, tpu"):
+            pyshardy.load(function, *([] if function is not jnp.sort else [X]), platform="abacus")
+    assert pyshardy.load(layer, X, W, mesh=CLUSTER, platform="gpu").origin.platform == "cuda"
+
+
+def test_specs_need_a_mesh() -> None:
+    with pytest.raises(
+        UsageError, match="got PartitionSpecs and no mesh, needed the mesh, as mesh= or by jax.set_mesh"
+    ):
+        pyshardy.load(layer, X, W, in_shardings=SPECS)
+
+
 def test_traced_functions() -> None:
     traced = jax.jit(layer, in_shardings=tuple(NamedSharding(MESH, spec) for spec in SPECS)).trace(X, W)
     assert sharded(pyshardy.load(traced)) == sharded(pyshardy.load(traced, platform="tpu")) == BOTH
