@@ -84,10 +84,8 @@ class NamedShardings:
         try:
             return partition_spec(sharding, len(port.shape) if rank is None else rank)
         except InvalidShardingError as error:
-            hint = None if self._sub_axes is not SubAxes.REFUSE else 'sub_axes="split", or "gather"'
-            raise InvalidShardingError(
-                f"{error.doing} of {port.name}", got=error.got, needed=error.needed, hint=hint
-            ) from error
+            doing = f"{error.doing} of {port.name}"
+            raise InvalidShardingError(doing, got=error.got, needed=error.needed) from error
 
     def _mesh_of(self, port: Port) -> Mesh | None:
         mesh = None if port.sharding is None else mesh_of(port.sharding, self.meshes)

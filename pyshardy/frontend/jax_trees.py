@@ -9,7 +9,7 @@ import jax
 from jax.sharding import PartitionSpec
 
 from pyshardy.core.mesh import Mesh
-from pyshardy.errors import UnsupportedVersionError
+from pyshardy.errors import InvalidShardingError, UnsupportedVersionError
 from pyshardy.frontend.from_jax import JaxSignature
 from pyshardy.frontend.interface import Port
 from pyshardy.frontend.jax_lower import is_static
@@ -41,7 +41,9 @@ def input_shardings(
         UnsupportedVersionError: This JAX does not tell which arguments it dropped.
         InvalidShardingError: A sharding that `PartitionSpec` cannot express.
     """
-    return _input_tree(signature, ports, NamedShardings(meshes, _devices(signature, devices), sub_axes).of)
+    return _input_tree(
+        signature, ports, _advising(NamedShardings(meshes, _devices(signature, devices), sub_axes).of, sub_axes)
+    )
 
 
 def output_shardings(
@@ -52,21 +54,38 @@ def output_shardings(
     sub_axes: SubAxes | str = SubAxes.REFUSE,
 ) -> Tree:
     """The shardings of the outputs as a tree over the result; see `input_shardings`."""
-    return _output_tree(signature, ports, NamedShardings(meshes, _devices(signature, devices), sub_axes).of)
+    return _output_tree(
+        signature, ports, _advising(NamedShardings(meshes, _devices(signature, devices), sub_axes).of, sub_axes)
+    )
 
 
 def input_specs(
     signature: Any, ports: Sequence[Port], meshes: Mapping[str, Mesh], sub_axes: SubAxes | str = SubAxes.REFUSE
 ) -> Tree:
     """The `PartitionSpec`s of the inputs; see `input_shardings`."""
-    return _input_tree(signature, ports, NamedShardings(meshes, ABSTRACT, sub_axes).spec)
+    return _input_tree(signature, ports, _advising(NamedShardings(meshes, ABSTRACT, sub_axes).spec, sub_axes))
 
 
 def output_specs(
     signature: Any, ports: Sequence[Port], meshes: Mapping[str, Mesh], sub_axes: SubAxes | str = SubAxes.REFUSE
 ) -> Tree:
     """The `PartitionSpec`s of the outputs; see `input_shardings`."""
-    return _output_tree(signature, ports, NamedShardings(meshes, ABSTRACT, sub_axes).spec)
+    return _output_tree(signature, ports, _advising(NamedShardings(meshes, ABSTRACT, sub_axes).spec, sub_axes))
+
+
+def _advising(convert: Convert, sub_axes: SubAxes | str) -> Convert:
+    """The conversion, whose error says what to try about a sub-axis that is refused."""
+
+    def advising(port: Port, rank: int | None) -> Any:
+        try:
+            return convert(port, rank)
+        except InvalidShardingError as error:
+            if SubAxes(sub_axes) is not SubAxes.REFUSE or "sub-axis" not in str(error.got):
+                raise
+            hint = 'input_shardings or output_shardings with sub_axes="split" or "gather"'
+            raise InvalidShardingError(error.doing, got=error.got, needed=error.needed, hint=hint) from error
+
+    return advising
 
 
 def _devices(signature: Any, devices: Devices) -> Devices:
