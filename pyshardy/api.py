@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import fields
 from os import PathLike, fspath
@@ -12,8 +11,9 @@ from typing import Any, TypedDict, Unpack
 from pyshardy.core.options import options_of, unknown_option
 from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
+from pyshardy.frontend.annotate import core_mesh
 from pyshardy.frontend.annotated import Axes, import_annotations
-from pyshardy.frontend.from_export import is_exported
+from pyshardy.frontend.from_export import is_exported, is_lowered, is_traced
 from pyshardy.frontend.from_text import BYTECODE_MAGIC, STANDARD_INPUT
 from pyshardy.frontend.load import load_content, load_path
 from pyshardy.ir.module import Module
@@ -32,8 +32,10 @@ def load(
     out_shardings: Any = None,
     allow_unregistered_dialects: bool = False,
     module: str | None = None,
-    mesh: Axes = None,
+    mesh: Any = None,
     isolate: bool = False,
+    platform: str | None = None,
+    **keywords: Any,
 ) -> Module:
     """A StableHLO module from wherever it is.
 
@@ -42,17 +44,24 @@ def load(
 
     Args:
         source: A path (of StableHLO, HLO, or what `jax.export` writes), a directory that XLA dumped to, StableHLO or
-            HLO as text or bytes, an MLIR module of jaxlib, what `jax.jit(f).lower(...)` or `jax.export.export(f)(...)`
-            returns, serialized or not, or a function, jitted or not.
+            HLO as text or bytes, an MLIR module of jaxlib, what `jax.jit(f).lower(...)`, `.trace(...)` or
+            `jax.export.export(f)(...)` returns, serialized or not, or a function, jitted (by JAX, `nnx.jit` or
+            `eqx.filter_jit`) or not.
         example_args: For a function, its arguments: arrays or `jax.ShapeDtypeStruct`s.
-        in_shardings: For a function that is not jitted, as for `jax.jit`.
+        in_shardings: For a function that is not jitted, as for `jax.jit`; specs are over `mesh`. Also with
+            `pyshardy.PartitionSpec`s and `TensorSharding`s, which say more.
         out_shardings: The same for the results.
         allow_unregistered_dialects: Whether text and bytecode may hold ops of dialects that jaxlib does not know, in
             generic form. An MLIR module may if its context allows them.
         module: For a directory with several modules, the name of one; it may also stand in the path, behind `::`.
-        mesh: Names and sizes of the axes that GSPMD's tilings are over, as `{"data": 4, "model": 2}`; found without.
+        mesh: For a function, the mesh it is for: a mesh of JAX; or axes with sizes, as `{"data": 32, "model": 16}`, or
+            a `jax.sharding.AbstractMesh`, for which no devices are needed. For anything else the axes that GSPMD's
+            tilings are over; found without.
         isolate: Whether files, text and bytes are read in a process of their own, for half a second more: for bytecode
             that is not trusted, which may end MLIR's reader. Then that is an `InvalidModuleError`.
+        platform: For a function, what it is lowered for: "cpu", "tpu", "cuda" or "rocm"; by default where it would run.
+        keywords: For a function, `static_argnums`, `donate_argnums`, `keep_unused` and so on are for `jax.jit`; the
+            others are the function's own keyword arguments.
 
     Raises:
         UsageError: Nothing that a module can be made of, a file that cannot be read, or arguments for what is no
@@ -67,17 +76,25 @@ def load(
     if isolate and not isinstance(source, (str, Path, bytes, bytearray, memoryview)):
         needed = "a path, text or bytes"
         raise UsageError("loading a module", got=f"isolate=True for {named_type(source)}", needed=needed)
-    if callable(source) and module is None:
+    if callable(source) and module is None and not is_traced(source):
         from pyshardy.frontend.from_jax import load_function
 
-        _check_arguments(source, example_args)
-        return load_function(source, example_args, in_shardings, out_shardings, mesh)
-    if example_args or in_shardings is not None or out_shardings is not None:
+        return load_function(source, example_args, in_shardings, out_shardings, mesh, platform, keywords)
+    if example_args or keywords or in_shardings is not None or out_shardings is not None:
         raise UsageError(
             "loading a module",
             got=f"arguments or shardings for {named_type(source)}",
             needed="them for a function alone",
+            hint="its function .apply" if hasattr(source, "apply") else None,
         )
+    if is_traced(source):
+        from pyshardy.frontend.from_jax import load_traced
+
+        return load_traced(source, mesh, platform)
+    if platform is not None:
+        needed = "it for a function that is not lowered yet"
+        raise UsageError("loading a module", got=f"platform={platform!r} for {named_type(source)}", needed=needed)
+    mesh = None if mesh is None else dict(core_mesh(mesh).axes)
     if isinstance(source, Path) or (isinstance(source, str) and not _is_text(source)):
         allow = allow_unregistered_dialects
         return load_path(source, module=module, mesh=mesh, allow_unregistered_dialects=allow, isolate=isolate)
@@ -93,26 +110,9 @@ def load(
     return _load_object(source, mesh)
 
 
-def _check_arguments(function: Any, args: tuple[Any, ...]) -> None:
-    """Refuse arguments that a function cannot be called with, before JAX calls it."""
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # a function of C has none
-        return
-    try:
-        signature.bind(*args)
-    except TypeError as error:
-        raise UsageError(
-            "loading a function",
-            got=f"{len(args)} example arguments: {error}",
-            needed=f"arguments for {getattr(function, '__name__', 'it')}{signature}",
-            hint="load(function, *arguments), with arrays or jax.ShapeDtypeStruct, or function.lower(*arguments)",
-        ) from error
-
-
 def _load_object(source: Any, mesh: Axes) -> Module:
     """What JAX makes of a function, or an MLIR module."""
-    if is_exported(source) or hasattr(source, "compiler_ir"):
+    if is_exported(source) or is_lowered(source):
         from pyshardy.frontend import from_jax
 
         return from_jax.load_exported(source, mesh) if is_exported(source) else from_jax.load_lowered(source, mesh)
@@ -120,7 +120,7 @@ def _load_object(source: Any, mesh: Axes) -> Module:
         return load_content(_bytecode(source), "the module", mesh, source.context.allow_unregistered_dialects)
     raise UsageError(
         "loading a module",
-        got=named_type(source),
+        got=f"{named_type(source)}",
         needed="a path, StableHLO or HLO, an MLIR module, a lowered or exported JAX function, or a function",
     )
 

@@ -14,13 +14,13 @@ ROOT = Path(__file__).parent.parent / "pyshardy"
 RANKS = {
     "errors": 0, "core": 1, "bytecode": 1, "rules": 2, "graph": 3, "propagation": 4, "reshard": 5, "costing": 6, "explain": 7, "report": 8, "ir": 9,
     "passes": 10, "frontend": 11, "runtime": 12, "results": 13, "api": 14,
-    "running": 15, "estimating": 15, "cli": 16, "__init__": 17, "opt": 17,
+    "running": 15, "estimating": 15, "jitted": 15, "cli": 16, "__init__": 17, "opt": 17,
 }  # fmt: skip
 PURE = 8
 """Up to this rank there is no MLIR and no JAX."""
 STANDARD_LIBRARY_ONLY = 4
 """Up to this rank there is nothing but the standard library."""
-MAY_IMPORT_JAX = ("frontend/from_jax.py", "runtime/", "cli/run_command.py")
+MAY_IMPORT_JAX = ("frontend/from_jax.py", "frontend/jax_", "runtime/", "jitted.py", "cli/run_command.py")
 
 FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 

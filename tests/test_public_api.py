@@ -20,12 +20,13 @@ def test_exports() -> None:
     assert pyshardy.__all__ == [
         "AxisRef", "CollectiveModel", "Cost", "Diagnostic", "Diagnostics", "DimSharding", "Drawing", "Engine",
         "Estimate", "FactorKind", "Hardware", "InvalidModuleError", "InvalidRuleError", "InvalidShardingError",
-        "KindTotal", "Mesh", "Module", "NotationError", "OpSpec", "Partition", "PartitionOptions", "PassError",
-        "PropagateOptions", "Propagation", "ReductionKind", "Rule", "RuleNotationError", "Severity", "ShardyError",
-        "StrategyOption", "TensorSharding", "UnsupportedVersionError", "UsageError", "View", "clear_caches",
-        "compiled_collectives", "cost", "draw", "initialize_distributed", "load", "load_file", "load_text",
-        "local_shape", "parse_mesh", "parse_sharding", "partition", "propagate", "register_rule", "rule_of", "run",
-        "run_pipeline", "unregister_rule",
+        "KindTotal", "Mesh", "Module", "NotationError", "OpSpec", "Partition", "PartitionOptions", "PartitionSpec",
+        "PassError", "PropagateOptions", "Propagation", "ReductionKind", "Rule", "RuleNotationError", "Severity",
+        "ShardyError", "StrategyOption", "TensorSharding", "UnsupportedVersionError", "UsageError", "View",
+        "annotate", "clear_caches", "compiled_collectives", "constrain", "cost", "draw", "from_gspmd", "from_torch",
+        "initialize_distributed", "jit", "load", "load_file", "load_text", "local_shape", "parse_mesh",
+        "parse_sharding", "partition", "propagate", "propagation_barrier", "register_rule", "rule_of", "run",
+        "run_pipeline", "shard_alike", "to_gspmd", "to_torch", "unregister_rule",
     ]  # fmt: skip
 
 

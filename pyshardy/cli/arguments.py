@@ -113,8 +113,10 @@ def _command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
     text = "StableHLO, HLO or what jax.export writes (- is standard input); XLA's dump; or the built-in training step"
     parser.add_argument("source", metavar="FILE|example", help=text)
     parser.add_argument("--module", metavar="NAME", help="which module of a dump with several (also DIR::NAME)")
-    text = "the axes that GSPMD's tilings are over, like data=4,model=2 (default: found)"
+    text = "the axes that --shard and GSPMD's tilings are over, like data=4,model=2 (default: those of the program)"
     parser.add_argument("--mesh", metavar="AXES", help=text)
+    text = "the sharding of inputs or outputs, like 'params.*.w1=None,model' (+ joins axes, ? is open, @0 a priority)"
+    parser.add_argument("--shard", action="append", metavar="NAME=SPEC", help=text)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--times", action="store_true", help="say how long every step took")
     text = "accept ops of dialects that jaxlib does not know, in generic form"

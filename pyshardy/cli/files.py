@@ -25,16 +25,36 @@ _PLACE_IN_FILE = re.compile(r'(?<=[( ])"-"(?=:\d+:\d+)')
 
 
 def load_source(arguments: argparse.Namespace) -> Module:
-    """The module in the file or dump that a command line names."""
+    """The module in the file or dump that a command line names, with the shardings that it gives."""
     from pyshardy.frontend.load import load_path
 
-    return load_path(
+    module = load_path(
         arguments.source,
         module=arguments.module,
         mesh=arguments.mesh,
         allow_unregistered_dialects=arguments.allow_unregistered_dialect,
         isolate=arguments.isolate,
+        needs_tilings=not arguments.shard,
     )
+    return with_shardings(module, arguments)
+
+
+def with_shardings(module: Module, arguments: argparse.Namespace) -> Module:
+    """The module with the shardings that a command line gives to inputs and outputs.
+
+    Raises:
+        UsageError: A sharding without a name, a name that no input or output has, or no mesh.
+    """
+    if not arguments.shard:
+        return module
+    shardings: dict[str, str | None] = {}
+    for text in arguments.shard:
+        name, equals, spec = text.partition("=")
+        if not equals or not name.strip():
+            needed = "the name of an input or output and its sharding, like x=data,None"
+            raise UsageError("reading the command line", got=f"--shard {text}", needed=needed)
+        shardings[name.strip()] = spec
+    return module.annotate(shardings, arguments.mesh)
 
 
 def write_whole(path: str | Path, content: bytes) -> None:

@@ -156,6 +156,10 @@ def _compare(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 def _run(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     if arguments.source == EXAMPLE and arguments.inputs:
         raise UsageError("reading the command line", got="--inputs for the example", needed="it for a file alone")
+    if arguments.source == EXAMPLE and arguments.shard:
+        raise UsageError(
+            "reading the command line", got="--shard for the example", needed="show or partition, or a file"
+        )
     from pyshardy.cli import run_command
     from pyshardy.cli.verdict import exit_status, print_comparison, print_next
 
@@ -177,8 +181,9 @@ def _load(arguments: argparse.Namespace, rest: Sequence[str]) -> Module:
     """The program of a command: the built-in one, of which `rest` holds the sizes, or that in a file."""
     if arguments.source == EXAMPLE:
         from pyshardy.cli.example import load_example
+        from pyshardy.cli.files import with_shardings
 
-        return load_example(rest).module
+        return with_shardings(load_example(rest).module, arguments)
     from pyshardy.cli.files import load_source
     from pyshardy.cli.progress import stage
 

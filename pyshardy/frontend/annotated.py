@@ -49,12 +49,13 @@ def may_be_annotated(content: bytes) -> bool:
     return any(mark in content for mark in _MARKS)
 
 
-def import_annotations(module: Module, mesh: Axes = None) -> Module:
+def import_annotations(module: Module, mesh: Axes = None, needs_tilings: bool = True) -> Module:
     """The module with the annotations of HLO as those of the `sdy` dialect; as it is, if it was not HLO, without any.
 
     Args:
         module: The module.
         mesh: The axes that GSPMD's tilings are over; found without.
+        needs_tilings: Whether a mesh for a module without tilings is refused.
 
     Raises:
         UsageError: Axes for a module that is not annotated, or that are none.
@@ -65,7 +66,7 @@ def import_annotations(module: Module, mesh: Axes = None) -> Module:
 
     axes = axes_text(mesh)
     if FROM_HLO not in module.root.attrs and not is_annotated(module.root):
-        if axes:
+        if axes and needs_tilings:
             raise UsageError(
                 f"laying a module on the mesh {axes}",
                 got="a module without GSPMD's annotations",

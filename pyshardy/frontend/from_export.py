@@ -16,6 +16,20 @@ def is_exported(source: Any) -> bool:
     return hasattr(source, "mlir_module_serialized") and hasattr(source, "in_avals")
 
 
+def is_lowered(source: Any) -> bool:
+    """Whether this is a `jax.stages.Lowered`, or what a wrapper of `jax.jit` makes of one; jax is not imported."""
+    return hasattr(source, "compiler_ir") or _is_stage(source, "lowered")
+
+
+def is_traced(source: Any) -> bool:
+    """Whether this is a `jax.stages.Traced`, or what a wrapper of `jax.jit` makes of one; jax is not imported."""
+    return (hasattr(source, "jaxpr") and hasattr(source, "lower")) or _is_stage(source, "traced")
+
+
+def _is_stage(source: Any, name: str) -> bool:
+    return hasattr(source, name) and hasattr(source, "in_tree" if name == "traced" else "compile")
+
+
 def artifact_in(content: bytes) -> bytes | None:
     """The portable artifact inside what `Exported.serialize()` gives; None if there is none.
 

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from typing import Any
 
 import jax
-import numpy as np
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import AbstractMesh
 
-from pyshardy.core.axes import AxisRef, ordered_refs
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, mesh_of
-from pyshardy.errors import InvalidShardingError, UnsupportedVersionError, UsageError
+from pyshardy.errors import UsageError
+from pyshardy.frontend.annotate import annotate_ports, core_mesh, with_mesh
 from pyshardy.frontend.annotated import Axes
-from pyshardy.frontend.interface import Port
+from pyshardy.frontend.interface import input_ports, output_ports
+from pyshardy.frontend.jax_lower import (
+    JIT_OPTIONS,
+    has_own_shardings,
+    is_filtered,
+    lower,
+    lower_traced,
+    make_target,
+    sharding_leaves,
+    stage,
+)
+from pyshardy.frontend.jax_private import compile_arg, devices_of, kept_leaves, stand_in_mesh
+from pyshardy.frontend.jax_shardings import NamedShardings, abstract_mesh, jax_mesh, partition_spec
 from pyshardy.frontend.load import load_content
+from pyshardy.frontend.nnx_names import is_nnx_jitted, with_nnx_names
 from pyshardy.ir.module import Module
 
-Tree = Any
+__all__ = ["JaxSignature", "NamedShardings", "jax_mesh", "partition_spec"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +49,8 @@ class JaxSignature:
         devices: The devices it was lowered for, in the order that device ids of the module count them; None if it
             was lowered for no devices in particular.
         callbacks: The Python functions that the module calls, by their numbers there.
+        mesh: The mesh without devices that it was lowered for, if it was.
+        platform: The platform that it was lowered for, if it was for such a mesh.
         partitioners: What JAX knows of the partitioners of `custom_partitioning`, by their names in the module.
         lowered: What it comes from: JAX refers to Python functions inside, such as partitioners, weakly.
     """
@@ -48,23 +62,42 @@ class JaxSignature:
     out_ranks: tuple[int, ...]
     devices: tuple[Any, ...] | None = None
     callbacks: tuple[Any, ...] = ()
+    mesh: AbstractMesh | None = None
+    platform: str | None = None
     partitioners: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     lowered: Any = field(default=None, repr=False, compare=False)
 
 
-def load_lowered(lowered: jax.stages.Lowered, mesh: Axes = None) -> Module:
+def load_lowered(lowered: Any, mesh: Axes = None) -> Module:
     """The module of a lowered JAX function, with the function's signature in `origin`.
 
     Args:
-        lowered: What `jax.jit(f).lower(...)` gives.
+        lowered: What `jax.jit(f).lower(...)` gives, or the same of a wrapper of `jax.jit`.
         mesh: The axes that tilings are over, if it was lowered for GSPMD; found without.
     """
+    lowered = stage(lowered)
+    module = _module_of(lowered, mesh)
+    module.origin = _signature(lowered)
+    return module
+
+
+def load_traced(traced: Any, mesh: Any = None, platform: str | None = None) -> Module:
+    """The module of a traced JAX function, or of one that a wrapper of `jax.jit` traced, lowered for the platform.
+
+    Raises:
+        UsageError: A mesh: it is decided when the function is traced.
+    """
+    if mesh is not None:
+        needed = "it where the function is traced, or the function here"
+        raise UsageError("loading a traced function", got="a mesh", needed=needed)
+    return load_lowered(lower_traced(stage(traced), platform))
+
+
+def _module_of(lowered: Any, mesh: Axes) -> Module:
     stream = BytesIO()
     mlir: Any = lowered.compiler_ir("stablehlo")
     mlir.operation.write_bytecode(stream)
-    module = load_content(stream.getvalue(), "the lowered function", mesh)
-    module.origin = _signature(lowered)
-    return module
+    return load_content(stream.getvalue(), "the lowered function", mesh)
 
 
 def load_exported(exported: Any, mesh: Axes = None) -> Module:
@@ -88,35 +121,98 @@ def load_function(
     args: Sequence[Any],
     in_shardings: Any = None,
     out_shardings: Any = None,
-    mesh: Axes = None,
+    mesh: Any = None,
+    platform: str | None = None,
+    keywords: Mapping[str, Any] | None = None,
 ) -> Module:
     """Lower a function for example arguments, arrays or `jax.ShapeDtypeStruct`s, and load the module.
 
     Args:
-        function: A function, jitted or not.
-        args: Its arguments.
-        in_shardings: As for `jax.jit`.
+        function: A function, jitted by JAX or a wrapper of `jax.jit`, or not.
+        args: Its arguments. What is no array in those of a function that is not jitted is static.
+        in_shardings: As for `jax.jit`; also `pyshardy.PartitionSpec`s and `TensorSharding`s. Specs are over `mesh`.
         out_shardings: As for `jax.jit`.
-        mesh: As for `load_lowered`.
+        mesh: The mesh: of JAX, of pyshardy, or axes with sizes. If it has no devices, none are needed.
+        platform: The platform to lower for, by default that of JAX.
+        keywords: Options of `jax.jit` by name (`JIT_OPTIONS`), and the keyword arguments of the function.
 
     Raises:
-        UsageError: Shardings for a function that is jitted already, or a function that is compiled already.
+        UsageError: Shardings for a function that is jitted already, a function that is compiled already, or real
+            devices where there is a mesh without.
     """
     if isinstance(function, jax.stages.Compiled):
         raise UsageError("loading a function", got="a compiled one", needed="the function, or what lowering it gives")
     given = {"in_shardings": in_shardings, "out_shardings": out_shardings}
     given = {name: value for name, value in given.items() if value is not None}
-    jitted: Any = function
-    if not hasattr(function, "lower"):
-        jitted = jax.jit(function, **given)
-    elif given:
+    keywords = keywords or {}
+    options = {name: value for name, value in keywords.items() if name in JIT_OPTIONS}
+    kwargs = {name: value for name, value in keywords.items() if name not in JIT_OPTIONS}
+    _check_arguments(function, args, kwargs)
+    target = make_target(mesh, platform, (args, kwargs, given))
+    keeps_own = (
+        bool(kwargs) and target.spec_mesh is not None and (is_filtered(function) or not hasattr(function, "lower"))
+    )
+    """JAX takes no shardings together with keyword arguments; they are added to the module."""
+    for_jax = {name: value for name, value in given.items() if name == "out_shardings" or not keeps_own}
+    lowered = lower(function, args, kwargs, target, for_jax, options)
+    module = load_lowered(lowered, _axes(mesh) if _is_tiled() else None)
+    if is_nnx_jitted(function):
+        module = with_nnx_names(module, function, args, kwargs)
+    if target.spec_mesh is not None:
+        if target.abstract is not None:
+            module.origin = replace(module.origin, mesh=target.abstract, platform=target.platform)
+        module = with_mesh(module, core_mesh(target.spec_mesh))
+    return _with_own_shardings(module, in_shardings, out_shardings, target.spec_mesh, keeps_own)
+
+
+def _check_arguments(function: Any, args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+    """Refuse arguments that a function cannot be called with, before JAX calls it."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # a function of C has none
+        return
+    try:
+        signature.bind(*args, **keywords)
+    except TypeError as error:
         raise UsageError(
-            "loading a jitted function",
-            got=" and ".join(given),
-            needed="the shardings in jax.jit itself",
-            hint="pass the function before jax.jit, or give jax.jit the shardings",
-        )
-    return load_lowered(jitted.lower(*args), mesh)
+            "loading a function",
+            got=f"{len(args)} example arguments: {error}",
+            needed=f"arguments for {getattr(function, '__name__', 'it')}{signature}",
+            hint="load(function, *arguments), with arrays or jax.ShapeDtypeStruct, or function.lower(*arguments)",
+        ) from error
+
+
+def _is_tiled() -> bool:
+    """Whether JAX lowers for GSPMD."""
+    return not getattr(jax.config, "jax_use_shardy_partitioner", True)
+
+
+def _axes(mesh: Any) -> Axes:
+    return None if mesh is None else dict(core_mesh(mesh).axes)
+
+
+def _with_own_shardings(module: Module, in_shardings: Any, out_shardings: Any, mesh: Any, takes_all: bool) -> Module:
+    """The module with those shardings of two trees that JAX cannot say, or with all of the inputs."""
+    signature: JaxSignature = module.origin
+    found = []
+    if takes_all or has_own_shardings(in_shardings):
+        args, _ = jax.tree.unflatten(signature.in_tree, range(signature.in_tree.num_leaves))
+        ports = dict(zip(signature.kept, input_ports(module.root)))
+        leaves = sharding_leaves(in_shardings, args, takes_all)
+        found += [("arg_attrs", ports[leaf], sharding) for leaf, sharding in leaves if leaf in ports]
+    if has_own_shardings(out_shardings):
+        tree = jax.tree.unflatten(signature.out_tree, range(signature.out_tree.num_leaves))
+        outs = output_ports(module.root)
+        found += [("res_attrs", outs[leaf], sharding) for leaf, sharding in sharding_leaves(out_shardings, tree)]
+    return annotate_ports(module, found, None if mesh is None else core_mesh(mesh)) if found else module
+
+
+def mesh_to_lower_for(signature: JaxSignature, mesh: Mesh) -> jax.sharding.Mesh:
+    """The mesh over the devices that a function was lowered for, real ones or not."""
+    if signature.mesh is None or signature.platform is None:
+        found: jax.sharding.Mesh = jax_mesh(mesh, signature.devices)
+        return found
+    return stand_in_mesh(abstract_mesh(mesh), signature.platform)
 
 
 def _signature(lowered: jax.stages.Lowered) -> JaxSignature:
@@ -125,175 +221,13 @@ def _signature(lowered: jax.stages.Lowered) -> JaxSignature:
     return JaxSignature(
         lowered.in_tree,
         tuple(len(leaf.shape) for leaf in in_leaves),
-        _kept_leaves(lowered, len(in_leaves)),
+        kept_leaves(lowered, len(in_leaves)),
         lowered.out_tree,
         tuple(len(leaf.shape) for leaf in out_leaves),
-        _devices(lowered),
-        tuple(_compile_arg(lowered, "host_callbacks") or ()),
-        {str(id(kept)): kept for kept in _compile_arg(lowered, "keepalive") or () if hasattr(kept, "partition")},
-        lowered,
+        devices_of(lowered),
+        tuple(compile_arg(lowered, "host_callbacks") or ()),
+        partitioners={
+            str(id(kept)): kept for kept in compile_arg(lowered, "keepalive") or () if hasattr(kept, "partition")
+        },
+        lowered=lowered,
     )
-
-
-def _kept_leaves(lowered: jax.stages.Lowered, count: int) -> tuple[int, ...]:
-    """The arguments that the module takes: JAX leaves out unused ones, and has no public way to tell which."""
-    kept = _compile_arg(lowered, "kept_var_idx")
-    return tuple(range(count)) if kept is None else tuple(sorted(kept))
-
-
-def _compile_arg(lowered: jax.stages.Lowered, name: str) -> Any:
-    """What JAX gives the compiler besides the module, which is not public; None if this JAX has no such thing."""
-    try:
-        return lowered._lowering.compile_args[name]
-    except (AttributeError, KeyError, TypeError):
-        return None
-
-
-def _devices(lowered: jax.stages.Lowered) -> tuple[Any, ...] | None:
-    """The devices of the meshes in the function, which may be any of JAX's in any order; not public in JAX either."""
-    devices = getattr(lowered._lowering, "_device_list", None)
-    return None if devices is None else tuple(devices)
-
-
-def input_tree(
-    signature: JaxSignature, ports: Sequence[Port], meshes: Mapping[str, Mesh], devices: Sequence[Any] | None = None
-) -> Tree:
-    """The shardings of the inputs as a tree over the positional arguments, fit for `jax.jit(in_shardings=...)`.
-
-    Args:
-        signature: The signature of the function.
-        ports: The inputs of the module.
-        meshes: The meshes by name.
-        devices: The devices that the meshes are laid over; by default those that the function was lowered for.
-
-    Raises:
-        UnsupportedVersionError: This JAX does not tell which arguments it dropped.
-        InvalidShardingError: A sharding that `PartitionSpec` cannot express.
-    """
-    if len(signature.kept) != len(ports):
-        raise UnsupportedVersionError(
-            "matching the inputs of the module with the arguments of the function",
-            got=f"{len(ports)} inputs for {len(signature.kept)} arguments",
-            needed="a JAX that tells which unused arguments it dropped",
-            hint="lower with jax.jit(..., keep_unused=True)",
-        )
-    leaves: list[NamedSharding | None] = [None] * len(signature.in_ranks)
-    converter = NamedShardings(meshes, signature.devices if devices is None else devices)
-    for leaf, port in zip(signature.kept, ports):
-        leaves[leaf] = converter.of(port, signature.in_ranks[leaf])
-    args, _ = jax.tree.unflatten(signature.in_tree, leaves)
-    return args
-
-
-def output_tree(
-    signature: JaxSignature, ports: Sequence[Port], meshes: Mapping[str, Mesh], devices: Sequence[Any] | None = None
-) -> Tree:
-    """The shardings of the outputs as a tree over the result, fit for `jax.jit(out_shardings=...)`."""
-    converter = NamedShardings(meshes, signature.devices if devices is None else devices)
-    leaves = [converter.of(port, rank) for port, rank in zip(ports, signature.out_ranks)]
-    return jax.tree.unflatten(signature.out_tree, leaves)
-
-
-class NamedShardings:
-    """Converts shardings to `NamedSharding`s on meshes of real devices.
-
-    Args:
-        meshes: The meshes of the module by name.
-        devices: The devices, in the order that device ids count them; by default all that JAX has.
-    """
-
-    def __init__(self, meshes: Mapping[str, Mesh], devices: Sequence[Any] | None = None) -> None:
-        self.meshes = meshes
-        self._devices = devices
-        self._jax_meshes: dict[Mesh, jax.sharding.Mesh] = {}
-
-    def of(self, port: Port, rank: int | None = None) -> NamedSharding | None:
-        """The sharding of an input or output; None if the module has no mesh with axes.
-
-        Args:
-            port: The input or output.
-            rank: Its rank as JAX sees it, if that is smaller than that of its data.
-        """
-        sharding = port.sharding
-        mesh = None if sharding is None else mesh_of(sharding, self.meshes)
-        if mesh is None or not mesh.axes:
-            sharding, mesh = None, next((mesh for mesh in self.meshes.values() if mesh.axes), None)
-        if mesh is None:
-            return None
-        try:
-            spec = partition_spec(sharding, len(port.shape) if rank is None else rank)
-        except InvalidShardingError as error:
-            raise InvalidShardingError(f"{error.doing} of {port.name}", got=error.got, needed=error.needed) from error
-        return NamedSharding(self.jax_mesh(mesh), spec)
-
-    def cut(self, port: Port) -> NamedSharding | None:
-        """The sharding of an input or output on a mesh whose axes are cut where it has sub-axes.
-
-        `PartitionSpec` cannot name a sub-axis, but the axes of that mesh, called `x:(1)2` and so on.
-        """
-        sharding = port.sharding
-        if sharding is None or all(axis.is_full for axis in sharding.all_axes()):
-            return self.of(port)
-        mesh = mesh_of(sharding, self.meshes)
-        atoms = ordered_refs(mesh, sharding.all_axes())
-        cut = Mesh([(_name(atom), atom.length(mesh)) for atom in atoms], mesh.device_ids)
-        dims = [[_name(atom) for axis in dim.axes for atom in atoms if axis.contains(atom)] for dim in sharding.dims]
-        return NamedSharding(self.jax_mesh(cut), PartitionSpec(*(tuple(names) or None for names in dims)))
-
-    def jax_mesh(self, mesh: Mesh) -> jax.sharding.Mesh:
-        """The mesh over real devices."""
-        found = self._jax_meshes.get(mesh)
-        if found is None:
-            found = self._jax_meshes[mesh] = jax_mesh(mesh, self._devices)
-        return found
-
-
-def _name(axis: AxisRef) -> str:
-    return axis.name if axis.size is None else f"{axis.name}:({axis.pre_size}){axis.size}"
-
-
-def jax_mesh(mesh: Mesh, devices: Sequence[Any] | None = None) -> jax.sharding.Mesh:
-    """A JAX mesh with the axes and the device order of `mesh`.
-
-    Raises:
-        UsageError: There are fewer devices than the mesh needs.
-    """
-    available = list(jax.devices() if devices is None else devices)
-    if len(available) < mesh.size:
-        raise UsageError(
-            f"laying the mesh {mesh} over devices",
-            got=f"{len(available)} devices",
-            needed=f"{mesh.size}",
-            hint=f"on a CPU, set XLA_FLAGS=--xla_force_host_platform_device_count={mesh.size} before importing jax",
-        )
-    ordered = np.array([available[device] for device in mesh.device_order], dtype=object)
-    return jax.sharding.Mesh(ordered.reshape([size for _, size in mesh.axes]), mesh.axis_names)
-
-
-def partition_spec(sharding: TensorSharding | None, rank: int) -> PartitionSpec:
-    """The `PartitionSpec` of a sharding; replicated if there is none.
-
-    Args:
-        sharding: The sharding.
-        rank: Number of dimensions to describe; further ones must not be sharded.
-
-    Raises:
-        InvalidShardingError: A sub-axis, which a `PartitionSpec` cannot name.
-    """
-    if sharding is None:
-        return PartitionSpec()
-    entries: list[Any] = []
-    for dim in sharding.dims:
-        for axis in dim.axes:
-            if not axis.is_full:
-                raise InvalidShardingError(
-                    "converting the sharding", got=f"the sub-axis {axis}", needed="whole axes, as PartitionSpec has"
-                )
-        names = tuple(axis.name for axis in dim.axes)
-        entries.append(names[0] if len(names) == 1 else names or None)
-    if any(entries[rank:]):
-        raise InvalidShardingError("converting the sharding", got=str(sharding), needed=f"at most {rank} sharded dims")
-    unreduced = {axis.name for axis in sharding.unreduced}
-    if not unreduced:
-        return PartitionSpec(*entries[:rank])
-    return PartitionSpec(*entries[:rank], unreduced=unreduced)

@@ -17,6 +17,7 @@ def load_path(
     mesh: Axes = None,
     allow_unregistered_dialects: bool = False,
     isolate: bool = False,
+    needs_tilings: bool = True,
 ) -> Module:
     """The module in a file, in a directory that XLA dumped to, or from standard input for `-`.
 
@@ -26,6 +27,7 @@ def load_path(
         mesh: Names and sizes of the axes that GSPMD's tilings are over; found without.
         allow_unregistered_dialects: Whether ops of unknown dialects are accepted, in generic form.
         isolate: Whether it is read in a process of its own, which its bytes may end.
+        needs_tilings: Whether a mesh for a module without tilings is refused.
 
     Raises:
         UsageError: There is no such file or module, or there are several modules, or `mesh` makes no sense.
@@ -35,11 +37,11 @@ def load_path(
     from pyshardy.frontend.from_dump import is_dump, load_dump
 
     if is_dump(source):
-        return import_annotations(load_dump(source, module, allow_unregistered_dialects, isolate), mesh)
+        return import_annotations(load_dump(source, module, allow_unregistered_dialects, isolate), mesh, needs_tilings)
     if module is not None:
         needed = "a directory that XLA dumped to"
         raise UsageError(f"reading module {module} of {source}", got="no directory", needed=needed)
-    return load_content(read_bytes(str(source)), str(source), mesh, allow_unregistered_dialects, isolate)
+    return load_content(read_bytes(str(source)), str(source), mesh, allow_unregistered_dialects, isolate, needs_tilings)
 
 
 def load_content(
@@ -48,8 +50,10 @@ def load_content(
     mesh: Axes = None,
     allow_unregistered_dialects: bool = False,
     isolate: bool = False,
+    needs_tilings: bool = True,
 ) -> Module:
     """The module in the content of a file; the arguments are those of `load_path`, `name` is for messages."""
     axes_text(mesh)
     found, source = read_module(content, name, allow_unregistered_dialects, isolate)
-    return import_annotations(found, mesh) if mesh is not None or may_be_annotated(source) else found
+    is_tiled = mesh is not None or may_be_annotated(source)
+    return import_annotations(found, mesh, needs_tilings) if is_tiled else found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from io import BytesIO
 from typing import Any
 
@@ -104,6 +105,16 @@ class Module:
         module.origin, module.name = self.origin, self.name
         return module
 
+    def annotate(self, shardings: Mapping[str, Any], mesh: Any = None) -> Module:
+        """A module with shardings on the inputs and outputs of these names: `pyshardy.annotate`.
+
+        >>> text = "func.func @main(%x: tensor<4xf32> loc(\\"x\\")) -> tensor<4xf32> { return %x : tensor<4xf32> }"
+        >>> print(Module.parse(text).annotate({"x": "data"}, mesh={"data": 4}).text().splitlines()[1])
+          sdy.mesh @mesh = <["data"=4]>
+        """
+        found: Module = import_module(_ANNOTATE).annotate(self, shardings, mesh)
+        return found
+
     def text(self, *, debug_info: bool = False, generic: bool = False) -> str:
         """The module in MLIR's textual form, ending in a newline.
 
@@ -133,6 +144,8 @@ class Module:
                     raise invalid_module("verifying a module", errors, error, "-") from error
 
 
+_ANNOTATE = "pyshardy.frontend.annotate"
+"""The frontend knows names; it is loaded when it is needed."""
 _PARSER_ERRORS = (ir.MLIRError, ValueError, MemoryError, RuntimeError)
 """What the bindings throw at text and bytecode that they cannot read."""
 

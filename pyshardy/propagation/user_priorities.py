@@ -75,6 +75,22 @@ def mask(sharding: TensorSharding, meshes: Mapping[str, Mesh]) -> TensorSharding
     return TensorSharding(sharding.mesh, dims, replicated, sharding.unreduced, sharding.reduction)
 
 
+def up_to(sharding: TensorSharding, meshes: Mapping[str, Mesh], priority: int) -> TensorSharding:
+    """The sharding with the dimensions of later priorities hidden, as they are while this one has its turn.
+
+    >>> from pyshardy.core.notation import parse_sharding
+    >>> up_to(parse_sharding('<@m, [{"p"}p2, {"q", ?}p1]>'), {"m": Mesh([("p", 2), ("q", 2)])}, 1)
+    TensorSharding(<@m, [{}, {"q", ?}p1], replicated={"p"}>)
+    """
+    later = [(dim.priority or 0) > priority for dim in sharding.dims]
+    if not any(later):
+        return sharding
+    hidden = [axis for dim, is_later in zip(sharding.dims, later) if is_later for axis in dim.axes]
+    dims = [_HIDDEN if is_later else dim for dim, is_later in zip(sharding.dims, later)]
+    replicated = sort_axes([*sharding.replicated, *hidden], mesh_of(sharding, meshes))
+    return TensorSharding(sharding.mesh, dims, replicated, sharding.unreduced, sharding.reduction)
+
+
 def _restore(current: TensorSharding, original: TensorSharding, priority: int) -> TensorSharding:
     """`current` with the dimensions of this priority as the user gave them."""
     restored = {axis for dim in original.dims if dim.priority == priority for axis in dim.axes}

@@ -7,15 +7,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from pyshardy.frontend.result_shardings import ResultShardings
 from pyshardy.ir.diagnostics import Diagnostics
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.pause_gc import pause_gc
+from pyshardy.ir.shardings import module_meshes, transform_shardings
 from pyshardy.passes.base import Traced
 from pyshardy.passes.flow import propagation_ending
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.trace import Step
+from pyshardy.propagation.user_priorities import up_to
 from pyshardy.report.summary import Summary
 from pyshardy.report.tables import summary_tables
 from pyshardy.results.completed_sums import forget_marks
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Propagation(ProgramResult):
+class Propagation(ProgramResult, ResultShardings):
     """A module with a sharding for every tensor.
 
     `module` has shardings on arguments, results and ops; `before` is the module that was given, `options` say how it
@@ -65,36 +68,6 @@ class Propagation(ProgramResult):
     def steps(self) -> tuple[Step, ...]:
         """Every axis placed on every value, if `options.trace` asked for it."""
         return tuple(step for propagated in self.sharded.propagated for step in propagated.steps)
-
-    @property
-    def in_shardings(self) -> Any:
-        """The shardings of the inputs as `jax.sharding.NamedSharding`s.
-
-        They are over the devices that a JAX function was lowered for, otherwise over those that JAX has. For a JAX
-        function they are a tree over its positional arguments, fit for `jax.jit(in_shardings=...)`, in which an
-        argument that the function does not use has None; otherwise a tuple.
-
-        Raises:
-            UsageError: JAX has fewer devices than the mesh.
-            InvalidShardingError: A sub-axis, which `PartitionSpec` cannot name.
-        """
-        return self._named("input")
-
-    @property
-    def out_shardings(self) -> Any:
-        """The shardings of the outputs, like `in_shardings`; for a JAX function, a tree over its result."""
-        return self._named("output")
-
-    def _named(self, side: str) -> Any:
-        from pyshardy.frontend import from_jax
-
-        ports = self.inputs if side == "input" else self.outputs
-        signature = self.module.origin
-        if not isinstance(signature, from_jax.JaxSignature):
-            converter = from_jax.NamedShardings(self.meshes)
-            return tuple(converter.of(port) for port in ports)
-        tree = from_jax.input_tree if side == "input" else from_jax.output_tree
-        return tree(signature, ports, self.meshes)
 
     @property
     def propagated(self) -> Propagation:
@@ -132,6 +105,28 @@ class Propagation(ProgramResult):
             1. through `tanh` at the text:4, from dimension 0 of `arg0` to dimension 0 of its result
         """
         return self.why.explain(value, details)
+
+    def after_priority(self, priority: int) -> Propagation:
+        """The program as it is after the rounds up to a user priority: what is annotated for later ones is ignored.
+
+        Args:
+            priority: The last priority to take part, from 0.
+
+        >>> from pyshardy import propagate
+        >>> result = propagate('''
+        ... sdy.mesh @mesh = <["x"=2, "y"=2]>
+        ... func.func @main(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}p1]>})
+        ...     -> tensor<8x8xf32> {
+        ...   %0 = stablehlo.tanh %a : tensor<8x8xf32>
+        ...   return %0 : tensor<8x8xf32>
+        ... }''')
+        >>> result.after_priority(0).outputs[0].sharding
+        TensorSharding(<@mesh, [{"x"}, {}]>)
+        """
+        root = self.before.copy_root()
+        meshes = module_meshes(root)
+        transform_shardings(root, lambda sharding: up_to(sharding, meshes, priority))
+        return finish_propagation(*shard(self.before.with_root(root), self.options))
 
     def conflicts(self) -> Conflicts:
         """Every place where two shardings met and one lost, ranked by the bytes of the reshard that follows."""

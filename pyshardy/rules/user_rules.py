@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyshardy.core.intern import clear_caches
 from pyshardy.errors import InvalidRuleError, UsageError
 from pyshardy.rules.opspec import OpSpec
+from pyshardy.rules.partitioning_rules import call, is_callback, is_jax_rule, notation_of
 from pyshardy.rules.rule import Rule
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ USER_RULES: Final[dict[str, UserRuleBuilder]] = {}
 
 def register_rule(
     name: str,
-    rule: str | Rule | UserRuleBuilder,
+    rule: Any,
     *,
     reduction: str | Iterable[str] = (),
     need_replication: str | Iterable[str] = (),
@@ -40,7 +41,8 @@ def register_rule(
             composites of a name.
         rule: Einsum notation, "... i k, ... k j -> ... i j"; or a `Rule`, for ops of its shapes only; or a function
             from `OpSpec` (shapes and attributes) and whether propagation is conservative, which returns either of
-            these, or None for an op that nothing propagates through.
+            these, or None for an op that nothing propagates through. Also what JAX's `custom_partitioning` takes: an
+            `SdyShardingRule`, or a callback of a mesh (None) and lists of arguments and results that have a `shape`.
         reduction: With a notation: factors that, sharded, leave partial results; a list, or a string with spaces.
         need_replication: With a notation: factors that cannot be sharded without gathering first.
         permutation: With a notation: factors along which neighbours exchange data.
@@ -110,6 +112,9 @@ def user_rule_of(spec: OpSpec, conservative: bool) -> Rule | None:
     found = USER_RULES[spec.key](spec, conservative)
     if isinstance(found, str):
         found = _einsum_rule(found)(spec)
+    elif is_jax_rule(found):
+        notation, options = notation_of(found)
+        found = _einsum_rule(notation, **options)(spec)
     if found is not None and not isinstance(found, Rule):
         raise InvalidRuleError(
             "calling the function registered for the sharding rule",
@@ -127,12 +132,18 @@ def _einsum_rule(notation: str, **options: Any) -> EinsumRule:
     return einsum_rule(notation, **options)
 
 
-def _builder(rule: str | Rule | UserRuleBuilder, options: Mapping[str, object]) -> UserRuleBuilder:
+def _builder(rule: Any, options: Mapping[str, object]) -> UserRuleBuilder:
     if isinstance(rule, str):
         return _einsum_rule(rule, **options)
+    if is_jax_rule(rule):
+        notation, options = notation_of(rule)
+        return _einsum_rule(notation, **options)
     if isinstance(rule, Rule):
         return lambda spec, conservative: rule
-    return rule
+    if is_callback(rule):
+        return lambda spec, conservative: call(rule, spec)
+    builder: UserRuleBuilder = rule
+    return builder
 
 
 def _check_fit(rule: Rule, spec: OpSpec) -> None:

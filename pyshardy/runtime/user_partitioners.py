@@ -17,7 +17,7 @@ from jaxlib.mlir import ir
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.errors import InvalidShardingError
-from pyshardy.frontend.from_jax import JaxSignature, jax_mesh, load_lowered, partition_spec
+from pyshardy.frontend.from_jax import JaxSignature, load_lowered, mesh_to_lower_for, partition_spec
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import functions, main_function, return_op
 from pyshardy.ir.module import Module
@@ -73,7 +73,7 @@ class _Expansion:
         self.op, self.partitioner, self.root, self.module = op, partitioner, root, module
         self.meshes = module_meshes(root)
         self.mesh = self._find_mesh()
-        self.jax_mesh = jax_mesh(self.mesh, module.origin.devices)
+        self.jax_mesh = mesh_to_lower_for(module.origin, self.mesh)
 
     def _find_mesh(self) -> Mesh:
         """The mesh that the op is sharded over, or else the first one with axes."""

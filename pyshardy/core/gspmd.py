@@ -1,0 +1,63 @@
+"""Shardings to GSPMD's text and back: `{devices=[4,1,2]<=[8] last_tile_dim_replicate}`."""
+
+from __future__ import annotations
+
+from pyshardy.core.hlo_sharding import HloKind, parse_hlo_shardings
+from pyshardy.core.hlo_text import format_tiling, tiling_of
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.tilings import TilingMesh
+from pyshardy.errors import InvalidShardingError
+
+
+def to_gspmd(sharding: TensorSharding, mesh: Mesh) -> str:
+    """A sharding as GSPMD writes it, which XLA and JAX read. That axes must stay replicated is no part of it.
+
+    Args:
+        sharding: The sharding; its dimensions are closed.
+        mesh: Its mesh.
+
+    Raises:
+        InvalidShardingError: What GSPMD cannot say: open dimensions, priorities, partial values that are no sums.
+
+    >>> from pyshardy.core.sharding import DimSharding
+    >>> to_gspmd(TensorSharding("mesh", [DimSharding(), DimSharding(["y"])]), Mesh([("x", 4), ("y", 2)]))
+    '{devices=[1,2,4]<=[4,2]T(1,0) last_tile_dim_replicate}'
+    """
+    return format_tiling(tiling_of(sharding, mesh))
+
+
+def from_gspmd(text: str, mesh: Mesh, rank: int, mesh_name: str = "mesh") -> TensorSharding:
+    """The sharding that GSPMD's text stands for, closed.
+
+    Args:
+        text: A sharding of one tensor.
+        mesh: The mesh whose axes it is cut along.
+        rank: Number of dimensions of the tensor.
+        mesh_name: What the sharding calls its mesh.
+
+    Raises:
+        NotationError: It is no sharding.
+        InvalidShardingError: A tiling that is not cut along axes of the mesh, or of another rank; a sharding of a
+            tuple; manual, unknown, and on one device of several.
+
+    >>> from_gspmd("{devices=[1,2,4]<=[4,2]T(1,0) last_tile_dim_replicate}", Mesh([("x", 4), ("y", 2)]), rank=2)
+    TensorSharding(<@mesh, [{}, {"y"}]>)
+    """
+    found = parse_hlo_shardings(text)
+    doing = f"reading the sharding {text}"
+    if len(found) != 1:
+        raise InvalidShardingError(doing, got=f"shardings of {len(found)} values", needed="that of one tensor")
+    tiling = found[0]
+    if tiling.kind is HloKind.REPLICATED:
+        return TensorSharding.replicated_like(mesh_name, rank)
+    if tiling.kind is HloKind.ONE_DEVICE and mesh.is_single_device and mesh.device_ids == (tiling.device,):
+        return TensorSharding(mesh_name)
+    if tiling.kind is not HloKind.TILED or tiling.subgroup_size("manual") > 1:
+        got = "manual subgroups" if tiling.kind is HloKind.TILED else tiling.kind.value
+        raise InvalidShardingError(doing, got=got, needed="a tiling, or replicated")
+    if len(tiling.tiles) != rank:
+        raise InvalidShardingError(doing, got=f"{len(tiling.tiles)} dimensions", needed=f"{rank}")
+    axes = TilingMesh(mesh.axes, mesh.device_ids or tuple(range(mesh.size)))
+    axes.add(tiling)
+    return axes.place(tiling).sharding.with_mesh(mesh_name)

@@ -1,0 +1,180 @@
+"""`PartitionSpec` as JAX has it, with all that a sharding can say: priorities, open dimensions, sub-axes.
+
+Source: docs/semantics/representation.md#shardings
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
+from typing import Any, Final
+
+from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.intern import Interned
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding, as_axes
+from pyshardy.errors import InvalidShardingError, NotationError
+
+OPEN: Final = "?"
+"""Stands for axes that propagation may append, alone or behind axes."""
+_SUB_AXIS = re.compile(r"(.+):\((\d+)\)(\d+)")
+_PRIORITY = re.compile(r"(.*)@(\d+)")
+
+
+class PartitionSpec(Interned):
+    """How the dimensions of one tensor are split, on a mesh that is said elsewhere.
+
+    Args:
+        entries: Per dimension None, an axis, several axes major to minor, or `UNCONSTRAINED`, which may also stand
+            behind axes. An axis is a name, a sub-axis like "model:(1)2", or an `AxisRef`. Dimensions that are left out
+            at the end are not split.
+        priorities: Per dimension a priority, from 0, the lower the earlier it is propagated, or None.
+        replicated: Axes along which the tensor must stay replicated.
+        unreduced: Axes along which devices hold partial sums.
+
+    Raises:
+        InvalidShardingError: An axis used twice, a priority for a dimension that has neither axes nor is open.
+
+    >>> PartitionSpec(None, "x", ("y", "z"), priorities=(None, 0, 1)).sharding("mesh", 4)
+    TensorSharding(<@mesh, [{}, {"x"}p0, {"y", "z"}p1, {}]>)
+    >>> PartitionSpec("model:(1)2", PartitionSpec.UNCONSTRAINED)
+    PartitionSpec('model:(1)2', '?')
+    """
+
+    __slots__ = ("dims", "replicated", "unreduced")
+
+    UNCONSTRAINED: Final = OPEN
+
+    dims: tuple[DimSharding, ...]
+    replicated: Axes
+    unreduced: Axes
+
+    def __new__(  # noqa: D102 (the class docstring says it)
+        cls,
+        *entries: Any,
+        priorities: Sequence[int | None] | None = None,
+        replicated: Iterable[AxisRef | str] = (),
+        unreduced: Iterable[AxisRef | str] = (),
+    ) -> PartitionSpec:
+        given = tuple(priorities or ())
+        if len(given) > len(entries):
+            needed = f"at most {len(entries)}, one per entry"
+            raise InvalidShardingError("making a PartitionSpec", got=f"{len(given)} priorities", needed=needed)
+        dims = tuple(_dim(entry, priority) for entry, priority in zip_longest(entries, given))
+        return cls._make((dims, tuple(map(_axis, as_list(replicated))), tuple(map(_axis, as_list(unreduced)))))
+
+    @classmethod
+    def _canonical(cls, dims: tuple[DimSharding, ...], replicated: Axes, unreduced: Axes) -> tuple[Any, Axes, Axes]:
+        TensorSharding("mesh", dims, replicated, unreduced)
+        return dims, replicated, unreduced
+
+    @classmethod
+    def of(cls, sharding: TensorSharding) -> PartitionSpec:
+        """The spec of a sharding, which forgets its mesh alone.
+
+        Raises:
+            InvalidShardingError: Partial values that are not sums.
+
+        >>> PartitionSpec.of(TensorSharding("mesh", [DimSharding(["x"], is_open=True, priority=2)]))
+        PartitionSpec(('x', '?'), priorities=(2,))
+        """
+        if sharding.unreduced and sharding.reduction is not ReductionKind.SUM:
+            got = f"axes that are unreduced by {sharding.reduction.value}"
+            raise InvalidShardingError(f"making a PartitionSpec of {sharding}", got=got, needed="partial sums")
+        return cls._make((sharding.dims, sharding.replicated, sharding.unreduced))
+
+    def sharding(self, mesh: str | Mesh, rank: int) -> TensorSharding:
+        """The sharding of a tensor.
+
+        Args:
+            mesh: Name of the mesh, or the mesh itself.
+            rank: Number of dimensions.
+
+        Raises:
+            InvalidShardingError: More entries than dimensions.
+        """
+        if len(self.dims) > rank:
+            doing = f"sharding a tensor of {rank} dimensions by {self}"
+            raise InvalidShardingError(doing, got=f"{len(self.dims)} entries", needed=f"at most {rank}")
+        dims = self.dims + (DimSharding(),) * (rank - len(self.dims))
+        return TensorSharding(mesh, dims, self.replicated, self.unreduced)
+
+    @property
+    def entries(self) -> tuple[Any, ...]:
+        """What was given per dimension."""
+        return tuple(_entry(dim) for dim in self.dims)
+
+    def __repr__(self) -> str:
+        parts = [repr(entry) for entry in self.entries]
+        priorities = tuple(dim.priority for dim in self.dims)
+        while priorities and priorities[-1] is None:
+            priorities = priorities[:-1]
+        if priorities:
+            parts.append(f"priorities={priorities}")
+        for name in ("replicated", "unreduced"):
+            axes = getattr(self, name)
+            if axes:
+                parts.append(f"{name}={tuple(map(axis_text, axes))}")
+        return f"PartitionSpec({', '.join(parts)})"
+
+
+def axis_text(axis: AxisRef) -> str:
+    """An axis as specs name it.
+
+    >>> axis_text(AxisRef("model", 1, 2))
+    'model:(1)2'
+    """
+    return axis.name if axis.size is None else f"{axis.name}:({axis.pre_size}){axis.size}"
+
+
+def as_list(axes: Any) -> list[Any]:
+    """One or several axes as a list."""
+    return [axes] if isinstance(axes, (str, AxisRef)) else list(axes)
+
+
+def parse_spec(text: str) -> PartitionSpec:
+    """A spec as a command line has it: entries separated by commas, several axes joined by `+`, `@` and a priority.
+
+    Raises:
+        NotationError: It is none.
+        InvalidShardingError: Its parts do not go together.
+
+    >>> parse_spec("None,model")
+    PartitionSpec(None, 'model')
+    >>> parse_spec("data+model:(1)2@1,?")
+    PartitionSpec(('data', 'model:(1)2'), '?', priorities=(1,))
+    """
+    entries: list[Any] = []
+    priorities: list[int | None] = []
+    for part in text.split(",") if text.strip() else []:
+        found = _PRIORITY.fullmatch(part.strip())
+        body, priority = (found[1], int(found[2])) if found else (part.strip(), None)
+        axes = [axis.strip() for axis in body.split("+")]
+        if not all(axes):
+            needed = "None, ?, an axis, or axes joined by +, for every dimension"
+            raise NotationError("reading a PartitionSpec", text=text, position=0, got=repr(part), needed=needed)
+        entries.append(None if axes == ["None"] else tuple(axes))
+        priorities.append(priority)
+    return PartitionSpec(*entries, priorities=priorities)
+
+
+def _axis(axis: Any) -> AxisRef:
+    found = _SUB_AXIS.fullmatch(axis) if isinstance(axis, str) else None
+    if found is not None:
+        return AxisRef(found[1], int(found[2]), int(found[3]))
+    if not isinstance(axis, (str, AxisRef)) or axis == OPEN:
+        needed = "None, an axis, several axes, or PartitionSpec.UNCONSTRAINED"
+        raise InvalidShardingError("making a PartitionSpec", got=f"the entry {axis!r}", needed=needed)
+    return as_axes([axis])[0]
+
+
+def _dim(entry: Any, priority: int | None) -> DimSharding:
+    parts = [] if entry is None else list(entry) if isinstance(entry, (tuple, list)) else [entry]
+    is_open = bool(parts) and parts[-1] == OPEN
+    return DimSharding(tuple(map(_axis, parts[:-1] if is_open else parts)), is_open, priority)
+
+
+def _entry(dim: DimSharding) -> Any:
+    axes = [*map(axis_text, dim.axes), *([OPEN] if dim.is_open else [])]
+    return None if not axes else axes[0] if len(axes) == 1 else tuple(axes)

@@ -1,0 +1,254 @@
+"""Shardings for inputs and outputs by their names, on anything that was loaded."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from pyshardy.core.axes import sort_axes
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.notation import parse_sharding
+from pyshardy.core.sharding import TensorSharding, check_sharding, mesh_of
+from pyshardy.core.spec import OPEN, PartitionSpec, parse_spec
+from pyshardy.core.text import format_symbol
+from pyshardy.errors import InvalidShardingError, ShardyError, UsageError
+from pyshardy.frontend.interface import Port, input_ports, output_ports
+from pyshardy.ir.attributes import NO_ATTRS
+from pyshardy.ir.functions import SHARDING, main_function, return_op
+from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.shardings import module_meshes
+from pyshardy.ir.symbols import SymbolTable
+from pyshardy.passes.importing.import_hlo_shardings import read_axes
+
+_DOING = "annotating a module"
+_PART = re.compile(r"\[\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|([^\]]*))\s*\]|([^.\[\]]+)")
+_MOST_NAMES = 8
+Annotations = Mapping[str, Any]
+
+
+def annotate(module: Module, shardings: Annotations, mesh: Any = None) -> Module:
+    """A module with shardings on inputs and outputs of these names, in the place of those it had.
+
+    Args:
+        module: What `load` returns; it is not changed.
+        shardings: By name a `PartitionSpec` of JAX or pyshardy, a `NamedSharding`, a `TensorSharding`, a text like
+            "None,model" or '[{}, {"model", ?}p1]', or None to take a sharding away. Names are those that `show` prints:
+            `params['layers'][0]['w1']`, also written `params.layers.0.w1`. `[*]` stands for any one index or key, `*`
+            for any text; a name stands for all that is inside, too. Of several that fit, the last one counts.
+        mesh: The mesh that specs are over, of JAX or pyshardy, or axes with sizes; by default the one that the module
+            has. The module gets it if it has no such mesh.
+
+    Raises:
+        UsageError: A name that no input or output has, with the nearest ones; no mesh, or several.
+        InvalidShardingError: A sharding that does not fit its tensor or mesh.
+
+    >>> text = "func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> { return %x : tensor<4x8xf32> }"
+    >>> module = annotate(Module.parse(text), {"arg0": PartitionSpec("data")}, mesh={"data": 4})
+    >>> input_ports(module.root)[0].sharding
+    TensorSharding(<@mesh, [{"data"}, {}]>)
+    """
+    if mesh is not None:
+        module = with_mesh(module, core_mesh(mesh))
+    ports = [("arg_attrs", port) for port in input_ports(module.root)]
+    ports += [("res_attrs", port) for port in output_ports(module.root)]
+    found: dict[tuple[str, int], tuple[str, Port, Any]] = {}
+    for name, sharding in shardings.items():
+        matching = matching_names(name, [port.name for _, port in ports])
+        for position in matching:
+            kind, port = ports[position]
+            found[kind, port.index] = kind, port, sharding
+    return annotate_ports(module, found.values(), None if mesh is None else core_mesh(mesh))
+
+
+def annotate_ports(module: Module, annotations: Iterable[tuple[str, Port, Any]], mesh: Mesh | None = None) -> Module:
+    """A module with other shardings on some inputs and outputs.
+
+    Args:
+        module: The module.
+        annotations: "arg_attrs" or "res_attrs", the input or output, and its sharding as for `annotate`.
+        mesh: The mesh that specs are over; by default the one that the module has.
+    """
+    given = list(annotations)
+    for mesh_ in {core_mesh(value.mesh): None for _, _, value in given if _is_named(value)}:
+        module = with_mesh(module, mesh_)
+    root = module.copy_root()
+    meshes = module_meshes(root)
+    main = main_function(root)
+    for kind, port, value in given:
+        try:
+            sharding = None if value is None else _sharding(value, port, meshes, mesh)
+        except ShardyError as error:
+            raise error.located(f"annotating {port.name}: {error.doing}", f"{port.name}, {_shape(port)}") from error
+        _store(main, kind, port.index, sharding)
+    return module.with_root(root)
+
+
+def _shape(port: Port) -> str:
+    return f"{port.element}[{', '.join(map(str, port.shape))}]"
+
+
+def _store(main: Op, kind: str, index: int, sharding: TensorSharding | None) -> None:
+    block = main.region.blocks[0]
+    count = len(block.args) if kind == "arg_attrs" else len(return_op(main).operands)
+    entries = list(main.attrs.get(kind) or (NO_ATTRS,) * count)
+    if sharding is None:
+        entries[index] = entries[index].without(SHARDING)
+    else:
+        entries[index] = entries[index].with_value(SHARDING, sharding)
+    main.set_attr(kind, tuple(entries))
+
+
+def matching_names(pattern: str, names: Sequence[str]) -> list[int]:
+    """The positions of the names that a pattern stands for.
+
+    Raises:
+        UsageError: There is none; says which names are nearest.
+
+    >>> matching_names("params['layers'][*]['w']", ["params['layers'][0]['w']", "params['layers'][0]['b']", "x"])
+    [0]
+    >>> matching_names("params.*.w", ["params['layers'][0]['w']", "params['layers'][0]['b']", "x"])
+    [0]
+    """
+    matcher = _matcher(pattern)
+    found = [position for position, name in enumerate(names) if matcher.match(_path(name))]
+    if found:
+        return found
+    near = get_close_matches(pattern, names, n=3, cutoff=0.3) or list(names)[:_MOST_NAMES]
+    raise UsageError(
+        _DOING,
+        got=f"{pattern!r}, which no input or output is called",
+        needed=", ".join(near) if near else "a module with inputs or outputs",
+        hint="`pyshardy show` prints all names; an argument that the function does not use is none of them",
+    )
+
+
+def _parts(name: str) -> list[tuple[str, bool]]:
+    """The keys and attributes along a path, and whether each stands in brackets without quotes."""
+    found = []
+    for match in _PART.finditer(name):
+        single, double, bare, plain = match.groups()
+        text = next(part for part in (single, double, bare, plain) if part is not None)
+        found.append((text if bare is None else bare.strip(), bare is not None))
+    return found
+
+
+def _path(name: str) -> str:
+    return "".join(f"{text}\0" for text, _ in _parts(name))
+
+
+def _matcher(pattern: str) -> re.Pattern[str]:
+    parts = []
+    for text, is_bare in _parts(pattern):
+        one = "[^\0]*" if is_bare and text == "*" else ".*".join(map(re.escape, text.split("*")))
+        parts.append(f"{one}\0")
+    return re.compile("".join(parts), re.DOTALL)
+
+
+# Meshes
+
+
+def core_mesh(mesh: Any) -> Mesh:
+    """The mesh of pyshardy for one of JAX, for axes with sizes, or for text like "data=4,model=2".
+
+    Raises:
+        UsageError: It is no mesh.
+
+    >>> core_mesh({"data": 4, "model": 2})
+    Mesh([('data', 4), ('model', 2)])
+    """
+    if isinstance(mesh, Mesh):
+        return mesh
+    if isinstance(mesh, str):
+        return Mesh(read_axes(mesh) or ())
+    if isinstance(mesh, Mapping):
+        return Mesh(mesh.items())
+    if hasattr(mesh, "axis_names") and hasattr(mesh, "axis_sizes"):
+        return Mesh(zip(mesh.axis_names, mesh.axis_sizes))
+    needed = "axes with sizes, like {'data': 4, 'model': 2}, or a mesh of JAX or pyshardy"
+    raise UsageError("reading a mesh", got=f"a {type(mesh).__name__}", needed=needed)
+
+
+def with_mesh(module: Module, mesh: Mesh) -> Module:
+    """The module with a mesh, if it has not got it already."""
+    if not mesh.axes or mesh in module_meshes(module.root).values():
+        return module
+    root = module.copy_root()
+    last = next((op for op in reversed(list(root.region.block)) if op.name == "sdy.mesh"), None)
+    op = Op("sdy.mesh", attrs={"sym_name": "mesh", "mesh": mesh}, location=root.location)
+    if last is None:
+        root.region.block.prepend(op)
+    else:
+        op.insert_after(last)
+    SymbolTable(root, op).insert(op)
+    return module.with_root(root)
+
+
+def _mesh_for_specs(meshes: Mapping[str, Mesh], mesh: Mesh | None) -> str:
+    names = [name for name, known in meshes.items() if (known == mesh if mesh is not None else known.axes)]
+    if names and (mesh is not None or len({meshes[name] for name in names}) == 1):
+        return names[0]
+    got = "a module without a mesh" if not names else f"the meshes {', '.join(map(format_symbol, names))}"
+    raise UsageError("finding the mesh of a PartitionSpec", got=got, needed="one mesh", hint="say which, as mesh=")
+
+
+# Shardings
+
+
+def _sharding(value: Any, port: Port, meshes: Mapping[str, Mesh], mesh: Mesh | None) -> TensorSharding:
+    """The sharding of an input or output, checked."""
+    if isinstance(value, str):
+        value = _parsed(value, meshes, mesh)
+    if isinstance(value, TensorSharding):
+        sharding = value
+    else:
+        name = _mesh_for_specs(meshes, core_mesh(value.mesh) if _is_named(value) else mesh)
+        sharding = as_spec(value).sharding(name, len(port.shape))
+    found = mesh_of(sharding, meshes)
+    if all(found.has_axis(axis.name) for axis in sharding.all_axes()):
+        sharding = sharding.with_replicated(sort_axes(sharding.replicated, found))
+        sharding = sharding.with_unreduced(sort_axes(sharding.unreduced, found))
+    check_sharding(sharding, found, len(port.shape))
+    return sharding
+
+
+def _parsed(text: str, meshes: Mapping[str, Mesh], mesh: Mesh | None) -> PartitionSpec | TensorSharding:
+    stripped = text.strip()
+    if stripped.startswith(("<", "#")):
+        return parse_sharding(stripped)
+    if stripped.startswith("["):
+        return parse_sharding(f"<{format_symbol(_mesh_for_specs(meshes, mesh))}, {stripped}>")
+    return parse_spec(text)
+
+
+def _is_named(value: Any) -> bool:
+    return not isinstance(value, (str, TensorSharding)) and hasattr(value, "spec") and hasattr(value, "mesh")
+
+
+def as_spec(value: Any) -> PartitionSpec:
+    """The spec of pyshardy for one of JAX, or for that of a `NamedSharding`.
+
+    Raises:
+        UsageError: It is none.
+        InvalidShardingError: It says what no sharding of Shardy can.
+    """
+    if isinstance(value, PartitionSpec):
+        return value
+    spec = value.spec if _is_named(value) else value
+    jax = sys.modules.get("jax")
+    if jax is None or not isinstance(spec, jax.sharding.PartitionSpec):
+        needed = "a PartitionSpec, a NamedSharding, a TensorSharding, text, or None"
+        raise UsageError("reading a sharding", got=f"a {type(value).__name__}", needed=needed)
+    if spec.reduced:
+        got = f"{spec}, reduced along {', '.join(sorted(spec.reduced))}"
+        raise InvalidShardingError("reading a PartitionSpec", got=got, needed="one without reduced axes")
+    kind = getattr(spec, "unreduced_kind", None)
+    if spec.unreduced and kind is not None and kind.name.lower() != "sum":
+        got = f"{spec}, unreduced by {kind.name.lower()}"
+        raise InvalidShardingError("reading a PartitionSpec", got=got, needed="partial sums, or a TensorSharding")
+    unconstrained = jax.sharding.PartitionSpec.UNCONSTRAINED
+    entries = [OPEN if entry is unconstrained else entry for entry in spec.partitions]
+    return PartitionSpec(*entries, unreduced=sorted(spec.unreduced))

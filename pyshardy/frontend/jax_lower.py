@@ -1,0 +1,348 @@
+"""Lowering JAX functions, jitted or not, for the devices that there are or for any others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
+
+from pyshardy.core import mesh as core
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.spec import PartitionSpec as Spec
+from pyshardy.errors import UsageError
+from pyshardy.frontend.jax_private import stand_in_mesh
+from pyshardy.frontend.jax_shardings import abstract_mesh
+
+JIT_OPTIONS = frozenset(
+    ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "keep_unused", "inline")
+)
+"""Keywords that are for `jax.jit`; all others are arguments of the function."""
+_PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
+_ALIASES = {"gpu": "cuda"}
+_SCALARS = (bool, int, float, complex, np.generic)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a function is lowered for.
+
+    Attributes:
+        mesh: The mesh of JAX that is in effect, of real devices or of stand-ins; None for what the function says.
+        abstract: The mesh without devices, if there are none.
+        platform: The platform, if it is not that of the devices.
+    """
+
+    mesh: jax.sharding.Mesh | None = None
+    abstract: AbstractMesh | None = None
+    platform: str | None = None
+
+    @property
+    def spec_mesh(self) -> jax.sharding.Mesh | AbstractMesh | None:
+        """The mesh that specs without one are over."""
+        return self.abstract or self.mesh
+
+    def context(self) -> AbstractContextManager[Any]:
+        """Make the mesh that of JAX."""
+        return nullcontext() if self.mesh is None else jax.set_mesh(self.mesh)
+
+
+def make_target(mesh: Any, platform: str | None, shardings: Any) -> Target:
+    """What to lower for.
+
+    Args:
+        mesh: A mesh of JAX, abstract or not, one of pyshardy, or axes with sizes, which propagation is free to use;
+            without any, the abstract mesh that a sharding is over, if there is one.
+        platform: The platform; by default that of the mesh, or else of JAX.
+        shardings: A tree of shardings and arguments.
+    """
+    platform = None if platform is None else _platform(platform)
+    if mesh is None:
+        mesh = _abstract_mesh_in(shardings)
+    if mesh is None or isinstance(mesh, jax.sharding.Mesh):
+        return Target(mesh, None, platform)
+    if isinstance(mesh, core.Mesh) and mesh.device_ids:
+        raise UsageError("lowering a function", got=f"the mesh {mesh}", needed="devices in their natural order")
+    abstract = abstract_mesh(mesh)
+    device = abstract.abstract_device
+    platform = platform or (None if device is None else device.platform) or jax.default_backend()
+    return Target(stand_in_mesh(abstract, platform), abstract, platform)
+
+
+def _platform(name: str) -> str:
+    found = _ALIASES.get(name, name)
+    if found not in _PLATFORMS:
+        raise UsageError("lowering a function", got=f"platform={name!r}", needed=f"one of {', '.join(_PLATFORMS)}")
+    return found
+
+
+def _abstract_mesh_in(tree: Any) -> AbstractMesh | None:
+    for leaf in jax.tree.leaves(tree, is_leaf=is_sharding):
+        sharding = leaf if isinstance(leaf, NamedSharding) else getattr(leaf, "sharding", None)
+        if isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, AbstractMesh) and sharding.mesh.size:
+            return sharding.mesh
+    current: AbstractMesh = jax.sharding.get_abstract_mesh()
+    return None if current.empty or not jax.sharding.get_mesh().empty else current
+
+
+def is_sharding(leaf: Any) -> bool:
+    """Whether this says how tensors are sharded, as a leaf of a tree of shardings."""
+    return leaf is None or isinstance(leaf, (jax.sharding.Sharding, PartitionSpec, TensorSharding, Spec))
+
+
+def lower(
+    function: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    target: Target,
+    shardings: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> Any:
+    """Lower a function.
+
+    Args:
+        function: A function, jitted by whatever wrapper or not.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+        target: What to lower for.
+        shardings: `in_shardings` and `out_shardings`, those that there are.
+        options: Further options of `jax.jit`.
+
+    Raises:
+        UsageError: Shardings or options for a function that is jitted already.
+    """
+    given = {**shardings, **options}
+    if is_filtered(function):
+        function, args, kwargs, options = _unfiltered(function, args, kwargs, options)
+        given = {**shardings, **options}
+    elif hasattr(function, "lower"):
+        if given:
+            raise UsageError(
+                "loading a jitted function",
+                got=" and ".join(given),
+                needed="the shardings in jax.jit itself" if shardings else "them in jax.jit itself",
+                hint="pass the function before jax.jit, give jax.jit the shardings, or annotate the module",
+            )
+        if isinstance(function, _JITTED):
+            args, kwargs = (_abstract(tree, target) for tree in (tuple(args), dict(kwargs)))
+        return _lower_jitted(function, args, kwargs, target)
+    else:
+        fixed = _fixed_positions(options, len(args))
+        args = [arg if index in fixed else _filtered(arg, _is_argument) for index, arg in enumerate(args)]
+        function = _taking_static(function) if _has_static(args) else function
+    args, kwargs = (_abstract(tree, target) for tree in (tuple(args), dict(kwargs)))
+    return _lower_jitted(jax.jit(function, **_named(given, target)), args, kwargs, target)
+
+
+def _lower_jitted(jitted: Any, args: Sequence[Any], kwargs: Mapping[str, Any], target: Target) -> Any:
+    with target.context():
+        try:
+            if hasattr(jitted, "trace"):
+                return lower_traced(stage(jitted.trace(*args, **kwargs)), target.platform)
+            return stage(jitted.lower(*args, **kwargs))
+        except RuntimeError as error:
+            if target.spec_mesh is not None or "non-empty mesh" not in str(error):
+                raise
+            raise UsageError(
+                "lowering a function", got="PartitionSpecs and no mesh", needed="the mesh, as mesh= or by jax.set_mesh"
+            ) from error
+        except ValueError as error:
+            if target.abstract is None or "incompatible devices" not in str(error):
+                raise
+            raise UsageError(
+                f"lowering a function for {target.abstract.size} devices",
+                got="arrays or shardings on devices of this machine, in the arguments or the function",
+                needed="jax.ShapeDtypeStructs, and shardings over a jax.sharding.AbstractMesh or PartitionSpecs",
+            ) from error
+
+
+def lower_traced(traced: Any, platform: str | None) -> Any:
+    """Lower a traced function for a platform, by default that of its devices, or of JAX if it has none."""
+    platform = None if platform is None else _platform(platform)
+    if platform is None:
+        try:
+            return traced.lower()
+        except ValueError as error:
+            if "AbstractMesh" not in str(error):
+                raise
+    try:
+        return traced.lower(lowering_platforms=(platform or jax.default_backend(),))
+    except ValueError as error:
+        if "AbstractMesh" not in str(error):
+            raise
+        raise UsageError(
+            "lowering a function over a jax.sharding.AbstractMesh",
+            got="callbacks or partitioners, which need devices",
+            needed="the function, not traced, and the mesh",
+            hint="pyshardy.load(function, *arguments, mesh=...)",
+        ) from error
+
+
+def stage(found: Any) -> Any:
+    """The `Lowered` or `Traced` of JAX inside what wrappers of `jax.jit` return."""
+    while not isinstance(found, (jax.stages.Lowered, jax.stages.Traced)):
+        inner = getattr(found, "lowered", None) or getattr(found, "traced", None)
+        if inner is None:
+            break
+        found = inner
+    return found
+
+
+_JITTED = (type(jax.jit(lambda: None)),)
+
+
+# Shardings
+
+
+def _named(given: Mapping[str, Any], target: Target) -> dict[str, Any]:
+    """The options of `jax.jit`, with specs over the mesh; what JAX cannot say is left open."""
+
+    def named(leaf: Any) -> Any:
+        if isinstance(leaf, (TensorSharding, Spec)):
+            return None
+        if isinstance(leaf, PartitionSpec) and target.spec_mesh is not None:
+            return NamedSharding(target.spec_mesh, leaf)
+        return leaf
+
+    return {
+        name: jax.tree.map(named, value, is_leaf=is_sharding) if name.endswith("_shardings") else value
+        for name, value in given.items()
+    }
+
+
+def has_own_shardings(tree: Any) -> bool:
+    """Whether a tree has shardings that JAX cannot say."""
+    return any(isinstance(leaf, (TensorSharding, Spec)) for leaf in jax.tree.leaves(tree, is_leaf=is_sharding))
+
+
+def sharding_leaves(tree: Any, numbers: Any, takes_all: bool = False) -> list[tuple[int, Any]]:
+    """The shardings that JAX cannot say, or all, with the numbers of their leaves.
+
+    Args:
+        tree: Shardings, of which one may be for all leaves below.
+        numbers: The number of every leaf, in a tree.
+        takes_all: Whether it is all.
+    """
+    found: list[tuple[int, Any]] = []
+
+    def note(sharding: Any, below: Any) -> None:
+        if isinstance(sharding, (TensorSharding, Spec)) or (takes_all and sharding is not None):
+            found.extend((number, sharding) for number in jax.tree.leaves(below))
+
+    jax.tree.map(note, tree, numbers, is_leaf=is_sharding)
+    return found
+
+
+def _abstract(tree: Any, target: Target) -> Any:
+    """Arguments without the devices that they are on, where others are lowered for."""
+    mesh = target.abstract
+    if mesh is None:
+        return tree
+
+    def one(leaf: Any) -> Any:
+        if not isinstance(leaf, jax.Array) or isinstance(leaf, jax.core.Tracer):
+            return leaf
+        sharding = leaf.sharding
+        kept = None
+        if isinstance(sharding, NamedSharding) and sharding.mesh.shape_tuple == mesh.shape_tuple:
+            kept = NamedSharding(mesh, sharding.spec)
+        is_weak = getattr(leaf, "weak_type", False)  # keys have none
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=kept, weak_type=is_weak)
+
+    return jax.tree.map(one, tree)
+
+
+# Leaves of arguments that are no arrays
+
+
+@jax.tree_util.register_pytree_node_class
+class Static:
+    """A leaf of an argument that is no array, such as an activation function: part of the structure.
+
+    Args:
+        value: The leaf.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Static) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def tree_flatten(self) -> tuple[tuple[()], Static]:
+        """No children."""
+        return (), self
+
+    @classmethod
+    def tree_unflatten(cls, found: Static, _: Any) -> Static:
+        """Itself again."""
+        return found
+
+
+def is_static(node: Any) -> bool:
+    """Whether this is a leaf that is no array."""
+    return isinstance(node, Static)
+
+
+def _is_array(leaf: Any) -> bool:
+    return hasattr(leaf, "shape") and hasattr(leaf, "dtype")
+
+
+def _is_argument(leaf: Any) -> bool:
+    return _is_array(leaf) or isinstance(leaf, _SCALARS) or hasattr(leaf, "__jax_array__")
+
+
+def _filtered(tree: Any, keeps: Callable[[Any], bool]) -> Any:
+    return jax.tree.map(lambda leaf: leaf if keeps(leaf) else Static(leaf), tree)
+
+
+def _has_static(tree: Any) -> bool:
+    return any(map(is_static, jax.tree.leaves(tree, is_leaf=is_static)))
+
+
+def _taking_static(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function for arguments with `Static` leaves; what it returns may have such leaves too."""
+
+    @wraps(function, updated=())
+    def taking(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = jax.tree.map(
+            lambda node: node.value if is_static(node) else node, (args, kwargs), is_leaf=is_static
+        )
+        return _filtered(function(*args, **kwargs), _is_argument)
+
+    return taking
+
+
+def is_filtered(function: Any) -> bool:
+    """Whether this is what `equinox.filter_jit` gives: it takes all that is no array as static."""
+    return (
+        type(function).__module__.startswith("equinox.")
+        and hasattr(function, "__wrapped__")
+        and hasattr(function, "lower")
+    )
+
+
+def _unfiltered(
+    function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], options: Mapping[str, Any]
+) -> tuple[Callable[..., Any], Sequence[Any], Mapping[str, Any], Mapping[str, Any]]:
+    """The function inside `equinox.filter_jit`, with arguments and options that jit it alike."""
+    first, rest = (getattr(function, f"donate_{which}", False) for which in ("first", "rest"))
+    donated = tuple(index for index in range(len(args)) if (rest if index else first))
+    if donated and "donate_argnums" not in options:
+        options = {**options, "donate_argnums": donated}
+    args, kwargs = _filtered((tuple(args), dict(kwargs)), _is_array)
+    return _taking_static(function.__wrapped__), args, kwargs, options
+
+
+def _fixed_positions(options: Mapping[str, Any], count: int) -> set[int]:
+    """The positions of static arguments."""
+    given = options.get("static_argnums") or ()
+    return {index % count for index in ((given,) if isinstance(given, int) else given) if count}

@@ -1,0 +1,128 @@
+"""Everything that pyshardy knows of JAX beyond its public interface.
+
+JAX lowers for meshes without devices only in part: not callbacks, not partitioners, not specs in a jitted function.
+Devices that stand in for those of a cluster get around that: JAX looks at few of their attributes until it compiles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import AbstractMesh, Mesh
+
+from pyshardy.core.intern import register_cache
+from pyshardy.core.mesh import MOST_DEVICES
+
+
+def compile_arg(lowered: Any, name: str) -> Any:
+    """What JAX gives the compiler besides the module of a `Lowered`; None if this JAX has no such thing."""
+    try:
+        return lowered._lowering.compile_args[name]
+    except (AttributeError, KeyError, TypeError):
+        return None
+
+
+def kept_leaves(lowered: Any, count: int) -> tuple[int, ...]:
+    """The arguments that the module takes: JAX leaves out unused ones, and has no public way to tell which."""
+    kept = compile_arg(lowered, "kept_var_idx")
+    return tuple(range(count)) if kept is None else tuple(sorted(kept))
+
+
+def devices_of(lowered: Any) -> tuple[Any, ...] | None:
+    """The devices of the meshes in a function, any of JAX's in any order; None if there are none, or stand-ins."""
+    found = getattr(lowered._lowering, "_device_list", None)
+    if found is None:
+        return None
+    devices = tuple(found)
+    return None if devices and isinstance(devices[0], StandInDevice) else devices
+
+
+def key_name(dtype: Any) -> str:
+    """The name of the kind of keys that a type is for, as `jax.random.key(0, impl=...)` takes it."""
+    return str(dtype._impl.name)
+
+
+def numbers_of_module(ctx: Any) -> dict[Any, int]:
+    """A dictionary that belongs to the module that is being lowered."""
+    found: dict[Any, int] = ctx.module_context.cached_primitive_lowerings.setdefault("pyshardy's groups", {})
+    return found
+
+
+def stand_in_mesh(mesh: AbstractMesh, platform: str) -> Mesh:
+    """A mesh whose devices only stand in for real ones: functions are traced and lowered for it, not compiled.
+
+    Args:
+        mesh: Its axes and their types.
+        platform: What to lower for: "cpu", "tpu", "cuda" or "rocm".
+    """
+    devices = np.empty(mesh.size, dtype=object)
+    devices[:] = [_stand_in(platform, index) for index in range(mesh.size)]
+    found = Mesh(devices.reshape(mesh.axis_sizes), mesh.axis_names, axis_types=mesh.axis_types)
+    found.__dict__["abstract_mesh"] = mesh  # without the kind of device, as those that functions close over
+    return found
+
+
+class StandInDevice:
+    """What JAX wants to know of a device before it compiles."""
+
+    process_index = 0
+
+    def __init__(self, index: int, client: StandInClient) -> None:
+        self.id = index
+        self.client = client
+        self.platform = self.device_kind = client.platform
+
+    def __repr__(self) -> str:
+        return f"StandInDevice({self.platform}:{self.id})"
+
+    def addressable_memories(self) -> list[StandInMemory]:
+        """The memories that JAX knows on every platform."""
+        return list(_MEMORIES)
+
+    def default_memory(self) -> StandInMemory:
+        """The memory that arrays are in by default."""
+        return _MEMORIES[0]
+
+
+@dataclass(frozen=True)
+class StandInMemory:
+    """A memory of a device, of which JAX wants to know the kind."""
+
+    kind: str
+
+
+_MEMORIES = tuple(map(StandInMemory, ("device", "pinned_host", "unpinned_host")))
+
+
+class StandInClient:
+    """The client of the CPU under the name of another platform; what makes the descriptors of callbacks is its own."""
+
+    def __init__(self, platform: str) -> None:
+        self.platform = self._raw_platform = platform
+        self._device = jax.devices("cpu")[0]
+        self._real = self._device.client
+
+    def get_default_layout(self, dtype: Any, shape: Any, _: StandInDevice) -> Any:
+        """The layout of an array that a function takes as it is."""
+        return self._real.get_default_layout(dtype, shape, self._device)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+@lru_cache(maxsize=16)
+def _client(platform: str) -> StandInClient:
+    return StandInClient(platform)
+
+
+@lru_cache(maxsize=MOST_DEVICES)
+def _stand_in(platform: str, index: int) -> StandInDevice:
+    return StandInDevice(index, _client(platform))
+
+
+register_cache(_client.cache_clear)
+register_cache(_stand_in.cache_clear)

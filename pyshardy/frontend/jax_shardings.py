@@ -1,0 +1,226 @@
+"""Shardings to JAX's `NamedSharding` and `PartitionSpec`, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from itertools import takewhile
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
+
+from pyshardy.core.axes import AxisRef, ordered_refs
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding, mesh_of
+from pyshardy.core.spec import axis_text
+from pyshardy.errors import InvalidShardingError, UsageError
+from pyshardy.frontend.annotate import core_mesh
+from pyshardy.frontend.interface import Port
+
+
+class SubAxes(Enum):
+    """What to do about sub-axes, which `PartitionSpec` cannot name."""
+
+    REFUSE = "refuse"
+    """Raise `InvalidShardingError`."""
+    SPLIT = "split"
+    """Lay the sharding over a mesh whose axes are cut where it needs that, called `x:(1)2` and so on."""
+    GATHER = "gather"
+    """Leave sub-axes out, and what is minor to them: these shards are gathered."""
+
+
+ABSTRACT = "abstract"
+"""In the place of devices: meshes without any."""
+Devices = Sequence[Any] | AbstractMesh | str | None
+
+
+class NamedShardings:
+    """Converts shardings to `NamedSharding`s.
+
+    Args:
+        meshes: The meshes of the module by name.
+        devices: The devices, in the order that device ids count them, by default all that JAX has; "abstract" for a
+            `jax.sharding.AbstractMesh`, which needs none, or that.
+        sub_axes: What to do about sub-axes.
+    """
+
+    def __init__(
+        self, meshes: Mapping[str, Mesh], devices: Devices = None, sub_axes: SubAxes | str = SubAxes.REFUSE
+    ) -> None:
+        self.meshes = meshes
+        if isinstance(devices, str) and devices != ABSTRACT:
+            raise UsageError("choosing devices", got=repr(devices), needed='devices, or "abstract" for none')
+        self._devices = devices
+        self._sub_axes = _sub_axes(sub_axes)
+        self._jax_meshes: dict[Mesh, Any] = {}
+
+    def of(self, port: Port, rank: int | None = None) -> NamedSharding | None:
+        """The sharding of an input or output; None if the module has no mesh with axes.
+
+        Args:
+            port: The input or output.
+            rank: Its rank as JAX sees it, if that is smaller than that of its data.
+        """
+        mesh = self._mesh_of(port)
+        if mesh is None:
+            return None
+        if self._sub_axes is SubAxes.SPLIT and port.sharding is not None and _has_sub_axes(port.sharding):
+            _check_reduced(port.sharding)
+            return self.cut(port)
+        spec = self.spec(port, rank)
+        try:
+            return NamedSharding(self.jax_mesh(mesh), spec)
+        except ValueError as error:
+            doing = f"converting the sharding of {port.name}"
+            raise InvalidShardingError(doing, got=str(error).splitlines()[0], needed="what JAX can express") from error
+
+    def spec(self, port: Port, rank: int | None = None) -> PartitionSpec:
+        """The spec of an input or output; the arguments are those of `of`."""
+        sharding = None if self._mesh_of(port) is None else port.sharding
+        if sharding is not None and self._sub_axes is SubAxes.GATHER:
+            sharding = whole_axes(sharding)
+        try:
+            return partition_spec(sharding, len(port.shape) if rank is None else rank)
+        except InvalidShardingError as error:
+            doing = f"{error.doing} of {port.name}"
+            raise InvalidShardingError(doing, got=error.got, needed=error.needed) from error
+
+    def _mesh_of(self, port: Port) -> Mesh | None:
+        mesh = None if port.sharding is None else mesh_of(port.sharding, self.meshes)
+        if mesh is None or not mesh.axes:
+            return next((mesh for mesh in self.meshes.values() if mesh.axes), None)
+        return mesh
+
+    def cut(self, port: Port) -> NamedSharding | None:
+        """The sharding of an input or output on a mesh whose axes are cut where it has sub-axes.
+
+        `PartitionSpec` cannot name a sub-axis, but the axes of that mesh, called `x:(1)2` and so on.
+        """
+        sharding = port.sharding
+        if sharding is None or not _has_sub_axes(sharding):
+            return self.of(port)
+        mesh = mesh_of(sharding, self.meshes)
+        atoms = ordered_refs(mesh, sharding.all_axes())
+        cut = Mesh([(axis_text(atom), atom.length(mesh)) for atom in atoms], mesh.device_ids)
+        dims = [
+            [axis_text(atom) for axis in dim.axes for atom in atoms if axis.contains(atom)] for dim in sharding.dims
+        ]
+        return NamedSharding(self.jax_mesh(cut), PartitionSpec(*(tuple(names) or None for names in dims)))
+
+    def jax_mesh(self, mesh: Mesh) -> Any:
+        """The mesh over real devices, or over none."""
+        found = self._jax_meshes.get(mesh)
+        if found is None:
+            devices = self._devices
+            if isinstance(devices, AbstractMesh):
+                found = devices if core_mesh(devices) == mesh else abstract_mesh(mesh)
+            else:
+                found = abstract_mesh(mesh) if isinstance(devices, str) else jax_mesh(mesh, devices)
+            self._jax_meshes[mesh] = found
+        return found
+
+
+def _sub_axes(given: SubAxes | str) -> SubAxes:
+    try:
+        return SubAxes(given)
+    except ValueError:
+        names = ", ".join(repr(member.value) for member in SubAxes)
+        raise UsageError("converting sub-axes", got=repr(given), needed=f"one of {names}") from None
+
+
+def _has_sub_axes(sharding: TensorSharding | None) -> bool:
+    return sharding is not None and not all(axis.is_full for axis in sharding.all_axes())
+
+
+def whole_axes(sharding: TensorSharding) -> TensorSharding:
+    """The sharding up to the first sub-axis of every dimension.
+
+    >>> from pyshardy.core.notation import parse_sharding
+    >>> whole_axes(parse_sharding('<@mesh, [{"x", "y":(1)2, "z"}, {"y":(2)2}]>'))
+    TensorSharding(<@mesh, [{"x"}, {}]>)
+    """
+    dims = [DimSharding(_up_to_sub_axis(dim.axes), dim.is_open) for dim in sharding.dims]
+    replicated, unreduced = (
+        [axis for axis in axes if axis.is_full] for axes in (sharding.replicated, sharding.unreduced)
+    )
+    if len(unreduced) < len(sharding.unreduced):
+        raise InvalidShardingError("gathering sub-axes", got=f"{sharding}, unreduced on one", needed="whole axes")
+    return TensorSharding(sharding.mesh, dims, replicated, unreduced, sharding.reduction)
+
+
+def _up_to_sub_axis(axes: Sequence[AxisRef]) -> tuple[AxisRef, ...]:
+    return tuple(takewhile(lambda axis: axis.is_full, axes))
+
+
+def abstract_mesh(mesh: Any) -> AbstractMesh:
+    """The mesh of JAX without devices for one of pyshardy's, for axes with sizes, or for one of JAX.
+
+    Raises:
+        UsageError: It is no mesh.
+
+    >>> abstract_mesh({"data": 32, "model": 16}).shape_tuple
+    (('data', 32), ('model', 16))
+    """
+    if isinstance(mesh, (AbstractMesh, jax.sharding.Mesh)):
+        found: AbstractMesh = mesh.abstract_mesh
+        return found
+    mesh = core_mesh(mesh)
+    sizes = tuple(size for _, size in mesh.axes)
+    return AbstractMesh(sizes, mesh.axis_names, axis_types=(AxisType.Auto,) * len(sizes))
+
+
+def jax_mesh(mesh: Mesh, devices: Sequence[Any] | None = None) -> jax.sharding.Mesh:
+    """A JAX mesh with the axes and the device order of `mesh`.
+
+    Raises:
+        UsageError: There are fewer devices than the mesh needs.
+    """
+    available = list(jax.devices() if devices is None else devices)
+    if len(available) < mesh.size:
+        raise UsageError(
+            f"laying the mesh {mesh} over devices",
+            got=f"{len(available)} devices",
+            needed=f"{mesh.size}",
+            hint=f"on a CPU, set XLA_FLAGS=--xla_force_host_platform_device_count={mesh.size} before importing jax",
+        )
+    ordered = np.array([available[device] for device in mesh.device_order], dtype=object)
+    return jax.sharding.Mesh(ordered.reshape([size for _, size in mesh.axes]), mesh.axis_names)
+
+
+def _check_reduced(sharding: TensorSharding) -> None:
+    if sharding.unreduced:
+        needed = "tensors without partial values, or sums on whole axes"
+        raise InvalidShardingError("converting the sharding", got=str(sharding), needed=needed)
+
+
+def partition_spec(sharding: TensorSharding | None, rank: int) -> PartitionSpec:
+    """The `PartitionSpec` of a sharding; replicated if there is none.
+
+    Args:
+        sharding: The sharding.
+        rank: Number of dimensions to describe; further ones must not be sharded.
+
+    Raises:
+        InvalidShardingError: A sub-axis, which a `PartitionSpec` cannot name.
+    """
+    if sharding is None:
+        return PartitionSpec()
+    entries: list[Any] = []
+    for dim in sharding.dims:
+        for axis in dim.axes:
+            if not axis.is_full:
+                raise InvalidShardingError(
+                    "converting the sharding", got=f"the sub-axis {axis}", needed="whole axes, as PartitionSpec has"
+                )
+        names = tuple(axis.name for axis in dim.axes)
+        entries.append(names[0] if len(names) == 1 else names or None)
+    if any(entries[rank:]):
+        raise InvalidShardingError("converting the sharding", got=str(sharding), needed=f"at most {rank} sharded dims")
+    unreduced = {axis.name for axis in sharding.unreduced}
+    if sharding.reduction is not ReductionKind.SUM or not all(axis.is_full for axis in sharding.unreduced):
+        _check_reduced(sharding)
+    if not unreduced:
+        return PartitionSpec(*entries[:rank])
+    return PartitionSpec(*entries[:rank], unreduced=unreduced)

@@ -1,0 +1,91 @@
+"""Names for the inputs and outputs of functions under `flax.nnx.jit`, which numbers the arrays of a model.
+
+`nnx.jit` hands JAX the arrays of a model as a list: the kernel of a layer is `model.states[0][7]` there. Here it gets
+the name that it has in the model, `model.up.kernel.value`, as under `nnx.jit(..., graph=False)`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jaxlib.mlir import ir
+
+from pyshardy.core.text import quote
+from pyshardy.frontend.interface import input_ports, output_ports
+from pyshardy.ir.functions import main_function
+from pyshardy.ir.module import Module
+from pyshardy.ir.strings import named_location
+
+_INPUT = re.compile(r"(\w+)\.states\[0\]\[(\d+)\]")
+_OUTPUT = re.compile(r"result\[0\]\[(\d+)\]\.states\[0\]\[(\d+)\]")
+_RESULT_INFO = "jax.result_info"
+
+
+def is_nnx_jitted(function: Any) -> bool:
+    """Whether a function is under `flax.nnx.jit`; flax is not imported to find out."""
+    return type(function).__module__.startswith("flax.nnx.") and hasattr(function, "lower")
+
+
+def with_nnx_names(module: Module, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Module:
+    """The module with the names of models in the place of numbers, where these are known.
+
+    Args:
+        module: What the function was lowered to.
+        function: The function under `nnx.jit`.
+        args: The positional arguments.
+        kwargs: The keyword arguments.
+    """
+    try:
+        bound = inspect.signature(function).bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):
+        return module
+    by_name = {name: _paths(value) for name, value in bound.items()}
+    by_position = [_paths(value) for value in args]
+    root = module.copy_root()
+    main = main_function(root)
+    for port in input_ports(root):
+        match = _INPUT.fullmatch(port.name)
+        found = None if match is None else _path(by_name.get(match[1], ()), int(match[2]), port.shape)
+        if match is not None and found is not None:
+            arg = main.region.blocks[0].args[port.index]
+            with module.context:
+                arg.location = named_location(match[1] + found, arg.location)
+    results = list(main.attrs.get("res_attrs") or ())
+    for port in output_ports(root):
+        match = _OUTPUT.fullmatch(port.name)
+        if match is not None and int(match[1]) < len(by_position):
+            found = _path(by_position[int(match[1])], int(match[2]), port.shape)
+            if found is not None:
+                with module.context:
+                    info = ir.Attribute.parse(quote(f"result[0][{match[1]}]{found}"))
+                results[port.index] = results[port.index].with_value(_RESULT_INFO, info)
+    if results:
+        main.set_attr("res_attrs", tuple(results))
+    return module.with_root(root)
+
+
+Paths = Sequence[tuple[str, tuple[int, ...]]]
+
+
+def _paths(value: Any) -> Paths:
+    """The path and the shape of every array of a model, in the order of `nnx.jit`; nothing for what is no model."""
+    nnx = sys.modules["flax.nnx"]
+    if not isinstance(value, (nnx.Module, nnx.Optimizer)):
+        return ()
+    flat = nnx.to_flat_state(nnx.state(value))
+    return [(_text(path), tuple(getattr(variable.get_value(), "shape", ()))) for path, variable in flat]
+
+
+def _text(path: Sequence[Any]) -> str:
+    return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path) + ".value"
+
+
+def _path(paths: Paths, number: int, shape: tuple[int, ...]) -> str | None:
+    """The path of an array of this shape, with the further dimensions that the data of a key has."""
+    if number >= len(paths) or shape[: len(paths[number][1])] != paths[number][1]:
+        return None
+    return paths[number][0]

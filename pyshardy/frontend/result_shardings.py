@@ -1,0 +1,68 @@
+"""What results say of the shardings of inputs and outputs in JAX's terms; jax is imported when that is asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyshardy.frontend.interface import input_ports, output_ports
+from pyshardy.ir.module import Module
+from pyshardy.ir.shardings import module_meshes
+
+
+class ResultShardings:
+    """The shardings of inputs and outputs as trees over the arguments and results of a JAX function.
+
+    Attributes:
+        module: The module that has them.
+    """
+
+    module: Module
+
+    @property
+    def in_shardings(self) -> Any:
+        """The shardings of the inputs as `jax.sharding.NamedSharding`s: `input_shardings()`."""
+        return self.input_shardings()
+
+    @property
+    def out_shardings(self) -> Any:
+        """The shardings of the outputs, like `in_shardings`; for a JAX function, a tree over its result."""
+        return self.output_shardings()
+
+    @property
+    def in_specs(self) -> Any:
+        """The shardings of the inputs as `jax.sharding.PartitionSpec`s, in a tree as `in_shardings`."""
+        return self._tree("input_specs", "refuse")
+
+    @property
+    def out_specs(self) -> Any:
+        """The shardings of the outputs as `jax.sharding.PartitionSpec`s, in a tree as `out_shardings`."""
+        return self._tree("output_specs", "refuse")
+
+    def input_shardings(self, devices: Any = None, sub_axes: str = "refuse") -> Any:
+        """The shardings of the inputs as `jax.sharding.NamedSharding`s.
+
+        For a JAX function they are a tree over its positional arguments, fit for `jax.jit(in_shardings=...)`, in which
+        an argument that the function does not use has None; otherwise a tuple.
+
+        Args:
+            devices: The devices that they are over, "abstract" for a `jax.sharding.AbstractMesh`; by default those that
+                a JAX function was lowered for, none if it was lowered for none, otherwise those that JAX has.
+            sub_axes: What becomes of sub-axes, which `PartitionSpec` cannot name: "refuse" them, "split" the axes of
+                the mesh where a sharding needs that, or "gather" these shards.
+
+        Raises:
+            UsageError: JAX has fewer devices than the mesh.
+            InvalidShardingError: A sub-axis that is refused.
+        """
+        return self._tree("input_shardings", sub_axes, devices)
+
+    def output_shardings(self, devices: Any = None, sub_axes: str = "refuse") -> Any:
+        """The shardings of the outputs, like `input_shardings`; for a JAX function, a tree over its result."""
+        return self._tree("output_shardings", sub_axes, devices)
+
+    def _tree(self, kind: str, sub_axes: str, *devices: Any) -> Any:
+        from pyshardy.frontend import jax_trees
+
+        root = self.module.root
+        ports = input_ports(root) if kind.startswith("input") else output_ports(root)
+        return getattr(jax_trees, kind)(self.module.origin, ports, module_meshes(root), *devices, sub_axes=sub_axes)

@@ -1,0 +1,179 @@
+"""Functions of published packages, loaded as their users write them, for a cluster that is not there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import PartitionSpec as P
+
+import pyshardy
+from pyshardy.errors import UsageError
+
+CLUSTER = {"data": 32, "model": 16}
+X = jax.ShapeDtypeStruct((64, 32), np.float32)
+BATCH = P("data", None)
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # the packages warn of each other and of jax
+
+
+def needs(package: str) -> Any:
+    reason = f"needs {package}, which `make test-packages` installs"
+    return pytest.mark.skipif(find_spec(package) is None, reason=reason)
+
+
+def loaded(function: Callable[..., Any], *args: Any, **options: Any) -> pyshardy.Propagation:
+    return pyshardy.propagate(pyshardy.load(function, *args, mesh=CLUSTER, platform="tpu", **options))
+
+
+def names(result: pyshardy.Propagation) -> list[str]:
+    return [port.name for port in result.inputs]
+
+
+@needs("flax")
+def test_linen() -> None:
+    from flax import linen as nn
+
+    class Net(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            kernel = nn.with_partitioning(nn.initializers.lecun_normal(), (None, "model"))
+            return nn.relu(nn.Dense(64, kernel_init=kernel)(x))
+
+    net = Net()
+    params = jax.eval_shape(net.init, jax.random.key(0), X)
+    result = loaded(net.apply, params, X, in_shardings=(nn.get_partition_spec(params), P("data")))
+    assert names(result)[1] == "variables['params']['Dense_0']['kernel'].value"
+    assert result.in_specs[0]["params"]["Dense_0"]["kernel"].value == P(None, "model")
+    assert result.out_specs == P("data", "model")
+
+
+@needs("flax")
+@pytest.mark.parametrize("graph", [True, False])
+def test_nnx_jit(graph: bool) -> None:
+    from flax import nnx
+
+    model = nnx.Linear(32, 64, rngs=nnx.Rngs(0))
+    step = nnx.jit(lambda model, x: model(x), in_shardings=(None, P("data")), graph=graph)
+    for given in (X, jnp.ones((64, 32))):
+        result = loaded(step, model, given)
+        assert names(result)[-1] == "x"
+        assert jax.tree.leaves(result.in_specs, is_leaf=lambda leaf: isinstance(leaf, P))[-1] == BATCH
+    real = jnp.ones((64, 32))
+    here = nnx.jit(lambda model, x: model(x), graph=graph)
+    assert pyshardy.load(here.lower(model, real)).text() == pyshardy.load(here.trace(model, real)).text()
+
+
+@needs("flax")
+def test_the_names_of_a_model_under_nnx_jit() -> None:
+    import optax
+    from flax import nnx
+
+    class Net(nnx.Module):
+        def __init__(self, rngs):
+            self.up = nnx.Linear(32, 64, rngs=rngs)
+            self.blocks = nnx.List([nnx.Linear(64, 64, rngs=rngs) for _ in range(2)])
+            self.drop = nnx.Dropout(0.1, rngs=rngs)
+
+        def __call__(self, x):
+            for block in self.blocks:
+                x = block(self.up(x)[..., :64])[..., :32]
+            return self.drop(x)
+
+    @nnx.jit
+    def step(model, optimizer, x, *, y):
+        loss, gradients = nnx.value_and_grad(lambda model: jnp.mean((model(x) - y) ** 2))(model)
+        optimizer.update(model, gradients)
+        return loss
+
+    model = Net(nnx.Rngs(0))
+    optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
+    module = pyshardy.load(step, model, optimizer, X, y=X, mesh=CLUSTER)
+    found = pyshardy.propagate(module.annotate({"model.blocks[*].kernel": P(None, "model"), "x": P("data")}))
+    shardings = {port.name: str(port.sharding) for port in found.inputs}
+    assert shardings["model.blocks[1].kernel.value"] == '<@mesh, [{}, {"model"}]>'
+    assert shardings["optimizer.opt_state[0].mu.blocks[1].kernel.value"] == '<@mesh, [{}, {"model"}]>'
+    shapes = {port.name: port.shape for port in found.inputs}
+    assert shapes["model.up.kernel.value"] == shapes["optimizer.opt_state[0].nu.up.kernel.value"] == (32, 64)
+    assert "result[0][0].up.kernel.value" in [port.name for port in found.outputs]
+    assert not any("states" in port.name for port in (*found.inputs, *found.outputs))
+
+
+@needs("flax")
+def test_nnx_models_as_arguments() -> None:
+    from flax import nnx
+
+    model = nnx.eval_shape(lambda: nnx.Linear(32, 64, rngs=nnx.Rngs(0)))
+    result = loaded(lambda model, x: model(x), model, X, in_shardings=(None, P("data")))
+    assert names(result) == ["model.bias.value", "model.kernel.value", "x"]
+    module = pyshardy.load(lambda model, x: model(x), model, X, mesh=CLUSTER)
+    found = pyshardy.propagate(module.annotate({"model.kernel": P(None, "model"), "x": P("data")}))
+    assert found.out_specs == P("data", "model")
+    assert found.in_specs[0].bias.get_value() == P("model")
+
+
+@needs("equinox")
+def test_filter_jit() -> None:
+    import equinox as eqx
+
+    model = eqx.nn.MLP(32, 8, 32, 2, key=jax.random.key(0))
+
+    @eqx.filter_jit(donate="all")
+    def step(model, x, rate=0.1):
+        loss, gradients = eqx.filter_value_and_grad(lambda m: jnp.mean(jax.vmap(m)(x) ** 2))(model)
+        return eqx.apply_updates(model, jax.tree.map(lambda g: -rate * g, gradients)), loss
+
+    abstract = eqx.filter_eval_shape(lambda: eqx.nn.MLP(32, 8, 32, 2, key=jax.random.key(0)))
+    for given in (model, abstract):
+        result = loaded(step, given, X, rate=0.2, in_shardings=(None, P("data")))
+        assert names(result)[:2] == ["model.layers[0].weight", "model.layers[0].bias"]
+        assert result.in_specs[1] == BATCH
+        assert result.in_specs[0].activation is None
+        assert result.out_specs[0].layers[0].weight in (P(), P(None, None))
+    assert "jax.buffer_donor" in pyshardy.load(step, model, X, mesh=CLUSTER).text()
+    assert len(pyshardy.propagate(pyshardy.load(step.lower(model, jnp.ones((64, 32))))).inputs) == 7
+
+
+@needs("equinox")
+def test_an_equinox_model_as_an_argument() -> None:
+    import equinox as eqx
+
+    model = eqx.nn.MLP(32, 8, 32, 2, key=jax.random.key(0))
+    result = loaded(lambda model, x: jax.vmap(model)(x), model, X, in_shardings=(None, P("data")))
+    assert result.out_specs == BATCH
+    assert names(loaded(eqx.filter_jit(model), jax.ShapeDtypeStruct((32,), np.float32))) == ["x"]
+
+
+@needs("haiku")
+def test_haiku() -> None:
+    import haiku as hk
+
+    net = hk.transform(lambda x: hk.nets.MLP([64, 8])(x))
+    params = jax.eval_shape(net.init, jax.random.key(0), X)
+    module = pyshardy.load(net.apply, params, None, X, mesh=CLUSTER)
+    result = pyshardy.propagate(module.annotate({"params['mlp/~/linear_0']['w']": P(None, "model"), "x": P("data")}))
+    assert result.in_specs[0]["mlp/~/linear_1"]["w"] == P("model", None)
+    assert result.in_specs[1] is None
+    assert result.out_specs == BATCH
+    with pytest.raises(UsageError, match=r"got arguments or shardings for a Transformed.*\n  try: its function .apply"):
+        pyshardy.load(net, params, None, X)
+
+
+@needs("keras")
+def test_keras() -> None:
+    os.environ.setdefault("KERAS_BACKEND", "jax")
+    import keras
+
+    model = keras.Sequential([keras.Input((32,)), keras.layers.Dense(64, activation="relu"), keras.layers.Dense(8)])
+    assert loaded(model, X, in_shardings=P("data")).out_specs == BATCH
+    weights = [jax.ShapeDtypeStruct(weight.shape, weight.dtype) for weight in model.trainable_variables]
+    options = {"training": True, "static_argnames": "training"}
+    module = pyshardy.load(model.stateless_call, weights, [], X, mesh=CLUSTER, **options)
+    found = pyshardy.propagate(module.annotate({"trainable_variables[0]": P(None, "model"), "args[0]": P("data")}))
+    assert found.in_specs[0][1:3] == [P("model"), P("model", None)]
