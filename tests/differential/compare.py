@@ -14,6 +14,7 @@ from pyshardy.passes.base import Anchor
 from pyshardy.passes.pipeline import run_passes
 from pyshardy.passes.pipelines import parse_pipeline
 from support.reference import run_reference
+from support.writing import verify_written
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def our_outcome(text: str, pipeline: str, *, debug_info: bool = False) -> Outcom
     """What pyshardy makes of it."""
     try:
         module = run_passes(Module.parse(text), parse_pipeline(pipeline))
-        module.verify()
+        verify_written(module)
     except InvalidModuleError as error:
         return Outcome(None, str(error))
     return Outcome(module.text(generic=True, debug_info=debug_info).strip())

@@ -11,6 +11,7 @@ from pyshardy.errors import InvalidShardingError, ShardyError
 from pyshardy.ir.diagnostics import PassError, format_location
 from pyshardy.ir.module import Module
 from pyshardy.passes.pipeline import run_pipeline
+from support.writing import verify_written
 
 from .reference_process import Died, Refused
 
@@ -71,7 +72,7 @@ def ours(text: str, pipeline: str) -> str:
     """
     try:
         result = run_pipeline(Module.parse(text), pipeline)
-        result.verify()
+        verify_written(result)
     except PassError as error:
         is_late = isinstance(error.__cause__, InvalidShardingError)
         place = ANYWHERE if is_late else format_location(error.diagnostic.location)

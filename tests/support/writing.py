@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from jaxlib.mlir import ir
@@ -11,7 +12,7 @@ from pyshardy.ir.emit import emit_module
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.ir.read import read_module
-from pyshardy.ir.write import write_op_by_op
+from pyshardy.ir.write import OpByOpWarning, write_op_by_op
 
 
 def emitted(module: Module, root: Op) -> str:
@@ -51,3 +52,17 @@ def uses(root: Op) -> list[list[tuple[int, int]]]:
             for block in region.blocks:
                 values += block.args
     return [[(ops[op], index) for op, index in value.uses] for value in values]
+
+
+def verify_written(module: Module) -> None:
+    """Write a module from its nodes, and verify it; only an invalid one, or one with resources, is written op by op.
+
+    Raises:
+        InvalidModuleError: MLIR's verifier refuses it.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", OpByOpWarning)
+        assert module.mlir
+    module.verify()
+    reasons = [str(warning.message) for warning in caught if "it has resources" not in str(warning.message)]
+    assert not reasons, reasons
