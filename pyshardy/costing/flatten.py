@@ -1,17 +1,20 @@
-"""A program as a compiler sees it before it fuses: calls inlined, dead ops gone, ops that only rename left out."""
+"""A program as a compiler sees it before it fuses: calls inlined, dead ops gone, ops that only rename left out.
+
+What is computed twice is computed once, but not across an optimization barrier: recomputation is meant.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pyshardy.costing.program import Block, Op, Program, Tensor
+from pyshardy.costing.program import Block, Kind, Op, Program, Tensor
 from pyshardy.rules.opspec import op_names
 from pyshardy.rules.properties import ELEMENTWISE
 
 _RENAMING = frozenset(
     [
-        *op_names("stablehlo.", "reshape optimization_barrier"),
+        *op_names("stablehlo.", "reshape"),
         *op_names("sdy.", "sharding_constraint reshard data_flow_edge propagation_barrier"),
     ]
 )
@@ -19,6 +22,11 @@ _RENAMING = frozenset(
 CONSTANTS = frozenset(("stablehlo.constant", "sdy.constant"))
 _EFFECTS = frozenset(op_names("stablehlo.", "custom_call send recv infeed outfeed while case if"))
 """Ops that stay although nothing uses their results; loops and conditionals only if something in them does."""
+
+
+_BARRIER = "stablehlo.optimization_barrier"
+_NEVER_TWICE = frozenset(op_names("stablehlo.", "custom_call send recv infeed outfeed rng create_token after_all"))
+"""Ops that are not taken for one another: they do something."""
 
 
 class FlatOp(NamedTuple):
@@ -69,7 +77,7 @@ def flatten(program: Program) -> Flat:
     """A program with its calls inlined and without what a compiler drops before it fuses."""
     flattener = _Flattener(program)
     body = flattener.block(program.body, {})
-    body = without_dead(body)
+    body = without_dead(_renumbered(body, flattener.hidden) if flattener.hidden else body)
     return Flat(flattener.tensors, body, frozenset(flattener.uniform), frozenset(flattener.constants))
 
 
@@ -80,13 +88,17 @@ class _Flattener:
         self.uniform: set[int] = set()
         self.constants: set[int] = set()
         self.used: set[int] = set()
+        self.hidden: dict[int, int] = {}
+        self.twins: dict[tuple[Kind, tuple[int, ...]], tuple[int, ...]] = {}
 
     def block(self, block: Block, outer: Mapping[int, int]) -> FlatBlock:
         """A block in which values from around it have other numbers."""
         numbers = dict(outer)
         arguments = tuple([self._number(value, numbers) for value in block.arguments])
         ops: list[FlatOp] = []
+        around, self.twins = self.twins, {}  # a block computes for itself
         self._add(block.ops, numbers, ops)
+        self.twins = around
         return FlatBlock(arguments, tuple(ops), tuple([numbers[value] for value in block.results]))
 
     def _number(self, value: int, numbers: dict[int, int]) -> int:
@@ -109,6 +121,9 @@ class _Flattener:
                 self._add(taken.ops, numbers, ops)
                 for result, returned in zip(op.results, taken.results):
                     numbers[result] = numbers[returned]
+            elif op.kind.name == _BARRIER:
+                for operand, result in zip(op.operands, op.results):
+                    self._hide(numbers[operand], self._number(result, numbers))
             elif op.kind.name in _RENAMING or _renames(op):
                 for operand, result in zip(op.operands, op.results):
                     numbers[result] = numbers[operand]
@@ -116,7 +131,13 @@ class _Flattener:
                 op = self._without_constant_state(op, numbers) if op.is_loop else op
                 inner = tuple([self.block(region, numbers) for region in op.regions])
                 operands = tuple([numbers[value] for value in op.operands])
+                twin = None if inner or op.traffic is not None else self.twins.get((op.kind, operands))
+                if twin is not None:
+                    numbers.update(zip(op.results, twin))
+                    continue
                 results = tuple([self._number(value, numbers) for value in op.results])
+                if not inner and op.traffic is None and op.kind.name not in _NEVER_TWICE:
+                    self.twins[op.kind, operands] = results
                 self._look(op, operands, results)
                 ops.append(FlatOp(op._replace(operands=operands, results=results, regions=()), inner))
 
@@ -154,6 +175,13 @@ class _Flattener:
         self._add(body.ops, inside, ops)
         for result, returned in zip(op.results, body.results):
             numbers[result] = inside[returned]
+
+    def _hide(self, value: int, number: int) -> None:
+        """Give a value another number until the end, so that what is computed of it is not computed elsewhere."""
+        self.hidden[number] = self.hidden.get(value, value)
+        for known in (self.uniform, self.constants):
+            if value in known:
+                known.add(number)
 
     def _look(self, op: Op, operands: tuple[int, ...], results: tuple[int, ...]) -> None:
         """Note what is one number everywhere, and what is constant."""
@@ -195,6 +223,21 @@ def _renames(op: Op) -> bool:
         moved = [dim for dim in order if shape[dim] != 1]  # type: ignore[attr-defined]
         return moved == sorted(moved)
     return False
+
+
+def _renumbered(block: FlatBlock, numbers: Mapping[int, int]) -> FlatBlock:
+    """A block in which some values have other numbers."""
+
+    def new(values: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple([numbers.get(value, value) for value in values])
+
+    ops = [
+        FlatOp(
+            flat.op._replace(operands=new(flat.op.operands)), tuple([_renumbered(one, numbers) for one in flat.inner])
+        )
+        for flat in block.ops
+    ]
+    return FlatBlock(block.arguments, tuple(ops), new(block.results))
 
 
 def without_dead(block: FlatBlock) -> FlatBlock:

@@ -41,7 +41,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """What ops have in common that cost the same: compared by identity, so that prices are looked up fast.
+    """What ops have in common that do the same with their operands: compared by identity, so that it is looked up fast.
 
     Attributes:
         name: Full name of the op, "stablehlo.add".

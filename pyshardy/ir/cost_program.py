@@ -230,12 +230,18 @@ class _Reader:
         operands = tuple([self._tensor(value.type) for value in node.operands])
         results = tuple([self._tensor(value.type) for value in node.results])
         extra = self._extra(node)
-        key = (spec, tuple(map(id, operands)), tuple(map(id, results)), extra)
+        key = (spec, tuple(map(id, operands)), tuple(map(id, results)), extra, self._attributes(node))
         found = self.kinds.get(key)
         if found is None:
             facts = tuple(sorted({**dict(spec.attributes), **dict(extra)}.items()))
             found = self.kinds[key] = Kind(node.name, operands, results, facts)
         return found
+
+    def _attributes(self, node: Node) -> Hashable:
+        """All attributes of an op, by which it is told from others of its name; not of calls and collectives."""
+        if node.name == CALL or node.name in COLLECTIVES:
+            return None
+        return tuple(node.shared_attrs.items())
 
     def _extra(self, node: Node) -> tuple[tuple[str, Hashable], ...]:
         names = _EXTRA.get(node.name, ())

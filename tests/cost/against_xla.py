@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyshardy
-from pyshardy.costing.flatten import flatten
+from pyshardy.costing.flatten import FlatBlock, flatten
 from pyshardy.costing.lowering import XLA_ON_CPU, lower
 from pyshardy.costing.peak import find_peak
-from pyshardy.costing.program import Block, Program
 from pyshardy.costing.work import work_of
 from pyshardy.ir.cost_program import cost_program
 from pyshardy.results.engines import Engine, executable_of
@@ -56,7 +55,7 @@ class Compared:
 def compare(name: str, partition: Partition) -> Compared:
     """The estimates for the program of one device, beside what XLA says of it."""
     program = cost_program(partition.module.root, partition.meshes)
-    flops, matrix = loops_once(program, program.body)
+    flops, matrix = loops_once(flatten(program).body)
     flat = lower(flatten(program), XLA_ON_CPU)
     peak = find_peak(program, flat, XLA_ON_CPU, with_live=False)
     compiled = executable_of(partition, None, Engine.LOCAL)._compiled.compiled()
@@ -73,21 +72,19 @@ def compare(name: str, partition: Partition) -> Compared:
     )
 
 
-def loops_once(program: Program, block: Block) -> tuple[float, float]:
+def loops_once(block: FlatBlock) -> tuple[float, float]:
     """FLOPs of a block, and those of products, with every loop counted once, as XLA's cost analysis does.
 
     What libraries are called for is left out, as XLA does not look into it.
     """
     flops = matrix = 0.0
-    for op in block.ops:
-        if op.kind.name != "stablehlo.custom_call":
-            work = work_of(op.kind)
+    for flat in block.ops:
+        if flat.op.kind.name != "stablehlo.custom_call":
+            work = work_of(flat.op.kind)
             flops += work.flops
             matrix += work.flops if work.is_matrix else 0.0
-        inside = [loops_once(program, region) for region in op.regions]
-        if op.callee is not None:
-            inside = [loops_once(program, program.functions[op.callee])]
-        elif inside and not op.is_loop:
+        inside = [loops_once(region) for region in flat.inner]
+        if inside and not flat.op.is_loop:
             inside = [max(inside)]
         flops += sum(found for found, _ in inside)
         matrix += sum(found for _, found in inside)

@@ -100,15 +100,16 @@ def test_an_order_chosen_for_memory_needs_less_where_there_is_a_choice() -> None
     lines, sums = [], []
     for index in range(6):
         lines.append(
-            f"%p{index} = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0] : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>"
+            f"%p{index} = stablehlo.dot_general %x, %y{index}, contracting_dims = [1] x [0] : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>"
         )
         sums.append(
             f"%s{index} = stablehlo.reduce(%p{index} init: %z) applies stablehlo.add across dimensions = [0, 1] : (tensor<64x64xf32>, tensor<f32>) -> tensor<f32>"
         )
     results = ", ".join(f"%s{index}" for index in range(6))
+    arguments = ", ".join(f"%y{index}: tensor<64x64xf32>" for index in range(6))
     types = ", ".join(["tensor<f32>"] * 6)
     text = (
-        f"func.func @main(%x: tensor<64x64xf32>) -> ({types}) {{\n%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+        f"func.func @main(%x: tensor<64x64xf32>, {arguments}) -> ({types}) {{\n%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
         + "\n".join(lines + sums)
         + f"\nreturn {results} : {types}\n}}"
     )
