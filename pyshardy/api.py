@@ -77,7 +77,9 @@ def load(
         needed = "a path, text or bytes"
         raise UsageError("loading a module", got=f"isolate=True for {named_type(source)}", needed=needed)
     if callable(source) and module is None and not is_traced(source):
-        from pyshardy.frontend.from_jax import load_function
+        from pyshardy.frontend.from_jax import check_arguments, load_function
+
+        check_arguments(source, example_args, keywords)
 
         return load_function(source, example_args, in_shardings, out_shardings, mesh, platform, keywords)
     if example_args or keywords or in_shardings is not None or out_shardings is not None:

@@ -19,7 +19,8 @@ from pyshardy.errors import UsageError
 from pyshardy.ir.cost_program import cost_program
 from pyshardy.ir.module import Module
 from pyshardy.ir.pause_gc import pause_gc
-from pyshardy.report.cost import cost_html, cost_text
+from pyshardy.report.cost import cost_tables
+from pyshardy.report.tables import html, plain_text
 from pyshardy.results.partition import Partition
 
 
@@ -55,13 +56,13 @@ class Cost:
         return self.estimate.to_json()
 
     def __str__(self) -> str:
-        return cost_text(self.estimate)
+        return plain_text(cost_tables(self.estimate))
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_html_(self) -> str:
-        return cost_html(self.estimate)
+        return html(cost_tables(self.estimate))
 
 
 def cost(

@@ -9,9 +9,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from pyshardy.api import load, partition, propagate
+from pyshardy.api import partition, propagate
 from pyshardy.errors import UsageError
-from pyshardy.frontend.from_jax import JaxSignature
+from pyshardy.frontend.from_jax import JaxSignature, load_function
 from pyshardy.frontend.jax_private import key_name
 from pyshardy.ir.module import Module
 from pyshardy.passes.partitioning.partition_options import PartitionOptions
@@ -94,7 +94,9 @@ class Jitted:
 
     def lower(self, *args: Any, **kwargs: Any) -> Module:
         """The module for these arguments, arrays or `jax.ShapeDtypeStruct`s."""
-        return load(self._function, *args, **self._load_options, **kwargs)
+        shared = {name: value for name, value in self._load_options.items() if name not in _FOR_JIT}
+        keywords = {name: value for name, value in self._load_options.items() if name in _FOR_JIT} | kwargs
+        return load_function(self._function, args, keywords=keywords, **shared)
 
     def propagate(self, *args: Any, **kwargs: Any) -> Propagation:
         """The module with a sharding for every tensor."""

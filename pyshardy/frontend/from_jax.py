@@ -147,7 +147,6 @@ def load_function(
     keywords = keywords or {}
     options = {name: value for name, value in keywords.items() if name in JIT_OPTIONS}
     kwargs = {name: value for name, value in keywords.items() if name not in JIT_OPTIONS}
-    _check_arguments(function, args, kwargs)
     target = make_target(mesh, platform, (args, kwargs, given))
     keeps_own = (
         bool(kwargs) and target.spec_mesh is not None and (is_filtered(function) or not hasattr(function, "lower"))
@@ -165,14 +164,14 @@ def load_function(
     return _with_own_shardings(module, in_shardings, out_shardings, target.spec_mesh, keeps_own)
 
 
-def _check_arguments(function: Any, args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
-    """Refuse arguments that a function cannot be called with, before JAX calls it."""
+def check_arguments(function: Any, args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+    """Refuse arguments that a function cannot be called with, before JAX calls it; the arguments of `load_function`."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # a function of C has none
         return
     try:
-        signature.bind(*args, **keywords)
+        signature.bind(*args, **{name: value for name, value in keywords.items() if name not in JIT_OPTIONS})
     except TypeError as error:
         raise UsageError(
             "loading a function",

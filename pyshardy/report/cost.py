@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from io import StringIO
-
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from pyshardy.costing.estimate import Estimate
 from pyshardy.report.summary import format_bytes, format_shape
-from pyshardy.report.tables import PLAIN_WIDTH
+from pyshardy.report.tables import Page, rendered
 
 _MOST_ROWS = 24
 _BARS = " ▁▂▃▄▅▆▇█"
 _CURVE_WIDTH = 96
 
 
-def cost_tables(found: Estimate) -> RenderableType:
+def cost_tables(found: Estimate) -> Page:
     """Time, collectives and memory of an estimate, for a `rich` console."""
     parts: list[RenderableType] = [_heading(found), "", _times(found), ""]
     if found.collectives:
@@ -27,22 +25,7 @@ def cost_tables(found: Estimate) -> RenderableType:
     if found.unknown_ops:
         names = ", ".join(f"{name} x {count}" if count > 1 else name for name, count in found.unknown_ops)
         parts.append(Text(f"note: what these compute is not known and not counted: {names}", style="yellow"))
-    return Group(*parts)
-
-
-def cost_text(found: Estimate) -> str:
-    """The tables as plain text."""
-    stream = StringIO()
-    Console(file=stream, width=PLAIN_WIDTH, color_system=None).print(cost_tables(found))
-    return "".join(f"{line.rstrip()}\n" for line in stream.getvalue().splitlines())
-
-
-def cost_html(found: Estimate) -> str:
-    """The tables as HTML for a notebook cell."""
-    console = Console(file=StringIO(), record=True, width=160)
-    console.print(cost_tables(found))
-    style = "font-family: monospace; line-height: 1.25; white-space: pre; overflow-x: auto"
-    return console.export_html(inline_styles=True, code_format=f'<pre style="{style}">{{code}}</pre>')
+    return rendered(Group(*parts))
 
 
 def format_duration(seconds: float) -> str:

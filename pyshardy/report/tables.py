@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import StringIO
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from pyshardy.core.text import format_symbol, quote
@@ -89,6 +89,17 @@ class Page:
         for line in self.lines(options.max_width):
             line.no_wrap, line.overflow = True, "ignore"
             yield line
+
+
+def rendered(parts: RenderableType) -> Page:
+    """A page of anything that `rich` can print, such as its own tables."""
+
+    def lines(width: int) -> list[Text]:
+        console = Console(file=StringIO(), width=width)
+        rows = console.render_lines(parts, pad=False)
+        return [Text.assemble(*[(part.text, part.style or "") for part in row]) for row in rows]
+
+    return Page(lines)
 
 
 def summary_tables(summary: Summary, options: TableOptions = DEFAULTS) -> Page:

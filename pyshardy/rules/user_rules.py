@@ -66,7 +66,7 @@ def register_rule(
     if not isinstance(name, str) or not name:
         needed = 'the name of an op, "@target" or "composite:name"'
         raise UsageError("registering a sharding rule", got=f"{name!r} as a name", needed=needed)
-    if not isinstance(rule, (str, Rule)) and not callable(rule):
+    if not isinstance(rule, (str, Rule)) and not callable(rule) and not is_jax_rule(rule):
         needed = "einsum notation, a Rule, or a function that returns either"
         raise UsageError(f"registering a sharding rule for {name}", got=f"{rule!r} as the rule", needed=needed)
     if name in USER_RULES:

