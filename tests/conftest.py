@@ -17,6 +17,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ["XLA_FLAGS"] = " ".join(
     [*os.environ.get("XLA_FLAGS", "").split(), "--xla_force_host_platform_device_count=8"]
 )
+os.environ.pop("COLUMNS", None)  # which pytest-xdist sets for its workers, and tables obey
 sys.path.insert(0, str(Path(__file__).parent))
 collect_ignore = ["filecheck"]  # lit's, which test_filecheck.py calls
 
