@@ -63,10 +63,15 @@ def check(module: Module, text: str, reference: ReferenceProcess, allow_unregist
         assert printed(result) == expected
 
 
+OP_BY_OP = ("a identity as attribute", "a resource as attribute", "resource")
+"""What is written op by op, with a warning: bytecode cannot tell all of it."""
+
+
 @needs_newest
 @pytest.mark.parametrize("name", CASES)
 def test_the_result_is_that_of_the_reference(name: str, reference: ReferenceProcess) -> None:
-    check(parsed(CASES[name]), CASES[name], reference)
+    with pytest.warns(OpByOpWarning) if name in OP_BY_OP else nullcontext():
+        check(parsed(CASES[name]), CASES[name], reference)
 
 
 @needs_newest
@@ -89,7 +94,8 @@ def test_reading_and_writing_loses_nothing(name: str) -> None:
 def test_the_tables_are_shown_or_say_which_op_or_input_cannot_be(name: str) -> None:
     module = parsed(CASES[name])
     try:
-        shown = str(pyshardy.propagate(module))
+        with pytest.warns(OpByOpWarning) if name in OP_BY_OP else nullcontext():
+            shown = str(pyshardy.propagate(module))
     except InvalidModuleError as error:
         assert PLACE.search(str(error)) or SIZE.fullmatch(str(error))
     else:
