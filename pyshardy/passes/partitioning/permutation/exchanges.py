@@ -43,10 +43,10 @@ def exchange_reverse(site: Site) -> bool:
     """Let the shards of a `reverse` of uneven dimensions get what they need; whether that was needed, and done."""
     counts = shard_counts(site.sharding, site.mesh)
     dims = tuple(site.op.attrs["dimensions"])
-    sharded = [dim for dim in dims if counts[dim] > 1]
-    if not any(site.shape[dim] % counts[dim] for dim in sharded):
+    split_dims = [dim for dim in dims if counts[dim] > 1]
+    if not any(site.shape[dim] % counts[dim] for dim in split_dims):
         return False
-    moves = {dim: reverse_move(site.shape[dim], counts[dim]) for dim in sharded}
+    moves = {dim: reverse_move(site.shape[dim], counts[dim]) for dim in split_dims}
 
     def fill(body: Body, args: list[Value]) -> Value:
         builder = body.plain
