@@ -121,7 +121,7 @@ def test_the_registry_needs_no_mlir() -> None:
 
 # Sets of ops beside the registry
 
-ROOMS_OF_PASSES = ("graph", "ir", "passes", "propagation", "reshard", "rules")
+ROOMS_OF_PASSES = ("graph", "ir", "passes", "propagation", "reshard", "rules", "transforms")
 OWN_MATTER = {
     "ir/attrs.py": "how attributes are stored",
     "ir/cost_program.py": "attributes that costs depend on",
@@ -151,9 +151,9 @@ OWN_MATTER = {
     "passes/xla/import_result_sharding.py": "two attributes of two ops",
     "transforms/xla/layouts.py": "which operand a layout comes from",
     "passes/xla/legalize_chlo.py": "what XLA renames",
-    "passes/xla/simplifications/constants.py": "how constants fold",
-    "passes/xla/simplifications/elementwise.py": "a list of simplifications",
-    "passes/xla/simplifications/table.py": "a list of simplifications",
+    "transforms/xla/simplifications/constants.py": "how constants fold",
+    "transforms/xla/simplifications/elementwise.py": "a list of simplifications",
+    "transforms/xla/simplifications/table.py": "a list of simplifications",
 }
 """Files that list names of ops, and why that is no trait: nobody else asks for it."""
 

@@ -38,7 +38,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, Strategy]]:
             seen.append((self.user_priority, round_, strategy))
             super().run(strategy, round_)
 
-    monkeypatch.setattr("pyshardy.propagation.run.Engine", Recording)
+    monkeypatch.setattr("pyshardy.propagation.run.PropagationEngine", Recording)
     return seen
 
 

@@ -4,7 +4,7 @@ The batch is split over the mesh axis `data`; three weights of each layer are sp
 Megatron. Nothing is said about the other weights, the optimizer's state, the activations and the gradients: sharding
 propagation finds those. Layers are a Python loop, so the lowered module grows with their number.
 
-    python examples/transformer.py --layers 4 > transformer.mlir
+    python -m pyshardy.examples.transformer --layers 4 > transformer.mlir
 """
 
 from __future__ import annotations
