@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "pyshardy"
+_PLACE = re.compile(r"(?<=<!-- rooms -->\n).*(?=<!-- /rooms -->)", re.DOTALL)
 LEFT_OUT = ("errors", "__init__", "__main__", "opt", "examples")
 """What nearly everything imports, and the doors."""
 
@@ -50,3 +52,8 @@ def drawing() -> str:
     """The drawing; an arrow leads from a room to one that it imports."""
     lines = [f"  {room} --> {below}" for room, rooms in sorted(direct(imports()).items()) for below in sorted(rooms)]
     return "\n".join(["```mermaid", "graph TD", *lines, "```"]) + "\n"
+
+
+def with_rooms(page: str) -> str:
+    """A page with the drawing between its marks."""
+    return _PLACE.sub(lambda _: f"\n{drawing()}\n", page)

@@ -20,7 +20,8 @@ import pyshardy
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "pyshardy"
 PAGE = (ROOT / "docs/threads.md").read_text()
-SOURCES = {path: ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.py"))}
+MODULES = [path for path in sorted(PACKAGE.rglob("*.py")) if path.relative_to(PACKAGE).parts[0] != "examples"]
+SOURCES = {path: ast.parse(path.read_text()) for path in MODULES}
 
 CACHING = {"cache", "lru_cache"}
 MUTATING = {
