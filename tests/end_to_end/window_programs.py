@@ -246,11 +246,16 @@ def scattering(seed: int) -> str:
         f"%i = stablehlo.constant dense<{random.choice(('0.0', '1.5'))}> : tensor<f32>",
         _opened("a", 0, operand.type, sharding),
         *_distinct("b", "a", operand.type, rank, sharding),
-        _opened("c", 1, source.type, of_source),
-        _plus_one("d", "c", source.type, of_source),
+        *_source(source, of_source, is_annotated=any(source_dims) or random.random() < 0.5),
         line,
     ]
     return _function(MESHES[mesh], [operand, source], lines, operand)
+
+
+def _source(port: Port, sharding: str, is_annotated: bool) -> Iterator[str]:
+    """What is scattered, replicated with or without a sharding that says so."""
+    for line in (_opened("c", 1, port.type, sharding), _plus_one("d", "c", port.type, sharding)):
+        yield line if is_annotated else line.replace(f" {{{_per_value(sharding)}}}", "")
 
 
 def _distinct(value: str, source: str, type: str, rank: int, sharding: str) -> Iterator[str]:

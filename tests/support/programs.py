@@ -25,9 +25,9 @@ def module_text(program: Program, *, platform: str | None = None, debug_info: bo
 
 @cache
 def load_example(name: str) -> ModuleType:
-    """A file of `examples/`, imported without putting that folder on the path."""
+    """A file of `pyshardy/examples/`, imported without putting that folder on the path."""
     full_name = f"examples.{name}"
-    path = Path(__file__).parents[2] / "examples" / f"{name}.py"
+    path = Path(__file__).parents[2] / "pyshardy" / "examples" / f"{name}.py"
     spec = importlib.util.spec_from_file_location(full_name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"cannot load {path}")

@@ -31,17 +31,18 @@ def axes_of(value: Value, dim: int) -> Axes:
     return () if sharding is None or not sharding.dims else sharding.dims[dim].axes
 
 
-def reshard_operand(op: Op, index: int, axes: Mapping[int, Axes]) -> None:
+def reshard_operand(op: Op, index: int, axes: Mapping[int, Axes], ref: str | Mesh) -> None:
     """Shard some dimensions of an operand otherwise, from what it was before it was resharded for this op.
 
     Args:
         op: The op.
         index: The number of the operand.
         axes: The axes of these dimensions.
+        ref: The mesh of these axes, as shardings name it.
     """
     value = op.operands[index]
-    sharding = get_sharding(value)
-    if sharding is None or all(sharding.dims[dim].axes == wanted for dim, wanted in axes.items()):
+    sharding = get_sharding(value) or TensorSharding.fully_replicated(ref, value.type.rank)
+    if all(sharding.dims[dim].axes == wanted for dim, wanted in axes.items()):
         return
     target = sharding.with_dims(
         DimSharding(axes[dim]) if dim in axes else kept for dim, kept in enumerate(sharding.dims)

@@ -109,7 +109,8 @@ class Scattered:
     def emit(self, windows: list[WindowDim]) -> None:
         """Put a manual computation in place of the op."""
         for index, along in enumerate(zip(*((covered, touched) for covered, touched, _ in self.dims))):
-            reshard_operand(self.op, index, {one.dim: () if one.is_whole else one.axes for one in along})
+            axes = {one.dim: () if one.is_whole else one.axes for one in along}
+            reshard_operand(self.op, index, axes, self.on[1])
         manual = Manual.along(self.op, *self.on, [covered.axes for covered, _, _ in self.dims])
         manual.emit(dict(enumerate(self.fills)), lambda inner, args: [self._fill(manual, inner, args, windows)])
 

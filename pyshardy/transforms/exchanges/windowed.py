@@ -53,7 +53,7 @@ class Windowed:
     def emit(self, windows: Sequence[WindowDim]) -> None:
         """Put a manual computation in place of the op."""
         for index in range(len(self.fills)):
-            reshard_operand(self.op, index, {along.dim: () for along in self.along if along.is_whole})
+            reshard_operand(self.op, index, {along.dim: () for along in self.along if along.is_whole}, self.on[1])
         self.along.sort(key=lambda along: not along.is_whole)
         manual = Manual.along(self.op, *self.on, [along.axes for along in self.along])
         manual.emit(dict(enumerate(self.fills)), lambda inner, args: self._fill(manual, inner, args, windows))
