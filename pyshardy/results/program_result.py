@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyshardy.core.mesh import Mesh
@@ -20,6 +21,7 @@ from pyshardy.results.sharded_program import ShardedProgram
 from pyshardy.results.stopwatch import Seconds
 
 if TYPE_CHECKING:
+    from pyshardy.report.page.render import PageFormat
     from pyshardy.results.propagation import Propagation
     from pyshardy.runtime.executable import Executable
 
@@ -163,6 +165,44 @@ class ProgramResult(ABC):
         """The summary as JSON-ready data; with `times`, also how long every stage took."""
         found: dict[str, Any] = self.summary.to_json(times)
         return found
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        compare: ProgramResult | None = None,
+        format: PageFormat | str = "html",
+        hints: bool = True,
+    ) -> None:
+        """Write a page to look at: one file that a browser opens without a network.
+
+        Args:
+            path: Where to.
+            compare: Another result, such as that of other annotations, to show beside this one.
+            format: "html"; "json", the data of the page; or "model-explorer", what Model Explorer reads.
+            hints: Whether to look for annotations that make the program send less, which partitions it a few times.
+
+        Raises:
+            UsageError: A format that is not known, or a place that cannot be written to.
+            ShardyError: A program that cannot be partitioned.
+
+        >>> import pathlib, tempfile
+        >>> from pyshardy import propagate
+        >>> result = propagate('''
+        ... sdy.mesh @mesh = <["x"=2]>
+        ... func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<8xf32> {
+        ...   %0 = stablehlo.tanh %a : tensor<8xf32>
+        ...   return %0 : tensor<8xf32>
+        ... }''')
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "report.html")
+        ...     result.report(path)
+        ...     path.read_text()[:15]
+        '<!doctype html>'
+        """
+        from pyshardy.results.pages import write_report
+
+        write_report(self, path, compare=compare, format=format, hints=hints)
 
     def __str__(self) -> str:
         return plain_text(self.tables())

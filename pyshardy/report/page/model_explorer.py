@@ -1,0 +1,134 @@
+"""A result as Model Explorer reads it: a collection of graphs, a node per op.
+
+The format is that of Model Explorer's own adapters: nodes with a namespace that nests them, edges from outputs to
+inputs, and attributes as texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pyshardy.core.text import format_bytes
+
+_INPUTS, _OUTPUTS = "inputs", "outputs"
+
+
+def model_explorer(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The collections of graphs, one per result.
+
+    Args:
+        results: What `describe` gives.
+    """
+    return [_collection(one) for one in results]
+
+
+def _collection(data: dict[str, Any]) -> dict[str, Any]:
+    about = data["overview"]
+    return {"label": about["source"] or about["title"], "graphs": [{"id": about["title"], "nodes": list(_nodes(data))}]}
+
+
+def _nodes(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    ops, texts = data["ops"], data["texts"]
+    operands, results = _lists(ops["operands"]), _lists(ops["results"])
+    hidden, namespaces = set(ops["hidden"]), _namespaces(data)
+    makers = {value: (f"op{op}", str(at)) for op, found in enumerate(results) for at, value in enumerate(found)}
+    needs = _needs(data)
+    for _, _, given, values in data["inputs"]:
+        for value in values:
+            makers[value] = (f"value{value}", "0")
+            yield _port(data, value, _INPUTS, [("given by", given)])
+    for op, found in enumerate(results):
+        if op in hidden and not any(value in makers for value in operands[op]):
+            namespaces.setdefault(op, "constants")
+        edges = [
+            {"sourceNodeId": makers[value][0], "sourceNodeOutputId": makers[value][1], "targetNodeInputId": str(at)}
+            for at, value in enumerate(operands[op])
+            if value in makers
+        ]
+        file = texts[ops["file"][op]]
+        place = [("source", f"{file}:{ops['line'][op]}")] if file else []
+        yield {
+            "id": f"op{op}",
+            "label": texts[ops["kind"][op]].rpartition(".")[2],
+            "namespace": namespaces.get(op, ""),
+            "attrs": _attrs(
+                [("op", texts[ops["kind"][op]]), ("scope", texts[ops["scope"][op]]), *place, *needs.get(op, [])]
+            ),
+            "incomingEdges": edges,
+            "outputsMetadata": [_output(data, at, value) for at, value in enumerate(found)],
+        }
+    for _, _, given, values in data["outputs"]:
+        for value in values:
+            yield _port(data, value, _OUTPUTS, [("given by", given)])
+
+
+def _lists(flat: list[list[int]]) -> list[list[int]]:
+    lengths, numbers = flat
+    found, at = [], 0
+    for length in lengths:
+        found.append(numbers[at : at + length])
+        at += length
+    return found
+
+
+def _namespaces(data: dict[str, Any]) -> dict[int, str]:
+    """Per op the names of the tree above it."""
+    found: dict[int, str] = {}
+
+    def visit(node: list[Any], above: str) -> None:
+        name, kind, _, below = node
+        if kind == 2:
+            found.update(dict.fromkeys(below, above))
+            return
+        inside = f"{above}/{data['texts'][name].replace('/', '|')}".lstrip("/")
+        for one in below:
+            visit(one, inside)
+
+    for node in data["tree"]:
+        visit(node, "")
+    return found
+
+
+def _needs(data: dict[str, Any]) -> dict[int, list[tuple[str, str]]]:
+    """Per op the reshards and collectives that it needs."""
+    found: dict[int, list[tuple[str, str]]] = {}
+    for op, tensor, _, sent, *_ in data["conflicts"]:
+        found.setdefault(op, []).append((f"reshard of tensor {tensor}", format_bytes(sent)))
+    for one in data["collectives"]:
+        for op in one["ops"]:
+            found.setdefault(op, []).append((one["kind"].replace("_", "-"), one["text"]))
+    return found
+
+
+def _port(data: dict[str, Any], value: int, side: str, attrs: list[tuple[str, str]]) -> dict[str, Any]:
+    names = dict(data["values"]["names"])
+    return {
+        "id": f"value{value}",
+        "label": data["texts"][names[value]],
+        "namespace": side,
+        "attrs": _attrs([*attrs, *_sharding(data, value)]),
+        "incomingEdges": [],
+        "outputsMetadata": [_output(data, 0, value)],
+    }
+
+
+def _output(data: dict[str, Any], at: int, value: int) -> dict[str, Any]:
+    return {"id": str(at), "attrs": _attrs(_sharding(data, value))}
+
+
+def _sharding(data: dict[str, Any], value: int) -> list[tuple[str, str]]:
+    """What is said of a value: its shape as Model Explorer shows it on edges, and its sharding."""
+    number = data["values"]["tensor"][value]
+    if number < 0:
+        return []
+    tensor = data["tensors"][number]
+    return [
+        ("tensor_shape", f"{tensor['dtype']}[{', '.join(map(str, tensor['shape']))}]"),
+        ("sharding", data["shardings"][tensor["sharding"]]["text"]),
+        ("on one device", str(list(tensor["local"]))),
+    ]
+
+
+def _attrs(pairs: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    return [{"key": key, "value": value} for key, value in pairs if value]
