@@ -42,7 +42,9 @@ def main() -> int:
         browser.run("location.hash = '#0/program'")
         browser.wait("document.querySelector('[role=treeitem]')")
         browser.run("document.querySelector('[role=treeitem] > .row').click()")
-        browser.run("[...document.querySelectorAll('.row')].find((row) => row.textContent.includes(\"['w2']\")).click()")
+        browser.run(
+            "[...document.querySelectorAll('.row')].find((row) => row.textContent.includes(\"['w2']\")).click()"
+        )
         browser.wait("document.getElementById('selected')")
         browser.run("await new Promise((done) => setTimeout(done, 200))")
         browser.screenshot(FOLDER / "report-program.png")
