@@ -15,13 +15,14 @@ from pyshardy.ir.diagnostics import Diagnostic, source_position
 from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
 from pyshardy.propagation.options import PropagateOptions
-from pyshardy.report.tables import html, plain_text
+from pyshardy.report.tables import plain_text
 from pyshardy.results.engines import Engine, as_engine, executable_of, run_on
 from pyshardy.results.sharded_program import ShardedProgram
 from pyshardy.results.stopwatch import Seconds
 
 if TYPE_CHECKING:
     from pyshardy.report.page.render import PageFormat
+    from pyshardy.report.traffic import Traffic
     from pyshardy.results.propagation import Propagation
     from pyshardy.runtime.executable import Executable
 
@@ -112,6 +113,11 @@ class ProgramResult(ABC):
     @abstractmethod
     def propagated(self) -> Propagation:
         """The whole program with its shardings; it is not propagated again."""
+
+    @property
+    def _sent(self) -> Traffic | None:
+        """Every collective; None for a program that is not partitioned."""
+        return None
 
     @property
     @abstractmethod
@@ -215,7 +221,9 @@ class ProgramResult(ABC):
         )
 
     def _repr_html_(self) -> str:
-        return html(self.tables())
+        from pyshardy.report.page.notebook import notebook_html
+
+        return notebook_html(self.propagated.summary, self._sent, self.tables())
 
 
 def _counted(count: int, what: str) -> str:

@@ -35,9 +35,12 @@ function graphPart(program, value, hops) {
   const add = (key, node) => {
     if (nodes.has(key)) return;
     const lines = [node.name, node.type].filter(Boolean);
-    const width = Math.max(96, ...lines.map((line) => line.length * 6.9 + 24), chipsWidth(program, node.value) + 20);
-    nodes.set(key, { ...node, lines });
-    graph.setNode(key, { width: Math.min(width, 260), height: 22 + 15 * lines.length + (hasChips(program, node.value) ? 19 : 0) });
+    const sends = node.op === undefined ? [] : program.collectivesOf.get(node.op) || [];
+    const kinds = [...new Set(sends.map((one) => kindName(program.collectives[one].kind)))];
+    const badge = kinds.length > 1 ? `${kinds[0]} and ${kinds.length - 1} more` : kinds.join("");
+    const width = Math.max(96, ...[...lines, badge].map((line) => line.length * 6.9 + 24), chipsWidth(program, node.value) + 20);
+    nodes.set(key, { ...node, lines, kinds: kinds.join(", "), badge });
+    graph.setNode(key, { width: Math.min(width, 260), height: 22 + 15 * lines.length + (hasChips(program, node.value) ? 19 : 0) + (badge ? 15 : 0) });
   };
   for (const op of ops) {
     const [result] = program.results(op);
@@ -79,7 +82,7 @@ function drawGraph(program, graph, nodes, edges, selected) {
   const lines = edges.map((edge) => edgeShape(graph.edge({ v: edge.v, w: edge.w, name: edge.name }), edge.label));
   const boxes = [...nodes].map(([key, node]) => nodeShape(program, graph.node(key), node, selected));
   const svg = svgEl("svg", { viewBox: `0 0 ${Math.ceil(width)} ${Math.ceil(height)}`, width: Math.ceil(width), height: Math.ceil(height), class: "graph", role: "group", "aria-label": `graph of ${nodes.size} nodes` },
-    svgEl("defs", {}, svgEl("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" }, svgEl("path", { d: "M0 0L8 4L0 8z", class: "head" }))),
+    svgEl("defs", {}, svgEl("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" }, svgEl("path", { d: "M0 0L8 4L0 8z", class: "head" }))),
     lines, boxes);
   return svg;
 }
@@ -98,18 +101,16 @@ function edgeShape(found, label) {
 function nodeShape(program, at, node, selected) {
   const left = at.x - at.width / 2;
   const top = at.y - at.height / 2;
-  const sends = node.op === undefined ? [] : program.collectivesOf.get(node.op) || [];
-  const kinds = [...new Set(sends.map((one) => kindName(program.collectives[one].kind)))].join(", ");
   const most = Math.floor((at.width - 16) / 6.9);
   const shape = svgEl("a", {
-    class: ["node", node.isPort ? "port" : "", sends.length ? "sends" : "", node.value === selected ? "selected" : ""].join(" "),
+    class: ["node", node.isPort ? "port" : "", node.badge ? "sends" : "", node.value === selected ? "selected" : ""].join(" "),
     href: node.value === undefined ? null : `#${program.number}/v${node.value}`,
-    "aria-label": `${node.lines.join(", ")} ${node.value === undefined ? "" : program.stories.shardingText(node.value)} ${kinds}`,
-  }, svgEl("title", {}, [...node.lines, kinds].filter(Boolean).join("\n")),
+    "aria-label": `${node.lines.join(", ")} ${node.value === undefined ? "" : program.stories.shardingText(node.value)} ${node.kinds}`,
+  }, svgEl("title", {}, [...node.lines, node.kinds].filter(Boolean).join("\n")),
   svgEl("rect", { x: left, y: top, width: at.width, height: at.height, rx: node.isPort ? 14 : 5 }));
   node.lines.forEach((line, number) => shape.append(svgEl("text", { x: at.x, y: top + 19 + 15 * number, "text-anchor": "middle", class: number ? "type" : "name" }, line.length > most ? `${line.slice(0, most - 1)}…` : line)));
   if (hasChips(program, node.value)) shape.append(axesShape(program, node.value, at.x, top + 15 * node.lines.length + 14));
-  if (kinds) shape.append(svgEl("text", { x: left + at.width - 4, y: top - 4, "text-anchor": "end", class: "badge" }, kinds));
+  if (node.badge) shape.append(svgEl("text", { x: at.x, y: top + at.height - 9, "text-anchor": "middle", class: "badge" }, node.badge));
   return shape;
 }
 
