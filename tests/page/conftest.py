@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +14,7 @@ from support.browser import Browser, chromium, find_chromium
 def started() -> Iterator[Browser]:
     path = find_chromium()
     if path is None:
+        assert "PYSHARDY_NEEDS_CHROMIUM" not in os.environ, "this run was to try the page, and there is no Chromium"
         pytest.skip("no Chromium is installed, or PYSHARDY_CHROMIUM names none: nothing can open the page")
     with chromium(path) as browser:
         yield browser

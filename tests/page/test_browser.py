@@ -278,3 +278,38 @@ def test_problems_and_requests_are_noticed(started: Browser, tmp_path: Path) -> 
         "two" in problem for problem in started.problems
     )
     assert any("missing.png" in address for address in started.requests)
+
+
+def test_a_part_of_the_program_has_a_graph_and_results_are_listed(browser: Browser, tmp_path: Path) -> None:
+    result_of("scan_over_layers").report(tmp_path / "page.html", hints=False)
+    browser.open(tmp_path / "page.html")
+    browser.run("location.hash = '#0/program'")
+    browser.wait("document.querySelector('[role=treeitem]')")
+    browser.run("[...document.querySelectorAll('.row')].find((row) => row.textContent.includes('layer')).click()")
+    text = browser.run("return document.getElementById('panel').innerText")
+    assert "2 ops" in text and "Collectives" in text
+    assert browser.run("return document.querySelectorAll('svg.graph .node:not(.port)').length") == 2
+    for _ in range(3):
+        browser.run(
+            "document.querySelectorAll('[role=treeitem][aria-expanded=false] > .row').forEach((row) => row.click())"
+        )
+    rows = browser.run("return [...document.querySelectorAll('.row')].map((row) => row.innerText)")
+    assert sum("that the loop" in row or "of loop" in row or "of the loop" in row for row in rows) > 1
+
+
+def test_a_mesh_of_many_devices(browser: Browser, tmp_path: Path) -> None:
+    program = """
+    sdy.mesh @mesh = <["replica"=4, "data"=16, "model"=8]>
+    func.func @main(%a: tensor<64x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {"model"}]>}) -> tensor<64x64xf32> {
+      %0 = stablehlo.tanh %a : tensor<64x64xf32>
+      return %0 : tensor<64x64xf32>
+    }"""
+    pyshardy.propagate(program, trace=True).report(tmp_path / "page.html")
+    browser.open(tmp_path / "page.html")
+    assert browser.run("return document.querySelectorAll('.meshes svg').length") == 4
+    assert browser.run("return document.querySelectorAll('.meshes rect').length") == 512
+    browser.run("location.hash = `#0/v${programs[0].inputs[0][3][0]}`")
+    browser.wait("document.getElementById('selected')")
+    assert "Cut into 16 × 8 blocks, each on 4 devices" in browser.run(
+        "return document.getElementById('panel').innerText"
+    )

@@ -9,6 +9,7 @@ from pyshardy.graph.lists import Lists
 from pyshardy.graph.program import NO_VALUE
 from pyshardy.report.page.material import Material
 from pyshardy.report.page.tables import Tables
+from pyshardy.report.places import short_path
 
 HIDDEN = frozenset(
     (
@@ -38,7 +39,7 @@ def ops_table(material: Material, tables: Tables) -> dict[str, Any]:
         columns["short"].append(tables.text(short_scope(label)))
         columns["text"].append(tables.text(names.op(op)))
         columns["scope"].append(tables.text(label.scope or ""))
-        columns["file"].append(tables.text(label.file or ""))
+        columns["file"].append(tables.text(short_path(label.file) if label.file else ""))
         columns["line"].append(label.line)
     return {
         "kind": [kinds[number] for number in program.kind_of],

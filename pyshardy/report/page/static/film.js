@@ -72,7 +72,7 @@ class Film {
     this.said.textContent = `${at.toLocaleString("en")} of ${counted(this.moves.length, "move")}: ${name}`;
     const counts = new Map(program.meshAxes.map((axis) => [axis, 0]));
     for (const axes of this.state.values()) for (const axis of axes) counts.set(axis, (counts.get(axis) || 0) + 1);
-    this.counts.replaceChildren(...[...counts].flatMap(([axis, count]) => [axisChip(program, axis), ` ${percent(count, this.values.length)} of ${counted(this.values.length, "value")}  `]));
+    this.counts.replaceChildren(...[...counts].flatMap(([axis, count]) => [axisChip(program, axis, `${axis} ${percent(count, this.values.length)}`), " "]), `of ${counted(this.values.length, "value")}`);
     this.last.replaceChildren(el("ol", {}, this.moves.slice(Math.max(0, at - 6), at).reverse().map((move) => {
       const [target, , axis, , , source, , op, first] = move;
       return el("li", {}, axisChip(program, program.axes[axis][0], shortAxis(program.axes[axis])), " ", sentence(program, pieces(program, first, [], { target, source, op })));

@@ -24,8 +24,21 @@ function region(program, value, hops) {
   return [...found].filter((op) => !program.hidden[op]);
 }
 
-function graphPart(program, value, hops) {
-  const ops = region(program, value, hops);
+/* The first ops of a part of the program that hang together. */
+function connected(program, ops) {
+  const inside = new Set(ops);
+  const found = new Set(ops.slice(0, 1));
+  for (const op of found) {
+    const makers = program.operands(op).map((one) => program.values.owner[one]);
+    const users = program.results(op).flatMap((one) => program.users(one));
+    for (const near of [...makers, ...users]) if (inside.has(near) && found.size < MOST_NODES) found.add(near);
+  }
+  for (const op of ops) if (found.size < MOST_NODES && ops.length <= MOST_NODES) found.add(op);
+  return [...found];
+}
+
+function graphPart(program, value, hops, within = null) {
+  const ops = within ? connected(program, within) : region(program, value, hops);
   if (!ops.length) return null;
   const inside = new Set(ops);
   const graph = new vendor.dagre.graphlib.Graph({ multigraph: true });
@@ -79,7 +92,7 @@ function chipsWidth(program, value) {
 
 function drawGraph(program, graph, nodes, edges, selected) {
   const { width, height } = graph.graph();
-  const lines = edges.map((edge) => edgeShape(graph.edge({ v: edge.v, w: edge.w, name: edge.name }), edge.label));
+  const lines = edges.map((edge) => edgeShape(graph.edge({ v: edge.v, w: edge.w, name: edge.name }), edge.label, graph.node(edge.v), graph.node(edge.w)));
   const boxes = [...nodes].map(([key, node]) => nodeShape(program, graph.node(key), node, selected));
   const svg = svgEl("svg", { viewBox: `0 0 ${Math.ceil(width)} ${Math.ceil(height)}`, width: Math.ceil(width), height: Math.ceil(height), class: "graph", role: "group", "aria-label": `graph of ${nodes.size} nodes` },
     svgEl("defs", {}, svgEl("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" }, svgEl("path", { d: "M0 0L8 4L0 8z", class: "head" }))),
@@ -87,9 +100,16 @@ function drawGraph(program, graph, nodes, edges, selected) {
   return svg;
 }
 
-function edgeShape(found, label) {
-  const [first, ...rest] = found.points;
-  const path = `M${first.x} ${first.y}` + rest.map((point) => `L${point.x} ${point.y}`).join("");
+/* From the lower side of a node to the upper side of another, through the points of the layout. */
+function edgeShape(found, label, from, to) {
+  const within = (x, node) => Math.min(node.x + node.width / 2 - 12, Math.max(node.x - node.width / 2 + 12, x));
+  const inner = found.points.slice(1, -1);
+  const [near, far] = inner.length ? [inner[0].x, inner[inner.length - 1].x] : [from.x, to.x];
+  const points = [{ x: within(near, from), y: from.y + from.height / 2 }, ...inner, { x: within(far, to), y: to.y - to.height / 2 }];
+  const path = points.slice(1).reduce((text, point, at) => {
+    const middle = (points[at].y + point.y) / 2;
+    return `${text}C${points[at].x} ${middle} ${point.x} ${middle} ${point.x} ${point.y}`;
+  }, `M${points[0].x} ${points[0].y}`);
   const shape = svgEl("g", { class: label ? "edge sends" : "edge" }, svgEl("path", { d: path, "marker-end": "url(#arrow)" }));
   if (label) {
     const wide = label.length * 6.6 + 10;
@@ -128,7 +148,7 @@ function axesShape(program, value, x, y) {
   }));
 }
 
-function graphSection(program, value) {
+function graphSection(program, value, within = null) {
   const box = el("div", { class: "canvas", tabindex: "0", role: "group", "aria-label": "graph; scroll to see all of it" });
   const state = { hops: 2, zoom: 1 };
   let svg = null;
@@ -137,7 +157,7 @@ function graphSection(program, value) {
     svg.style.height = `${svg.getAttribute("height") * state.zoom}px`;
   };
   const draw = () => {
-    svg = graphPart(program, value, state.hops);
+    svg = graphPart(program, value, state.hops, within);
     if (!svg) return;
     box.replaceChildren(svg);
     apply();
@@ -154,6 +174,7 @@ function graphSection(program, value) {
     [1, 2, 3, 5].map((hops) => el("option", { value: hops, selected: hops === state.hops }, `${counted(hops, "step")} around`)));
   draw();
   if (!svg) return el("section", { class: "card quiet" }, "No op of the program is around it.");
-  return el("section", { class: "card" }, el("div", { class: "between" }, el("h2", {}, "Graph"), el("span", { class: "controls" }, select,
-    el("button", { type: "button", "aria-label": "smaller", onclick: () => zoom(0.8) }, "−"), el("button", { type: "button", "aria-label": "larger", onclick: () => zoom(1.25) }, "+"))), box);
+  return el("section", { class: "card" }, el("div", { class: "between" }, el("h2", {}, "Graph"), el("span", { class: "controls" }, within ? null : select,
+    el("button", { type: "button", "aria-label": "smaller", onclick: () => zoom(0.8) }, "−"), el("button", { type: "button", "aria-label": "larger", onclick: () => zoom(1.25) }, "+"))),
+    within && within.length > MOST_NODES ? el("p", { class: "quiet" }, `The first ${MOST_NODES} ops that hang together, of ${within.length.toLocaleString("en")}.`) : null, box);
 }

@@ -17,7 +17,8 @@ function chosen() {
 }
 
 function programView(program) {
-  const tree = new Tree(program, (value) => { location.hash = `#${program.number}/v${value}`; });
+  const tree = new Tree(program, (value) => { location.hash = `#${program.number}/v${value}`; }, (name, ops) => panel.replaceChildren(
+    el("section", { class: "card panel", "aria-labelledby": "selected" }, regionPanel(program, name, ops)), graphSection(program, null, ops)));
   const panel = el("div", { id: "panel" });
   const list = el("div", { id: "list" }, tree.root);
   const found = el("div", { id: "found", hidden: true });
@@ -60,6 +61,7 @@ function open(tab) {
     const isOn = button.dataset.tab === tab;
     button.setAttribute("aria-selected", String(isOn));
     button.tabIndex = isOn ? 0 : -1;
+    if (isOn) button.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
   for (const button of document.querySelectorAll("#results button")) button.setAttribute("aria-pressed", String(Number(button.dataset.number) === page.at));
 }

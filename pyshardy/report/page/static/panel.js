@@ -19,7 +19,7 @@ function panelOf(program, value) {
 function blocksPart(program, tensor) {
   if (!tensor || !tensor.shape.length) return null;
   const made = picture(tensor);
-  if (!made) return el("p", { class: "quiet" }, tensor.sharding ? "too many devices or dimensions to draw its blocks" : "every device has all of it");
+  if (!made) return el("p", { class: "quiet" }, tensor.sharding ? blocksText(program, tensor) : "Every device has all of it.");
   const dims = tensor.picture.dims;
   return el("figure", {}, made, el("figcaption", { class: "quiet" },
     dims ? `dimensions ${dims.join(", ")}; the others are whole. ` : "", "The number in a block is the device that holds it."));
@@ -60,9 +60,11 @@ function opPart(program, op) {
   const operands = program.operands(op);
   const reshards = program.reshards.get(op) || [];
   const sends = program.collectivesOf.get(op) || [];
+  const results = program.results(op);
   return el("section", {}, el("h3", {}, "Computed by"),
     el("p", {}, el("code", {}, program.opKind(op)), program.place(op) ? [" at ", el("span", { class: "place" }, program.place(op))] : ""),
     program.texts[program.ops.scope[op]] ? el("p", { class: "quiet place" }, program.texts[program.ops.scope[op]]) : null,
+    results.length > 1 ? [el("h4", {}, "Its results"), listOf(results, (value) => el("li", {}, valueLink(program, value), " ", shardingChips(program, program.tensor(value))), "ul", { class: "found" }, 6), el("h4", {}, "Its operands")] : null,
     operands.length ? listOf(operands, (value, at) => el("li", {}, valueLink(program, value), " ", shardingChips(program, program.tensor(value)),
       reshards.filter((one) => one.tensor === at).map((one) => el("span", { class: "tag sends" }, `reshard, ${bytes(one.bytes)}`))), "ul", { class: "found" }, 12) : null,
     sends.map((at) => el("p", { class: "hint sends" }, rich(program.collectives[at].text.split(": ")[0]), program.collectives[at].hint ? [" Hint: ", rich(program.collectives[at].hint)] : "")));
@@ -74,4 +76,17 @@ function usesPart(program, value) {
   return el("section", {}, el("h3", {}, `Used by ${counted(users.length, "op")}`), listOf(users, (op) => el("li", {}, opLink(program, op), " ",
     program.results(op).length ? shardingChips(program, program.tensor(program.results(op)[0])) : "",
     (program.reshards.get(op) || []).filter((one) => program.operands(op)[one.tensor] === value).map((one) => el("span", { class: "tag sends" }, `reshard, ${bytes(one.bytes)}`))), "ul", { class: "found" }, 12));
+}
+
+/* All about a part of the program: what is in it, and how it hangs together. */
+function regionPanel(program, name, ops) {
+  const values = ops.flatMap((op) => program.results(op));
+  const counts = new Map();
+  for (const value of values) for (const axis of program.axesOf(value)) counts.set(axis, (counts.get(axis) || 0) + 1);
+  const sends = [...new Set(ops.flatMap((op) => program.collectivesOf.get(op) || []))].sort((a, b) => a - b);
+  const reshards = ops.reduce((sum, op) => sum + (program.reshards.get(op) || []).length, 0);
+  return [el("h2", { id: "selected", tabindex: "-1" }, name),
+    el("p", {}, counted(ops.length, "op"), reshards ? `, ${counted(reshards, "reshard")}` : ""),
+    el("p", {}, [...counts].map(([axis, count]) => [axisChip(program, axis, `${axis} ${percent(count, values.length)}`), " "])),
+    sends.length ? el("section", {}, el("h3", {}, "Collectives"), listOf(sends.map((at) => program.collectives[at]), (one) => collectiveItem(program, one), "ol", { class: "stories" }, 5)) : null];
 }

@@ -35,6 +35,15 @@ function shortAxis([name, , , text]) {
   return text === `"${name}"` ? name : text;
 }
 
+/* How a tensor is cut, in words: for those that are too much to draw. */
+function blocksText(program, tensor) {
+  const counts = tensor.shape.map((size, dim) => (tensor.local[dim] ? Math.ceil(size / tensor.local[dim]) : 1));
+  const blocks = counts.reduce((all, count) => all * count, 1);
+  const devices = program.overview.devices;
+  if (blocks === 1) return `Each of the ${devices.toLocaleString("en")} devices has all of it.`;
+  return `Cut into ${counts.join(" × ")} blocks, each on ${counted(Math.round(devices / blocks), "device")}; too many devices or dimensions to draw.`;
+}
+
 function picture(tensor) {
   const made = tensor && tensor.picture;
   if (!made) return null;
@@ -46,7 +55,7 @@ function picture(tensor) {
     svgEl("rect", { x, y: y - top, width: w, height: h, fill: colour, class: "block" }),
     svgEl("text", { x: x + w / 2, y: y - top + h / 2 + 4, "text-anchor": "middle", class: "on-block" }, label)));
   const right = Math.max(60, ...made.blocks.map(([x, , w]) => x + w), ...made.texts.map(([x, , text, anchor]) => (anchor === "start" ? x + text.length * 7.3 : 0))) + 8;
-  return svgEl("svg", { viewBox: `0 0 ${right} ${height - top}`, width: right, class: "picture", role: "img", "aria-label": "blocks by device" }, texts, blocks);
+  return svgEl("svg", { viewBox: `0 0 ${right} ${height - top}`, width: right, height: height - top, class: "picture", role: "img", "aria-label": "blocks by device" }, texts, blocks);
 }
 
 /* The devices of a mesh: its last axis to the right, the one before downwards, further ones as several grids. */
@@ -61,7 +70,8 @@ function meshPicture(program, mesh) {
   const most = size > 1024 || columns.size > 64 || rows.size > 64;
   const text = axes.map((axis) => `${axis.name} ${axis.size}`).join(" × ");
   if (most) return el("p", {}, `${text}: ${size.toLocaleString("en")} devices, too many to draw`);
-  const side = columns.size <= 8 ? 40 : columns.size <= 16 ? 28 : 20;
+  const longest = Math.max(columns.size, rows.size);
+  const side = longest <= 8 && size <= 64 ? 40 : longest <= 16 ? 28 : 20;
   const grids = [];
   for (let at = 0; at * per < Math.min(size, 8 * per); at += 1) grids.push(meshGrid(program, mesh, { rows, columns, outer, at, side, per }));
   const left = size / per - grids.length;

@@ -3,9 +3,10 @@
 const SCOPE = 0, LINE = 1, OP = 2, FOLDED = 3, PORTS = 4, PORT = 5, VALUE = 6;
 
 class Tree {
-  constructor(program, onselect) {
+  constructor(program, onselect, onregion) {
     this.program = program;
     this.onselect = onselect;
+    this.onregion = onregion;
     this.root = el("ul", { role: "tree", class: "tree", "aria-label": "program" });
     this.rows = new Map();
     const sides = [["inputs", program.inputs], ["outputs", program.outputs]].filter(([, found]) => found.length);
@@ -38,12 +39,25 @@ class Tree {
     if (node.kind === PORTS) return node.ports.map((port) => ({ kind: PORT, port, name: port[0] }));
     if (node.kind === PORT) return node.port[3].length > 1 ? node.port[3].map((value) => ({ kind: VALUE, value })) : [];
     if (node.kind === VALUE) return [];
-    if (node.kind === OP) return node.below.length > 1 ? node.below.map((op) => ({ kind: VALUE, op, value: this.program.results(op)[0] })) : [];
+    if (node.kind === OP && node.below.length > 1) return node.below.map((op) => ({ kind: VALUE, op, value: this.program.results(op)[0] }));
+    if (node.kind === OP) return this.resultsOf(node).map((value) => ({ kind: VALUE, value }));
     return node.below.map((one) => this.node(one));
   }
 
+  /* The results of a single op that has several. */
+  resultsOf(node) {
+    const results = this.program.results(node.below[0]);
+    return results.length > 1 ? results : [];
+  }
+
+  hasChildren(node) {
+    if (node.kind === PORT) return node.port[3].length > 1;
+    if (node.kind === OP) return node.below.length > 1 || this.resultsOf(node).length > 0;
+    return node.kind !== VALUE;
+  }
+
   item(node, level) {
-    const children = node.kind === PORTS ? node.ports.length : node.kind === PORT ? node.port[3].length - 1 : node.kind === VALUE ? 0 : node.kind === OP ? node.below.length - 1 : node.below.length;
+    const children = this.hasChildren(node);
     const row = el("div", { class: "row" });
     const item = el("li", { role: "treeitem", "aria-level": level, tabindex: -1, "aria-expanded": children ? "false" : null }, row);
     row.append(el("span", { class: "twisty", "aria-hidden": "true" }, children ? "▸" : ""), el("span", { class: "label" }, this.label(node)));
@@ -101,6 +115,7 @@ class Tree {
     const isLeaf = node.kind >= PORT || node.kind === OP;
     const [value] = isLeaf ? this.valuesOf(node) : [];
     if (value !== undefined) this.onselect(value);
+    else if (node.kind === SCOPE || node.kind === LINE || node.kind === FOLDED) this.onregion(node.name, this.opsOf(node));
   }
 
   toggle(item, isOpen) {
