@@ -15,7 +15,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
 
 import pyshardy  # noqa: E402
-from pyshardy.results.pages import write_report  # noqa: E402
+from pyshardy.results.pages import report_bytes  # noqa: E402
 from support.browser import chromium, find_chromium  # noqa: E402
 from support.programs import load_example  # noqa: E402
 
@@ -35,7 +35,7 @@ def main() -> int:
     FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, chromium(path) as browser:
         page = Path(folder, "report.html")
-        write_report(result, page, names=["a transformer's training step"])
+        page.write_bytes(report_bytes([result], names=["a transformer's training step"]))
         browser.look(WIDTH, HEIGHT)
         browser.open(page)
         browser.screenshot(FOLDER / "report.png")

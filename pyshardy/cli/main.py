@@ -145,9 +145,8 @@ def _report(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     if arguments.compare is not None:
         second = argparse.Namespace(**{**vars(arguments), "source": arguments.compare})
         other = _load(second, rest)
-    path = report(module, other, arguments, propagate_options(arguments), partition_options(arguments))
-    if path != "/dev/stdout":
-        print(f"wrote {path}: open it in a browser" if arguments.format == "html" else f"wrote {path}")
+    said = report(module, other, arguments, propagate_options(arguments), partition_options(arguments))
+    sys.stdout.write(said)
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def report(module: Module, other: Module | None, arguments: argparse.Namespace, options: Any, partitioning: Any) -> str:
-    """Write the report; where it is.
+    """Write the report to a file or to standard output; what to say of it.
 
     Args:
         module: The program.
@@ -40,35 +41,35 @@ def report(module: Module, other: Module | None, arguments: argparse.Namespace, 
         arguments: The command line.
         options: How to propagate.
         partitioning: How to partition.
-    """
-    from pyshardy.results.pages import write_report
 
+    Raises:
+        UsageError: Options that do not go together, or a place that cannot be written to.
+    """
+    from pyshardy.results.pages import report_bytes, write_report
+
+    path = _path(arguments)
     sources = [arguments.source] + ([] if other is None else [arguments.compare])
     results = [
         _partition(one, name, options, partitioning) for one, name in zip([module, other], sources) if one is not None
     ]
-    path = _path(arguments)
     with stage("writing the report"), naming(arguments.source):
-        write_report(
-            results[0],
-            path,
-            compare=results[1] if len(results) > 1 else None,
-            format=arguments.format,
-            hints=arguments.hints,
-            names=_names(sources),
-            figures=[_figures(result, arguments.hardware) for result in results],
-        )
-    return path
+        figures = [_figures(result, arguments.hardware) for result in results]
+        content = report_bytes(results, arguments.format, hints=arguments.hints, names=_names(sources), figures=figures)
+    if path == "-":
+        sys.stdout.buffer.write(content)
+        return ""
+    write_report(content, path)
+    return f"wrote {path}: open it in a browser\n" if arguments.format == "html" else f"wrote {path}\n"
 
 
 def _path(arguments: argparse.Namespace) -> str:
+    """Where to write; `--json` is a format, for standard output unless a file is named."""
     if arguments.json:
         if arguments.format == "model-explorer":
             raise UsageError("reading the command line", got="--json and --format model-explorer", needed="one of them")
         arguments.format = "json"
-        arguments.output = arguments.output or "-"
-    path = arguments.output or ("report.html" if arguments.format == "html" else "report.json")
-    return "/dev/stdout" if path == "-" else str(path)
+    default = "-" if arguments.json else "report.html" if arguments.format == "html" else "report.json"
+    return str(arguments.output or default)
 
 
 def _partition(module: Module, source: str, options: Any, partitioning: Any) -> Any:

@@ -21,51 +21,58 @@ MOST_HINTS = 3
 """For so many conflicts a hint is looked for."""
 
 
-def write_report(
-    result: ProgramResult,
-    path: str | Path,
-    *,
-    compare: ProgramResult | None = None,
+def write_report(content: bytes, path: str | Path) -> None:
+    """Write a report to a file, which appears whole or not at all.
+
+    Args:
+        content: What `report_bytes` gives.
+        path: Where to.
+
+    Raises:
+        UsageError: A place that cannot be written to.
+    """
+    try:
+        replace_file(path, content)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"writing {path}", got=reason, needed="a place that can be written to") from error
+
+
+def report_bytes(
+    results: Sequence[ProgramResult],
     format: PageFormat | str = PageFormat.HTML,
+    *,
     hints: bool = True,
     names: Sequence[str] = (),
     figures: Sequence[Mapping[str, str]] = (),
-) -> None:
-    """Write the page of a result; the arguments are those of `ProgramResult.report`, and two more.
+) -> bytes:
+    """The report of a result, or of two that are compared.
 
     Args:
-        result: The result.
-        path: Where to.
-        compare: Another result to show beside it.
+        results: The results.
         format: What to write.
         hints: Whether to look for annotations that help.
         names: What to call the results.
         figures: Further figures for the overview of each.
 
     Raises:
-        UsageError: A format that is not known, or a place that cannot be written to.
+        UsageError: A format that is not known.
+        ShardyError: A program that cannot be partitioned.
     """
     from pyshardy.report.page.model_explorer import model_explorer
     from pyshardy.report.page.render import json_bytes, render
 
     kind = enum_value(PageFormat, format, "writing a report", "the format ")
-    results = [result] if compare is None else [result, compare]
     hints = hints and kind is not PageFormat.MODEL_EXPLORER
     data = [
         describe_result(one, hints, name, costs)
         for one, name, costs in zip(results, names or _default_names(results), figures or [{}] * len(results))
     ]
     if kind is PageFormat.HTML:
-        content = render(data).encode()
-    elif kind is PageFormat.JSON:
-        content = json_bytes(data[0] if compare is None else {"results": data})
-    else:
-        content = json_bytes(model_explorer(data))
-    try:
-        replace_file(path, content)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"writing {path}", got=reason, needed="a place that can be written to") from error
+        return render(data).encode()
+    if kind is PageFormat.JSON:
+        return json_bytes(data[0] if len(data) == 1 else {"results": data})
+    return json_bytes(model_explorer(data))
 
 
 def describe_result(

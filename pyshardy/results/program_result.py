@@ -206,9 +206,9 @@ class ProgramResult(ABC):
         ...     path.read_text()[:15]
         '<!doctype html>'
         """
-        from pyshardy.results.pages import write_report
+        from pyshardy.results.pages import report_bytes, write_report
 
-        write_report(self, path, compare=compare, format=format, hints=hints)
+        write_report(report_bytes([self] if compare is None else [self, compare], format, hints=hints), path)
 
     def __str__(self) -> str:
         return plain_text(self.tables())

@@ -9,14 +9,16 @@ import pytest
 
 import pyshardy
 from golden.situations import PROGRAMS, SITUATIONS
+from programs import PROGRAMS as PROGRAMS_OF_JAX
 from pyshardy.explain.explanation import Explanation
 from pyshardy.results.propagation import Propagation
 from support.browser import Browser
 from support.hostile import HOSTILE, hostile_program
-from support.programs import load_example
+from support.programs import load_example, module_text
 
 MLP = Path(__file__).parents[2] / "examples" / "mlp.mlir"
 TABS = ("overview", "program", "collectives", "conflicts", "film")
+EXPLAIN = "return programs[0].values.name.map((_, value) => explanationText(programs[0], value))"
 MOST_SECONDS = 3.0
 MOST_BYTES = 5_000_000
 
@@ -83,10 +85,17 @@ def test_the_page_explains_every_value_as_pyshardy_does(browser: Browser, tmp_pa
     result = result_of(situation.name)  # type: ignore[attr-defined]
     result.report(tmp_path / "page.html", hints=False)
     browser.open(tmp_path / "page.html")
-    code = "const [program] = programs; return program.values.name.map((_, value) => explanationText(program, value))"
     expected = explanations(result)
-    assert differing(expected, browser.run(code)) == []
+    assert differing(expected, browser.run(EXPLAIN)) == []
     assert differing(expected, [*expected[:-1], "wrong"])
+
+
+@pytest.mark.parametrize("name", ["callbacks", "branches", "manual_partial", "several_meshes", "nested_jit"])
+def test_the_same_of_loops_manual_computations_and_callbacks(browser: Browser, tmp_path: Path, name: str) -> None:
+    result = pyshardy.propagate(module_text(PROGRAMS_OF_JAX[name]), trace=True)
+    result.report(tmp_path / "page.html", hints=False)
+    browser.open(tmp_path / "page.html")
+    assert differing(explanations(result), browser.run(EXPLAIN)) == []
 
 
 def test_every_view_shows_something(browser: Browser, mlp: Path) -> None:

@@ -54,10 +54,10 @@ class Tables:
         return self._shardings.number(sharding)
 
     def tensor(self, shape: Shape, dtype: str, element_bytes: int, sharding: TensorSharding | None) -> int:
-        """The number of a type with a sharding; -1 for what is no tensor."""
-        if shape is None:
+        """The number of a type with a sharding; -1 for what is no tensor and has no sharding."""
+        if shape is None and sharding is None:
             return -1
-        return self._tensors.number(_Tensor(shape, dtype, element_bytes, self.sharding(sharding)))
+        return self._tensors.number(_Tensor(shape or (), dtype, element_bytes, self.sharding(sharding)))
 
     def to_json(self) -> dict[str, Any]:
         """All tables."""

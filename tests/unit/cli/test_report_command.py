@@ -41,3 +41,8 @@ def test_what_makes_no_sense_is_refused(cli: Cli, tmp_path: Path) -> None:
     assert cli("report", MLP, "--format", "pdf").status == 2
     assert cli("report", MLP, "--json", "--format", "model-explorer").status == 2
     assert cli("report", MLP, "--compare", tmp_path / "missing.mlir").status == 2
+
+
+def test_standard_output(cli: Cli) -> None:
+    assert json.loads(cli("report", MLP, "--json", "--no-hints").out)["overview"]["source"] == "mlp.mlir"
+    assert cli("report", MLP, "-o", "-").out.startswith("<!doctype html>")
