@@ -1,6 +1,6 @@
 """A result as Model Explorer reads it: a collection of graphs, a node per op.
 
-The format is that of Model Explorer's own adapters: nodes with a namespace that nests them, edges from outputs to
+The format is what its page takes as a file: a label and graphs of nodes with a namespace that nests them, edges from outputs to
 inputs, and attributes as texts.
 """
 
@@ -14,18 +14,15 @@ from pyshardy.core.text import format_bytes
 _INPUTS, _OUTPUTS = "inputs", "outputs"
 
 
-def model_explorer(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The collections of graphs, one per result.
+def model_explorer(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """A collection of graphs, one per result.
 
     Args:
         results: What `describe` gives.
     """
-    return [_collection(one) for one in results]
-
-
-def _collection(data: dict[str, Any]) -> dict[str, Any]:
-    about = data["overview"]
-    return {"label": about["source"] or about["title"], "graphs": [{"id": about["title"], "nodes": list(_nodes(data))}]}
+    names = [data["overview"]["source"] or data["overview"]["title"] for data in results]
+    graphs = [{"id": name, "nodes": list(_nodes(data))} for name, data in zip(names, results)]
+    return {"label": ", ".join(names), "graphs": graphs}
 
 
 def _nodes(data: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -31,7 +31,7 @@ def test_two_programs_and_a_chip(cli: Cli, tmp_path: Path) -> None:
 def test_a_sharding_on_the_command_line_is_for_both(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "found.json"
     assert cli("report", MLP, "--shard", "params['w1']=None,None", "--format", "model-explorer", "-o", path).status == 0
-    assert json.loads(path.read_text())[0]["label"] == "mlp.mlir"
+    assert json.loads(path.read_text())["label"] == "mlp.mlir"
 
 
 def test_what_makes_no_sense_is_refused(cli: Cli, tmp_path: Path) -> None:

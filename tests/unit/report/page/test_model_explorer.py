@@ -37,13 +37,13 @@ def problems(collection: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=lambda one: one.name)
 def test_nodes_and_edges_fit(situation: Any) -> None:
-    (collection,) = model_explorer([data_of(situation.name)])
+    collection = model_explorer([data_of(situation.name)])
     assert problems(collection) == []
     assert sum(len(node["incomingEdges"]) for node in collection["graphs"][0]["nodes"]) > 0
 
 
 def test_an_edge_from_nowhere_is_noticed() -> None:
-    (collection,) = model_explorer([data_of("mlp")])
+    collection = model_explorer([data_of("mlp")])
     edges = [edge for node in collection["graphs"][0]["nodes"] for edge in node["incomingEdges"]]
     edges[0]["sourceNodeId"] = "op99"
     assert problems(collection)
@@ -52,7 +52,7 @@ def test_an_edge_from_nowhere_is_noticed() -> None:
 def test_nodes_have_shardings_scopes_and_collectives(tmp_path: Path) -> None:
     path = tmp_path / "graph.json"
     pyshardy.propagate(MLP).report(path, format="model-explorer")
-    (collection,) = json.loads(path.read_text())
+    collection = json.loads(path.read_text())
     nodes = collection["graphs"][0]["nodes"]
     (tanh,) = [node for node in nodes if node["label"] == "tanh"]
     assert tanh["namespace"].endswith("mlp.mlir:9")
@@ -61,3 +61,12 @@ def test_nodes_have_shardings_scopes_and_collectives(tmp_path: Path) -> None:
     assert [node["label"] for node in nodes if any(pair["key"] == "all-reduce" for pair in node["attrs"])] == [
         "dot_general"
     ]
+
+
+def test_two_results_are_two_graphs(tmp_path: Path) -> None:
+    path = tmp_path / "graphs.json"
+    result = pyshardy.propagate(MLP)
+    result.report(path, compare=result, format="model-explorer")
+    collection = json.loads(path.read_text())
+    assert set(collection) == {"label", "graphs"}  # an object: a list of collections is refused there
+    assert [graph["id"] for graph in collection["graphs"]] == ["function @main (1)", "function @main (2)"]
