@@ -1,7 +1,7 @@
 """A result as Model Explorer reads it: a collection of graphs, a node per op.
 
-The format is what its page takes as a file: a label and graphs of nodes with a namespace that nests them, edges from outputs to
-inputs, and attributes as texts.
+The format is what its page takes as a file: a label, and graphs of nodes with a namespace that nests them, edges from
+outputs to inputs, and attributes as texts.
 """
 
 from __future__ import annotations
