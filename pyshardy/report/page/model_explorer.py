@@ -6,12 +6,12 @@ outputs to inputs, and attributes as texts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pyshardy.core.text import format_bytes
 
-_INPUTS, _OUTPUTS = "inputs", "outputs"
+_INPUTS, _OUTPUTS, _EDGE = "inputs", "outputs", "data_flow_edge"
 
 
 def model_explorer(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -28,36 +28,48 @@ def model_explorer(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def _nodes(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
     ops, texts = data["ops"], data["texts"]
     operands, results = _lists(ops["operands"]), _lists(ops["results"])
-    hidden, namespaces = set(ops["hidden"]), _namespaces(data)
+    kinds = [texts[kind] for kind in ops["kind"]]
+    namespaces, needs = _namespaces(data), _needs(data)
     makers = {value: (f"op{op}", str(at)) for op, found in enumerate(results) for at, value in enumerate(found)}
-    needs = _needs(data)
-    for _, _, given, values in data["inputs"]:
-        for value in values:
-            makers[value] = (f"value{value}", "0")
-            yield _port(data, value, _INPUTS, [("given by", given)])
-    for op, found in enumerate(results):
-        if op in hidden and not any(value in makers for value in operands[op]):
-            namespaces.setdefault(op, "constants")
-        edges = [
-            {"sourceNodeId": makers[value][0], "sourceNodeOutputId": makers[value][1], "targetNodeInputId": str(at)}
-            for at, value in enumerate(operands[op])
-            if value in makers
-        ]
+    for value in _values(data["inputs"]):
+        makers[value] = (f"value{value}", "0")
+        yield _port(data, value, _INPUTS, [])
+    for op, kind in enumerate(kinds):
+        if kind.endswith(_EDGE):  # it hands a value on, and stands before what reads it
+            makers.update({results[op][0]: makers[operands[op][0]]} if operands[op][0] in makers else {})
+    shown = [op for op in range(len(kinds)) if op in namespaces or kinds[op].endswith(".constant")]
+    ids = {f"op{op}" for op in shown} | {makers[value][0] for value in _values(data["inputs"])}
+    makers = {value: maker for value, maker in makers.items() if maker[0] in ids}
+    for op in shown:
         file = texts[ops["file"][op]]
         place = [("source", f"{file}:{ops['line'][op]}")] if file else []
+        said = [("op", kinds[op]), ("scope", texts[ops["scope"][op]]), *place, *needs.get(op, [])]
         yield {
             "id": f"op{op}",
-            "label": texts[ops["kind"][op]].rpartition(".")[2],
-            "namespace": namespaces.get(op, ""),
-            "attrs": _attrs(
-                [("op", texts[ops["kind"][op]]), ("scope", texts[ops["scope"][op]]), *place, *needs.get(op, [])]
-            ),
-            "incomingEdges": edges,
-            "outputsMetadata": [_output(data, at, value) for at, value in enumerate(found)],
+            "label": kinds[op].rpartition(".")[2],
+            "namespace": namespaces.get(op, "constants"),
+            "attrs": _attrs(said),
+            "incomingEdges": _edges(operands[op], makers),
+            "outputsMetadata": [_output(data, at, value) for at, value in enumerate(results[op])],
         }
-    for _, _, given, values in data["outputs"]:
-        for value in values:
-            yield _port(data, value, _OUTPUTS, [("given by", given)])
+    outputs = sorted(_values(data["outputs"]))
+    returned = [
+        operands[op] for op, kind in enumerate(kinds) if kind == "func.return" and len(operands[op]) == len(outputs)
+    ]
+    for at, value in enumerate(outputs):
+        yield _port(data, value, _OUTPUTS, _edges(returned[0][at : at + 1] if returned else [], makers))
+
+
+def _values(ports: Sequence[Any]) -> list[int]:
+    return [value for port in ports for value in port[3]]
+
+
+def _edges(operands: Sequence[int], makers: Mapping[int, tuple[str, str]]) -> list[dict[str, str]]:
+    return [
+        {"sourceNodeId": makers[value][0], "sourceNodeOutputId": makers[value][1], "targetNodeInputId": str(at)}
+        for at, value in enumerate(operands)
+        if value in makers
+    ]
 
 
 def _lists(flat: list[list[int]]) -> list[list[int]]:
@@ -98,14 +110,14 @@ def _needs(data: dict[str, Any]) -> dict[int, list[tuple[str, str]]]:
     return found
 
 
-def _port(data: dict[str, Any], value: int, side: str, attrs: list[tuple[str, str]]) -> dict[str, Any]:
+def _port(data: dict[str, Any], value: int, side: str, edges: list[dict[str, str]]) -> dict[str, Any]:
     names = dict(data["values"]["names"])
     return {
         "id": f"value{value}",
         "label": data["texts"][names[value]],
         "namespace": side,
-        "attrs": _attrs([*attrs, *_sharding(data, value)]),
-        "incomingEdges": [],
+        "attrs": _attrs(_sharding(data, value)),
+        "incomingEdges": edges,
         "outputsMetadata": [_output(data, 0, value)],
     }
 

@@ -62,6 +62,28 @@ class Program {
     }));
   }
 
+  isEdge(op) {
+    return this.opKind(op).endsWith("data_flow_edge");
+  }
+
+  /* The value that a value stands for: loops and calls hand values on through edges. */
+  source(value) {
+    const owner = this.values.owner[value];
+    return owner >= 0 && this.isEdge(owner) && this.results(owner).includes(value) ? this.source(this.operands(owner)[0]) : value;
+  }
+
+  /* The op that computes a value; -1 for inputs and for arguments of loops. */
+  maker(value) {
+    const source = this.source(value);
+    const owner = this.values.owner[source];
+    return owner >= 0 && this.results(owner).includes(source) ? owner : -1;
+  }
+
+  /* The ops that use a value, also through edges. */
+  readers(value) {
+    return [...new Set(this.users(value).flatMap((op) => (this.isEdge(op) ? this.results(op).flatMap((one) => this.readers(one)) : [op])))];
+  }
+
   users(value) {
     return [...new Set(this.userList.slice(this.userStarts[value], this.userStarts[value + 1]))];
   }

@@ -5,14 +5,14 @@ const MOST_NODES = 60;
 function region(program, value, hops) {
   const owner = program.values.owner[value];
   const isResult = owner >= 0 && program.results(owner).includes(value);
-  const seeds = isResult ? [owner] : program.users(value).slice(0, 12);
+  const seeds = isResult ? [owner] : program.readers(value).slice(0, 12);
   const found = new Set(seeds);
   let edge = seeds;
   for (let hop = 0; hop < hops; hop += 1) {
     const next = [];
     for (const op of edge) {
-      const makers = program.operands(op).map((one) => program.values.owner[one]).filter((one) => one >= 0 && program.results(one).length);
-      const users = program.results(op).flatMap((one) => program.users(one).slice(0, 8));
+      const makers = program.operands(op).map((one) => program.maker(one)).filter((one) => one >= 0);
+      const users = program.results(op).flatMap((one) => program.readers(one).slice(0, 8));
       for (const near of [...makers, ...users]) {
         if (found.size >= MOST_NODES || found.has(near) || program.hidden[near]) continue;
         found.add(near);
@@ -29,8 +29,8 @@ function connected(program, ops) {
   const inside = new Set(ops);
   const found = new Set(ops.slice(0, 1));
   for (const op of found) {
-    const makers = program.operands(op).map((one) => program.values.owner[one]);
-    const users = program.results(op).flatMap((one) => program.users(one));
+    const makers = program.operands(op).map((one) => program.maker(one));
+    const users = program.results(op).flatMap((one) => program.readers(one));
     for (const near of [...makers, ...users]) if (inside.has(near) && found.size < MOST_NODES) found.add(near);
   }
   for (const op of ops) if (found.size < MOST_NODES && ops.length <= MOST_NODES) found.add(op);
@@ -62,9 +62,10 @@ function graphPart(program, value, hops, within = null) {
   const edges = [];
   for (const op of ops) {
     const reshards = program.reshards.get(op) || [];
-    program.operands(op).forEach((one, at) => {
-      const maker = program.values.owner[one];
-      const isPort = program.portNames.has(one) || maker < 0 || !program.results(maker).includes(one);
+    program.operands(op).forEach((used, at) => {
+      const one = program.source(used);
+      const maker = program.maker(one);
+      const isPort = maker < 0;
       if (!isPort && !inside.has(maker)) return;
       const key = isPort ? `v${one}` : `o${maker}`;
       if (isPort) add(key, { value: one, name: plainName(program.valueName(one)), type: program.typeText(one), isPort: true });

@@ -71,7 +71,7 @@ function opPart(program, op) {
 }
 
 function usesPart(program, value) {
-  const users = program.users(value).filter((op) => !program.hidden[op] || program.results(op).length);
+  const users = program.readers(value).filter((op) => !program.hidden[op] || program.results(op).length);
   if (!users.length) return null;
   return el("section", {}, el("h3", {}, `Used by ${counted(users.length, "op")}`), listOf(users, (op) => el("li", {}, opLink(program, op), " ",
     program.results(op).length ? shardingChips(program, program.tensor(program.results(op)[0])) : "",

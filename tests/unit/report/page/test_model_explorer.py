@@ -57,6 +57,7 @@ def test_nodes_have_shardings_scopes_and_collectives(tmp_path: Path) -> None:
     (tanh,) = [node for node in nodes if node["label"] == "tanh"]
     assert tanh["namespace"].endswith("mlp.mlir:9")
     assert {"key": "sharding", "value": "P('data', 'model')"} in tanh["outputsMetadata"][0]["attrs"]
+    assert [len(node["incomingEdges"]) for node in nodes if node["namespace"] == "outputs"] == [1]
     assert [node["label"] for node in nodes if node["namespace"] == "inputs"] == ["x", "params['w1']", "params['w2']"]
     assert [node["label"] for node in nodes if any(pair["key"] == "all-reduce" for pair in node["attrs"])] == [
         "dot_general"
