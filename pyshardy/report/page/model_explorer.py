@@ -6,7 +6,7 @@ outputs to inputs, and attributes as texts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from pyshardy.core.text import format_bytes
@@ -27,37 +27,46 @@ def model_explorer(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def _nodes(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
     ops, texts = data["ops"], data["texts"]
-    operands, results = _lists(ops["operands"]), _lists(ops["results"])
     kinds = [texts[kind] for kind in ops["kind"]]
-    namespaces, needs = _namespaces(data), _needs(data)
-    makers = {value: (f"op{op}", str(at)) for op, found in enumerate(results) for at, value in enumerate(found)}
-    for value in _values(data["inputs"]):
-        makers[value] = (f"value{value}", "0")
-        yield _port(data, value, _INPUTS, [])
-    for op, kind in enumerate(kinds):
-        if kind.endswith(_EDGE):  # it hands a value on, and stands before what reads it
-            makers.update({results[op][0]: makers[operands[op][0]]} if operands[op][0] in makers else {})
-    shown = [op for op in range(len(kinds)) if op in namespaces or kinds[op].endswith(".constant")]
-    ids = {f"op{op}" for op in shown} | {makers[value][0] for value in _values(data["inputs"])}
-    makers = {value: maker for value, maker in makers.items() if maker[0] in ids}
+    operands, results = _lists(ops["operands"]), _lists(ops["results"])
+    namespaces, needs, inputs = _namespaces(data), _needs(data), _values(data["inputs"])
+    shown = [op for op, kind in enumerate(kinds) if op in namespaces or kind.endswith(".constant")]
+    makers = _makers(inputs, kinds, operands, results, set(shown))
+    yield from (_port(data, value, _INPUTS, []) for value in inputs)
     for op in shown:
         file = texts[ops["file"][op]]
         place = [("source", f"{file}:{ops['line'][op]}")] if file else []
-        said = [("op", kinds[op]), ("scope", texts[ops["scope"][op]]), *place, *needs.get(op, [])]
         yield {
             "id": f"op{op}",
             "label": kinds[op].rpartition(".")[2],
             "namespace": namespaces.get(op, "constants"),
-            "attrs": _attrs(said),
+            "attrs": _attrs([("op", kinds[op]), ("scope", texts[ops["scope"][op]]), *place, *needs.get(op, [])]),
             "incomingEdges": _edges(operands[op], makers),
             "outputsMetadata": [_output(data, at, value) for at, value in enumerate(results[op])],
         }
     outputs = sorted(_values(data["outputs"]))
-    returned = [
-        operands[op] for op, kind in enumerate(kinds) if kind == "func.return" and len(operands[op]) == len(outputs)
-    ]
+    is_return = [kind == "func.return" and len(given) == len(outputs) for kind, given in zip(kinds, operands)]
+    returned = operands[is_return.index(True)] if True in is_return else []
     for at, value in enumerate(outputs):
-        yield _port(data, value, _OUTPUTS, _edges(returned[0][at : at + 1] if returned else [], makers))
+        yield _port(data, value, _OUTPUTS, _edges(returned[at : at + 1], makers))
+
+
+def _makers(
+    inputs: Sequence[int],
+    kinds: Sequence[str],
+    operands: Sequence[Sequence[int]],
+    results: Sequence[Sequence[int]],
+    shown: Set[int],
+) -> dict[int, tuple[str, str]]:
+    """Per value the node that it comes from, and the number among its results; edges hand values on."""
+    found = {value: (f"value{value}", "0") for value in inputs}
+    for op, values in enumerate(results):
+        if op in shown:
+            found.update({value: (f"op{op}", str(at)) for at, value in enumerate(values)})
+    for op, kind in enumerate(kinds):
+        if kind.endswith(_EDGE) and operands[op][0] in found:
+            found[results[op][0]] = found[operands[op][0]]
+    return found
 
 
 def _values(ports: Sequence[Any]) -> list[int]:
