@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyshardy.explain.conflicts import meeting_text, meetings
+from pyshardy.explain.conflicts import mismatch_text, mismatches
 from pyshardy.explain.why import Why
 from pyshardy.report.page.linked import linked_why
 from pyshardy.report.page.material import Material
@@ -55,8 +55,8 @@ def _numbers(why: Why, names: list[str], is_input: bool) -> list[int]:
 
 def _conflicts(why: Why, stories: Stories) -> list[list[int]]:
     """Op, number of the tensor, value, bytes that every device sends, and the sentence, the largest first."""
-    found = sorted(meetings(why), key=lambda one: (-one.bytes_per_device, one.op, one.tensor))
+    found = sorted(mismatches(why), key=lambda one: (-one.bytes_per_device, one.op, one.tensor))
     return [
-        [one.op, one.tensor, one.value, one.bytes_per_device, *stories.sentence(meeting_text(why, one))]
+        [one.op, one.tensor, one.value, one.bytes_per_device, *stories.sentence(mismatch_text(why, one))]
         for one in found
     ]
