@@ -41,6 +41,7 @@ def check(core: str) -> None:
             ["pyshardy", "show", str(path)],
             ["pyshardy-opt", str(path)],
             ["pyshardy", "partition", "example"],
+            ["pyshardy", "report", str(path)],
         ):
             subprocess.run([str(scripts / command[0]), *command[1:]], check=True, capture_output=True, cwd=folder)
     print(f"pyshardy {version('pyshardy')}, {core}, works with Python {sys.version.split()[0]}")

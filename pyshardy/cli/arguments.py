@@ -10,6 +10,7 @@ from pyshardy import __version__
 from pyshardy.cli.completion import SHELLS
 from pyshardy.cli.cost_command import add_options as add_cost_options
 from pyshardy.cli.numbers import whole_number
+from pyshardy.cli.report_command import add_options as add_report_options
 from pyshardy.errors import UsageError
 
 MOST_DEVICES = 4096
@@ -58,6 +59,11 @@ def make_parser() -> argparse.ArgumentParser:
     add_cost_options(cost)
     _add_partition_options(cost)
     _add_propagation_options(cost)
+
+    report = _command(commands, "report", "write a page to look at: one file that a browser opens without a network")
+    add_report_options(report)
+    _add_partition_options(report)
+    _add_propagation_options(report)
 
     run = _command(commands, "run", "infer all shardings, run the program, compare with one device")
     run.add_argument("--inputs", metavar="NPZ", help="arrays for the inputs; random ones without")

@@ -6,6 +6,7 @@ pyshardy show model.mlir
 pyshardy explain model.mlir "params['w2']"
 pyshardy partition model.mlir -o per_device.mlir
 pyshardy cost model.mlir --hardware v5p
+pyshardy report model.mlir -o report.html
 """
 
 from __future__ import annotations
@@ -136,6 +137,19 @@ def _explain(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     return 0
 
 
+def _report(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
+    from pyshardy.cli.report_command import report
+
+    module = _load(arguments, rest)
+    other = None
+    if arguments.compare is not None:
+        second = argparse.Namespace(**{**vars(arguments), "source": arguments.compare})
+        other = _load(second, rest)
+    said = report(module, other, arguments, propagate_options(arguments), partition_options(arguments))
+    sys.stdout.write(said)
+    return 0
+
+
 def _compare(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     """Show where the shardings differ from those that XLA decided on; the exit status is 1 if any do."""
     from pyshardy.frontend.decided import compare, dump_shardings
@@ -218,6 +232,7 @@ _COMMANDS = {
     "explain": _explain,
     "partition": _partition,
     "cost": _cost,
+    "report": _report,
     "run": _run,
     "completion": _completion,
 }

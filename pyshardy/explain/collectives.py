@@ -111,12 +111,14 @@ class Cause(NamedTuple):
         operand: The value that is resharded or summed.
         places: The values and dimensions whose axes meet, with these axes.
         mismatch: The conflict, if it is one.
+        op: The op that needs it; None if it is the return, or cannot be told.
     """
 
     reason: str
     operand: int | None = None
     places: tuple[tuple[int, int, Axes], ...] = ()
     mismatch: Mismatch | None = None
+    op: int | None = None
 
 
 class Found(NamedTuple):
@@ -273,7 +275,9 @@ class Matcher:
         return [self._of_sum(one, word, row) for one in self._sums.get(place, ())]
 
     def _of_meeting(self, mismatch: Mismatch) -> Cause:
-        return Cause(mismatch_text(self.why, mismatch), mismatch.value, tuple(clashing(self.why, mismatch)), mismatch)
+        op = mismatch.op if mismatch.op < self.why.subject.op_count else None
+        text = mismatch_text(self.why, mismatch)
+        return Cause(text, mismatch.value, tuple(clashing(self.why, mismatch)), mismatch, op)
 
     def _of_sum(self, op: int, word: str, row: Row) -> Cause:
         places = list(dict.fromkeys(split_dims(self.why, op, FactorKind.REDUCTION)))
@@ -281,7 +285,7 @@ class Matcher:
         places = along or places
         both = " and ".join(has_text(self.names.value(value), dim, axes) for value, dim, axes in places)
         reason = f"{self.names.op(op)} takes the {word} over a dimension that is split: {both}"
-        return Cause(reason, places[0][0], tuple(places))
+        return Cause(reason, places[0][0], tuple(places), op=op)
 
     def _of_moving(self, op: int) -> Cause:
         places = list(dict.fromkeys(split_dims(self.why, op, FactorKind.PERMUTATION)))
@@ -289,7 +293,7 @@ class Matcher:
         reason = (
             f"{self.names.op(op)} needs elements that lie on other devices, because it moves along a split dimension"
         )
-        return Cause(f"{reason}: {both}", places[0][0], tuple(places))
+        return Cause(f"{reason}: {both}", places[0][0], tuple(places), op=op)
 
     def _unknown(self, row: Row) -> Cause:
         """Of a collective that is for no conflict: the program itself, or an op that cannot run on shards."""
@@ -297,7 +301,7 @@ class Matcher:
         ops = self._ops.get((row.op, *(row.source or (None, 0, 0))), ())
         own = next((op for op in ops if self.names.label(op).name in _COLLECTIVES), None)
         if match is None and own is not None:
-            return Cause(f"the program asks for it: {self.names.op(own)} is a collective")
+            return Cause(f"the program asks for it: {self.names.op(own)} is a collective", op=own)
         found = [one for one in map(self._needing(row, match), ops) if one is not None]
         if found:
             return found[0]
@@ -318,9 +322,8 @@ class Matcher:
                 side = program.operands[op] if match[2] == "operand" else program.results[op]
                 values = list(side[int(match[3] or 0) :][:1])
             if program.kind(op).name == _RESHARD:
-                return Cause(
-                    f"the program asks for it: {self.names.op(op)} moves {self.names.value(values[0])}", values[0]
-                )
+                text = f"the program asks for it: {self.names.op(op)} moves {self.names.value(values[0])}"
+                return Cause(text, values[0], op=op)
             places = [
                 (subject.holder(value), dim, given.axes)
                 for value in values
@@ -336,7 +339,7 @@ class Matcher:
             what = "cannot run on the shards alone"
             if program.kind(op).name == _CALL:
                 what = "shares its function with calls that take its arguments otherwise"
-            return Cause(f"{self.names.op(op)} {what}: {has}", places[0][0], tuple(places))
+            return Cause(f"{self.names.op(op)} {what}: {has}", places[0][0], tuple(places), op=op)
 
         return cause
 

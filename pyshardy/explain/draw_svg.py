@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyshardy.explain.draw_text import colour_of
 
@@ -14,37 +14,97 @@ _WIDTH, _HEIGHT = 420, 220
 """The largest picture of a layer, in pixels."""
 _LEAST = 34
 """The least side of a block that a number fits into."""
-_LEFT, _TOP, _GAP = 56, 44, 26
+_LEFT, _HEAD, _LINE, _GAP = 56.0, 24, 18, 26
+_WIDEST = 760
+"""Layers stand beside each other up to this width."""
 _CHARACTER = 7.2
+
+
+class Text(NamedTuple):
+    """A text of a picture, in pixels."""
+
+    x: float
+    y: float
+    text: str
+    anchor: str
+
+
+class Rectangle(NamedTuple):
+    """A block of a picture, in pixels, with its devices and where it lies in the tensor."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    colour: str
+    label: str
+    place: str
+
+
+class Picture(NamedTuple):
+    """A drawing as rectangles and texts; the first text is the title."""
+
+    width: float
+    height: float
+    texts: tuple[Text, ...]
+    rectangles: tuple[Rectangle, ...]
+
+
+class _Panel(NamedTuple):
+    """A flat part of a drawing, from its own upper left corner on."""
+
+    width: float
+    height: float
+    texts: tuple[Text, ...]
+    rectangles: tuple[Rectangle, ...]
+
+
+def picture(drawing: Drawing) -> Picture:
+    """Where everything of a drawing lies; layers stand beside each other as far as there is room."""
+    panels = drawing.panels
+    texts, rectangles = [Text(4, 16, drawing.title, "start")], []
+    x, y, row_height, right = 0.0, float(_HEAD), 0.0, 0.0
+    for layer, (depth, rows) in enumerate(panels):
+        panel = _panel(depth, rows, layer)
+        if x and x + panel.width > _WIDEST:
+            x, y, row_height = 0.0, y + row_height + _GAP, 0.0
+        texts += [one._replace(x=one.x + x, y=one.y + y) for one in panel.texts]
+        rectangles += [one._replace(x=one.x + x, y=one.y + y) for one in panel.rectangles]
+        x, row_height = x + panel.width + _GAP / 2, max(row_height, panel.height)
+        right = max(right, x)
+    width = max(right + 8, len(drawing.title) * _CHARACTER + 12)
+    return Picture(width, y + row_height + 8, tuple(texts), tuple(rectangles))
+
+
+def _panel(depth: Range | None, rows: list[list[Block]], layer: int) -> _Panel:
+    labels = [f"{start}:{stop}" for row in rows for start, stop in row[0].ranges[-2:-1]]
+    left = max(_LEFT, *[len(label) * _CHARACTER + 14 for label in labels]) if labels else _LEFT
+    most = (_WIDTH, _HEIGHT) if depth is None else (_WIDTH / 2, _HEIGHT / 2)
+    widths = _sides([block.ranges[-1] for block in rows[0]], most[0], _label_width(rows))
+    heights = _sides([_vertical(row[0]) for row in rows], most[1], _LEAST)
+    y = _LINE * 2.0 if depth is not None else float(_LINE)
+    texts = [] if depth is None else [Text(left, 12, f"{depth[0]}:{depth[1]} of dimension 0", "start")]
+    texts += _heads(rows[0], widths, left, y)
+    rectangles = []
+    for number, (row, height) in enumerate(zip(rows, heights)):
+        x = left
+        if labels:
+            texts.append(Text(left - 6, y + height / 2 + 4, labels[number], "end"))
+        for column, (block, width) in enumerate(zip(row, widths)):
+            colour = colour_of(number, column, len(row), layer, len(rows))
+            rectangles.append(Rectangle(x, y, width, height, colour, block.label, _place(block)))
+            x += width
+        y += height
+    depth_width = 0.0 if depth is None else left + len(texts[0].text) * _CHARACTER
+    return _Panel(max(x, depth_width), y, tuple(texts), tuple(rectangles))
 
 
 def svg(drawing: Drawing) -> str:
     """The drawing as SVG."""
-    parts: list[str] = []
-    top, right = float(_TOP), 0.0
-    parts.append(_text(4, 16, drawing.title, "start"))
-    for layer, (depth, rows) in enumerate(drawing.panels):
-        if depth is not None:
-            parts.append(_text(4, top - 24, f"{depth[0]}:{depth[1]} of dimension 0", "start"))
-        widths = _sides([block.ranges[-1] for block in rows[0]], _WIDTH, _label_width(rows))
-        heights = _sides([_vertical(row[0]) for row in rows], _HEIGHT, _LEAST)
-        y = top
-        parts += _heads(rows[0], widths, top)
-        for number, (row, height) in enumerate(zip(rows, heights)):
-            x = float(_LEFT)
-            if len(row[0].ranges) > 1:
-                start, stop = row[0].ranges[-2]
-                parts.append(_text(_LEFT - 6, y + height / 2 + 4, f"{start}:{stop}", "end"))
-            for column, (block, width) in enumerate(zip(row, widths)):
-                colour = colour_of(number, column, len(row), layer, len(rows))
-                parts.append(_rectangle(x, y, width, height, colour, block))
-                x += width
-            right = max(right, x)
-            y += height
-        top = y + _GAP * 2
-    width, height = max(right + 8, len(drawing.title) * _CHARACTER + 12), top - _GAP * 2 + 8
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" role="img"'
-    style = f'style="max-width: 100%; width: {width:.0f}px; font: 12px sans-serif"'
+    made = picture(drawing)
+    parts = [*map(_text, made.texts), *map(_rectangle, made.rectangles)]
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {made.width:.0f} {made.height:.0f}" role="img"'
+    style = f'style="max-width: 100%; width: {made.width:.0f}px; font: 12px sans-serif"'
     return f"{head} {style}><title>{escape(drawing.title)}</title>{''.join(parts)}</svg>"
 
 
@@ -65,22 +125,25 @@ def _sides(ranges: list[Range], most: float, least: float) -> list[float]:
     return [max(least, most * (stop - start) / total) for start, stop in ranges]
 
 
-def _heads(row: list[Block], widths: list[float], top: float) -> list[str]:
-    parts, x = [], float(_LEFT)
+def _heads(row: list[Block], widths: list[float], left: float, top: float) -> list[Text]:
+    parts, x = [], left
     for block, width in zip(row, widths):
         start, stop = block.ranges[-1]
-        parts.append(_text(x + width / 2, top - 6, f"{start}:{stop}", "middle"))
+        parts.append(Text(x + width / 2, top - 6, f"{start}:{stop}", "middle"))
         x += width
     return parts
 
 
-def _rectangle(x: float, y: float, width: float, height: float, colour: str, block: Block) -> str:
-    devices = block.label
-    place = "[" + ", ".join(f"{start}:{stop}" for start, stop in block.ranges) + "]"
-    box = f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{colour}" stroke="#fff"/>'
-    label = _text(x + width / 2, y + height / 2 + 4, devices, "middle", "#fff")
-    return f"<g><title>{place} on devices {devices}</title>{box}{label}</g>"
+def _place(block: Block) -> str:
+    return "[" + ", ".join(f"{start}:{stop}" for start, stop in block.ranges) + "]"
 
 
-def _text(x: float, y: float, text: str, anchor: str, colour: str = "currentColor") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}">{escape(text)}</text>'
+def _rectangle(one: Rectangle) -> str:
+    x, y, width, height = one[:4]
+    box = f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{one.colour}" stroke="#fff"/>'
+    label = _text(Text(x + width / 2, y + height / 2 + 4, one.label, "middle"), "#fff")
+    return f"<g><title>{one.place} on devices {one.label}</title>{box}{label}</g>"
+
+
+def _text(one: Text, colour: str = "currentColor") -> str:
+    return f'<text x="{one.x:.1f}" y="{one.y:.1f}" text-anchor="{one.anchor}" fill="{colour}">{escape(one.text)}</text>'

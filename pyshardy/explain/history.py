@@ -93,6 +93,10 @@ class History:
             found.append(found[-1] if is_same else index)
         return found
 
+    def start_of(self, step: int) -> int:
+        """The first step of the visit that a step belongs to."""
+        return self._starts[step]
+
     @cached_property
     def placements(self) -> dict[int, list[Placement]]:
         """Per holder, what came to it, in order."""

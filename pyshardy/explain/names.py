@@ -51,12 +51,23 @@ def named_scope(label: Label) -> str | None:
     >>> named_scope(Label("stablehlo.dot_general", "jit(step)/jvp(mlp)/dot_general"))
     'mlp'
     """
-    for part in reversed((label.scope or "").split("/")[:-1]):
+    scopes = user_scopes(label)
+    return scopes[-1] if scopes else None
+
+
+def user_scopes(label: Label) -> list[str]:
+    """The scopes that a user named, of what JAX gave an op, from the outside in.
+
+    >>> user_scopes(Label("stablehlo.dot_general", "jit(step)/decoder/while/body/transpose(jvp(mlp))/dot_general"))
+    ['decoder', 'mlp']
+    """
+    found = []
+    for part in (label.scope or "").split("/")[:-1]:
         while (inner := _WRAPPER.fullmatch(part)) and not part.startswith(("jit(", "pjit(")):
             part = inner[1]
         if part and "(" not in part and "->" not in part and part not in _OF_JAX:
-            return part
-    return None
+            found.append(part)
+    return found
 
 
 def place_text(label: Label) -> str:

@@ -47,6 +47,7 @@ class Subject:
         names: Names of arguments and results of the main function, by value.
         given: The arguments and results that the user gave a sharding.
         element_bytes: Bytes of an element, by value; 0 if they are not known.
+        dtypes: The element type, by value, such as "f32"; empty where it has none.
         final: The shardings of the result, by value, where they are not what propagation found.
         grouped: What members of sharding groups had before they were made equal.
         erased: The ops that were removed as dead code.
@@ -59,6 +60,7 @@ class Subject:
     names: Mapping[int, str] = field(default_factory=dict)
     given: frozenset[int] = frozenset()
     element_bytes: Sequence[int] = ()
+    dtypes: Sequence[str] = ()
     final: Mapping[int, TensorSharding | None] = field(default_factory=dict)
     grouped: Mapping[int, TensorSharding] = field(default_factory=dict)
     erased: frozenset[int] = frozenset()

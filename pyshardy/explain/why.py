@@ -74,10 +74,26 @@ class Why:
             if axes
             else [stayed_whole(reason, value, dim, self.names) for reason in reasons_of(self.history, value, dim)]
         )
-        dropped = None
-        if found is not None and final is not None and axes and kept != axes:
-            dropped = _dropped(shape[dim], axes, kept, mesh_of(found, subject.program.meshes))
+        dropped = None if found is None or final is None else self._dropped(shape[dim], found, final, dim)
         return DimensionStory(dim, shape[dim], axes_text(kept) or "whole", tuple(came), tuple(reasons), dropped)
+
+    def dropped_text(self, value: int, dim: int) -> str | None:
+        """What propagation gave a dimension and the result does not keep, in words; None if there is nothing.
+
+        Args:
+            value: The value, which has as many dimensions before as in the result.
+            dim: The dimension.
+        """
+        found, final = self.subject.sharding(value), self.subject.final_sharding(value)
+        if found is None or final is None:
+            return None
+        return self._dropped((self.subject.program.shapes[value] or ())[dim], found, final, dim)
+
+    def _dropped(self, size: int, found: TensorSharding, final: TensorSharding, dim: int) -> str | None:
+        axes, kept = found.dims[dim].axes, final.dims[dim].axes
+        if not axes or kept == axes:
+            return None
+        return _dropped(size, axes, kept, mesh_of(found, self.subject.program.meshes))
 
     # How an axis came
 
@@ -95,7 +111,7 @@ class Why:
         rule = None if step.op in (GROUP, MAIN_RESULT) else self.subject.rule(step.op)
         source, target = names.value(link.source), names.value(link.target)
         return StepTaken(
-            text=self._step_text(link, is_first),
+            text=self.step_text(link, is_first),
             op=label.name,
             scope=label.scope,
             file=label.file,
@@ -112,7 +128,13 @@ class Why:
             op_priority=step.op_priority,
         )
 
-    def _step_text(self, link: Link, is_first: bool) -> str:
+    def step_text(self, link: Link, is_first: bool) -> str:
+        """A step of a chain in words.
+
+        Args:
+            link: The step.
+            is_first: Whether it is the first of its chain, which says where it starts.
+        """
         step, names = self.subject.steps[link.step], self.names
         source, target = names.value(link.source), names.value(link.target)
         if step.op == GROUP:

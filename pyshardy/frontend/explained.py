@@ -86,6 +86,7 @@ def make_subject(
         names=names,
         given=frozenset(given),
         element_bytes=_ElementBytes(index.values, function),
+        dtypes=_Dtypes(index.values, function),
         final={} if result is None else _final(result, index.values, numbers),
         grouped=grouped,
         erased=frozenset(propagated.erased),
@@ -159,8 +160,8 @@ def label_of(op: str, location: Any, name: str = "-") -> Label:
     )
 
 
-class _ElementBytes(Sequence[int]):
-    """The bytes of an element of every value, each looked up when it is asked for."""
+class _Types:
+    """The type of every value, each looked up when it is asked for."""
 
     def __init__(self, values: Sequence[Value | FunctionResultPlace], function: Any) -> None:
         self._values, self._function = values, function
@@ -168,11 +169,25 @@ class _ElementBytes(Sequence[int]):
     def __len__(self) -> int:
         return len(self._values)
 
-    def __getitem__(self, index: Any) -> Any:
+    def _type(self, index: int) -> Any:
         value = self._values[index]
         if isinstance(value, FunctionResultPlace):
             value = self._function.terminator.operands[value.result]
+        return value.type
+
+
+class _ElementBytes(_Types, Sequence[int]):
+    """The bytes of an element of every value."""
+
+    def __getitem__(self, index: Any) -> Any:
         try:
-            return -(-element_bits(value.type.element) // 8)
+            return -(-element_bits(self._type(index).element) // 8)
         except InvalidModuleError:
             return 0
+
+
+class _Dtypes(_Types, Sequence[str]):
+    """The element type of every value."""
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._type(index).element or ""

@@ -96,6 +96,11 @@ class Partition(ProgramResult):
         return Traffic(tuple(collectives_of(self.module.root, dict(self.meshes), self.before.name)))
 
     @property
+    def _sent(self) -> Traffic:
+        """The same as `traffic`."""
+        return self.traffic
+
+    @property
     def why(self) -> Why:
         """Explains the values of the whole program; without a trace it is propagated once more for that."""
         return self.propagated.why

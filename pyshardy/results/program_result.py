@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyshardy.core.mesh import Mesh
@@ -14,12 +15,14 @@ from pyshardy.ir.diagnostics import Diagnostic, source_position
 from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
 from pyshardy.propagation.options import PropagateOptions
-from pyshardy.report.tables import html, plain_text
+from pyshardy.report.tables import plain_text
 from pyshardy.results.engines import Engine, as_engine, executable_of, run_on
 from pyshardy.results.sharded_program import ShardedProgram
 from pyshardy.results.stopwatch import Seconds
 
 if TYPE_CHECKING:
+    from pyshardy.report.page.render import PageFormat
+    from pyshardy.report.traffic import Traffic
     from pyshardy.results.propagation import Propagation
     from pyshardy.runtime.executable import Executable
 
@@ -112,6 +115,11 @@ class ProgramResult(ABC):
         """The whole program with its shardings; it is not propagated again."""
 
     @property
+    def _sent(self) -> Traffic | None:
+        """Every collective; None for a program that is not partitioned."""
+        return None
+
+    @property
     @abstractmethod
     def default_engine(self) -> Engine:
         """What runs it unless the user says otherwise."""
@@ -164,6 +172,44 @@ class ProgramResult(ABC):
         found: dict[str, Any] = self.summary.to_json(times)
         return found
 
+    def report(
+        self,
+        path: str | Path,
+        *,
+        compare: ProgramResult | None = None,
+        format: PageFormat | str = "html",
+        hints: bool = True,
+    ) -> None:
+        """Write a page to look at: one file that a browser opens without a network.
+
+        Args:
+            path: Where to.
+            compare: Another result, such as that of other annotations, to show beside this one.
+            format: "html"; "json", the data of the page; or "model-explorer", what Model Explorer reads.
+            hints: Whether to look for annotations that make the program send less, which partitions it a few times.
+
+        Raises:
+            UsageError: A format that is not known, or a place that cannot be written to.
+            ShardyError: A program that cannot be partitioned.
+
+        >>> import pathlib, tempfile
+        >>> from pyshardy import propagate
+        >>> result = propagate('''
+        ... sdy.mesh @mesh = <["x"=2]>
+        ... func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<8xf32> {
+        ...   %0 = stablehlo.tanh %a : tensor<8xf32>
+        ...   return %0 : tensor<8xf32>
+        ... }''')
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "report.html")
+        ...     result.report(path)
+        ...     path.read_text()[:15]
+        '<!doctype html>'
+        """
+        from pyshardy.results.pages import report_bytes, write_report
+
+        write_report(report_bytes([self] if compare is None else [self, compare], format, hints=hints), path)
+
     def __str__(self) -> str:
         return plain_text(self.tables())
 
@@ -175,7 +221,9 @@ class ProgramResult(ABC):
         )
 
     def _repr_html_(self) -> str:
-        return html(self.tables())
+        from pyshardy.report.page.notebook import notebook_html
+
+        return notebook_html(self.propagated.summary, self._sent, self.tables())
 
 
 def _counted(count: int, what: str) -> str:

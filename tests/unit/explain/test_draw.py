@@ -17,8 +17,10 @@ from jax.sharding import NamedSharding, PartitionSpec
 import pyshardy
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
+from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.errors import UsageError
-from pyshardy.explain.draw import Drawing
+from pyshardy.explain.draw import Drawing, draw
+from pyshardy.explain.draw_svg import picture
 from pyshardy.explain.draw_text import COLOURS, colour_of, coloured_text
 
 P = PartitionSpec
@@ -170,3 +172,34 @@ def test_svg_escapes_names() -> None:
 def test_what_cannot_be_drawn_is_refused(sharding: object, shape: tuple[int, ...], message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
         pyshardy.draw(sharding, shape)
+
+
+def places_of_texts(drawing: Drawing) -> list[tuple[str, float, float, float, float]]:
+    """The texts of a picture with the rectangles that they take: left, top, right, bottom."""
+    found = []
+    for one in picture(drawing).texts:
+        width = len(one.text) * 6.8
+        left = one.x - {"start": 0, "middle": width / 2, "end": width}[one.anchor]
+        found.append((one.text, left, one.y - 10, left + width, one.y + 2))
+    return found
+
+
+def unreadable(texts: list[tuple[str, float, float, float, float]]) -> list[str]:
+    """Texts that are cut at the left or the top, or that another one covers."""
+    found = [text for text, left, top, _, _ in texts if left < 0 or top < 0]
+    for at, (text, left, top, right, bottom) in enumerate(texts):
+        for other, its_left, its_top, its_right, its_bottom in texts[:at]:
+            if left < its_right and its_left < right and top < its_bottom and its_top < bottom:
+                found.append(f"{text} over {other}")
+    return found
+
+
+@pytest.mark.parametrize("shape", [(4096,), (2048, 16384), (1000, 2048, 131072), (8, 8, 8)])
+def test_texts_of_a_picture_are_whole_and_apart(shape: tuple[int, ...]) -> None:
+    mesh = Mesh([("x", 2), ("y", 4), ("z", 2)])
+    sharding = TensorSharding(mesh, [DimSharding([axis]) for axis in ("x", "y", "z")[: len(shape)]])
+    assert unreadable(places_of_texts(draw(sharding, shape))) == []
+
+
+def test_a_text_over_another_is_noticed() -> None:
+    assert unreadable([("a", 0, 0, 10, 10), ("b", 5, 5, 15, 15), ("c", -1, 50, 5, 60)]) == ["c", "b over a"]

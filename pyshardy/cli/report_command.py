@@ -1,0 +1,106 @@
+"""`pyshardy report`: a page to look at, as one file."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pyshardy.cli.files import STANDARD_INPUT, naming
+from pyshardy.cli.progress import stage
+from pyshardy.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyshardy.ir.module import Module
+
+FORMATS = ("html", "json", "model-explorer")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of the command beside those that all commands have."""
+    text = "where to write it (default report.html, or report.json; - is standard output)"
+    parser.add_argument("-o", "--output", metavar="FILE", help=text)
+    text = "another program, or the same with other annotations, to show beside this one"
+    parser.add_argument("--compare", metavar="FILE2", help=text)
+    text = "a page (html, default), its data (json), or what Model Explorer reads (model-explorer)"
+    parser.add_argument("--format", choices=FORMATS, default="html", help=text)
+    text = "look for annotations that make the program send less (default yes)"
+    parser.add_argument("--hints", action=argparse.BooleanOptionalAction, default=True, help=text)
+    text = "show what a run would cost on this chip (h100, v5p, ...), or on the one that a TOML file describes"
+    parser.add_argument("--hardware", metavar="CHIP|FILE", help=text)
+
+
+def report(module: Module, other: Module | None, arguments: argparse.Namespace, options: Any, partitioning: Any) -> str:
+    """Write the report to a file or to standard output; what to say of it.
+
+    Args:
+        module: The program.
+        other: What to compare it with.
+        arguments: The command line.
+        options: How to propagate.
+        partitioning: How to partition.
+
+    Raises:
+        UsageError: Options that do not go together, or a place that cannot be written to.
+    """
+    from pyshardy.results.pages import report_bytes, write_report
+
+    path = _path(arguments)
+    sources = [arguments.source] + ([] if other is None else [arguments.compare])
+    results = [
+        _partition(one, name, options, partitioning) for one, name in zip([module, other], sources) if one is not None
+    ]
+    with stage("writing the report"), naming(arguments.source):
+        figures = [_figures(result, arguments.hardware) for result in results]
+        content = report_bytes(results, arguments.format, hints=arguments.hints, names=_names(sources), figures=figures)
+    if path == "-":
+        sys.stdout.buffer.write(content)
+        return ""
+    write_report(content, path)
+    return f"wrote {path}: open it in a browser\n" if arguments.format == "html" else f"wrote {path}\n"
+
+
+def _path(arguments: argparse.Namespace) -> str:
+    """Where to write; `--json` is a format, for standard output unless a file is named."""
+    if arguments.json:
+        if arguments.format == "model-explorer":
+            raise UsageError("reading the command line", got="--json and --format model-explorer", needed="one of them")
+        arguments.format = "json"
+    default = "-" if arguments.json else "report.html" if arguments.format == "html" else "report.json"
+    return str(arguments.output or default)
+
+
+def _partition(module: Module, source: str, options: Any, partitioning: Any) -> Any:
+    from dataclasses import replace
+
+    from pyshardy.api import partition, propagate
+
+    with stage("propagating"), naming(source):
+        propagated = propagate(module, replace(options, trace=True))
+    with stage("partitioning"), naming(source):
+        return partition(propagated, partitioning)
+
+
+def _names(sources: list[str]) -> list[str]:
+    """The names of files, as short as they differ."""
+    short = ["standard input" if name == STANDARD_INPUT else os.path.basename(name) or name for name in sources]
+    return short if len(set(short)) == len(short) else sources
+
+
+def _figures(result: Any, hardware: str | None) -> Mapping[str, str]:
+    """What a run would cost, as texts."""
+    if hardware is None:
+        return {}
+    from pyshardy.estimating import cost
+    from pyshardy.report.summary import format_bytes, format_seconds
+
+    found = cost(result, hardware).estimate
+    return {
+        f"a run on {found.hardware}, estimated": format_seconds(found.step_seconds),
+        "of that, nothing but collectives run": format_seconds(found.exposed_seconds),
+        f"memory of a {found.hardware}, {'enough' if found.fits else 'too little'}": format_bytes(
+            int(found.memory_limit_bytes)
+        ),
+    }

@@ -1,0 +1,92 @@
+"""The first thing that a page shows: the mesh, the bytes, and who sends what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyshardy.costing.peak import argument_category
+from pyshardy.explain.collectives import Found
+from pyshardy.report.folding import fold
+from pyshardy.report.page.material import Material
+from pyshardy.report.summary import Summary, TensorRow, mesh_to_json
+
+
+def overview(material: Material) -> dict[str, Any]:
+    """Totals of a result."""
+    summary, traffic = material.summary, material.traffic
+    memory = material.memory
+    return {
+        "title": summary.title,
+        "source": material.source,
+        "devices": summary.device_count,
+        "meshes": [{"name": name, **mesh_to_json(mesh)} for name, mesh in summary.meshes],
+        "inputs": _side(summary.inputs),
+        "outputs": _side(summary.outputs),
+        "kinds": _kinds(summary),
+        "sharded": [summary.tensors_sharded, summary.tensors_sharded + summary.tensors_replicated],
+        "sent": traffic.sent_bytes_per_device,
+        "is_lower_bound": traffic.is_lower_bound,
+        "peak": None if memory is None else {"bytes": memory.bytes, "categories": list(map(list, memory.categories))},
+        "warnings": list(summary.warnings),
+        "cost": [list(pair) for pair in material.cost],
+    }
+
+
+def _side(rows: Sequence[TensorRow]) -> list[int]:
+    """How many there are, and bytes: whole, as annotated, and as propagated."""
+    columns = ("bytes_total", "bytes_per_device_before", "bytes_per_device")
+    return [len(rows), *[sum(getattr(row, name) for row in rows) for name in columns]]
+
+
+def _kinds(summary: Summary) -> list[list[Any]]:
+    """Of every kind of input: name, how many, bytes whole and per device."""
+    found: dict[str, list[Any]] = {}
+    for row in summary.inputs:
+        kind = argument_category(row.name)
+        total = found.setdefault(kind, [kind, 0, 0, 0])
+        total[1] += 1
+        total[2] += row.bytes_total
+        total[3] += row.bytes_per_device
+    return sorted(found.values(), key=lambda total: -total[3])
+
+
+def ports(rows: Sequence[TensorRow], values: Sequence[int]) -> list[list[Any]]:
+    """Inputs or outputs, those that are alike as one: name, kind, who gave the sharding, and the values.
+
+    Args:
+        rows: The inputs or outputs.
+        values: The value of each.
+    """
+    keys = [(row.shape, row.dtype, str(row.sharding), row.given_by) for row in rows]
+    return [
+        [
+            found.name,
+            argument_category(rows[found.members[0]].name),
+            rows[found.members[0]].given_by,
+            [values[member] for member in found.members],
+        ]
+        for found in fold((row.name, key) for row, key in zip(rows, keys))
+    ]
+
+
+def collectives(found: Sequence[Found], hints: dict[str, str]) -> list[dict[str, Any]]:
+    """Every collective, those alike once, with its sentence, its hint, and the ops that need it."""
+    return [_collective(one, hints.get(one.story.reason)) for one in found]
+
+
+def _collective(found: Found, hint: str | None) -> dict[str, Any]:
+    story = found.story
+    ops = [cause.op for cause in found.causes if cause.op is not None]
+    values = [cause.operand for cause in found.causes if cause.operand is not None]
+    return {
+        "kind": story.kind,
+        "axes": None if story.axes is None else list(story.axes),
+        "bytes": story.sent_bytes_per_device,
+        "times": story.times,
+        "at_least": story.is_lower_bound,
+        "text": story.text,
+        "hint": hint,
+        "ops": list(dict.fromkeys(ops)),
+        "values": list(dict.fromkeys(values)),
+    }

@@ -1,0 +1,93 @@
+"""The page as one file of HTML, from its data and from the templates, styles and scripts beside this file.
+
+What a program says reaches the page as data alone: as JSON in which no `<` is left, read by a script that makes texts
+of it, never markup. The page's policy forbids any other script and any request.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from enum import Enum
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyshardy.core.intern import register_cache
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_FOLDER = Path(__file__).parent
+_SCRIPTS = (
+    "base.js", "data.js", "explain.js", "parts.js", "overview.js", "tree.js", "panel.js", "graph.js",
+    "film.js", "compare.js", "main.js",
+)  # fmt: skip
+_ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+
+
+class PageFormat(Enum):
+    """What a report is written as: a page, its data, or what Model Explorer reads."""
+
+    HTML = "html"
+    JSON = "json"
+    MODEL_EXPLORER = "model-explorer"
+
+
+def render(results: Sequence[dict[str, Any]]) -> str:
+    """The page of one result, or of several that are compared.
+
+    Args:
+        results: What `describe` gives.
+    """
+    scripts, style = [_static(("vendor.js",)), _static(_SCRIPTS)], _static(("page.css",))
+    template = environment().get_template("page.html")
+    return template.render(
+        title=results[0]["overview"]["title"],
+        results=[script_json(one) for one in results],
+        scripts=scripts,
+        style=style,
+        script_hashes=[_hash(script) for script in scripts],
+        style_hash=_hash(style),
+    )
+
+
+def script_json(data: Any) -> str:
+    """Data as JSON that can stand inside of a `<script>`.
+
+    >>> script_json({"name": "</script>"})
+    '{"name":"\\\\u003c/script\\\\u003e"}'
+    """
+    return json.dumps(data, separators=(",", ":")).translate(_ESCAPES)
+
+
+def json_bytes(data: Any) -> bytes:
+    """Data as a file."""
+    return json.dumps(data, separators=(",", ":")).encode() + b"\n"
+
+
+@lru_cache(maxsize=4)
+def environment() -> Environment:
+    """The templates; what is put into them is escaped."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(_FOLDER / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+
+
+@lru_cache(maxsize=4)
+def _static(names: tuple[str, ...]) -> str:
+    """Files of the folder as one text."""
+    return "\n" + "\n".join((_FOLDER / "static" / name).read_text(encoding="utf-8").strip() for name in names) + "\n"
+
+
+def _hash(text: str) -> str:
+    """A text as a policy names it."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+register_cache(environment.cache_clear)
+register_cache(_static.cache_clear)

@@ -1,0 +1,140 @@
+"""From a result to the page that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyshardy.core.options import enum_value
+from pyshardy.errors import UsageError
+from pyshardy.report.files import replace_file
+from pyshardy.report.page.render import PageFormat
+
+if TYPE_CHECKING:
+    from pyshardy.costing.peak import Peak
+    from pyshardy.report.page.material import Material
+    from pyshardy.results.partition import Partition
+    from pyshardy.results.program_result import ProgramResult
+
+MOST_HINTS = 3
+"""For so many conflicts a hint is looked for."""
+
+
+def write_report(content: bytes, path: str | Path) -> None:
+    """Write a report to a file, which appears whole or not at all.
+
+    Args:
+        content: What `report_bytes` gives.
+        path: Where to.
+
+    Raises:
+        UsageError: A place that cannot be written to.
+    """
+    try:
+        replace_file(path, content)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"writing {path}", got=reason, needed="a place that can be written to") from error
+
+
+def report_bytes(
+    results: Sequence[ProgramResult],
+    format: PageFormat | str = PageFormat.HTML,
+    *,
+    hints: bool = True,
+    names: Sequence[str] = (),
+    figures: Sequence[Mapping[str, str]] = (),
+) -> bytes:
+    """The report of a result, or of two that are compared.
+
+    Args:
+        results: The results.
+        format: What to write.
+        hints: Whether to look for annotations that help.
+        names: What to call the results.
+        figures: Further figures for the overview of each.
+
+    Raises:
+        UsageError: A format that is not known.
+        ShardyError: A program that cannot be partitioned.
+    """
+    from pyshardy.report.page.model_explorer import model_explorer
+    from pyshardy.report.page.render import json_bytes, render
+
+    kind = enum_value(PageFormat, format, "writing a report", "the format ")
+    hints = hints and kind is not PageFormat.MODEL_EXPLORER
+    data = [
+        describe_result(one, hints, name, costs)
+        for one, name, costs in zip(results, names or _default_names(results), figures or [{}] * len(results))
+    ]
+    if kind is PageFormat.HTML:
+        return render(data).encode()
+    if kind is PageFormat.JSON:
+        return json_bytes(data[0] if len(data) == 1 else {"results": data})
+    return json_bytes(model_explorer(data))
+
+
+def describe_result(
+    result: ProgramResult, hints: bool = True, name: str = "", figures: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """The data of the page of a result.
+
+    Args:
+        result: The result.
+        hints: Whether to look for annotations that help.
+        name: What to call it.
+        figures: Further figures for the overview.
+    """
+    from pyshardy.ir.pause_gc import pause_gc
+    from pyshardy.report.page.describe import describe
+
+    with pause_gc():
+        return describe(_material(result, hints, name, figures or {}))
+
+
+def _material(result: ProgramResult, hints: bool, name: str, figures: Mapping[str, str]) -> Material:
+    from pyshardy.explain.collectives import tell
+    from pyshardy.report.page.material import Material
+
+    propagated, part = result.propagated, partition_of(result)
+    why = propagated.why
+    stories = part.hints(MOST_HINTS) if hints else ()
+    return Material(
+        source=name,
+        summary=propagated.summary,
+        why=why,
+        traffic=part.traffic,
+        found=tell(why, part.traffic.collectives),
+        hints={story.reason: story.hint for story in stories if story.hint},
+        memory=_peak(part),
+        cost=tuple(figures.items()),
+    )
+
+
+def _peak(part: Partition) -> Peak:
+    """What a device holds at the most, as `pyshardy.cost` estimates it."""
+    from pyshardy.costing.flatten import flatten
+    from pyshardy.costing.lowering import ACCELERATOR, lower
+    from pyshardy.costing.peak import find_peak
+    from pyshardy.ir.cost_program import cost_program
+
+    program = cost_program(part.module.root, part.meshes, part.before.name)
+    return find_peak(program, lower(flatten(program), ACCELERATOR), ACCELERATOR)
+
+
+def partition_of(result: ProgramResult) -> Partition:
+    """The program of one device of a result."""
+    from pyshardy.results.engines import Engine
+    from pyshardy.results.partition import Partition
+
+    found = result.for_engine(Engine.LOCAL)
+    assert isinstance(found, Partition)
+    return found
+
+
+def _default_names(results: Sequence[ProgramResult]) -> list[str]:
+    titles = [result.title for result in results]
+    return (
+        titles if len(set(titles)) == len(titles) else [f"{title} ({number})" for number, title in enumerate(titles, 1)]
+    )

@@ -1,0 +1,324 @@
+"""The page in a browser: it loads in its time, search finds, selecting explains; no error, no request, no overflow."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import pyshardy
+from golden.situations import PROGRAMS, SITUATIONS
+from programs import PROGRAMS as PROGRAMS_OF_JAX
+from pyshardy.explain.explanation import Explanation
+from pyshardy.results.propagation import Propagation
+from support.browser import Browser
+from support.hostile import HOSTILE, hostile_program
+from support.programs import load_example, module_text
+
+MLP = Path(__file__).parents[2] / "examples" / "mlp.mlir"
+TABS = ("overview", "program", "collectives", "conflicts", "film")
+EXPLAIN = "return programs[0].values.name.map((_, value) => explanationText(programs[0], value))"
+MOST_SECONDS = 3.0
+MOST_BYTES = 5_000_000
+
+
+def result_of(name: str) -> Propagation:
+    return pyshardy.propagate(pyshardy.load((PROGRAMS / f"{name}.mlir").read_text()), trace=True)
+
+
+def example(layers: int) -> Propagation:
+    transformer = load_example("transformer")
+    return pyshardy.propagate(transformer.lower(transformer.Config(layers=layers)), trace=True)
+
+
+@pytest.fixture(scope="session")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "large.html"
+    example(24).report(path, hints=False)
+    return path
+
+
+@pytest.fixture
+def mlp(tmp_path: Path) -> Path:
+    path = tmp_path / "mlp.html"
+    pyshardy.propagate(MLP, trace=True).report(path)
+    return path
+
+
+def explanations(result: Propagation) -> list[str]:
+    """What `explain` prints of every value."""
+    why = result.why
+    return [str(Explanation("", (why.story(value),))) for value in range(len(why.subject.program.shapes))]
+
+
+def differing(expected: list[str], found: list[str]) -> list[tuple[str, str]]:
+    return [pair for pair in zip(expected, found, strict=True) if pair[0] != pair[1]]
+
+
+def test_24_layers_load_in_time(browser: Browser, large: Path) -> None:
+    assert large.stat().st_size < MOST_BYTES
+    assert browser.open(large) < MOST_SECONDS
+    assert browser.run("return programs[0].opCount") > 10_000
+
+
+def test_nothing_freezes_on_30_000_ops(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "larger.html"
+    example(64).report(path, hints=False)
+    browser.open(path)
+    assert browser.run("return programs[0].opCount") > 30_000
+    actions = {
+        "a tab": "open('film'); open('program');",
+        "search": "new Search(programs[0]).find('dot_general loss', '', '');",
+        "unfolding": "document.querySelectorAll('[role=treeitem] > .row').forEach((row) => row.click());",
+        "a value": "document.querySelector('#panel').replaceChildren(...panelOf(programs[0], 20000));",
+        "a graph": "graphSection(programs[0], programs[0].results(20000)[0]);",
+        "a frame of the film": "const film = new Film(programs[0]); film.show(10000);",
+    }
+    for name, code in actions.items():
+        took = browser.run(f"const start = performance.now(); {code} return performance.now() - start")
+        assert took < 1000, f"{name}: {took:.0f} ms"
+
+
+@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda one: one.name)
+def test_the_page_explains_every_value_as_pyshardy_does(browser: Browser, tmp_path: Path, situation: object) -> None:
+    result = result_of(situation.name)  # type: ignore[attr-defined]
+    result.report(tmp_path / "page.html", hints=False)
+    browser.open(tmp_path / "page.html")
+    expected = explanations(result)
+    assert differing(expected, browser.run(EXPLAIN)) == []
+    assert differing(expected, [*expected[:-1], "wrong"])
+
+
+@pytest.mark.parametrize("name", ["callbacks", "branches", "manual_partial", "several_meshes", "nested_jit"])
+def test_the_same_of_loops_manual_computations_and_callbacks(browser: Browser, tmp_path: Path, name: str) -> None:
+    result = pyshardy.propagate(module_text(PROGRAMS_OF_JAX[name]), trace=True)
+    result.report(tmp_path / "page.html", hints=False)
+    browser.open(tmp_path / "page.html")
+    assert differing(explanations(result), browser.run(EXPLAIN)) == []
+
+
+def test_every_view_shows_something(browser: Browser, mlp: Path) -> None:
+    browser.open(mlp)
+    texts = {}
+    for tab in TABS:
+        browser.run(f"location.hash = '#0/{tab}'")
+        browser.wait(f"document.querySelector('[aria-selected=true]').dataset.tab === '{tab}'")
+        texts[tab] = browser.run("return document.getElementById('main').innerText")
+    assert "66.0 KiB" in texts["overview"] and "all-reduce" in texts["overview"]
+    assert "params['w1']" in texts["program"] or "inputs" in texts["program"]
+    assert "takes the sum over a dimension that is split" in texts["collectives"]
+    assert "All shardings that meet agree" in texts["conflicts"]
+    assert "moves" in texts["film"] and "as annotated" in texts["film"]
+
+
+def test_search_finds_and_selecting_explains(browser: Browser, mlp: Path) -> None:
+    browser.open(mlp)
+    browser.run("location.hash = '#0/program'")
+    browser.wait("document.getElementById('search')")
+    browser.run("document.getElementById('search').focus()")
+    browser.call("Input.insertText", text="params w2")
+    browser.wait("document.querySelectorAll('#found a').length === 1")
+    browser.run("document.querySelector('#found a').click()")
+    browser.wait("document.getElementById('selected')")
+    text = browser.run("return document.getElementById('panel').innerText")
+    assert "params['w2']" in text and "back through" not in text
+    assert "given to the input params['w1'] on dimension 1, came in 3 steps" in text
+    assert "because nobody asked" in text
+    assert browser.run("return document.querySelectorAll('#panel .picture .block').length") == 2
+
+
+def test_filters(browser: Browser, mlp: Path) -> None:
+    browser.open(mlp)
+    found = browser.run("""
+      const search = new Search(programs[0]);
+      const names = (...asked) => search.find(...asked).map((one) => programs[0].valueName(one.value));
+      return [names("", "=model", "inputs"), names("", "-", ""), names("", "", "collectives").length, names("", "", "reshards")]""")
+    assert found == [["`params['w1']`", "`params['w2']`"], [], 1, []]
+
+
+def test_a_person_without_a_mouse(browser: Browser, mlp: Path) -> None:
+    browser.open(mlp)
+    browser.run("document.querySelector('[role=tab]').focus()")
+    browser.press("ArrowRight")
+    browser.wait("document.querySelector('[aria-selected=true]').dataset.tab === 'program'")
+    browser.run("document.querySelector('[role=treeitem][tabindex=\"0\"]').focus()")
+    browser.press("ArrowRight")  # opens the inputs
+    browser.press("ArrowDown")
+    browser.press("ArrowDown")
+    browser.press("Enter")
+    browser.wait("document.getElementById('selected')")
+    assert browser.run("return document.getElementById('selected').innerText") == "params['w1']"
+    browser.press("ArrowLeft")  # to the row above
+    browser.press("ArrowLeft")  # closes it
+    assert browser.run("return document.activeElement.getAttribute('aria-expanded')") == "false"
+    unnamed = "[...document.querySelectorAll('button, a, input, select')].filter((one) => !(one.innerText || one.ariaLabel || one.getAttribute('aria-label') || one.textContent))"
+    assert browser.run(f"return {unnamed}.length") == 0
+
+
+def test_the_graph_shows_reshards_and_collectives(browser: Browser, tmp_path: Path) -> None:
+    result = result_of("wrong_annotation")
+    assert result.conflicts()
+    result.report(tmp_path / "page.html", hints=False)
+    browser.open(tmp_path / "page.html")
+    browser.run("location.hash = `#0/v${programs[0].conflicts[0][2]}`")
+    browser.wait("document.querySelector('svg.graph')")
+    assert browser.run("return document.querySelectorAll('svg.graph .edge.sends').length") >= 1
+    assert browser.run("return document.querySelectorAll('svg.graph .node .badge').length") >= 1
+    assert browser.run("return document.querySelectorAll('svg.graph .node.selected').length") == 1
+
+
+def test_the_film_ends_with_what_was_found(browser: Browser, mlp: Path) -> None:
+    browser.open(mlp)
+    counts = browser.run("""
+      const [program] = programs, film = new Film(program), found = [];
+      for (let at = 0; at <= film.moves.length; at += 1) {
+        film.show(at);
+        found.push([...film.state.values()].reduce((sum, axes) => sum + axes.size, 0));
+      }
+      const last = film.values.reduce((sum, value) => sum + program.axesOf(value).length, 0);
+      return [found, last]""")
+    assert counts[0] == sorted(counts[0]) and counts[0][0] == 2
+    assert counts[0][-1] == counts[1] == 9
+
+
+def test_two_results_side_by_side(browser: Browser, tmp_path: Path) -> None:
+    module = pyshardy.load(MLP)
+    first = pyshardy.propagate(module, trace=True)
+    second = pyshardy.propagate(module.annotate({"params['w1']": "None,None"}), trace=True)
+    first.report(tmp_path / "page.html", compare=second, hints=False)
+    browser.open(tmp_path / "page.html")
+    browser.run("location.hash = '#0/compare'")
+    browser.wait("document.querySelector('[aria-selected=true]').dataset.tab === 'compare'")
+    text = browser.run("return document.getElementById('main').innerText")
+    assert "66.0 KiB" in text and "130.0 KiB" in text
+    assert "params['w1']" in text and "params['w2']" in text
+    browser.run("document.querySelectorAll('#results button')[1].click(); location.hash = '#1/overview'")
+    browser.wait("document.getElementById('main').innerText.includes('do not talk')")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 820, 1400])
+def test_it_fits_and_can_be_read(browser: Browser, large: Path, width: int, scheme: str) -> None:
+    browser.look(width, scheme=scheme)
+    browser.open(large)
+    for tab in TABS:
+        browser.run(f"location.hash = '#0/{tab}'")
+        browser.wait(f"document.querySelector('[aria-selected=true]').dataset.tab === '{tab}'")
+        if tab == "program":
+            browser.run("document.querySelectorAll('[role=treeitem] > .row').forEach((row) => row.click())")
+            browser.run("location.hash = '#0/v5000'")
+            browser.wait("document.getElementById('selected')")
+        wide = browser.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wide == 0, f"{tab} is {wide} pixels too wide"
+        assert browser.run(LOW_CONTRAST) == [], tab
+
+
+LOW_CONTRAST = """
+  const numbers = (colour) => (/color\\(srgb/.test(colour) ? colour.match(/[\\d.]+/g).map((one, at) => at < 3 ? 255 * one : Number(one)) : colour.match(/[\\d.]+/g).map(Number));
+  const over = (top, below) => { const a = top.length > 3 ? top[3] : 1; return [0, 1, 2].map((at) => top[at] * a + below[at] * (1 - a)); };
+  const light = (colour) => { const [r, g, b] = colour.map((one) => { const c = one / 255; return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const ground = (node) => {
+    const layers = [];
+    for (let at = node; at; at = at.parentElement) layers.push(numbers(getComputedStyle(at).backgroundColor));
+    return layers.reverse().reduce((below, top) => over(top, below), [255, 255, 255]);
+  };
+  const bad = new Set();
+  for (const node of document.querySelectorAll("body *")) {
+    if (node.closest("svg, canvas, script, style, option") || !node.checkVisibility() || ![...node.childNodes].some((one) => one.nodeType === 3 && one.data.trim())) continue;
+    const below = ground(node), text = over(numbers(getComputedStyle(node).color), below);
+    const [low, high] = [light(text), light(below)].sort((a, b) => a - b);
+    if ((high + 0.05) / (low + 0.05) < 4.5) bad.add(`${node.tagName}.${node.className}: ${getComputedStyle(node).color} on ${below.map(Math.round)}`);
+  }
+  return [...bad];
+"""
+
+
+def test_low_contrast_is_noticed(browser: Browser, mlp: Path) -> None:
+    browser.open(mlp)
+    browser.run("document.getElementById('about').style.color = '#c8c8c8'")
+    assert browser.run(LOW_CONTRAST)
+
+
+def test_what_a_program_says_stays_text(browser: Browser, tmp_path: Path) -> None:
+    result = pyshardy.propagate(hostile_program(), trace=True)
+    path = tmp_path / "page.html"
+    result.report(path, compare=result, hints=False)
+    browser.open(path)
+    for tab in (*TABS, "compare"):
+        browser.run(f"location.hash = '#0/{tab}'")
+        browser.wait(f"document.querySelector('[aria-selected=true]').dataset.tab === '{tab}'")
+    browser.run(
+        "for (let value = 0; value < programs[0].valueCount; value += 1) { panelOf(programs[0], value); graphPart(programs[0], value, 2); }"
+    )
+    assert browser.run(
+        "return window.stolen === undefined && document.querySelectorAll('img, iframe, object, base, link').length === 0"
+    )
+    browser.run("location.hash = '#0/program'")
+    browser.run("document.querySelectorAll('[role=treeitem] > .row').forEach((row) => row.click())")
+    assert any(text in browser.run("return document.getElementById('main').innerText") for text in HOSTILE)
+
+
+def test_another_script_and_a_request_are_forbidden(started: Browser, mlp: Path) -> None:
+    started.look(1400)
+    started.open(mlp)
+    started.run(
+        "const script = document.createElement('script'); script.textContent = 'window.stolen = 1'; document.body.append(script)"
+    )
+    assert started.run("return window.stolen === undefined")
+    started.run(
+        "await fetch('http://127.0.0.1:9/x').catch(() => null); const image = new Image(); image.src = 'http://127.0.0.1:9/y'; document.body.append(image)"
+    )
+    started.wait(f"{json.dumps(True)}")
+    assert any("Content Security Policy" in problem for problem in started.problems)
+    started.problems.clear()
+
+
+def test_problems_and_requests_are_noticed(started: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "bad.html"
+    path.write_text(
+        "<div id=main><p></p></div><script>console.error('one'); setTimeout(() => { throw new Error('two') })</script><img src='missing.png'>"
+    )
+    started.problems.clear()
+    started.requests.clear()
+    started.open(path)
+    started.wait("document.readyState === 'complete'")
+    assert any("one" in problem for problem in started.problems) and any(
+        "two" in problem for problem in started.problems
+    )
+    assert any("missing.png" in address for address in started.requests)
+
+
+def test_a_part_of_the_program_has_a_graph_and_results_are_listed(browser: Browser, tmp_path: Path) -> None:
+    result_of("scan_over_layers").report(tmp_path / "page.html", hints=False)
+    browser.open(tmp_path / "page.html")
+    browser.run("location.hash = '#0/program'")
+    browser.wait("document.querySelector('[role=treeitem]')")
+    browser.run("[...document.querySelectorAll('.row')].find((row) => row.textContent.includes('layer')).click()")
+    text = browser.run("return document.getElementById('panel').innerText")
+    assert "2 ops" in text and "Collectives" in text
+    assert browser.run("return document.querySelectorAll('svg.graph .node:not(.port)').length") == 2
+    for _ in range(3):
+        browser.run(
+            "document.querySelectorAll('[role=treeitem][aria-expanded=false] > .row').forEach((row) => row.click())"
+        )
+    rows = browser.run("return [...document.querySelectorAll('.row')].map((row) => row.innerText)")
+    assert sum("that the loop" in row or "of loop" in row or "of the loop" in row for row in rows) > 1
+
+
+def test_a_mesh_of_many_devices(browser: Browser, tmp_path: Path) -> None:
+    program = """
+    sdy.mesh @mesh = <["replica"=4, "data"=16, "model"=8]>
+    func.func @main(%a: tensor<64x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {"model"}]>}) -> tensor<64x64xf32> {
+      %0 = stablehlo.tanh %a : tensor<64x64xf32>
+      return %0 : tensor<64x64xf32>
+    }"""
+    pyshardy.propagate(program, trace=True).report(tmp_path / "page.html")
+    browser.open(tmp_path / "page.html")
+    assert browser.run("return document.querySelectorAll('.meshes svg').length") == 4
+    assert browser.run("return document.querySelectorAll('.meshes rect').length") == 512
+    browser.run("location.hash = `#0/v${programs[0].inputs[0][3][0]}`")
+    browser.wait("document.getElementById('selected')")
+    assert "Cut into 16 × 8 blocks, each on 4 devices" in browser.run(
+        "return document.getElementById('panel').innerText"
+    )
