@@ -45,12 +45,6 @@ def blocks(language: str) -> list[str]:
     return [block for text in PAGES.values() for block in found.findall(text)]
 
 
-def matches(expected: str, found: str) -> bool:
-    """Whether a text is what is expected, where a line `...` stands for any lines."""
-    parts = [re.escape(part) for part in re.split(r"^\.\.\.\n", expected, flags=re.MULTILINE)]
-    return re.fullmatch("(?:.*\n)*".join(parts), found) is not None
-
-
 def run_generator(code: str) -> str:
     """What code that uses `docs/generate.py` prints."""
     command = [sys.executable, "-c", f"import generate; {code}"]
@@ -85,7 +79,7 @@ def test_python_example(page: str, group: list[executed.Block]) -> None:
     assert any("\nassert " in block.code or block.printed for block in group), f"nothing is compared on {page}"
     try:
         for block, found in zip(group, executed.outputs(group), strict=True):
-            assert block.printed is None or matches(block.printed, found), found
+            assert block.printed is None or executed.matches(block.printed, found), found
     finally:
         for name in list(USER_RULES):
             unregister_rule(name)
@@ -95,8 +89,8 @@ def test_there_are_examples_and_a_wrong_one_is_noticed() -> None:
     assert blocks("console") and grouped()
     changed = "```console\n$ echo right\nwrong\n```"
     assert run_generator(f"print(generate.with_outputs({changed!r}))") == "```console\n$ echo right\nright\n```\n"
-    assert matches("a\n...\nb\n", "a\nx\ny\nb\n")
-    assert not matches("a\n...\nb\n", "a\nx\ny\nc\n")
+    assert executed.matches("a\n...\nb\n", "a\nx\ny\nb\n")
+    assert not executed.matches("a\n...\nb\n", "a\nx\ny\nc\n")
 
 
 def test_output_of_python_is_read_and_a_wrong_one_is_noticed() -> None:
@@ -104,14 +98,24 @@ def test_output_of_python_is_read_and_a_wrong_one_is_noticed() -> None:
     (group,) = executed.groups(page)
     assert [block.printed for block in group] == [None, "2\n"]
     assert executed.outputs(group) == ["", "1\n"]
-    assert not matches("2\n", "1\n")
+    assert not executed.matches("2\n", "1\n")
     assert executed.with_output(page) == page.replace("2\n", "1\n")
+
+
+def test_blocks_with_packages_are_apart() -> None:
+    page = "```python\nx = 1\n```\n\n```python packages\nprint(3)\n```\n\nprints\n\n```text\n2\n```\n"
+    (group,) = executed.groups(page)
+    assert [block.code for block in group] == ["x = 1\n"]
+    (group,) = executed.groups(page, packages=True)
+    assert [block.printed for block in group] == ["2\n"]
+    assert executed.with_output(page) == page
+    assert executed.with_output(page, packages=True) == page.replace("2\n", "3\n")
 
 
 def test_pages_for_readers_show_something_that_runs() -> None:
     for path, text in PAGES.items():
         if path.parent.name in ("start", "concepts", "how-to", "coming-from"):
-            assert executed.groups(text) or "```console\n" in text, path
+            assert executed.groups(text) or executed.groups(text, packages=True) or "```console\n" in text, path
 
 
 def test_drawings_are_those_of_the_generator() -> None:
