@@ -20,6 +20,7 @@ extensions = [
     "site_parts.highlighting",
     "site_parts.reference",
     "site_parts.inline_drawings",
+    "site_parts.notebooks",
 ]
 exclude_patterns = ["examples"]
 default_role = "code"  # in docstrings

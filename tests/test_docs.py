@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT / "docs"))
 
 import drawings  # noqa: E402  (a module of the pages)
 import executed  # noqa: E402
-from site_parts import listing  # noqa: E402
+from site_parts import listing, raised  # noqa: E402
 
 README = (ROOT / "README.md").read_text()
 DIFFERENCES = (ROOT / "docs/differences.md").read_text()
@@ -148,6 +148,50 @@ def test_the_reference_lists_what_is_exported_and_every_option() -> None:
         section = shown.partition(f"## `pyshardy {name}`\n")[2].partition("\n## ")[0]
         options = [option for action in parser._actions for option in action.option_strings]
         assert {option for option in options if f"`{option}" not in section} == {"-h", "--help"}
+
+
+def error_classes(base: type[pyshardy.ShardyError]) -> set[str]:
+    """The names of a class of errors and of all that extend it, but for those that users never see."""
+    kinds = {base.__name__} - {"StepError"}  # a bug in pyshardy itself
+    return kinds.union(*(error_classes(kind) for kind in base.__subclasses__()))
+
+
+def test_every_class_of_errors_is_explained() -> None:
+    page = PAGES[ROOT / "docs/reference/errors.md"]
+    table = page.partition("| class | what is wrong | what to do |\n")[2].partition("\n\n")[0]
+    kinds = error_classes(pyshardy.ShardyError)
+    assert {"UsageError", "PassError"} < kinds
+    assert {kind for kind in kinds if f"| `{kind}`" not in table} == {"ShardyError"}
+
+
+def test_the_list_of_messages_has_what_errors_say() -> None:
+    listed = raised.messages()
+    assert len({message.doing for message in listed}) > 100
+
+    def is_listed(error: pyshardy.ShardyError) -> bool:
+        """Whether a message fits: its beginning, what is needed, and the class."""
+        return any(
+            message.kind == type(error).__name__
+            and fits(message.doing, error.doing)
+            and fits(message.needed, error.needed or "")
+            for message in listed
+        )
+
+    def fits(text: str, said: str) -> bool:
+        """Whether a text that is listed may become what is said."""
+        return re.fullmatch(".*".join(map(re.escape, text.split(raised.ANY))), said, re.DOTALL) is not None
+
+    for action in (
+        lambda: pyshardy.load(7),
+        lambda: pyshardy.Mesh([("x", 2), ("x", 2)]),
+        lambda: pyshardy.unregister_rule("@f"),
+        lambda: pyshardy.run_pipeline(pyshardy.load("examples/mlp.mlir"), "sdy-propagate"),
+        lambda: pyshardy.partition("examples/mlp.mlir").run(),
+    ):
+        with pytest.raises(pyshardy.ShardyError) as caught:
+            action()
+        assert is_listed(caught.value), str(caught.value)
+    assert not is_listed(pyshardy.UsageError("doing what nothing does", needed="this"))
 
 
 def test_the_citation_names_the_version() -> None:
