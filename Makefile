@@ -9,7 +9,7 @@ COMPILED_BIN := $(COMPILED)/.venv/bin
 COPIED = $(shell find pyshardy tests benchmarks examples docs -type f -not -name '*.pyc')
 PACKAGES_PYTHON ?= $(shell python3.13 -c 'print("python3.13")' 2>/dev/null || echo $(PYTHON))
 
-.PHONY: demo test test-fast test-reference test-packages check bench performance-page campaign fuzz docs release wheel smoke clean
+.PHONY: demo test test-fast test-reference test-packages check bench performance-page campaign fuzz docs notebooks release wheel smoke clean
 
 demo: $(VENV)/.installed  ## propagate, show, run and check the example training step
 	$(BIN)/pyshardy run example
@@ -49,6 +49,9 @@ fuzz: $(VENV)/.tested  ## hostile programs: mutated texts and bytecodes, random 
 docs: $(DOCS_VENV)/.installed  ## the documentation site, in build/docs; warnings are errors
 	$(DOCS_VENV)/bin/sphinx-build -W --keep-going -q -d build/doctrees docs build/docs
 	@echo "open build/docs/index.html"
+
+notebooks: $(VENV)/.tested  ## execute the notebooks of examples/, and keep what they show
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python docs/notebooks.py
 
 release: docs  ## a wheel for this platform, the source, and the site as one archive, in build/release
 	$(DOCS_VENV)/bin/pip install --quiet --disable-pip-version-check "build>=1.2"
