@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
@@ -143,6 +144,9 @@ def test_the_drawn_step_is_what_a_step_does() -> None:
 def test_the_reference_lists_what_is_exported_and_every_option() -> None:
     exported = re.findall(r"^\.\. auto\w+:: pyshardy\.(\w+)$", "\n".join(listing.api_lines()), re.MULTILINE)
     assert sorted(exported) == pyshardy.__all__
+    for path in listing.PARTS:
+        module, _, name = path.rpartition(".")
+        assert getattr(importlib.import_module(f"pyshardy.{module}"), name).__doc__, path
     shown = "\n".join(listing.command_lines())
     for name, parser in listing.commands(make_parser()).items():
         section = shown.partition(f"## `pyshardy {name}`\n")[2].partition("\n## ")[0]
