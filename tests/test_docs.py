@@ -267,3 +267,21 @@ def test_every_example_of_a_pass_shows_something() -> None:
     ]
     assert len(pipelines) == len(PASSES)
     assert unchanged == ["sdy-verify-unreduced-axes"]  # which only refuses
+
+
+# The site
+
+
+def test_what_a_page_fetches_is_noticed() -> None:
+    pytest.importorskip("sphinx", reason="needs Sphinx, which `make docs` installs")
+    from site_parts.offline import fetched
+
+    assert fetched('<a href="https://openxla.org">a link</a> <img src="data:image/png;base64,AA//">') == []
+    for text in (
+        '<script src="https://cdn.example/x.js"></script>',
+        '<link rel="stylesheet" href="//fonts.example/a.css">',
+        "<img alt='' src='http://example.org/a.png'>",
+        "a { background: url(https://example.org/a.png) }",
+        '@import "https://example.org/a.css";',
+    ):
+        assert len(fetched(text)) == 1, text
