@@ -11,7 +11,6 @@ import pyshardy
 from pyshardy.cli.arguments import make_parser
 from pyshardy.cli.opt_command import help_text
 
-
 PARTS = (
     "frontend.interface.Port",
     "report.summary.Summary",
@@ -41,10 +40,12 @@ _WITH_INHERITED = ("Partition", "Propagation")
 def api_lines() -> Iterator[str]:
     """The public names as directives of autodoc: functions, classes and errors, each in the order of the alphabet."""
     yield from exported_lines()
-    yield from ("## What results hold", "", "You read these and do not make them; where they are defined may change.", "")
+    said = "You read these and do not make them; where they are defined may change."
+    yield from ("## What results hold", "", said, "")
     for path in PARTS:
         name = path.rpartition(".")[2]
-        yield from (f"### {name}", "", "```{eval-rst}", f".. autoclass:: pyshardy.{path}", "   :members:", "", "```", "")
+        directive = f".. autoclass:: pyshardy.{path}"
+        yield from (f"### {name}", "", "```{eval-rst}", directive, "   :members:", "", "```", "")
 
 
 def exported_lines() -> Iterator[str]:
