@@ -92,10 +92,11 @@ def test_a_notebook_becomes_markdown() -> None:
     ]
     cells = [
         {"cell_type": "markdown", "source": "# Title\n\nText."},
-        {"cell_type": "code", "source": "f()", "outputs": shown},
+        {"cell_type": "code", "source": "f()", "execution_count": 3, "outputs": shown},
     ]
     text = "\n".join(page_lines({"cells": cells}))
-    assert text.startswith("Text.\n\n```python\nf()\n```\n\n````text\n1\n````\n\n````text\n2\n````\n")
+    code = "```{code-block} python\n:caption: In[3]\n\nf()\n```"
+    assert text.startswith(f"Text.\n\n{code}\n\n````text\n1\n````\n\n````text\n2\n````\n")
     assert 'src="data:image/png;base64,AAAA"' in text and "# Title" not in text
     assert re.sub(r"\s", "", html_of({"text/html": '<b style="color: #008000">x</b>'})) == (
         '<divclass="output"><bstyle="">x</b></div>'

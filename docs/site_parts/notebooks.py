@@ -36,7 +36,8 @@ def page_lines(notebook: dict[str, Any]) -> Iterator[str]:
         if cell["cell_type"] == "markdown":
             yield from (*_TITLE.sub("", source).splitlines(), "")
             continue
-        yield from ("```python", *source.splitlines(), "```", "")
+        caption = f":caption: In[{cell.get('execution_count') or ' '}]"
+        yield from ("```{code-block} python", caption, "", *source.splitlines(), "```", "")
         for output in cell["outputs"]:
             yield from output_lines(output)
 
