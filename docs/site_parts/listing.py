@@ -12,7 +12,7 @@ from pyshardy.cli.arguments import make_parser
 from pyshardy.cli.opt_command import help_text
 
 PARTS = (
-    "frontend.interface.Port",
+    "frontend.interface.InterfaceTensor",
     "report.summary.Summary",
     "report.summary.TensorRow",
     "report.partition_summary.PartitionSummary",
