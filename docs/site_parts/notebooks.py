@@ -13,7 +13,6 @@ from typing import Any
 from notebooks import FOLDER, joined
 
 _NOTEBOOK = re.compile(r"^```\{notebook\} (?P<name>\w+)\n```$", re.MULTILINE)
-_STYLE = re.compile(r"<style>.*?</style>\n?", re.DOTALL)
 _TITLE = re.compile(r"\A# .*\n*")
 _COLOUR = re.compile(r"(?<![-\w])color: #[0-9a-f]{6};? ?")
 
@@ -57,7 +56,7 @@ def output_lines(output: dict[str, Any]) -> Iterator[str]:
 def html_of(data: dict[str, str]) -> str:
     """A picture or a table that stands in the page, in the colours of its theme; nothing for text."""
     if svg := data.get("image/svg+xml"):
-        return f'<div class="drawing">{_STYLE.sub("", svg)}</div>'
+        return f'<div class="picture">{svg}</div>'
     if png := data.get("image/png"):
         said = data.get("text/plain", "").replace('"', "")
         return f'<img class="figure" alt="{said}" src="data:image/png;base64,{"".join(png.split())}">'
