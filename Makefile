@@ -9,7 +9,7 @@ COMPILED_BIN := $(COMPILED)/.venv/bin
 COPIED = $(shell find pyshardy tests benchmarks examples docs -type f -not -name '*.pyc')
 PACKAGES_PYTHON ?= $(shell python3.13 -c 'print("python3.13")' 2>/dev/null || echo $(PYTHON))
 
-.PHONY: demo test test-fast test-reference test-packages check bench performance-page campaign fuzz docs page-scripts release wheel smoke clean
+.PHONY: demo test test-fast test-reference test-packages check bench performance-page campaign fuzz docs notebooks page-scripts release wheel smoke clean
 
 demo: $(VENV)/.installed  ## propagate, show, run and check the example training step
 	$(BIN)/pyshardy run example
@@ -52,6 +52,9 @@ docs: $(DOCS_VENV)/.installed  ## the documentation site, in build/docs; warning
 
 page-scripts:  ## bundle what the page of `pyshardy report` takes from npm; needs npm, the result is part of the repository
 	cd tools/page && npm ci --no-audit --no-fund && npm run bundle
+
+notebooks: $(VENV)/.tested  ## execute the notebooks of examples/, and keep what they show
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python docs/notebooks.py
 
 release: docs  ## a wheel for this platform, the source, and the site as one archive, in build/release
 	$(DOCS_VENV)/bin/pip install --quiet --disable-pip-version-check "build>=1.2"

@@ -20,6 +20,9 @@ extensions = [
     "site_parts.highlighting",
     "site_parts.reference",
     "site_parts.inline_drawings",
+    "site_parts.notebooks",
+    "site_parts.offline",
+    "site_parts.wrapping",
 ]
 exclude_patterns = ["examples"]
 default_role = "code"  # in docstrings

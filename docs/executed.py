@@ -1,7 +1,8 @@
 """Python on the pages: which blocks run together, and what they print.
 
 A block runs by itself. One that is marked `next` goes on where the block before it has ended. What a block prints may
-stand behind it, under a line "prints"; a line `...` stands there for any lines.
+stand behind it, under a line "prints"; a line `...` stands there for any lines. One that is marked `packages` needs
+published packages, which `make test-packages` installs, and runs there.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 _BLOCK = re.compile(
-    r"^```python(?P<next> next)?\n(?P<code>.*?)^```\n(?:\nprints\n\n```text\n(?P<printed>.*?)^```\n)?",
+    r"^```python(?P<packages> packages)?(?P<next> next)?\n(?P<code>.*?)^```\n"
+    r"(?:\nprints\n\n```text\n(?P<printed>.*?)^```\n)?",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -26,14 +28,22 @@ class Block:
     printed: str | None
 
 
-def groups(text: str) -> list[list[Block]]:
-    """The blocks of a page, those together that run together."""
+def groups(text: str, packages: bool = False) -> list[list[Block]]:
+    """The blocks of a page that need published packages, or none; those together that run together."""
     found: list[list[Block]] = []
     for match in _BLOCK.finditer(text):
+        if bool(match["packages"]) != packages:
+            continue
         if not match["next"]:
             found.append([])
         found[-1].append(Block(match["code"], match["printed"]))
     return found
+
+
+def matches(expected: str, found: str) -> bool:
+    """Whether a text is what is expected, where a line `...` stands for any lines."""
+    parts = [re.escape(part) for part in re.split(r"^\.\.\.\n", expected, flags=re.MULTILINE)]
+    return re.fullmatch("(?:.*\n)*".join(parts), found) is not None
 
 
 def outputs(group: list[Block]) -> list[str]:
@@ -48,14 +58,16 @@ def _output(code: str, names: dict[str, Any]) -> str:
     return "".join(f"{line.rstrip()}\n" for line in stream.getvalue().rstrip().splitlines())
 
 
-def with_output(text: str) -> str:
+def with_output(text: str, packages: bool = False) -> str:
     """A page with what its blocks print, where it says that they print something; one with `...` stays."""
-    found = groups(text)
+    found = groups(text, packages)
     if not any(block.printed is not None for group in found for block in group):
         return text
     printed = iter([said for group in found for said in outputs(group)])
 
     def filled(match: re.Match[str]) -> str:
+        if bool(match["packages"]) != packages:
+            return match[0]
         said = next(printed)
         if match["printed"] is None or "\n...\n" in f"\n{match['printed']}":
             return match[0]

@@ -4,7 +4,8 @@
 block of MLIR with "after `PIPELINE`" behind it, once or several times, gets what the pipeline makes of it. On all other
 pages, a block of Python with "prints" behind it gets what it prints (`executed.py`), and `docs/drawings` gets the
 drawings (`drawings.py`). A `console` block gets what its command prints, on the README too. Set
-XLA_FLAGS=--xla_force_host_platform_device_count=8, for the examples that run.
+XLA_FLAGS=--xla_force_host_platform_device_count=8, for the examples that run. Examples with published packages are
+executed where these are installed (`.venv-packages`), and stay as they are elsewhere.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import re
 import subprocess
 import sys
 from dataclasses import fields
+from importlib.util import find_spec
 from inspect import cleandoc, getdoc
 from pathlib import Path
 
@@ -34,6 +36,8 @@ TARGET = FOLDER / "passes.md"
 PAGES = sorted((FOLDER / "semantics").glob("*.md"))
 ROOT = FOLDER.parent
 CONSOLE_PAGES = [ROOT / "README.md", *sorted(FOLDER.rglob("*.md"))]
+PACKAGES = ("flax", "equinox", "haiku", "keras", "optax")
+"""What examples with published packages import."""
 _CONSOLE = re.compile(r"^```console\n\$ (.*)\n((?:(?!```).*\n)*)```$", re.MULTILINE)
 _MLIR = r"```mlir\n(?:(?!```).)*```\n"
 _EXAMPLE = re.compile(rf"({_MLIR})((?:\nafter `[^`]+`\n\n{_MLIR})+)", re.DOTALL)
@@ -172,7 +176,10 @@ if __name__ == "__main__":
     contributing = ROOT / "CONTRIBUTING.md"
     contributing.write_text(with_rooms(contributing.read_text()))
     for path in FOLDER.rglob("*.md"):
-        if (filled := with_output(path.read_text())) != path.read_text():
+        filled = with_output(path.read_text())
+        if all(map(find_spec, PACKAGES)):
+            filled = with_output(filled, packages=True)
+        if filled != path.read_text():
             path.write_text(filled)
     for path in CONSOLE_PAGES:
         path.write_text(with_outputs(path.read_text()))

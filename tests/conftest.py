@@ -36,6 +36,7 @@ _SLOW = [
     "test_compiled.py",
     "test_docs.py",
     "test_filecheck.py::test_filecheck",
+    "test_notebooks.py::test_a_notebook_shows_what_it_is_committed_with",
     "test_process_state.py::test_no_cache_keeps_a_module_alive",
     "unit/cli/test_isolate.py",
     "unit/cli/test_main.py",

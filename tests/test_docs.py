@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
@@ -27,7 +28,7 @@ sys.path.insert(0, str(ROOT / "docs"))
 
 import drawings  # noqa: E402  (a module of the pages)
 import executed  # noqa: E402
-from site_parts import listing  # noqa: E402
+from site_parts import listing, raised  # noqa: E402
 
 README = (ROOT / "README.md").read_text()
 DIFFERENCES = (ROOT / "docs/differences.md").read_text()
@@ -43,12 +44,6 @@ def blocks(language: str) -> list[str]:
     """The fenced blocks of a language; what a reader is not to run is marked `no-run`."""
     found = re.compile(rf"^```{language}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
     return [block for text in PAGES.values() for block in found.findall(text)]
-
-
-def matches(expected: str, found: str) -> bool:
-    """Whether a text is what is expected, where a line `...` stands for any lines."""
-    parts = [re.escape(part) for part in re.split(r"^\.\.\.\n", expected, flags=re.MULTILINE)]
-    return re.fullmatch("(?:.*\n)*".join(parts), found) is not None
 
 
 def run_generator(code: str) -> str:
@@ -85,7 +80,7 @@ def test_python_example(page: str, group: list[executed.Block]) -> None:
     assert any("\nassert " in block.code or block.printed for block in group), f"nothing is compared on {page}"
     try:
         for block, found in zip(group, executed.outputs(group), strict=True):
-            assert block.printed is None or matches(block.printed, found), found
+            assert block.printed is None or executed.matches(block.printed, found), found
     finally:
         for name in list(USER_RULES):
             unregister_rule(name)
@@ -95,8 +90,8 @@ def test_there_are_examples_and_a_wrong_one_is_noticed() -> None:
     assert blocks("console") and grouped()
     changed = "```console\n$ echo right\nwrong\n```"
     assert run_generator(f"print(generate.with_outputs({changed!r}))") == "```console\n$ echo right\nright\n```\n"
-    assert matches("a\n...\nb\n", "a\nx\ny\nb\n")
-    assert not matches("a\n...\nb\n", "a\nx\ny\nc\n")
+    assert executed.matches("a\n...\nb\n", "a\nx\ny\nb\n")
+    assert not executed.matches("a\n...\nb\n", "a\nx\ny\nc\n")
 
 
 def test_output_of_python_is_read_and_a_wrong_one_is_noticed() -> None:
@@ -104,14 +99,24 @@ def test_output_of_python_is_read_and_a_wrong_one_is_noticed() -> None:
     (group,) = executed.groups(page)
     assert [block.printed for block in group] == [None, "2\n"]
     assert executed.outputs(group) == ["", "1\n"]
-    assert not matches("2\n", "1\n")
+    assert not executed.matches("2\n", "1\n")
     assert executed.with_output(page) == page.replace("2\n", "1\n")
+
+
+def test_blocks_with_packages_are_apart() -> None:
+    page = "```python\nx = 1\n```\n\n```python packages\nprint(3)\n```\n\nprints\n\n```text\n2\n```\n"
+    (group,) = executed.groups(page)
+    assert [block.code for block in group] == ["x = 1\n"]
+    (group,) = executed.groups(page, packages=True)
+    assert [block.printed for block in group] == ["2\n"]
+    assert executed.with_output(page) == page
+    assert executed.with_output(page, packages=True) == page.replace("2\n", "3\n")
 
 
 def test_pages_for_readers_show_something_that_runs() -> None:
     for path, text in PAGES.items():
         if path.parent.name in ("start", "concepts", "how-to", "coming-from"):
-            assert executed.groups(text) or "```console\n" in text, path
+            assert executed.groups(text) or executed.groups(text, packages=True) or "```console\n" in text, path
 
 
 def test_drawings_are_those_of_the_generator() -> None:
@@ -139,11 +144,58 @@ def test_the_drawn_step_is_what_a_step_does() -> None:
 def test_the_reference_lists_what_is_exported_and_every_option() -> None:
     exported = re.findall(r"^\.\. auto\w+:: pyshardy\.(\w+)$", "\n".join(listing.api_lines()), re.MULTILINE)
     assert sorted(exported) == pyshardy.__all__
+    for path in listing.PARTS:
+        module, _, name = path.rpartition(".")
+        assert getattr(importlib.import_module(f"pyshardy.{module}"), name).__doc__, path
     shown = "\n".join(listing.command_lines())
     for name, parser in listing.commands(make_parser()).items():
         section = shown.partition(f"## `pyshardy {name}`\n")[2].partition("\n## ")[0]
         options = [option for action in parser._actions for option in action.option_strings]
         assert {option for option in options if f"`{option}" not in section} == {"-h", "--help"}
+
+
+def error_classes(base: type[pyshardy.ShardyError]) -> set[str]:
+    """The names of a class of errors and of all that extend it, but for those that users never see."""
+    kinds = {base.__name__} - {"StepError"}  # a bug in pyshardy itself
+    return kinds.union(*(error_classes(kind) for kind in base.__subclasses__()))
+
+
+def test_every_class_of_errors_is_explained() -> None:
+    page = PAGES[ROOT / "docs/reference/errors.md"]
+    table = page.partition("| class | what is wrong | what to do |\n")[2].partition("\n\n")[0]
+    kinds = error_classes(pyshardy.ShardyError)
+    assert {"UsageError", "PassError"} < kinds
+    assert {kind for kind in kinds if f"| `{kind}`" not in table} == {"ShardyError"}
+
+
+def test_the_list_of_messages_has_what_errors_say() -> None:
+    listed = raised.messages()
+    assert len({message.doing for message in listed}) > 100
+
+    def is_listed(error: pyshardy.ShardyError) -> bool:
+        """Whether a message fits: its beginning, what is needed, and the class."""
+        return any(
+            message.kind == type(error).__name__
+            and fits(message.doing, error.doing)
+            and fits(message.needed, error.needed or "")
+            for message in listed
+        )
+
+    def fits(text: str, said: str) -> bool:
+        """Whether a text that is listed may become what is said."""
+        return re.fullmatch(".*".join(map(re.escape, text.split(raised.ANY))), said, re.DOTALL) is not None
+
+    for action in (
+        lambda: pyshardy.load(7),
+        lambda: pyshardy.Mesh([("x", 2), ("x", 2)]),
+        lambda: pyshardy.unregister_rule("@f"),
+        lambda: pyshardy.run_pipeline(pyshardy.load("examples/mlp.mlir"), "sdy-propagate"),
+        lambda: pyshardy.partition("examples/mlp.mlir").run(),
+    ):
+        with pytest.raises(pyshardy.ShardyError) as caught:
+            action()
+        assert is_listed(caught.value), str(caught.value)
+    assert not is_listed(pyshardy.UsageError("doing what nothing does", needed="this"))
 
 
 def test_the_citation_names_the_version() -> None:
@@ -215,3 +267,21 @@ def test_every_example_of_a_pass_shows_something() -> None:
     ]
     assert len(pipelines) == len(PASSES)
     assert unchanged == ["sdy-verify-unreduced-axes"]  # which only refuses
+
+
+# The site
+
+
+def test_what_a_page_fetches_is_noticed() -> None:
+    pytest.importorskip("sphinx", reason="needs Sphinx, which `make docs` installs")
+    from site_parts.offline import fetched
+
+    assert fetched('<a href="https://openxla.org">a link</a> <img src="data:image/png;base64,AA//">') == []
+    for text in (
+        '<script src="https://cdn.example/x.js"></script>',
+        '<link rel="stylesheet" href="//fonts.example/a.css">',
+        "<img alt='' src='http://example.org/a.png'>",
+        "a { background: url(https://example.org/a.png) }",
+        '@import "https://example.org/a.css";',
+    ):
+        assert len(fetched(text)) == 1, text

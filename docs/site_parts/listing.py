@@ -11,15 +11,52 @@ import pyshardy
 from pyshardy.cli.arguments import make_parser
 from pyshardy.cli.opt_command import help_text
 
+PARTS = (
+    "frontend.interface.InterfaceTensor",
+    "report.summary.Summary",
+    "report.summary.TensorRow",
+    "report.partition_summary.PartitionSummary",
+    "report.traffic.Traffic",
+    "report.traffic.CollectiveRow",
+    "explain.explanation.Explanation",
+    "explain.explanation.ValueStory",
+    "explain.explanation.DimensionStory",
+    "explain.explanation.AxisCame",
+    "explain.explanation.StepTaken",
+    "explain.explanation.StayedWhole",
+    "explain.conflicts.Conflicts",
+    "explain.conflicts.Conflict",
+    "explain.collectives.CollectiveStory",
+    "costing.estimate.CollectiveCost",
+    "costing.peak.Peak",
+    "costing.peak.LiveValue",
+    "jitted.Jitted",
+)
+"""Classes of what results hold, which users read and do not make."""
+_WITH_INHERITED = ("Partition", "Propagation")
+"""Results, whose common part is in a class that is not public."""
+
 
 def api_lines() -> Iterator[str]:
     """The public names as directives of autodoc: functions, classes and errors, each in the order of the alphabet."""
+    yield from exported_lines()
+    said = "You read these and do not make them; where they are defined may change."
+    yield from ("## What results hold", "", said, "")
+    for path in PARTS:
+        name = path.rpartition(".")[2]
+        directive = f".. autoclass:: pyshardy.{path}"
+        yield from (f"### {name}", "", "```{eval-rst}", directive, "   :members:", "", "```", "")
+
+
+def exported_lines() -> Iterator[str]:
+    """What `pyshardy` exports."""
     values = {name: getattr(pyshardy, name) for name in sorted(pyshardy.__all__)}
     for title, kind in (("Functions", "function"), ("Classes", "class"), ("Errors", "exception")):
         yield from (f"## {title}", "")
         for name, value in values.items():
             if kind_of(value) == kind:
                 members = ["   :members:", ""] if kind == "class" else [""]
+                members[1:1] = ["   :inherited-members:"] if name in _WITH_INHERITED else []
                 yield from (f"### {name}", "", "```{eval-rst}", f".. auto{kind}:: pyshardy.{name}", *members, "```", "")
 
 

@@ -1,7 +1,7 @@
-"""The reference that comes from the package itself: the public API, and the options of every command.
+"""The reference that comes from the package itself: the public API, the options of every command, messages of errors.
 
-A page says ``{public-api}`` or ``{commands}`` where it wants them. What is exported or added to a parser is on the site
-without a change of any page.
+A page says ``{public-api}``, ``{commands}`` or ``{error-messages}`` where it wants them. What is exported, added to a
+parser or raised is on the site without a change of any page.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from docutils.statemachine import StringList
 from sphinx.util.nodes import nested_parse_with_titles
 
 from site_parts.listing import api_lines, command_lines
+from site_parts.raised import message_lines
 
 # In two strings, because the test of citations reads this file too.
 _SOURCE = re.compile(r"^(\s*)" "Source" r": docs/([\w/-]+)\.md#([\w-]+)$")
@@ -37,6 +38,14 @@ class Commands(Directive):
         return parsed(self, list(command_lines()))
 
 
+class ErrorMessages(Directive):
+    """``{error-messages}``: what errors say, by class."""
+
+    def run(self) -> list[nodes.Node]:
+        """The sections."""
+        return parsed(self, list(message_lines()))
+
+
 def parsed(directive: Directive, lines: list[str]) -> list[nodes.Node]:
     """What the lines become on the page, with their sections."""
     node = nodes.section()
@@ -57,5 +66,6 @@ def setup(app: Any) -> dict[str, Any]:
     """Give Sphinx the directives."""
     app.add_directive("public-api", PublicApi)
     app.add_directive("commands", Commands)
+    app.add_directive("error-messages", ErrorMessages)
     app.connect("autodoc-process-docstring", adapt_docstring)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -36,7 +36,10 @@ def coloured_text(drawing: Drawing) -> str:
     text = renderable(drawing, has_colour=True)
     width = max(len(line) for line in text.plain.splitlines())
     stream = StringIO()
-    Console(file=stream, force_terminal=True, width=max(width, 20), color_system="truecolor").print(text, end="")
+    console = Console(
+        file=stream, force_terminal=True, force_jupyter=False, width=max(width, 20), color_system="truecolor"
+    )
+    console.print(text, end="")
     return stream.getvalue()
 
 

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from pathlib import PurePath
 
 from pyshardy.errors import UsageError
+from pyshardy.explain.cells import cell_name, file_name
 from pyshardy.explain.names import EDGE, Names, named_scope, short_scope
 from pyshardy.explain.subject import Label, Subject
 
@@ -69,7 +70,7 @@ def _labels(subject: Subject) -> list[Label | None]:
 
 
 def _line(label: Label) -> str | None:
-    return None if label.file is None else f"{PurePath(label.file).name}:{label.line}"
+    return None if label.file is None else f"{file_name(label.file)}:{label.line}"
 
 
 def _is_at(label: Label, line: re.Match[str]) -> bool:
@@ -78,6 +79,8 @@ def _is_at(label: Label, line: re.Match[str]) -> bool:
     if line[3] is not None and label.column != int(line[3]):
         return False
     wanted = PurePath(line[1]).parts
+    if cell_name(label.file) is not None:
+        return cell_name(label.file) == line[1]
     return PurePath(label.file).parts[-len(wanted) :] == wanted
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePath
 
+from pyshardy.explain.cells import file_name
 from pyshardy.explain.subject import Label, Subject
 from pyshardy.propagation.trace import GROUP, MAIN_RESULT
 
@@ -76,7 +76,7 @@ def place_text(label: Label) -> str:
     >>> place_text(Label("stablehlo.add", file="src/model.py", line=41))
     ' at model.py:41'
     """
-    return "" if label.file is None else f" at {PurePath(label.file).name}:{label.line}"
+    return "" if label.file is None else f" at {file_name(label.file)}:{label.line}"
 
 
 class Names:

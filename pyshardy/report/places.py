@@ -6,6 +6,8 @@ import os
 import re
 from collections.abc import Sequence
 
+from pyshardy.explain.cells import cell_name
+
 SourcePlace = tuple[str, int, int]
 """File, line and column."""
 
@@ -56,7 +58,7 @@ def short_path(file: str, base: str | None = None) -> str:
 
 
 def format_place(place: SourcePlace | None, base: str | None = None, only_name: bool = False) -> str:
-    """A place as people write it; nothing if there is none.
+    """A place as people write it, `In[3]:14` for a line of a notebook's cell; nothing if there is none.
 
     Args:
         place: The place.
@@ -68,4 +70,5 @@ def format_place(place: SourcePlace | None, base: str | None = None, only_name: 
     """
     if place is None:
         return ""
-    return f"{os.path.basename(place[0]) if only_name else short_path(place[0], base)}:{place[1]}"
+    shown = cell_name(place[0]) or (os.path.basename(place[0]) if only_name else short_path(place[0], base))
+    return f"{shown}:{place[1]}"

@@ -95,7 +95,7 @@ def rendered(parts: RenderableType) -> Page:
     """A page of anything that `rich` can print, such as its own tables."""
 
     def lines(width: int) -> list[Text]:
-        console = Console(file=StringIO(), width=width)
+        console = Console(file=StringIO(), width=width, force_jupyter=False)
         rows = console.render_lines(parts, pad=False)
         return [Text.assemble(*[(part.text, part.style or "") for part in row]) for row in rows]
 
@@ -183,7 +183,7 @@ def summary_html(summary: Summary) -> str:
 
 def html(page: Page) -> str:
     """A page as HTML for a notebook cell; what it says of the program is escaped."""
-    console = Console(file=StringIO(), record=True, width=PLAIN_WIDTH)
+    console = Console(file=StringIO(), record=True, width=PLAIN_WIDTH, force_jupyter=False)  # else it shows itself
     console.print(page, soft_wrap=True)
     style = "font-family: monospace; line-height: 1.25; white-space: pre; overflow-x: auto"
     return console.export_html(inline_styles=True, code_format=f'<pre style="{style}">{{code}}</pre>')

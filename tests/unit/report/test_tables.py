@@ -309,3 +309,13 @@ def test_what_is_split_is_green_on_a_terminal() -> None:
 def test_the_helper_notices_a_cell_that_is_missing() -> None:
     text = plain_text(Page(summary_tables(SUMMARY).lines))
     assert tables_in(text)["inputs"] != tables_in(text.replace("user ", "     "))["inputs"]
+
+
+def test_a_notebook_shows_a_table_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[object] = []
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setattr("rich.jupyter.display", lambda *parts: shown.append(parts))
+    Console(file=io.StringIO()).print("x")
+    assert len(shown) == 1  # what a console of rich does there by itself
+    assert "@net" in summary_html(SUMMARY) and "@net" in summary_text(SUMMARY)
+    assert len(shown) == 1
