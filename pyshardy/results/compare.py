@@ -1,0 +1,317 @@
+"""What differs between any two results of one program, aligned by names and source lines.
+
+Inputs and outputs are aligned by their names, what ops compute by source line, name scope and op; of those with one
+name, in program order. Numbers in names do not count where both programs do not have the same: layers 0 to 23 are
+aligned with layers 0 to 31.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.errors import ShardyError
+from pyshardy.explain.names import named_scope, place_text, short_scope
+from pyshardy.explain.subject import Label
+from pyshardy.frontend.decided import is_laid_out_alike
+from pyshardy.frontend.explained import label_of
+from pyshardy.frontend.interface import Interface, Port
+from pyshardy.ir.dtypes import known_bytes
+from pyshardy.ir.functions import main_function
+from pyshardy.ir.listing import ops_in
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.shardings import get_sharding
+from pyshardy.report.difference import Change, CollectiveChange, Difference, Talk, Total, folded_changes
+from pyshardy.report.traffic import CollectiveRow, Traffic
+from pyshardy.results.engines import Engine
+from pyshardy.results.partition import Partition
+from pyshardy.results.program_result import ProgramResult
+
+Meshes = tuple[Mapping[str, Mesh], Mapping[str, Mesh]]
+_NUMBER = re.compile(r"\d+")
+_HIDDEN = frozenset(
+    ("sdy.constant", "stablehlo.constant", "sdy.sharding_constraint", "sdy.reshard", "sdy.data_flow_edge")
+)
+"""Ops that nobody has written, or that say themselves how their result is sharded."""
+
+
+class Tensor(NamedTuple):
+    """An input, an output, or what an op computes.
+
+    Attributes:
+        kind: "input", "output" or "value".
+        name: What it is called.
+        key: What tensors have in common that are the same in two programs.
+        shape: Its shape.
+        dtype: Its element type.
+        sharding: Its sharding.
+        size: Bytes that one device holds, of an input or output.
+    """
+
+    kind: str
+    name: str
+    key: Hashable
+    shape: tuple[int, ...]
+    dtype: str
+    sharding: TensorSharding | None
+    size: int | None = None
+
+
+def compare_results(before: ProgramResult, after: ProgramResult, how: str = "") -> Difference:
+    """What differs between two results; both have to be of one program, or nearly so.
+
+    Args:
+        before: One result.
+        after: The other.
+        how: What was propagated for it, if that is of interest.
+    """
+    one, other = before.propagated, after.propagated
+    meshes = one.meshes, other.meshes
+    ports = [*port_tensors(one.interface)], [*port_tensors(other.interface)]
+    is_same_text = _ops(one.module.root) == _ops(other.module.root)
+    values = [[*_values(result.module.root, result.before.name, is_same_text)] for result in (one, other)]
+    changes = [*folded_changes([*_changes(*ports, meshes)]), *_changes(values[0], values[1], meshes)]
+    return Difference(
+        changes=tuple(changes),
+        sizes=tuple(sizes_of(*ports)),
+        compared=(max(map(len, ports)), max(map(len, values))),
+        how=how,
+        find_talk=lambda: talk_of(before, after),
+    )
+
+
+def port_tensors(interface: Interface) -> Iterator[Tensor]:
+    """The inputs and outputs of a program."""
+    for kind, ports in (("input", interface.inputs), ("output", interface.outputs)):
+        for port in ports:
+            yield port_tensor(kind, port, interface)
+
+
+def port_tensor(kind: str, port: Port, interface: Interface) -> Tensor:
+    """An input or output."""
+    size = known_bytes(interface.local_shape(port), port.element)
+    return Tensor(kind, port.name, (kind, port.name), port.shape, port.element, port.sharding, size)
+
+
+def sizes_of(before: Sequence[Tensor], after: Sequence[Tensor]) -> Iterator[Total]:
+    """Bytes that a device holds of inputs and of outputs."""
+    for kind in ("input", "output"):
+        sums = [sum(one.size or 0 for one in tensors if one.kind == kind) for tensors in (before, after)]
+        yield Total(f"{kind}s", *sums)
+
+
+def _ops(root: Op) -> list[str]:
+    """The names of the ops of a program, but for those that hold shardings."""
+    return [op.name for op in ops_in(main_function(root)) if op.name not in _HIDDEN]
+
+
+def _values(root: Op, name: str, is_same_text: bool) -> Iterator[Tensor]:
+    """What the ops of a program compute.
+
+    Args:
+        root: The program.
+        name: What the text is called that it was read from, of which lines mean nothing to another one.
+        is_same_text: Whether both programs have the same ops in the same order.
+    """
+    labels: dict[tuple[str, object], Label] = {}
+    for number, op in enumerate(op for op in ops_in(main_function(root)) if op.name not in _HIDDEN):
+        location = op.location
+        label = labels.get((op.name, location))
+        if label is None:
+            label = labels[op.name, location] = label_of(op.name, location, name)
+        key = (number,) if is_same_text else _key(label, name)
+        for result in op.results:
+            if result.type.shape is not None:
+                shape, element = result.type.shape, result.type.element
+                yield Tensor("value", value_name(label), key, shape, element, get_sharding(result))
+
+
+def value_name(label: Label) -> str:
+    """What the result of an op is called in a table."""
+    scope = named_scope(label)
+    return f"`{short_scope(label)}`" + (f" in `{scope}`" if scope else "") + place_text(label)
+
+
+def _key(label: Label, name: str) -> Hashable:
+    place = None if label.file is None or label.file == name else (label.file, label.line)
+    return general(label.scope or ""), label.name, place
+
+
+def general(text: str) -> str:
+    """A text with a star for every number in it.
+
+    >>> general("params['layers'][3]['w2']")
+    "params['layers'][*]['w*']"
+    """
+    return _NUMBER.sub("*", text)
+
+
+# Alignment
+
+
+def _changes(before: Sequence[Tensor], after: Sequence[Tensor], meshes: Meshes) -> Iterator[Change]:
+    """The tensors that are sharded otherwise, or that only one program has."""
+    left, right = _by_key(before), _by_key(after)
+    found: list[Change] = []
+    for key in {**left, **right}:
+        ones, others = left.get(key, []), right.get(key, [])
+        if len(ones) == len(others):
+            found += [_change([one], [other]) for one, other in zip(ones, others) if not _is_alike(one, other, meshes)]
+        elif ones and others:
+            found += _unequal(ones, others, meshes)
+    found += _alone(
+        [one for key, ones in left.items() if key not in right for one in ones],
+        [one for key, ones in right.items() if key not in left for one in ones],
+        meshes,
+    )
+    yield from _joined(found)
+
+
+def _by_key(tensors: Iterable[Tensor]) -> dict[Hashable, list[Tensor]]:
+    found: dict[Hashable, list[Tensor]] = {}
+    for one in tensors:
+        found.setdefault(one.key, []).append(one)
+    return found
+
+
+def _is_alike(one: Tensor, other: Tensor, meshes: Meshes) -> bool:
+    if one.sharding is other.sharding and one.shape == other.shape and meshes[0] == meshes[1]:
+        return True
+    return one.shape == other.shape and is_laid_out_alike(one.sharding, other.sharding, one.shape, meshes)
+
+
+def _unequal(ones: Sequence[Tensor], others: Sequence[Tensor], meshes: Meshes) -> Iterator[Change]:
+    """Tensors of one name of which there are more in one program: those that are sharded alike are the same."""
+    if all(_is_alike(ones[0], other, meshes) for other in (*ones, *others)):
+        return
+    left, right = _counted(ones), _counted(others)
+    both = left.keys() & right.keys()
+    rest = [[one for key, group in side.items() if key not in both for one in group] for side in (left, right)]
+    if len(_counted(rest[0])) == len(_counted(rest[1])) == 1:
+        yield _change(rest[0], rest[1])
+        return
+    for group in _counted(rest[0]).values():
+        yield _change(group, [])
+    for group in _counted(rest[1]).values():
+        yield _change([], group)
+
+
+def _counted(tensors: Iterable[Tensor]) -> dict[Hashable, list[Tensor]]:
+    found: dict[Hashable, list[Tensor]] = {}
+    for one in tensors:
+        found.setdefault((one.shape, one.sharding), []).append(one)
+    return found
+
+
+def _alone(before: Sequence[Tensor], after: Sequence[Tensor], meshes: Meshes) -> Iterator[Change]:
+    """Tensors with names that only one program has: more or fewer layers of those that both have, or others."""
+    for tensors, is_before in ((before, True), (after, False)):
+        for one in tensors:
+            yield _change([one], []) if is_before else _change([], [one])
+
+
+def _change(before: Sequence[Tensor], after: Sequence[Tensor]) -> Change:
+    first = (*before, *after)[0]
+    return Change(
+        kind=first.kind,
+        name=first.name,
+        shape=(after or before)[0].shape,
+        dtype=first.dtype,
+        before=before[0].sharding if before else None,
+        after=after[0].sharding if after else None,
+        count_before=len(before),
+        count_after=len(after),
+        bytes_before=_size(before),
+        bytes_after=_size(after),
+    )
+
+
+def _size(tensors: Sequence[Tensor]) -> int | None:
+    known = [one.size for one in tensors if one.size is not None]
+    return sum(known) if known else None
+
+
+def _joined(changes: Sequence[Change]) -> Iterator[Change]:
+    """The changes, with those of values that are alike as one: unrolled layers are on the same lines."""
+    together: dict[Hashable, list[Change]] = {}
+    for number, one in enumerate(changes):
+        key: Hashable = (
+            number
+            if one.kind != "value"
+            else (one.name, one.shape, one.before, one.after, bool(one.count_before), bool(one.count_after))
+        )
+        together.setdefault(key, []).append(one)
+    for group in together.values():
+        first = group[0]
+        counts = sum(one.count_before for one in group), sum(one.count_after for one in group)
+        yield (
+            first
+            if len(group) == 1
+            else Change(*(first.kind, first.name, first.shape, first.dtype, first.before, first.after), *counts)
+        )
+
+
+joined_changes = _joined
+
+
+# What the devices send
+
+
+def talk_of(before: ProgramResult, after: ProgramResult) -> Talk:
+    """What the devices of two programs send otherwise; both are partitioned unless they are so already."""
+    try:
+        one, other = _partition(before), _partition(after)
+        totals = (
+            Total("sent in collectives", one.traffic.sent_bytes_per_device, other.traffic.sent_bytes_per_device),
+            Total("held at most", one.bytes_per_device, other.bytes_per_device),
+        )
+        return Talk(tuple(compare_traffic(one.traffic, other.traffic)), totals)
+    except ShardyError as error:
+        return Talk(unknown=str(error))
+
+
+def _partition(result: ProgramResult) -> Partition:
+    found = result.for_engine(Engine.LOCAL)
+    assert isinstance(found, Partition)
+    return found
+
+
+def compare_traffic(before: Traffic, after: Traffic) -> list[CollectiveChange]:
+    """The collectives that came, went or changed, those that differ most first."""
+    left, right = _groups(before), _groups(after)
+    found = []
+    for key in {**left, **right}:
+        one, other = left.get(key, []), right.get(key, [])
+        if Counter(map(_essence, one)) != Counter(map(_essence, other)):
+            found.append(_collective_change(one, other))
+    return sorted(found, key=lambda change: -abs(change.bytes_after - change.bytes_before))
+
+
+def _groups(traffic: Traffic) -> dict[Hashable, list[CollectiveRow]]:
+    found: dict[Hashable, list[CollectiveRow]] = {}
+    for row in traffic.collectives:
+        place = None if row.place is None else row.place[:2]
+        found.setdefault((row.kind, row.axes, row.cause, place), []).append(row)
+    return found
+
+
+def _essence(row: CollectiveRow) -> Hashable:
+    return row.times, row.sent_bytes_per_device, row.shape_before, row.shape_after, row.dtype, row.is_counted
+
+
+def _collective_change(before: Sequence[CollectiveRow], after: Sequence[CollectiveRow]) -> CollectiveChange:
+    first = (*before, *after)[0]
+    return CollectiveChange(
+        kind=first.kind,
+        axes=first.axes,
+        cause=first.cause,
+        place=first.place,
+        count_before=sum(row.times for row in before),
+        count_after=sum(row.times for row in after),
+        bytes_before=sum(row.total_bytes for row in before),
+        bytes_after=sum(row.total_bytes for row in after),
+    )

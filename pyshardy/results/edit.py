@@ -1,0 +1,175 @@
+"""Other annotations for a program that was propagated already, and what they change."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+from pyshardy.core.sharding import TensorSharding, is_plain
+from pyshardy.frontend.annotate import (
+    Annotations,
+    annotate_ports,
+    checked,
+    core_mesh,
+    meshes_of,
+    named_ports,
+    store_annotations,
+    with_mesh,
+)
+from pyshardy.ir.module import Module
+from pyshardy.report.difference import Change, Difference, Total, folded_changes
+from pyshardy.report.tables import Page
+from pyshardy.results.compare import compare_results, joined_changes, talk_of, value_name
+from pyshardy.results.edit_base import Base, Reach, State
+from pyshardy.results.partition import Partition, finish_partition
+from pyshardy.results.program_result import ProgramResult
+from pyshardy.results.propagation import finish_propagation
+from pyshardy.results.sharded_program import finish_sharding, shard
+
+R = TypeVar("R", bound=ProgramResult)
+_KINDS = {"arg_attrs": "input", "res_attrs": "output"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Edit(Generic[R]):
+    """A result with other annotations, and what they change.
+
+    Attributes:
+        before: The result without them.
+            state: What propagation gives with them, unless the program is to be prepared again.
+        why_import: Why it is.
+        module: Makes the program with them, as its user would have given it.
+    """
+
+    before: R
+    state: State | None
+    reach: Reach
+    make_module: Callable[[], Module]
+
+    @cached_property
+    def result(self) -> R:
+        """The result with the annotations; it is made when it is first asked for.
+
+        The program is prepared again for the first result of an edit alone; from then on what was prepared is kept.
+        """
+        before = self.before
+        module = self.make_module()
+        if self.state is None:
+            sharded, root = shard(module, before.propagate_options)
+        else:
+            sharded, root = finish_sharding(self.state.base.import_edited(self.state, module), "", self.state)
+        found: Any
+        if isinstance(before, Partition):
+            found = finish_partition(sharded, before.options, root)
+        else:
+            found = finish_propagation(sharded, root)
+        result: R = found
+        return result
+
+    @cached_property
+    def difference(self) -> Difference:
+        """What differs: shardings, bytes per device, and, when they are asked for, collectives."""
+        if self.state is None:
+            return compare_results(self.before, self.result, str(self.reach))
+        return _difference(self, self.before.sharded.editing, self.state)
+
+    def edit(self, shardings: Annotations, mesh: Any = None) -> Edit[R]:
+        """The result with yet other annotations; its difference is that from this result."""
+        return self.result.edit(shardings, mesh)
+
+    def to_json(self) -> dict[str, Any]:
+        """The difference as JSON-ready data."""
+        return self.difference.to_json()
+
+    def tables(self) -> Page:
+        """The difference as tables, for a `rich` console."""
+        return self.difference.tables()
+
+    def __repr__(self) -> str:
+        return f"<Edit of {self.before.title}: {self.reach}>"
+
+    def __str__(self) -> str:
+        return str(self.difference)
+
+    def _repr_html_(self) -> str:
+        return self.difference._repr_html_()
+
+
+def make_edit(before: R, shardings: Annotations, mesh: Any = None) -> Edit[R]:
+    """A result with other annotations; see `ProgramResult.edit`."""
+    sharded = before.sharded
+    state, interface = sharded.editing, sharded.interface
+    given = named_ports(interface.inputs, interface.outputs, shardings)
+    meshes = state.base.meshes
+    brought = meshes_of(given) + ([] if mesh is None else [core_mesh(mesh)])
+    if any(one not in meshes.values() for one in brought):
+        module = before.before if mesh is None else with_mesh(before.before, core_mesh(mesh))
+        annotated = annotate_ports(module, given, None if mesh is None else core_mesh(mesh))
+        return _from_start(before, annotated, "the program gets another mesh")
+    edits = checked(given, meshes, None if mesh is None else core_mesh(mesh))
+    annotations = {
+        **state.annotations,
+        **{(kind, port.index): (kind, port, sharding) for kind, port, sharding in edits},
+    }
+
+    def make_module() -> Module:
+        return store_annotations(before.before, edits)
+
+    why = state.base.why_import(annotations)
+    if why is not None:
+        return _from_start(before, make_module(), why)
+    changed, reach = state.base.propagate(annotations)
+    return Edit(before, State(state.base, annotations, changed, reach), reach, make_module)
+
+
+def _from_start(before: R, module: Module, why: str) -> Edit[R]:
+    runs = before.sharded.runs
+    count = sum(len(run.program.kind_of) for run in runs)
+    return Edit(before, None, Reach(count, count, why, is_imported_again=True), lambda: module)
+
+
+# The difference of an edit that leaves the form of the program as it is
+
+
+def _difference(edit: Edit[R], old: State, new: State) -> Difference:
+    base = new.base
+    sizes = [Counter(base.sizes), Counter(base.sizes)]
+    changes = []
+    for kind, port in base.ports_of(old, new).values():
+        before, after = base.final(old, kind, port), base.final(new, kind, port)
+        for total, sharding in zip(sizes, (before, after)):
+            total[kind] += base.size(port, sharding) - base.size(port, port.sharding)
+        if not _is_alike(before, after):
+            held = base.size(port, before), base.size(port, after)
+            changes.append(Change(_KINDS[kind], port.name, port.shape, port.element, before, after, 1, 1, *held))
+    count = sum(1 for _ in base.ports())
+    return Difference(
+        changes=(*folded_changes(changes), *joined_changes([*_values(base, old, new)])),
+        sizes=tuple(Total(f"{name}s", sizes[0][kind], sizes[1][kind]) for kind, name in _KINDS.items()),
+        compared=(count, len(base.program.results.numbers)),
+        how=str(edit.reach),
+        find_talk=lambda: talk_of(edit.before, edit.result),
+    )
+
+
+def _values(base: Base, old: State, new: State) -> Iterator[Change]:
+    """The results of ops that are sharded otherwise."""
+    program, names = base.program, base.names
+    ports = set(base.values.values())
+    for value in sorted({*old.shardings, *new.shardings} - ports):
+        before, after = old.sharding(value), new.sharding(value)
+        shape, owner = program.shapes[value], program.owners[value]
+        if shape is None or program.kind(owner).name in ("sdy.constant", "sdy.sharding_constraint"):
+            continue
+        one, other = before and before.closed(), after and after.closed()
+        if not _is_alike(one, other):
+            is_result = value in program.results[owner] and not program.kind(owner).name.startswith("sdy.")
+            name = value_name(names.label(owner)) if is_result else names.value(value)
+            yield Change("value", name, shape, "", one, other)
+
+
+def _is_alike(one: TensorSharding | None, other: TensorSharding | None) -> bool:
+    return one is other or (is_plain(one) and is_plain(other))
