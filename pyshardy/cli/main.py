@@ -4,6 +4,7 @@ pyshardy run example --layers 4
 pyshardy propagate model.mlir -o sharded.mlir
 pyshardy show model.mlir
 pyshardy explain model.mlir "params['w2']"
+pyshardy diff before.mlir after.mlir
 pyshardy partition model.mlir -o per_device.mlir
 pyshardy cost model.mlir --hardware v5p
 """
@@ -136,6 +137,17 @@ def _explain(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     return 0
 
 
+def _diff(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
+    from pyshardy.cli.diff_command import exit_status, find_difference
+
+    found = find_difference(lambda: _load(arguments, rest), arguments, propagate_options(arguments))
+    if arguments.json:
+        print_json(found.to_json())
+    else:
+        print_tables(found.tables(table_options(arguments)))
+    return exit_status(arguments, found)
+
+
 def _compare(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     """Show where the shardings differ from those that XLA decided on; the exit status is 1 if any do."""
     from pyshardy.frontend.decided import compare, dump_shardings
@@ -216,6 +228,7 @@ _COMMANDS = {
     "propagate": _propagate,
     "show": _show,
     "explain": _explain,
+    "diff": _diff,
     "partition": _partition,
     "cost": _cost,
     "run": _run,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,10 +16,12 @@ from pyshardy.report.layout import Cell, Column, Table, paragraph
 from pyshardy.report.places import Place, format_place
 from pyshardy.report.specs import Notation, axis_to_json, format_axis, format_sharding
 from pyshardy.report.summary import format_shape
-from pyshardy.report.tables import Page, html, plain_text
+from pyshardy.report.tables import DEFAULTS, Page, TableOptions, html, plain_text
 
 DIFFERENCE_VERSION = 1
 """The version of what `to_json` gives; it grows when a key goes or changes its meaning."""
+MOST_VALUES = 12
+"""So many rows of what ops compute are shown unless all are to be shown."""
 _NOT_THERE = "not there"
 _CHANGE_COLUMNS = (
     Column("", rank=0),
@@ -76,6 +78,11 @@ class Change:
     def is_resharded(self) -> bool:
         """Whether both have them, and shard them otherwise."""
         return bool(self.count_before and self.count_after) and self.before is not self.after
+
+    @property
+    def is_more_alike(self) -> bool:
+        """Whether both have them, sharded alike, but one has more."""
+        return bool(self.count_before and self.count_after) and self.before is self.after
 
     def to_json(self) -> dict[str, Any]:
         """The change as JSON-ready data."""
@@ -211,8 +218,14 @@ class Difference:
         """The tensors that both have and shard otherwise."""
         return tuple(change for change in self.changes if change.is_resharded)
 
-    def __bool__(self) -> bool:
+    @property
+    def differs(self) -> bool:
+        """Whether anything differs."""
         return bool(self.changes or self.collectives)
+
+    def without_talk(self) -> Difference:
+        """The same without what the devices send, for which nothing is partitioned then."""
+        return replace(self, find_talk=lambda: Talk(unknown="it was not asked for"))
 
     def to_json(self) -> dict[str, Any]:
         """The difference as JSON-ready data; the keys are the names of the attributes."""
@@ -226,9 +239,9 @@ class Difference:
             "unknown": self.talk.unknown,
         }
 
-    def tables(self, notation: Notation = Notation.SPEC) -> Page:
+    def tables(self, options: TableOptions = DEFAULTS) -> Page:
         """The totals, the shardings and the collectives that differ, for a `rich` console."""
-        return Page(lambda width: _lines(self, notation, width))
+        return Page(lambda width: _lines(self, options, width))
 
     def __str__(self) -> str:
         return plain_text(self.tables())
@@ -268,21 +281,38 @@ def _sum(sizes: Sequence[int | None]) -> int | None:
     return sum(known) if known else None
 
 
-def _lines(difference: Difference, notation: Notation, width: int) -> list[Text]:
+def _lines(difference: Difference, options: TableOptions, width: int) -> list[Text]:
     ports, values = difference.compared
     counts = f"compared {ports} inputs and outputs and {values} values of ops"
     lines = paragraph(counts + (f"; {difference.how}" if difference.how else ""), width, style="dim")
-    lines += _totals(difference).lines(width)
-    if difference.changes:
-        lines += [Text(), *_changes(difference.changes, notation).lines(width)]
-    else:
-        lines += [Text(), *paragraph("every tensor is sharded alike", width)]
+    lines += [*_totals(difference).lines(width), Text(), *_sharding_lines(difference.changes, options, width), Text()]
     if difference.talk.unknown is not None:
-        unknown = f"what the devices send is not known: {difference.talk.unknown}"
-        return [*lines, Text(), *paragraph(unknown, width, style="yellow")]
+        return [*lines, *paragraph(f"what the devices send is not known: {difference.talk.unknown}", width)]
     if difference.collectives:
-        return [*lines, Text(), *_collectives(difference.collectives, notation).lines(width)]
-    return [*lines, Text(), *paragraph("the same collectives", width)]
+        return [*lines, *_collectives(difference.collectives, options.notation).lines(width)]
+    return [*lines, *paragraph("the same collectives", width)]
+
+
+def _sharding_lines(changes: Sequence[Change], options: TableOptions, width: int) -> list[Text]:
+    """The tensors that are sharded otherwise; unless all is to be shown, the first ones of what ops compute."""
+    if not changes:
+        return paragraph("every tensor is sharded alike", width)
+    if options.unfold:
+        return _changes(changes, options.notation).lines(width)
+    alike = [change for change in changes if change.is_more_alike]
+    shown = [change for change in changes if not change.is_more_alike]
+    ports = sum(change.kind != "value" for change in shown)
+    most = ports + MOST_VALUES if len(shown) > ports + MOST_VALUES + 1 else len(shown)
+    lines = _changes(shown[:most], options.notation).lines(width) if shown else []
+    if len(shown) > most:
+        left = len(shown) - most
+        lines += paragraph(f"and {left} more rows of what ops compute: --all shows them", width, style="dim")
+    if alike:
+        first, rows = alike[0], f"{len(alike)} row{'s' * (len(alike) != 1)}"
+        counts = f"{first.name} {_counts(first.count_before, first.count_after)}"
+        said = f"{rows} of tensors of which there are more or fewer, sharded alike, as {counts}: --all shows them"
+        lines += paragraph(said, width, style="dim")
+    return lines
 
 
 def _totals(difference: Difference) -> Table:

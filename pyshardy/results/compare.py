@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.errors import ShardyError
 from pyshardy.explain.names import named_scope, place_text, short_scope
 from pyshardy.explain.subject import Label
@@ -26,13 +27,15 @@ from pyshardy.ir.listing import ops_in
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.report.difference import Change, CollectiveChange, Difference, Talk, Total, folded_changes
+from pyshardy.report.folding import fold
 from pyshardy.report.traffic import CollectiveRow, Traffic
 from pyshardy.results.engines import Engine
 from pyshardy.results.partition import Partition
 from pyshardy.results.program_result import ProgramResult
 
 Meshes = tuple[Mapping[str, Mesh], Mapping[str, Mesh]]
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"(?<![A-Za-z\d])\d+(?![A-Za-z\d])")
+"""A number that is no part of a word, such as that of a layer."""
 _HIDDEN = frozenset(
     ("sdy.constant", "stablehlo.constant", "sdy.sharding_constraint", "sdy.reshard", "sdy.data_flow_edge")
 )
@@ -74,7 +77,10 @@ def compare_results(before: ProgramResult, after: ProgramResult, how: str = "") 
     ports = [*port_tensors(one.interface)], [*port_tensors(other.interface)]
     is_same_text = _ops(one.module.root) == _ops(other.module.root)
     values = [[*_values(result.module.root, result.before.name, is_same_text)] for result in (one, other)]
-    changes = [*folded_changes([*_changes(*ports, meshes)]), *_changes(values[0], values[1], meshes)]
+    layers, done = _layers(*ports)
+    rest = [[one for one in side if one.key not in done] for side in ports]
+    kinds = [*layers, *folded_changes([*_changes(rest[0], rest[1], meshes)])]
+    changes = [*sorted(kinds, key=lambda one: one.kind), *_changes(values[0], values[1], meshes)]
     return Difference(
         changes=tuple(changes),
         sizes=tuple(sizes_of(*ports)),
@@ -142,10 +148,10 @@ def _key(label: Label, name: str) -> Hashable:
 
 
 def general(text: str) -> str:
-    """A text with a star for every number in it.
+    """A text with a star for every number in it that is no part of a word.
 
-    >>> general("params['layers'][3]['w2']")
-    "params['layers'][*]['w*']"
+    >>> general("params['layers'][3]['w2']"), general("block_12/mlp")
+    ("params['layers'][*]['w2']", 'block_*/mlp')
     """
     return _NUMBER.sub("*", text)
 
@@ -163,12 +169,38 @@ def _changes(before: Sequence[Tensor], after: Sequence[Tensor], meshes: Meshes) 
             found += [_change([one], [other]) for one, other in zip(ones, others) if not _is_alike(one, other, meshes)]
         elif ones and others:
             found += _unequal(ones, others, meshes)
-    found += _alone(
-        [one for key, ones in left.items() if key not in right for one in ones],
-        [one for key, ones in right.items() if key not in left for one in ones],
-        meshes,
-    )
-    yield from _joined(found)
+    found += [_change([one], []) for key, ones in left.items() if key not in right for one in ones]
+    found += [_change([], [one]) for key, ones in right.items() if key not in left for one in ones]
+    yield from joined_changes(found)
+
+
+def _layers(before: Sequence[Tensor], after: Sequence[Tensor]) -> tuple[list[Change], set[Hashable]]:
+    """Inputs and outputs of which one program has more, as of layers, but for these sharded alike among themselves.
+
+    Returns:
+        A row for all that differ in a number alone, and their keys.
+    """
+    sides = _by_general_name(before), _by_general_name(after)
+    found: list[Change] = []
+    done: set[Hashable] = set()
+    for key, ones in sides[0].items():
+        others = sides[1].get(key, [])
+        names = [{one.key for one in side} for side in (ones, others)]
+        is_uniform = all(len({(one.shape, one.dtype, one.sharding) for one in side}) == 1 for side in (ones, others))
+        if is_uniform and names[0] != names[1] and (names[0] < names[1] or names[1] < names[0]):
+            larger = max(ones, others, key=len)
+            rows = fold((one.name, None) for one in larger)
+            if len(rows) == 1:
+                found.append(replace(_change(ones, others), name=rows[0].name))
+                done |= names[0] | names[1]
+    return found, done
+
+
+def _by_general_name(tensors: Iterable[Tensor]) -> dict[Hashable, list[Tensor]]:
+    found: dict[Hashable, list[Tensor]] = {}
+    for one in tensors:
+        found.setdefault((one.kind, general(one.name)), []).append(one)
+    return found
 
 
 def _by_key(tensors: Iterable[Tensor]) -> dict[Hashable, list[Tensor]]:
@@ -179,9 +211,15 @@ def _by_key(tensors: Iterable[Tensor]) -> dict[Hashable, list[Tensor]]:
 
 
 def _is_alike(one: Tensor, other: Tensor, meshes: Meshes) -> bool:
-    if one.sharding is other.sharding and one.shape == other.shape and meshes[0] == meshes[1]:
+    """Whether two tensors are sharded alike, also if one is larger, or has more devices along the same axes."""
+    left, right = one.sharding, other.sharding
+    if len(one.shape) != len(other.shape):
+        return False
+    if left is right and meshes[0] == meshes[1]:
         return True
-    return one.shape == other.shape and is_laid_out_alike(one.sharding, other.sharding, one.shape, meshes)
+    if left is None or right is None or mesh_of(left, meshes[0]).axis_names != mesh_of(right, meshes[1]).axis_names:
+        return is_laid_out_alike(left, right, one.shape, meshes)
+    return left.dim_axes == right.dim_axes and left.unreduced == right.unreduced
 
 
 def _unequal(ones: Sequence[Tensor], others: Sequence[Tensor], meshes: Meshes) -> Iterator[Change]:
@@ -207,13 +245,6 @@ def _counted(tensors: Iterable[Tensor]) -> dict[Hashable, list[Tensor]]:
     return found
 
 
-def _alone(before: Sequence[Tensor], after: Sequence[Tensor], meshes: Meshes) -> Iterator[Change]:
-    """Tensors with names that only one program has: more or fewer layers of those that both have, or others."""
-    for tensors, is_before in ((before, True), (after, False)):
-        for one in tensors:
-            yield _change([one], []) if is_before else _change([], [one])
-
-
 def _change(before: Sequence[Tensor], after: Sequence[Tensor]) -> Change:
     first = (*before, *after)[0]
     return Change(
@@ -235,15 +266,12 @@ def _size(tensors: Sequence[Tensor]) -> int | None:
     return sum(known) if known else None
 
 
-def _joined(changes: Sequence[Change]) -> Iterator[Change]:
+def joined_changes(changes: Sequence[Change]) -> Iterator[Change]:
     """The changes, with those of values that are alike as one: unrolled layers are on the same lines."""
     together: dict[Hashable, list[Change]] = {}
     for number, one in enumerate(changes):
-        key: Hashable = (
-            number
-            if one.kind != "value"
-            else (one.name, one.shape, one.before, one.after, bool(one.count_before), bool(one.count_after))
-        )
+        is_there = bool(one.count_before), bool(one.count_after)
+        key = (one.name, one.shape, one.before, one.after, is_there) if one.kind == "value" else number
         together.setdefault(key, []).append(one)
     for group in together.values():
         first = group[0]
@@ -253,9 +281,6 @@ def _joined(changes: Sequence[Change]) -> Iterator[Change]:
             if len(group) == 1
             else Change(*(first.kind, first.name, first.shape, first.dtype, first.before, first.after), *counts)
         )
-
-
-joined_changes = _joined
 
 
 # What the devices send

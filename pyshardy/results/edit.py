@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from pyshardy.core.sharding import TensorSharding, is_plain
 from pyshardy.frontend.annotate import (
     Annotations,
+    Checked,
     annotate_ports,
     checked,
     core_mesh,
@@ -23,7 +24,7 @@ from pyshardy.ir.module import Module
 from pyshardy.report.difference import Change, Difference, Total, folded_changes
 from pyshardy.report.tables import Page
 from pyshardy.results.compare import compare_results, joined_changes, talk_of, value_name
-from pyshardy.results.edit_base import Base, Reach, State
+from pyshardy.results.edit_base import INPUT, OUTPUT, Base, Reach, State
 from pyshardy.results.partition import Partition, finish_partition
 from pyshardy.results.program_result import ProgramResult
 from pyshardy.results.propagation import finish_propagation
@@ -109,11 +110,26 @@ def make_edit(before: R, shardings: Annotations, mesh: Any = None) -> Edit[R]:
         module = before.before if mesh is None else with_mesh(before.before, core_mesh(mesh))
         annotated = annotate_ports(module, given, None if mesh is None else core_mesh(mesh))
         return _from_start(before, annotated, "the program gets another mesh")
-    edits = checked(given, meshes, None if mesh is None else core_mesh(mesh))
-    annotations = {
-        **state.annotations,
-        **{(kind, port.index): (kind, port, sharding) for kind, port, sharding in edits},
-    }
+    return _edited(before, checked(given, meshes, None if mesh is None else core_mesh(mesh)))
+
+
+def edited_result(before: R, shardings: Iterable[tuple[str, int, TensorSharding | None]]) -> Edit[R]:
+    """A result with other annotations that are known to fit.
+
+    Args:
+        before: The result.
+        shardings: "arg_attrs" or "res_attrs", the number of the input or output, and its sharding.
+    """
+    interface = before.sharded.interface
+    ports = {INPUT: interface.inputs, OUTPUT: interface.outputs}
+    by_number = {(kind, port.index): port for kind, found in ports.items() for port in found}
+    return _edited(before, [(kind, by_number[kind, index], sharding) for kind, index, sharding in shardings])
+
+
+def _edited(before: R, edits: Sequence[Checked]) -> Edit[R]:
+    state = before.sharded.editing
+    other = {(kind, port.index): (kind, port, sharding) for kind, port, sharding in edits}
+    annotations = {**state.annotations, **other}
 
     def make_module() -> Module:
         return store_annotations(before.before, edits)
@@ -168,7 +184,7 @@ def _values(base: Base, old: State, new: State) -> Iterator[Change]:
         if not _is_alike(one, other):
             is_result = value in program.results[owner] and not program.kind(owner).name.startswith("sdy.")
             name = value_name(names.label(owner)) if is_result else names.value(value)
-            yield Change("value", name, shape, "", one, other)
+            yield Change("value", name, shape, base.dtype(value), one, other)
 
 
 def _is_alike(one: TensorSharding | None, other: TensorSharding | None) -> bool:

@@ -181,6 +181,11 @@ class Base:
             known = self._finals[key] = remove_sub_axes(found).closed()
         return known
 
+    def dtype(self, value: int) -> str:
+        """The element type of a value that an op computes, or of an argument of a block."""
+        place = self.run.places.values[value]
+        return "" if isinstance(place, FunctionResultPlace) else place.type.element
+
     @cached_property
     def _returned(self) -> Mapping[int, int]:
         """What the main function returns, by holder, for every value that stands for one of its results."""
