@@ -40,7 +40,7 @@ def diff(before: Any, after: Any, *, program: Any = None, **keywords: Unpack[Pro
     ... }'''
     >>> found = diff(program, {"arg0": None})
     >>> [(change.name, change.bytes_before, change.bytes_after) for change in found.shardings]
-    [('arg0', 16, 32), ('result', 16, 32), ('`tanh` at -:4', None, None)]
+    [('arg0', 16, 32), ('result', 16, 32), ('`tanh` at the text:4', None, None)]
     >>> found.collectives
     ()
     """

@@ -183,7 +183,7 @@ class ProgramResult(ABC):
         ... }''')
         >>> edit = result.edit({"arg0": "x"})
         >>> [(change.name, str(change.after)) for change in edit.difference.shardings]
-        [('arg0', '<@mesh, [{"x"}]>'), ('result', '<@mesh, [{"x"}]>'), ('`tanh` at -:4', '<@mesh, [{"x"}]>')]
+        [('arg0', '<@mesh, [{"x"}]>'), ('result', '<@mesh, [{"x"}]>'), ('`tanh` at the text:4', '<@mesh, [{"x"}]>')]
         >>> edit.result.outputs[0].sharding
         TensorSharding(<@mesh, [{"x"}]>)
         """
