@@ -248,18 +248,26 @@ class Base:
             return "inputs or outputs are not sharded as their values are"
         if len([mesh for mesh in self.meshes.values() if mesh.axes]) != 1:
             return "the program has several meshes"
-        if options.view is not View.STABLEHLO and self._has_results(annotations) != self._has_results({}):
-            return "the order of ops depends on whether any output is annotated"
+        reason = self._why_import_for_outputs(annotations)
+        if reason is not None:
+            return reason
         for key, (_, port, sharding) in annotations.items():
             reason = self._why_import_for(self.values[key], (sharding, self.given(*key)))
             if reason is not None:
                 return f"{port.name} {reason}"
         return None
 
-    def _has_results(self, annotations: Mapping[tuple[str, int], Checked]) -> bool:
-        given = dict(enumerate(self.sharded.annotations.outputs))
-        given |= {index: checked[2] for (kind, index), checked in annotations.items() if kind == OUTPUT}
-        return any(sharding is not None for sharding in given.values())
+    def _why_import_for_outputs(self, annotations: Mapping[tuple[str, int], Checked]) -> str | None:
+        """Why what comes before propagation looks at the annotations of outputs, as it does in XLA's view."""
+        before, view = self.sharded.annotations.outputs, self.sharded.applied.view
+        after = [
+            annotations[OUTPUT, index][2] if (OUTPUT, index) in annotations else one for index, one in enumerate(before)
+        ]
+        if view is View.STABLEHLO or any(before) == any(after):
+            return None
+        if len(before) > 1:
+            return "the order of ops depends on whether any output is annotated"
+        return "an output without annotation takes that of its op" if view is View.XLA and any(before) else None
 
     def _why_import_for(self, value: int, shardings: Sequence[TensorSharding | None]) -> str | None:
         program = self.program

@@ -110,7 +110,6 @@ def test_what_comes_before_propagation_is_done_once(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("annotations", "mesh", "why"),
     [
-        ({"result": "None,model"}, None, "the order of ops depends on whether any output is annotated"),
         ({"x": "other"}, {"other": 4}, "the program gets another mesh"),
     ],
 )
@@ -122,6 +121,37 @@ def test_programs_that_are_prepared_again(
     expected = pyshardy.propagate(result.before.annotate(annotations, mesh))
     assert edit.result.module.text() == expected.module.text()
     assert edit.difference.differs
+
+
+TWO = """
+sdy.mesh @mesh = <["x"=2]>
+func.func @main(%a: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
+  %0 = stablehlo.tanh %a : tensor<8x8xf32>
+  %1 = stablehlo.sine %a : tensor<8x8xf32>
+  return %0, %1 : tensor<8x8xf32>, tensor<8x8xf32>
+}
+"""
+ORDER = "the order of ops depends on whether any output is annotated"
+
+
+def test_annotations_of_outputs() -> None:
+    one = pyshardy.propagate(MLP)
+    first = one.edit({"result": "None,model"})
+    same(first, {"result": "None,model"}, one)
+    gone = first.result.edit({"result": None})
+    same(gone, {"result": None}, first.result)
+    assert (first.reach.why_all, gone.reach.why_all) == (None, None)  # the base has none
+    given = pyshardy.propagate(one.before.annotate({"result": "None,model"}))
+    gone = given.edit({"result": None})
+    same(gone, {"result": None}, given)
+    assert gone.reach.why_all == "an output without annotation takes that of its op"
+    two = pyshardy.propagate(TWO)
+    first = two.edit({"result[0]": "x"})
+    same(first, {"result[0]": "x"}, two)
+    second = first.result.edit({"result[1]": "None,x"})
+    same(second, {"result[1]": "None,x"}, first.result)
+    assert (first.reach.why_all, second.reach.why_all) == (ORDER, None)
+    assert pyshardy.propagate(TWO, view="stablehlo").edit({"result[0]": "x"}).reach.why_all is None
 
 
 CONSTRAINED = """
