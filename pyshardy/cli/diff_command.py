@@ -28,6 +28,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--collectives", action=argparse.BooleanOptionalAction, default=True, help=text)
 
 
+def take_other(arguments: argparse.Namespace, rest: list[str]) -> list[str]:
+    """Take a second file that stands behind options, which `argparse` leaves over; what is left then."""
+    if arguments.other is None and len(rest) == 1 and not rest[0].startswith("-"):
+        arguments.other = rest[0]
+        return []
+    return rest
+
+
 def find_difference(load: Callable[[], Module], arguments: argparse.Namespace, options: PropagateOptions) -> Difference:
     """What differs.
 

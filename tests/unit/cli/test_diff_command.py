@@ -57,6 +57,13 @@ def test_as_json(cli: Cli, other: Path) -> None:
     assert [one["name"] for one in found["totals"]] == ["inputs", "outputs", "sent in collectives", "held at most"]
 
 
+def test_options_may_stand_anywhere(cli: Cli, other: Path) -> None:
+    expected = cli("diff", MLP, other, "--json")
+    assert cli("diff", MLP, "--json", other) == cli("diff", "--json", MLP, other) == expected
+    found = cli("diff", MLP, other, other)
+    assert (found.status, found.out) == (2, "") and "unknown argument" in found.err
+
+
 def test_without_collectives(cli: Cli, other: Path) -> None:
     found = cli("diff", MLP, other, "--no-collectives")
     assert found.status == 1
