@@ -76,13 +76,14 @@ class Change:
 
     @property
     def is_resharded(self) -> bool:
-        """Whether both have them, and shard them otherwise."""
-        return bool(self.count_before and self.count_after) and self.before is not self.after
+        """Whether both have them, and shard them otherwise, be it over devices in another order."""
+        is_other = self.before is not self.after or self.count_before == self.count_after
+        return bool(self.count_before and self.count_after) and is_other
 
     @property
     def is_more_alike(self) -> bool:
         """Whether both have them, sharded alike, but one has more."""
-        return bool(self.count_before and self.count_after) and self.before is self.after
+        return bool(self.count_before and self.count_after) and not self.is_resharded
 
     def to_json(self) -> dict[str, Any]:
         """The change as JSON-ready data."""

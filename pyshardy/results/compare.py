@@ -77,7 +77,7 @@ def compare_results(before: ProgramResult, after: ProgramResult, how: str = "") 
     ports = [*port_tensors(one.interface)], [*port_tensors(other.interface)]
     is_same_text = _ops(one.module.root) == _ops(other.module.root)
     values = [[*_values(result.module.root, result.before.name, is_same_text)] for result in (one, other)]
-    layers, done = _layers(*ports)
+    layers, done = _layers(ports[0], ports[1], meshes)
     rest = [[one for one in side if one.key not in done] for side in ports]
     kinds = [*layers, *folded_changes([*_changes(rest[0], rest[1], meshes)])]
     changes = [*sorted(kinds, key=lambda one: one.kind), *_changes(values[0], values[1], meshes)]
@@ -174,7 +174,7 @@ def _changes(before: Sequence[Tensor], after: Sequence[Tensor], meshes: Meshes) 
     yield from joined_changes(found)
 
 
-def _layers(before: Sequence[Tensor], after: Sequence[Tensor]) -> tuple[list[Change], set[Hashable]]:
+def _layers(before: Sequence[Tensor], after: Sequence[Tensor], meshes: Meshes) -> tuple[list[Change], set[Hashable]]:
     """Inputs and outputs of which one program has more, as of layers, but for these sharded alike among themselves.
 
     Returns:
@@ -191,7 +191,8 @@ def _layers(before: Sequence[Tensor], after: Sequence[Tensor]) -> tuple[list[Cha
             larger = max(ones, others, key=len)
             rows = fold((one.name, None) for one in larger)
             if len(rows) == 1:
-                found.append(replace(_change(ones, others), name=rows[0].name))
+                row = replace(_change(ones, others), name=rows[0].name)
+                found.append(replace(row, after=row.before) if _is_alike(ones[0], others[0], meshes) else row)
                 done |= names[0] | names[1]
     return found, done
 
@@ -224,11 +225,11 @@ def _is_alike(one: Tensor, other: Tensor, meshes: Meshes) -> bool:
 
 def _unequal(ones: Sequence[Tensor], others: Sequence[Tensor], meshes: Meshes) -> Iterator[Change]:
     """Tensors of one name of which there are more in one program: those that are sharded alike are the same."""
-    if all(_is_alike(ones[0], other, meshes) for other in (*ones, *others)):
-        return
-    left, right = _counted(ones), _counted(others)
-    both = left.keys() & right.keys()
-    rest = [[one for key, group in side.items() if key not in both for one in group] for side in (left, right)]
+    left, right = list(_counted(ones).values()), list(_counted(others).values())
+    rest = (
+        [one for group in left if not any(_is_alike(group[0], other[0], meshes) for other in right) for one in group],
+        [one for group in right if not any(_is_alike(other[0], group[0], meshes) for other in left) for one in group],
+    )
     if len(_counted(rest[0])) == len(_counted(rest[1])) == 1:
         yield _change(rest[0], rest[1])
         return
