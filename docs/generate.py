@@ -22,7 +22,7 @@ from executed import with_output
 
 from pyshardy.ir.module import Module
 from pyshardy.passes.base import Anchor
-from pyshardy.passes.exporting.export_options import ExportOptions
+from pyshardy.passes.export_options import ExportOptions
 from pyshardy.passes.options import HasOptions, format_value
 from pyshardy.passes.pipeline import run_pipeline
 from pyshardy.passes.pipelines import PIPELINES

@@ -117,8 +117,8 @@ def test_no_cache_grows_without_end() -> None:
     unbounded = {name for name in CACHES if cache_of(name).cache_parameters()["maxsize"] is None}
     assert unbounded == {
         "pyshardy.ir.context:_mend_casts",
-        "pyshardy.passes.partitioning.local.table:handler_of",
-        "pyshardy.passes.partitioning.padding.table:handler_of",
+        "pyshardy.transforms.local.table:handler_of",
+        "pyshardy.transforms.padding.table:handler_of",
         "pyshardy.passes.table:pass_class",
         "pyshardy.rules.traits:load_function",
     }

@@ -15,7 +15,7 @@ from pyshardy.core.sharding import TensorSharding, check_sharding, mesh_of
 from pyshardy.core.spec import OPEN, PartitionSpec, parse_spec
 from pyshardy.core.text import format_symbol
 from pyshardy.errors import InvalidShardingError, ShardyError, UsageError
-from pyshardy.frontend.interface import Port, input_ports, output_ports
+from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 from pyshardy.ir.attributes import NO_ATTRS
 from pyshardy.ir.functions import SHARDING, main_function, return_op
 from pyshardy.ir.module import Module
@@ -28,8 +28,8 @@ _DOING = "annotating a module"
 _PART = re.compile(r"\[\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|([^\]]*))\s*\]|([^.\[\]]+)")
 _MOST_NAMES = 8
 Annotations = Mapping[str, Any]
-Given = tuple[str, Port, Any]
-Checked = tuple[str, Port, TensorSharding | None]
+Given = tuple[str, InterfaceTensor, Any]
+Checked = tuple[str, InterfaceTensor, TensorSharding | None]
 """The attribute of the main function, the input or output, and its sharding."""
 
 
@@ -51,28 +51,30 @@ def annotate(module: Module, shardings: Annotations, mesh: Any = None) -> Module
 
     >>> text = "func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> { return %x : tensor<4x8xf32> }"
     >>> module = annotate(Module.parse(text), {"arg0": PartitionSpec("data")}, mesh={"data": 4})
-    >>> input_ports(module.root)[0].sharding
+    >>> input_tensors(module.root)[0].sharding
     TensorSharding(<@mesh, [{"data"}, {}]>)
     """
     if mesh is not None:
         module = with_mesh(module, core_mesh(mesh))
-    found = named_ports(input_ports(module.root), output_ports(module.root), shardings)
+    found = named_ports(input_tensors(module.root), output_tensors(module.root), shardings)
     return annotate_ports(module, found, None if mesh is None else core_mesh(mesh))
 
 
-def named_ports(inputs: Sequence[Port], outputs: Sequence[Port], shardings: Annotations) -> list[Given]:
+def named_ports(
+    inputs: Sequence[InterfaceTensor], outputs: Sequence[InterfaceTensor], shardings: Annotations
+) -> list[Given]:
     """The inputs and outputs that names stand for, each with what is given to it last.
 
     Raises:
         UsageError: A name that no input or output has, with the nearest ones.
     """
-    ports = [*(("arg_attrs", port) for port in inputs), *(("res_attrs", port) for port in outputs)]
-    names = [port.name for _, port in ports]
+    tensors = [*(("arg_attrs", tensor) for tensor in inputs), *(("res_attrs", tensor) for tensor in outputs)]
+    names = [tensor.name for _, tensor in tensors]
     found: dict[tuple[str, int], Given] = {}
     for name, sharding in shardings.items():
         for position in matching_names(name, names):
-            kind, port = ports[position]
-            found[kind, port.index] = kind, port, sharding
+            kind, tensor = tensors[position]
+            found[kind, tensor.index] = kind, tensor, sharding
     return list(found.values())
 
 
@@ -108,11 +110,13 @@ def checked(annotations: Iterable[Given], meshes: Mapping[str, Mesh], mesh: Mesh
         InvalidShardingError: A sharding that does not fit its tensor or mesh.
     """
     found = []
-    for kind, port, value in annotations:
+    for kind, tensor, value in annotations:
         try:
-            found.append((kind, port, None if value is None else _sharding(value, port, meshes, mesh)))
+            found.append((kind, tensor, None if value is None else _sharding(value, tensor, meshes, mesh)))
         except ShardyError as error:
-            raise error.located(f"annotating {port.name}: {error.doing}", f"{port.name}, {_shape(port)}") from error
+            raise error.located(
+                f"annotating {tensor.name}: {error.doing}", f"{tensor.name}, {_shape(tensor)}"
+            ) from error
     return found
 
 
@@ -120,13 +124,13 @@ def store_annotations(module: Module, annotations: Iterable[Checked]) -> Module:
     """A module with other shardings on some inputs and outputs, which are known to fit."""
     root = module.copy_root()
     main = main_function(root)
-    for kind, port, sharding in annotations:
-        store_annotation(main, kind, port.index, sharding)
+    for kind, tensor, sharding in annotations:
+        store_annotation(main, kind, tensor.index, sharding)
     return module.with_root(root)
 
 
-def _shape(port: Port) -> str:
-    return f"{port.element}[{', '.join(map(str, port.shape))}]"
+def _shape(tensor: InterfaceTensor) -> str:
+    return f"{tensor.element}[{', '.join(map(str, tensor.shape))}]"
 
 
 def store_annotation(main: Op, kind: str, index: int, sharding: TensorSharding | None) -> None:
@@ -238,7 +242,7 @@ def _mesh_for_specs(meshes: Mapping[str, Mesh], mesh: Mesh | None) -> str:
 # Shardings
 
 
-def _sharding(value: Any, port: Port, meshes: Mapping[str, Mesh], mesh: Mesh | None) -> TensorSharding:
+def _sharding(value: Any, tensor: InterfaceTensor, meshes: Mapping[str, Mesh], mesh: Mesh | None) -> TensorSharding:
     """The sharding of an input or output, checked."""
     if isinstance(value, str):
         value = _parsed(value, meshes, mesh)
@@ -246,12 +250,12 @@ def _sharding(value: Any, port: Port, meshes: Mapping[str, Mesh], mesh: Mesh | N
         sharding = value
     else:
         name = _mesh_for_specs(meshes, core_mesh(value.mesh) if _is_named(value) else mesh)
-        sharding = as_spec(value).sharding(name, len(port.shape))
+        sharding = as_spec(value).sharding(name, len(tensor.shape))
     found = mesh_of(sharding, meshes)
     if all(found.has_axis(axis.name) for axis in sharding.all_axes()):
         sharding = sharding.with_replicated(sort_axes(sharding.replicated, found))
         sharding = sharding.with_unreduced(sort_axes(sharding.unreduced, found))
-    check_sharding(sharding, found, len(port.shape))
+    check_sharding(sharding, found, len(tensor.shape))
     return sharding
 
 

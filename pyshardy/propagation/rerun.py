@@ -208,7 +208,7 @@ class _Rerun(Board):
     def tell(self, value: int) -> None:  # noqa: D102
         if not self.is_sweep:
             return
-        for op in self.layout.program.told(value):
+        for op in self.layout.program.to_revisit(value):
             if 0 <= op < self.next and op != self.visiting and op not in self.stack:
                 self.stack.append(op)
 

@@ -189,7 +189,7 @@ class Board:
         for sibling in program.siblings.get(value, ()) if program.siblings else ():
             if self.get(sibling) is None:
                 rank = len(program.shapes[sibling] or ())
-                self.put(sibling, TensorSharding.replicated_like(sharding.mesh, rank, is_open=True))
+                self.put(sibling, TensorSharding.fully_replicated(sharding.mesh, rank, is_open=True))
 
 
 class Timeline(Board):
@@ -222,7 +222,7 @@ class Timeline(Board):
         numbers = {turn: number for number, turn in enumerate(layout.turns)}
         done, at, latest = 0, -1, 0
         program, now = layout.program, self._now
-        is_plain = not (program.views or program.groups or program.siblings)
+        is_unsharded = not (program.views or program.groups or program.siblings)
         tensors, starts = layout.tensors.numbers, layout.tensors.starts
         for visit in visits:
             if visit[0] == GROUP:
@@ -235,7 +235,7 @@ class Timeline(Board):
             latest = self._slot(op, latest)
             self._time = at * layout.width + latest
             updates = layout.outcome(op, step, current)
-            if is_plain:
+            if is_unsharded:
                 first = starts[op]
                 for tensor, sharding in updates:
                     value = tensors[first + tensor]
@@ -327,8 +327,10 @@ class Timeline(Board):
             is_result[value] = 1
         found: dict[int, list[int]] = {}
         for value in self._times:
-            for told in program.notified.get(value, () if is_result[value] else program.owners[value : value + 1]):
-                found.setdefault(told, []).append(value)
+            for to_revisit in program.notified.get(
+                value, () if is_result[value] else program.owners[value : value + 1]
+            ):
+                found.setdefault(to_revisit, []).append(value)
         return found
 
 
@@ -362,7 +364,7 @@ def masked_all(layout: Layout) -> tuple[list[TensorSharding | None], Mapping[int
         for sibling in program.siblings.get(value, ()) if first[value] is not sharding else ():
             if first[sibling] is None:
                 rank = len(program.shapes[sibling] or ())
-                first[sibling] = TensorSharding.replicated_like(sharding.mesh, rank, is_open=True)
+                first[sibling] = TensorSharding.fully_replicated(sharding.mesh, rank, is_open=True)
     return first, originals
 
 

@@ -13,7 +13,7 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.text import format_bytes
 from pyshardy.report.folding import fold
 from pyshardy.report.layout import Cell, Column, Table, paragraph
-from pyshardy.report.places import Place, format_place
+from pyshardy.report.places import SourcePlace, format_place
 from pyshardy.report.specs import Notation, axis_to_json, format_axis, format_sharding
 from pyshardy.report.summary import format_shape
 from pyshardy.report.tables import DEFAULTS, Page, TableOptions, html, plain_text
@@ -121,7 +121,7 @@ class CollectiveChange:
     kind: str
     axes: tuple[str, ...] | None
     cause: str | None
-    place: Place | None
+    place: SourcePlace | None
     count_before: int
     count_after: int
     bytes_before: int

@@ -20,11 +20,11 @@ from pyshardy.explain.names import named_scope, place_text, short_scope
 from pyshardy.explain.subject import Label
 from pyshardy.frontend.decided import is_laid_out_alike
 from pyshardy.frontend.explained import label_of
-from pyshardy.frontend.interface import Interface, Port
+from pyshardy.frontend.interface import Interface, InterfaceTensor
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import main_function
-from pyshardy.ir.listing import ops_in
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.op_lists import ops_in
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.report.difference import Change, CollectiveChange, Difference, Talk, Total, folded_changes
 from pyshardy.report.folding import fold
@@ -74,17 +74,17 @@ def compare_results(before: ProgramResult, after: ProgramResult, how: str = "") 
     """
     one, other = before.propagated, after.propagated
     meshes = one.meshes, other.meshes
-    ports = [*port_tensors(one.interface)], [*port_tensors(other.interface)]
+    tensors = [*port_tensors(one.interface)], [*port_tensors(other.interface)]
     is_same_text = _ops(one.module.root) == _ops(other.module.root)
     values = [[*_values(result.module.root, result.before.name, is_same_text)] for result in (one, other)]
-    layers, done = _layers(ports[0], ports[1], meshes)
-    rest = [[one for one in side if one.key not in done] for side in ports]
+    layers, done = _layers(tensors[0], tensors[1], meshes)
+    rest = [[one for one in side if one.key not in done] for side in tensors]
     kinds = [*layers, *folded_changes([*_changes(rest[0], rest[1], meshes)])]
     changes = [*sorted(kinds, key=lambda one: one.kind), *_changes(values[0], values[1], meshes)]
     return Difference(
         changes=tuple(changes),
-        sizes=tuple(sizes_of(*ports)),
-        compared=(max(map(len, ports)), max(map(len, values))),
+        sizes=tuple(sizes_of(*tensors)),
+        compared=(max(map(len, tensors)), max(map(len, values))),
         how=how,
         find_talk=lambda: talk_of(before, after),
     )
@@ -92,15 +92,15 @@ def compare_results(before: ProgramResult, after: ProgramResult, how: str = "") 
 
 def port_tensors(interface: Interface) -> Iterator[Tensor]:
     """The inputs and outputs of a program."""
-    for kind, ports in (("input", interface.inputs), ("output", interface.outputs)):
-        for port in ports:
-            yield port_tensor(kind, port, interface)
+    for kind, tensors in (("input", interface.inputs), ("output", interface.outputs)):
+        for tensor in tensors:
+            yield port_tensor(kind, tensor, interface)
 
 
-def port_tensor(kind: str, port: Port, interface: Interface) -> Tensor:
+def port_tensor(kind: str, tensor: InterfaceTensor, interface: Interface) -> Tensor:
     """An input or output."""
-    size = known_bytes(interface.local_shape(port), port.element)
-    return Tensor(kind, port.name, (kind, port.name), port.shape, port.element, port.sharding, size)
+    size = known_bytes(interface.local_shape(tensor), tensor.element)
+    return Tensor(kind, tensor.name, (kind, tensor.name), tensor.shape, tensor.element, tensor.sharding, size)
 
 
 def sizes_of(before: Sequence[Tensor], after: Sequence[Tensor]) -> Iterator[Total]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from pyshardy.core.sharding import TensorSharding, is_plain
+from pyshardy.core.sharding import TensorSharding, is_unsharded
 from pyshardy.frontend.annotate import (
     Annotations,
     Checked,
@@ -121,14 +121,14 @@ def edited_result(before: R, shardings: Iterable[tuple[str, int, TensorSharding 
         shardings: "arg_attrs" or "res_attrs", the number of the input or output, and its sharding.
     """
     interface = before.sharded.interface
-    ports = {INPUT: interface.inputs, OUTPUT: interface.outputs}
-    by_number = {(kind, port.index): port for kind, found in ports.items() for port in found}
+    tensors = {INPUT: interface.inputs, OUTPUT: interface.outputs}
+    by_number = {(kind, tensor.index): tensor for kind, found in tensors.items() for tensor in found}
     return _edited(before, [(kind, by_number[kind, index], sharding) for kind, index, sharding in shardings])
 
 
 def _edited(before: R, edits: Sequence[Checked]) -> Edit[R]:
     state = before.sharded.editing
-    other = {(kind, port.index): (kind, port, sharding) for kind, port, sharding in edits}
+    other = {(kind, tensor.index): (kind, tensor, sharding) for kind, tensor, sharding in edits}
     annotations = {**state.annotations, **other}
 
     def make_module() -> Module:
@@ -154,14 +154,14 @@ def _difference(edit: Edit[R], old: State, new: State) -> Difference:
     base = new.base
     sizes = [Counter(base.sizes), Counter(base.sizes)]
     changes = []
-    for kind, port in base.ports_of(old, new).values():
-        before, after = base.final(old, kind, port), base.final(new, kind, port)
+    for kind, tensor in base.ports_of(old, new).values():
+        before, after = base.final(old, kind, tensor), base.final(new, kind, tensor)
         for total, sharding in zip(sizes, (before, after)):
-            total[kind] += base.size(port, sharding) - base.size(port, port.sharding)
+            total[kind] += base.size(tensor, sharding) - base.size(tensor, tensor.sharding)
         if not _is_alike(before, after):
-            held = base.size(port, before), base.size(port, after)
-            changes.append(Change(_KINDS[kind], port.name, port.shape, port.element, before, after, 1, 1, *held))
-    count = sum(1 for _ in base.ports())
+            held = base.size(tensor, before), base.size(tensor, after)
+            changes.append(Change(_KINDS[kind], tensor.name, tensor.shape, tensor.element, before, after, 1, 1, *held))
+    count = sum(1 for _ in base.tensors())
     return Difference(
         changes=(*folded_changes(changes), *joined_changes([*_values(base, old, new)])),
         sizes=tuple(Total(f"{name}s", sizes[0][kind], sizes[1][kind]) for kind, name in _KINDS.items()),
@@ -174,8 +174,8 @@ def _difference(edit: Edit[R], old: State, new: State) -> Difference:
 def _values(base: Base, old: State, new: State) -> Iterator[Change]:
     """The results of ops that are sharded otherwise."""
     program, names = base.program, base.names
-    ports = set(base.values.values())
-    for value in sorted({*old.shardings, *new.shardings} - ports):
+    tensors = set(base.values.values())
+    for value in sorted({*old.shardings, *new.shardings} - tensors):
         before, after = old.sharding(value), new.sharding(value)
         shape, owner = program.shapes[value], program.owners[value]
         if shape is None or program.kind(owner).name in ("sdy.constant", "sdy.sharding_constraint"):
@@ -188,4 +188,4 @@ def _values(base: Base, old: State, new: State) -> Iterator[Change]:
 
 
 def _is_alike(one: TensorSharding | None, other: TensorSharding | None) -> bool:
-    return one is other or (is_plain(one) and is_plain(other))
+    return one is other or (is_unsharded(one) and is_unsharded(other))

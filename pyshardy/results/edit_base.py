@@ -16,7 +16,7 @@ from pyshardy.explain.names import Names
 from pyshardy.explain.subject import Subject
 from pyshardy.frontend.annotate import Checked, store_annotation
 from pyshardy.frontend.explained import labels_of
-from pyshardy.frontend.interface import Port
+from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.graph.program import NO_VALUE, Program
 from pyshardy.ir.copy_module import copy_module
 from pyshardy.ir.diagnostics import Diagnostics
@@ -26,7 +26,7 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.program_index import FunctionResultPlace
-from pyshardy.passes.base import Known, PassContext, Traced
+from pyshardy.passes.base import Known
 from pyshardy.passes.exporting.remove_sub_axes_in_input_output_shardings import remove_sub_axes
 from pyshardy.passes.exporting.update_non_divisible_input_output_shardings import divisible_sharding
 from pyshardy.passes.importing.remove_size_one_axes import remove_size_one_axes
@@ -36,6 +36,7 @@ from pyshardy.propagation.run import propagate_program
 from pyshardy.propagation.timeline import Layout, Timeline
 from pyshardy.results.sharded_program import Annotations, Imported, ShardedProgram, import_program
 from pyshardy.results.stopwatch import Stopwatch
+from pyshardy.transforms.context import PassContext, Traced
 
 INPUT, OUTPUT = "arg_attrs", "res_attrs"
 Shardings = Mapping[int, TensorSharding | None]
@@ -147,25 +148,25 @@ class Base:
     @cached_property
     def names(self) -> Names:
         """What the ops and values are called."""
-        keyed = [(self.values.get((kind, port.index)), port.name) for kind, port in self.ports()]
+        keyed = [(self.values.get((kind, tensor.index)), tensor.name) for kind, tensor in self.tensors()]
         names = {value: name for value, name in keyed if value is not None}
         labels = labels_of(self.run, self.sharded.before.name)
         return Names(Subject(self.program, self.run.propagated.shardings, (), labels, names))
 
-    def ports(self) -> Iterator[tuple[str, Port]]:
+    def tensors(self) -> Iterator[tuple[str, InterfaceTensor]]:
         """The inputs and outputs, with the shardings that propagation gave them."""
-        yield from ((INPUT, port) for port in self.sharded.interface.inputs)
-        yield from ((OUTPUT, port) for port in self.sharded.interface.outputs)
+        yield from ((INPUT, tensor) for tensor in self.sharded.interface.inputs)
+        yield from ((OUTPUT, tensor) for tensor in self.sharded.interface.outputs)
 
     def given(self, kind: str, index: int) -> TensorSharding | None:
         """The annotation of an input or output of the base."""
         annotations = self.sharded.annotations
         return (annotations.inputs if kind == INPUT else annotations.outputs)[index]
 
-    def final(self, state: State, kind: str, port: Port) -> TensorSharding | None:
+    def final(self, state: State, kind: str, tensor: InterfaceTensor) -> TensorSharding | None:
         """The sharding of an input or output in the result of propagation."""
         program = self.program
-        value = self.values[kind, port.index]
+        value = self.values[kind, tensor.index]
         found = state.sharding(value)
         if found is None and kind == OUTPUT:
             returned = self._returned.get(value, NO_VALUE)
@@ -173,11 +174,11 @@ class Base:
             found = None if found is None or mesh_of(found, program.meshes).is_single_device else found
         if found is None:
             return None
-        key = found, port.shape
+        key = found, tensor.shape
         known = self._finals.get(key)
         if known is None:
-            if found.dims and -1 not in port.shape:
-                found = divisible_sharding(found, port.shape, mesh_of(found, program.meshes))
+            if found.dims and -1 not in tensor.shape:
+                found = divisible_sharding(found, tensor.shape, mesh_of(found, program.meshes))
             known = self._finals[key] = remove_sub_axes(found).closed()
         return known
 
@@ -192,40 +193,40 @@ class Base:
         return {result: self.program.holders[returned] for returned, result in self.program.main_results}
 
     @cached_property
-    def _ports_at(self) -> Mapping[int, list[tuple[str, Port]]]:
+    def _ports_at(self) -> Mapping[int, list[tuple[str, InterfaceTensor]]]:
         """The inputs and outputs whose sharding may depend on that of a value."""
-        found: dict[int, list[tuple[str, Port]]] = {}
-        for kind, port in self.ports():
-            value = self.values[kind, port.index]
-            found.setdefault(value, []).append((kind, port))
+        found: dict[int, list[tuple[str, InterfaceTensor]]] = {}
+        for kind, tensor in self.tensors():
+            value = self.values[kind, tensor.index]
+            found.setdefault(value, []).append((kind, tensor))
             if kind == OUTPUT:
-                found.setdefault(self._returned.get(value, NO_VALUE), []).append((kind, port))
+                found.setdefault(self._returned.get(value, NO_VALUE), []).append((kind, tensor))
         return found
 
-    def ports_of(self, *states: State) -> dict[tuple[str, int], tuple[str, Port]]:
+    def ports_of(self, *states: State) -> dict[tuple[str, int], tuple[str, InterfaceTensor]]:
         """The inputs and outputs that may be sharded otherwise in some states than in the base."""
         values = sorted({value for state in states for value in state.shardings})
         found = [one for value in values for one in self._ports_at.get(value, ())]
         ordered = sorted(found, key=lambda one: (one[0], one[1].index))
-        return {(kind, port.index): (kind, port) for kind, port in ordered}
+        return {(kind, tensor.index): (kind, tensor) for kind, tensor in ordered}
 
     @cached_property
     def sizes(self) -> Mapping[str, int]:
         """Bytes of one device for all inputs and for all outputs."""
         found = {INPUT: 0, OUTPUT: 0}
-        for kind, port in self.ports():
-            found[kind] += self.size(port, port.sharding)
+        for kind, tensor in self.tensors():
+            found[kind] += self.size(tensor, tensor.sharding)
         return found
 
-    def size(self, port: Port, sharding: TensorSharding | None) -> int:
+    def size(self, tensor: InterfaceTensor, sharding: TensorSharding | None) -> int:
         """Bytes that one device holds of an input or output."""
-        key = port.shape, port.element, sharding
+        key = tensor.shape, tensor.element, sharding
         size = self._sizes.get(key)
         if size is None:
-            shape = port.shape
+            shape = tensor.shape
             if sharding is not None:
                 shape = local_shape(sharding, mesh_of(sharding, self.program.meshes), shape)
-            size = self._sizes[key] = known_bytes(shape, port.element)
+            size = self._sizes[key] = known_bytes(shape, tensor.element)
         return size
 
     @cached_property
@@ -233,8 +234,8 @@ class Base:
         """Whether the shardings of inputs and outputs follow from those of values, as they nearly always do."""
         state = State(self)
         return all(
-            (kind, port.index) in self.values and self.final(state, kind, port) is port.sharding
-            for kind, port in self.ports()
+            (kind, tensor.index) in self.values and self.final(state, kind, tensor) is tensor.sharding
+            for kind, tensor in self.tensors()
         )
 
     # Edits
@@ -251,10 +252,10 @@ class Base:
         reason = self._why_import_for_outputs(annotations)
         if reason is not None:
             return reason
-        for key, (_, port, sharding) in annotations.items():
+        for key, (_, tensor, sharding) in annotations.items():
             reason = self._why_import_for(self.values[key], (sharding, self.given(*key)))
             if reason is not None:
-                return f"{port.name} {reason}"
+                return f"{tensor.name} {reason}"
         return None
 
     def _why_import_for_outputs(self, annotations: Mapping[tuple[str, int], Checked]) -> str | None:

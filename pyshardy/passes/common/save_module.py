@@ -11,8 +11,9 @@ from pathlib import Path
 from pyshardy.core.record import Record
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.write import write_module
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.base import Pass
 from pyshardy.report.files import replace_file
+from pyshardy.transforms.context import PassContext
 
 
 class Dump(Record):

@@ -10,10 +10,11 @@ import re
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import mesh_of
 from pyshardy.core.text import quote, unquote
-from pyshardy.ir.listing import ops_with
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.op_lists import ops_with
 from pyshardy.ir.shardings import transform_shardings
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
 
 _SYMBOL = re.compile(r'mesh = @(?:(?P<plain>[\w$.]+)|"(?P<quoted>(?:[^"\\]|\\.)*)")')
 

@@ -9,12 +9,13 @@ from pyshardy.core.axes import is_prefix
 from pyshardy.core.sharding import Meshes, TensorSharding, mesh_of, shard_counts
 from pyshardy.ir.callers import Callers
 from pyshardy.ir.functions import is_declaration, result_sharding, return_op, set_result_sharding
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op, Value, walk
+from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.ir.symbols import post_order
-from pyshardy.passes.base import Pass, PassContext
-from pyshardy.passes.partitioning.op_rules import is_pointwise, names_without_rule, rule_with_dynamic_sizes
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.reshards.op_rules import is_pointwise, names_without_rule, rule_with_dynamic_sizes
 
 
 class ShardPointwise(Pass):

@@ -6,7 +6,7 @@ import pytest
 
 from pyshardy.core.notation import parse_sharding
 from pyshardy.frontend.hints import Edit, spec_text
-from pyshardy.frontend.interface import Port
+from pyshardy.frontend.interface import InterfaceTensor
 
 
 def test_an_edit_knows_what_it_annotates() -> None:
@@ -24,5 +24,5 @@ def test_an_edit_knows_what_it_annotates() -> None:
     ],
 )
 def test_annotations_are_written_as_jax_has_them(sharding: str | None, expected: str) -> None:
-    port = Port("x", 0, (8, 8), "f32", None if sharding is None else parse_sharding(sharding))
-    assert spec_text(port) == expected
+    tensor = InterfaceTensor("x", 0, (8, 8), "f32", None if sharding is None else parse_sharding(sharding))
+    assert spec_text(tensor) == expected

@@ -194,9 +194,9 @@ def test_inputs_that_passes_look_at(text: str, name: str, why: str | None) -> No
 @pytest.mark.parametrize("name", sorted(path.stem for path in PROGRAMS.glob("*.mlir")))
 def test_situations(name: str) -> None:
     before = pyshardy.propagate(PROGRAMS / f"{name}.mlir")
-    for port in before.inputs:
-        if before.sharded.annotations.inputs[port.index] is not None:
-            same(before.edit({port.name: None}), {port.name: None}, before)
+    for tensor in before.inputs:
+        if before.sharded.annotations.inputs[tensor.index] is not None:
+            same(before.edit({tensor.name: None}), {tensor.name: None}, before)
 
 
 def test_a_result_without_a_recording_is_run_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
