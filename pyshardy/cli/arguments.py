@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from pyshardy import __version__
 from pyshardy.cli.completion import SHELLS
 from pyshardy.cli.cost_command import add_options as add_cost_options
+from pyshardy.cli.diff_command import add_arguments as add_diff_arguments
 from pyshardy.cli.numbers import whole_number
 from pyshardy.cli.report_command import add_options as add_report_options
 from pyshardy.errors import UsageError
@@ -48,6 +49,11 @@ def make_parser() -> argparse.ArgumentParser:
     explain.add_argument("--details", action="store_true", help="name rules, factors, strategies and priorities")
     explain.add_argument("--collectives", action="store_true", help="say why each collective is there, and what helps")
     _add_propagation_options(explain)
+
+    diff = _command(commands, "diff", "say what differs between two programs, or what another annotation changes")
+    add_diff_arguments(diff)
+    _add_table_options(diff)
+    _add_propagation_options(diff)
 
     partition = _command(commands, "partition", "make the program of one device, show its collectives")
     _add_output(partition)

@@ -8,7 +8,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,14 +47,26 @@ def with_shardings(module: Module, arguments: argparse.Namespace) -> Module:
     """
     if not arguments.shard:
         return module
+    return module.annotate(shardings_of(arguments.shard, "--shard"), arguments.mesh)
+
+
+def shardings_of(texts: Sequence[str], option: str) -> dict[str, str | None]:
+    """The shardings that an option gives to names; for `--edit`, a name alone takes one away.
+
+    Raises:
+        UsageError: A sharding without a name, or for `--shard` a name without a sharding.
+
+    >>> shardings_of(["x=data,None", "params.w"], "--edit")
+    {'x': 'data,None', 'params.w': None}
+    """
     shardings: dict[str, str | None] = {}
-    for text in arguments.shard:
+    for text in texts:
         name, equals, spec = text.partition("=")
-        if not equals or not name.strip():
+        if not name.strip() or not (equals or option == "--edit"):
             needed = "the name of an input or output and its sharding, like x=data,None"
-            raise UsageError("reading the command line", got=f"--shard {text}", needed=needed)
-        shardings[name.strip()] = spec
-    return module.annotate(shardings, arguments.mesh)
+            raise UsageError("reading the command line", got=f"{option} {text}", needed=needed)
+        shardings[name.strip()] = spec if equals else None
+    return shardings
 
 
 def write_whole(path: str | Path, content: bytes) -> None:

@@ -4,6 +4,7 @@ pyshardy run example --layers 4
 pyshardy propagate model.mlir -o sharded.mlir
 pyshardy show model.mlir
 pyshardy explain model.mlir "params['w2']"
+pyshardy diff before.mlir after.mlir
 pyshardy partition model.mlir -o per_device.mlir
 pyshardy cost model.mlir --hardware v5p
 pyshardy report model.mlir -o report.html
@@ -20,6 +21,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyshardy.cli.arguments import EXAMPLE, SIZES, make_parser, partition_options, propagate_options, table_options
+from pyshardy.cli.diff_command import take_other
 from pyshardy.cli.files import OUT_OF_MEMORY, naming, write_module, writing_to_standard_output
 from pyshardy.cli.printing import print_json, print_tables, program, rows_beside
 from pyshardy.errors import ShardyError, UsageError
@@ -45,6 +47,8 @@ def _main(argv: Sequence[str] | None) -> int:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # XLA reads it when it is loaded, and is chatty without
     try:
         arguments, rest = make_parser().parse_known_args(argv)
+        if arguments.command == "diff":
+            rest = take_other(arguments, rest)
         if rest and arguments.source != EXAMPLE:
             raise UsageError("reading the command line", got=f"unknown argument '{rest[0]}'", hint="pyshardy --help")
         return _COMMANDS[arguments.command](arguments, rest)
@@ -150,6 +154,17 @@ def _report(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     return 0
 
 
+def _diff(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
+    from pyshardy.cli.diff_command import exit_status, find_difference
+
+    found = find_difference(lambda: _load(arguments, rest), arguments, propagate_options(arguments))
+    if arguments.json:
+        print_json(found.to_json())
+    else:
+        print_tables(found.tables(table_options(arguments)))
+    return exit_status(arguments, found)
+
+
 def _compare(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     """Show where the shardings differ from those that XLA decided on; the exit status is 1 if any do."""
     from pyshardy.frontend.decided import compare, dump_shardings
@@ -230,6 +245,7 @@ _COMMANDS = {
     "propagate": _propagate,
     "show": _show,
     "explain": _explain,
+    "diff": _diff,
     "partition": _partition,
     "cost": _cost,
     "report": _report,

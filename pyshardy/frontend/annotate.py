@@ -28,6 +28,9 @@ _DOING = "annotating a module"
 _PART = re.compile(r"\[\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|([^\]]*))\s*\]|([^.\[\]]+)")
 _MOST_NAMES = 8
 Annotations = Mapping[str, Any]
+Given = tuple[str, InterfaceTensor, Any]
+Checked = tuple[str, InterfaceTensor, TensorSharding | None]
+"""The attribute of the main function, the input or output, and its sharding."""
 
 
 def annotate(module: Module, shardings: Annotations, mesh: Any = None) -> Module:
@@ -53,20 +56,29 @@ def annotate(module: Module, shardings: Annotations, mesh: Any = None) -> Module
     """
     if mesh is not None:
         module = with_mesh(module, core_mesh(mesh))
-    tensors = [("arg_attrs", tensor) for tensor in input_tensors(module.root)]
-    tensors += [("res_attrs", tensor) for tensor in output_tensors(module.root)]
-    found: dict[tuple[str, int], tuple[str, InterfaceTensor, Any]] = {}
+    found = named_ports(input_tensors(module.root), output_tensors(module.root), shardings)
+    return annotate_ports(module, found, None if mesh is None else core_mesh(mesh))
+
+
+def named_ports(
+    inputs: Sequence[InterfaceTensor], outputs: Sequence[InterfaceTensor], shardings: Annotations
+) -> list[Given]:
+    """The inputs and outputs that names stand for, each with what is given to it last.
+
+    Raises:
+        UsageError: A name that no input or output has, with the nearest ones.
+    """
+    tensors = [*(("arg_attrs", tensor) for tensor in inputs), *(("res_attrs", tensor) for tensor in outputs)]
+    names = [tensor.name for _, tensor in tensors]
+    found: dict[tuple[str, int], Given] = {}
     for name, sharding in shardings.items():
-        matching = matching_names(name, [tensor.name for _, tensor in tensors])
-        for position in matching:
+        for position in matching_names(name, names):
             kind, tensor = tensors[position]
             found[kind, tensor.index] = kind, tensor, sharding
-    return annotate_ports(module, found.values(), None if mesh is None else core_mesh(mesh))
+    return list(found.values())
 
 
-def annotate_ports(
-    module: Module, annotations: Iterable[tuple[str, InterfaceTensor, Any]], mesh: Mesh | None = None
-) -> Module:
+def annotate_ports(module: Module, annotations: Iterable[Given], mesh: Mesh | None = None) -> Module:
     """A module with other shardings on some inputs and outputs.
 
     Args:
@@ -75,19 +87,45 @@ def annotate_ports(
         mesh: The mesh that specs are over; by default the one that the module has.
     """
     given = list(annotations)
-    for mesh_ in {core_mesh(value.mesh): None for _, _, value in given if _is_named(value)}:
+    for mesh_ in meshes_of(given):
         module = with_mesh(module, mesh_)
-    root = module.copy_root()
-    meshes = module_meshes(root)
-    main = main_function(root)
-    for kind, tensor, value in given:
+    return store_annotations(module, checked(given, module_meshes(module.root), mesh))
+
+
+def meshes_of(annotations: Iterable[Given]) -> list[Mesh]:
+    """The meshes that annotations bring along."""
+    return list({core_mesh(value.mesh): None for _, _, value in annotations if _is_named(value)})
+
+
+def checked(annotations: Iterable[Given], meshes: Mapping[str, Mesh], mesh: Mesh | None = None) -> list[Checked]:
+    """Annotations as shardings that fit.
+
+    Args:
+        annotations: As for `annotate_ports`.
+        meshes: The meshes of the module by name.
+        mesh: The mesh that specs are over; by default the only one.
+
+    Raises:
+        UsageError: No mesh, or several.
+        InvalidShardingError: A sharding that does not fit its tensor or mesh.
+    """
+    found = []
+    for kind, tensor, value in annotations:
         try:
-            sharding = None if value is None else _sharding(value, tensor, meshes, mesh)
+            found.append((kind, tensor, None if value is None else _sharding(value, tensor, meshes, mesh)))
         except ShardyError as error:
             raise error.located(
                 f"annotating {tensor.name}: {error.doing}", f"{tensor.name}, {_shape(tensor)}"
             ) from error
-        _store(main, kind, tensor.index, sharding)
+    return found
+
+
+def store_annotations(module: Module, annotations: Iterable[Checked]) -> Module:
+    """A module with other shardings on some inputs and outputs, which are known to fit."""
+    root = module.copy_root()
+    main = main_function(root)
+    for kind, tensor, sharding in annotations:
+        store_annotation(main, kind, tensor.index, sharding)
     return module.with_root(root)
 
 
@@ -95,7 +133,8 @@ def _shape(tensor: InterfaceTensor) -> str:
     return f"{tensor.element}[{', '.join(map(str, tensor.shape))}]"
 
 
-def _store(main: Op, kind: str, index: int, sharding: TensorSharding | None) -> None:
+def store_annotation(main: Op, kind: str, index: int, sharding: TensorSharding | None) -> None:
+    """Give an argument ("arg_attrs") or result ("res_attrs") of a function a sharding, or take it away."""
     block = main.region.blocks[0]
     count = len(block.args) if kind == "arg_attrs" else len(return_op(main).operands)
     entries = list(main.attrs.get(kind) or (NO_ATTRS,) * count)
@@ -117,15 +156,16 @@ def matching_names(pattern: str, names: Sequence[str]) -> list[int]:
     >>> matching_names("params.*.w", ["params['layers'][0]['w']", "params['layers'][0]['b']", "x"])
     [0]
     """
-    matcher = _matcher(pattern)
-    found = [position for position, name in enumerate(names) if matcher.match(_path(name))]
+    matcher, pieces = _matcher(pattern), [piece for text, _ in _parts(pattern) for piece in text.split("*")]
+    near = [position for position, name in enumerate(names) if all(piece in name for piece in pieces)]
+    found = [position for position in near if matcher.match(_path(names[position]))]
     if found:
         return found
-    near = get_close_matches(pattern, names, n=3, cutoff=0.3) or list(names)[:_MOST_NAMES]
+    nearest = get_close_matches(pattern, names, n=3, cutoff=0.3) or list(names)[:_MOST_NAMES]
     raise UsageError(
         _DOING,
         got=f"{pattern!r}, which no input or output is called",
-        needed=", ".join(near) if near else "a module with inputs or outputs",
+        needed=", ".join(nearest) if nearest else "a module with inputs or outputs",
         hint="`pyshardy show` prints all names; an argument that the function does not use is none of them",
     )
 

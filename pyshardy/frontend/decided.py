@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyshardy.core.boxes import device_boxes
+from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, is_equivalent, is_unsharded, mesh_of
 from pyshardy.errors import UsageError
 from pyshardy.frontend.annotated import import_annotations
@@ -176,13 +177,24 @@ def _difference(
     shape: tuple[int, ...],
     meshes: tuple[Meshes, Meshes],
 ) -> Iterator[ShardingDifference]:
-    if not _is_same(here, in_xla, shape, meshes):
+    if not is_laid_out_alike(here, in_xla, shape, meshes):
         yield ShardingDifference(where, _text(here), _text(in_xla))
 
 
-def _is_same(
-    here: TensorSharding | None, in_xla: TensorSharding | None, shape: tuple[int, ...], meshes: tuple[Meshes, Meshes]
+def is_laid_out_alike(
+    here: TensorSharding | None,
+    in_xla: TensorSharding | None,
+    shape: tuple[int, ...],
+    meshes: tuple[Mapping[str, Mesh], Mapping[str, Mesh]],
 ) -> bool:
+    """Whether two shardings put the same blocks of a tensor on the same devices, whatever their axes are called.
+
+    >>> from pyshardy.core.notation import parse_sharding
+    >>> one, other = parse_sharding('<@m, [{"x"}]>'), parse_sharding('<@m, [{"all"}]>')
+    >>> meshes = {"m": Mesh([("x", 4)])}, {"m": Mesh([("all", 4)])}
+    >>> is_laid_out_alike(one, other, (8,), meshes), is_laid_out_alike(one, None, (8,), meshes)
+    (True, False)
+    """
     if here is None or in_xla is None:
         return is_unsharded(here) and is_unsharded(in_xla)
     first, second = mesh_of(here, meshes[0]), mesh_of(in_xla, meshes[1])

@@ -82,7 +82,7 @@ def make_subject(
         program=program,
         shardings=propagated.shardings,
         steps=propagated.steps,
-        labels=_Labels(index.ops, [kind.name for kind in program.kinds], program.kind_of, name),
+        labels=labels_of(traced, name),
         names=names,
         given=frozenset(given),
         element_bytes=_ElementBytes(index.values, function),
@@ -118,6 +118,12 @@ def _final(
         if isinstance(place, FunctionResultPlace):
             found[number] = result_sharding(place.function, place.result)
     return found
+
+
+def labels_of(traced: Traced, name: str = "-") -> Sequence[Label]:
+    """What the ops of a run are called; `name` is what to call the text that the program was read from."""
+    program = traced.program
+    return _Labels(traced.places.ops, [kind.name for kind in program.kinds], program.kind_of, name)
 
 
 class _Labels(Sequence[Label]):

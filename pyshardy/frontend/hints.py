@@ -14,7 +14,6 @@ from pyshardy.explain.conflicts import Mismatch, clashing
 from pyshardy.explain.origins import OriginKind, origin_of
 from pyshardy.explain.why import Why
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
-from pyshardy.ir.functions import main_function, set_arg_sharding, set_result_sharding
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
 
@@ -38,6 +37,11 @@ class Edit(NamedTuple):
     indices: tuple[int, ...]
     sharding: TensorSharding
 
+    @property
+    def kind(self) -> str:
+        """The attribute of the main function that has the annotations."""
+        return "arg_attrs" if self.is_input else "res_attrs"
+
 
 class Trial(NamedTuple):
     """What a partitioned program costs.
@@ -57,7 +61,7 @@ class Trial(NamedTuple):
     outputs: Sequence[InterfaceTensor]
 
 
-def hint_for(why: Why, found: Found, before: Module, now: Trial, partition: Callable[[Module], Trial]) -> str | None:
+def hint_for(why: Why, found: Found, before: Module, now: Trial, partition: Callable[[Edit], Trial]) -> str | None:
     """The annotation that makes the program send least, of those that concern a collective; None if none helps.
 
     Args:
@@ -70,7 +74,7 @@ def hint_for(why: Why, found: Found, before: Module, now: Trial, partition: Call
     best: tuple[int, Edit, Trial] | None = None
     for edit in list(filter(_can_be_written, dict.fromkeys(_edits(why, found, before))))[:MOST_TRIES]:
         try:
-            trial = partition(edited(before, edit))
+            trial = partition(edit)
         except ShardyError:
             continue
         is_good = trial.sent_bytes < now.sent_bytes and trial.work <= MORE_WORK * now.work
@@ -89,15 +93,6 @@ def work_of(root: Op) -> float:
             counts = [sqrt(counts[0] * prod(sizes))]
         work += sum(counts)
     return work
-
-
-def edited(module: Module, edit: Edit) -> Module:
-    """A program with another annotation."""
-    root = module.copy_root()
-    function = main_function(root)
-    for index in edit.indices:
-        (set_arg_sharding if edit.is_input else set_result_sharding)(function, index, edit.sharding)
-    return module.with_root(root)
 
 
 def _edits(why: Why, found: Found, before: Module) -> Iterator[Edit]:

@@ -260,3 +260,23 @@ class Program:
             shardings = [str(self.shardings[value]) for value in op.results if self.shardings[value] is not None]
             line = f"{results} = " if results else ""
             yield "  " * depth[number] + f"{line}{op.name}({operands})" + "".join(f" {text}" for text in shardings)
+
+
+def is_same_program(one: Program, other: Program) -> bool:
+    """Whether two programs are the same in all that propagation looks at.
+
+    >>> empty = Program.of({}, [], [], [])
+    >>> is_same_program(empty, Program.of({}, [], [], []))
+    True
+    >>> is_same_program(empty, Program.of({}, [], [], [], groups=((0,),)))
+    False
+    """
+    return all(_is_same(getattr(one, name), getattr(other, name)) for name in Program.__dataclass_fields__)
+
+
+def _is_same(one: object, other: object) -> bool:
+    if isinstance(one, Lists) and isinstance(other, Lists):
+        return one.numbers == other.numbers and one.starts == other.starts
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and list(one) == list(other)
+    return one == other

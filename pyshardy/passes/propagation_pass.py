@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import replace
 
 from pyshardy.core.sharding import TensorSharding
+from pyshardy.graph.program import is_same_program
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.dtypes import known_bytes
@@ -58,19 +59,25 @@ def propagate_module(
     info = DebugInfo(root, context, debug) if debug else None
     directory, number = dumps
     rounds = RoundDumps(directory, number, context, index, program.shardings) if directory else None
-    try:
-        propagated = propagate_program(
-            program,
-            replace(options, trace=True) if info else options,
-            rounds.after_round if rounds and options.user_priorities else None,
-        )
-    except StepError as error:
-        at = index.ops[error.op] if error.op < len(index.ops) else root
-        raise PassError(at, f"gets a sharding that is not valid: {error}") from error
+    known = context.known
+    if known is not None and is_same_program(known.program, program):
+        propagated = known.propagated
+    else:
+        try:
+            propagated = propagate_program(
+                program,
+                replace(options, trace=True) if info else options,
+                rounds.after_round if rounds and options.user_priorities else None,
+            )
+        except StepError as error:
+            at = index.ops[error.op] if error.op < len(index.ops) else root
+            raise PassError(at, f"gets a sharding that is not valid: {error}") from error
+    given = {number: grouped[value] for number, value in enumerate(index.values) if value in grouped} if grouped else {}
+    run = Traced(program, index, propagated, given)
     context.propagated.append(propagated)
+    context.runs.append(run)
     if options.trace:
-        given = {number: grouped[value] for number, value in enumerate(index.values) if value in grouped}
-        context.traced.append(Traced(program, index, propagated, given))
+        context.traced.append(run)
     index.store(propagated.shardings, rounds.stored if rounds else program.shardings)
     erase_dead([index.ops[number] for number in propagated.erased])
     if info is not None:

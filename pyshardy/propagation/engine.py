@@ -137,6 +137,11 @@ class PropagationEngine:
         return self._uses_left[value] != 1 and self.program.shapes[value] != ()
 
     @property
+    def other_readers(self) -> dict[int, list[int]]:
+        """Per value, the ops whose step looks at its sharding without computing or using it."""
+        return self._other_readers
+
+    @property
     def erased(self) -> list[int]:
         """The ops that were removed as dead code, in program order."""
         found = []

@@ -8,8 +8,8 @@ Source: docs/semantics/propagation.md#what-a-step-records
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, overload
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, overload
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.graph.program import Program
@@ -20,6 +20,18 @@ from pyshardy.propagation.trace import GROUP, MAIN_RESULT, Step
 Visit = tuple[Any, ...]
 """Number of the op, what is done, the shardings before, user priority and op-priority round; or for a copy between
 members of a sharding group, `GROUP`, the member that was given the sharding, the one that gets it, the sharding."""
+
+
+class Recording(NamedTuple):
+    """What a run with other annotations is compared with.
+
+    Attributes:
+        visits: The visits that changed something, in order.
+        other_readers: Per value, the ops whose step looks at its sharding without computing or using it.
+    """
+
+    visits: Sequence[Visit] = ()
+    other_readers: Mapping[int, Sequence[int]] = {}
 
 
 class Steps(Sequence[Step]):

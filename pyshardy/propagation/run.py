@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.graph.program import Program
 from pyshardy.propagation.engine import PropagationEngine
 from pyshardy.propagation.options import PropagateOptions
-from pyshardy.propagation.recorder import Steps, Visit
+from pyshardy.propagation.recorder import Recording, Steps, Visit
 from pyshardy.propagation.schedule import LAST_ROUND, ROUNDS
 from pyshardy.propagation.trace import Step
 from pyshardy.propagation.user_priorities import user_priority_rounds
@@ -23,11 +23,13 @@ class Propagated:
         shardings: The sharding of every value of the program, by number.
         erased: The ops that were removed as dead code, ascending.
         steps: What happened, in order; empty without `PropagateOptions.trace`. It is worked out on first use.
+        recording: What a run with other annotations is compared with; None if nobody has run it.
     """
 
     shardings: tuple[TensorSharding | None, ...]
     erased: tuple[int, ...]
     steps: Sequence[Step]
+    recording: Recording | None = field(default=None, repr=False, compare=False)
 
 
 def propagate_program(
@@ -44,8 +46,8 @@ def propagate_program(
         options: How to propagate.
         after_user_priority: Called with the priority and the state after every round of user priorities.
     """
-    trace: list[Visit] | None = [] if options.trace else None
-    engine = PropagationEngine(program, options.conservative, trace)
+    visits: list[Visit] = []
+    engine = PropagationEngine(program, options.conservative, visits)
     for priority in user_priority_rounds(engine) if options.user_priorities else (0,):
         engine.user_priority = priority
         for round_ in range(ROUNDS) if options.op_priorities else (LAST_ROUND,):
@@ -56,5 +58,6 @@ def propagate_program(
     return Propagated(
         tuple(engine.shardings[: len(program.shapes)]),
         tuple(engine.erased),
-        () if trace is None else Steps(program, trace),
+        Steps(program, visits) if options.trace else (),
+        Recording(visits, engine.other_readers),
     )

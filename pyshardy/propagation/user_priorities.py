@@ -35,7 +35,7 @@ def user_priority_rounds(engine: PropagationEngine) -> Iterator[int]:
             key = current, original, priority
             if key not in restored:
                 try:
-                    restored[key] = _restore(*key)
+                    restored[key] = restore(*key)
                 except InvalidShardingError as error:
                     raise StepError(engine.program.owners[value], error) from error
             engine.set_sharding(value, restored[key])
@@ -91,7 +91,7 @@ def up_to(sharding: TensorSharding, meshes: Mapping[str, Mesh], priority: int) -
     return TensorSharding(sharding.mesh, dims, replicated, sharding.unreduced, sharding.reduction)
 
 
-def _restore(current: TensorSharding, original: TensorSharding, priority: int) -> TensorSharding:
+def restore(current: TensorSharding, original: TensorSharding, priority: int) -> TensorSharding:
     """`current` with the dimensions of this priority as the user gave them."""
     restored = {axis for dim in original.dims if dim.priority == priority for axis in dim.axes}
     dims = [

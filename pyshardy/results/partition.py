@@ -26,14 +26,13 @@ from pyshardy.results.completed_sums import leave_sums_to_passes
 from pyshardy.results.engines import Engine
 from pyshardy.results.program_result import ProgramResult
 from pyshardy.results.propagation import Propagation, finish_propagation
-from pyshardy.results.sharded_program import ShardedProgram, shard
+from pyshardy.results.sharded_program import ShardedProgram
 from pyshardy.results.stopwatch import Stopwatch
 from pyshardy.transforms.reshards.survey import distinct_shardings
 
 if TYPE_CHECKING:
     from pyshardy.explain.collectives import CollectiveStory
     from pyshardy.explain.why import Why
-    from pyshardy.ir.module import Module
     from pyshardy.runtime.executable import Executable
 
 
@@ -121,15 +120,15 @@ class Partition(ProgramResult):
             most: For how many conflicts to look for a hint.
         """
         from pyshardy.explain.collectives import tell
-        from pyshardy.frontend.hints import Trial, hint_for, work_of
+        from pyshardy.frontend.hints import Edit, Trial, hint_for, work_of
+        from pyshardy.results.edit import edited_result
 
         def trial(found: Partition) -> Trial:
             sent = found.traffic.sent_bytes_per_device
             return Trial(sent, found.bytes_per_device, work_of(found.module.root), found.inputs, found.outputs)
 
-        def try_out(module: Module) -> Trial:
-            sharded, root = shard(module, self.propagate_options)
-            return trial(finish_partition(sharded, self.options, root))
+        def try_out(edit: Edit) -> Trial:
+            return trial(edited_result(self, [(edit.kind, index, edit.sharding) for index in edit.indices]).result)
 
         why, now = self.why, trial(self)
         stories = [one for one in tell(why, self.traffic.collectives) if any(cause.mismatch for cause in one.causes)]

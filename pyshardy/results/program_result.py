@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.text import format_symbol
@@ -23,6 +23,7 @@ from pyshardy.results.stopwatch import Seconds
 if TYPE_CHECKING:
     from pyshardy.report.page.render import PageFormat
     from pyshardy.report.traffic import Traffic
+    from pyshardy.results.edit import Edit
     from pyshardy.results.propagation import Propagation
     from pyshardy.runtime.executable import Executable
 
@@ -166,6 +167,37 @@ class ProgramResult(ABC):
     def executable(self, devices: Sequence[Any] | None = None, engine: Engine | str | None = None) -> Executable:
         """The program compiled for these devices, once; the arguments are those of `run`."""
         return executable_of(self, devices, as_engine(engine, self.default_engine))
+
+    def edit(self, shardings: Mapping[str, Any], mesh: Any = None) -> Edit[Self]:
+        """The result with other annotations of inputs and outputs, and what that changes.
+
+        Shardings propagate again only through what the edit reaches; the result is that of annotating the program and
+        propagating from the start.
+
+        Args:
+            shardings: By name a sharding, or None to take one away, as for `pyshardy.annotate`.
+            mesh: The mesh that specs are over; by default the one that the program has.
+
+        Raises:
+            UsageError: A name that no input or output has, with the nearest ones; no mesh, or several.
+            InvalidShardingError: A sharding that does not fit its tensor or mesh.
+
+        >>> from pyshardy import propagate
+        >>> result = propagate('''
+        ... sdy.mesh @mesh = <["x"=2]>
+        ... func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
+        ...   %0 = stablehlo.tanh %a : tensor<8xf32>
+        ...   return %0 : tensor<8xf32>
+        ... }''')
+        >>> edit = result.edit({"arg0": "x"})
+        >>> [(change.name, str(change.after)) for change in edit.difference.shardings]
+        [('arg0', '<@mesh, [{"x"}]>'), ('result', '<@mesh, [{"x"}]>'), ('`tanh` at the text:4', '<@mesh, [{"x"}]>')]
+        >>> edit.result.outputs[0].sharding
+        TensorSharding(<@mesh, [{"x"}]>)
+        """
+        from pyshardy.results.edit import make_edit
+
+        return make_edit(self, shardings, mesh)
 
     def to_json(self, times: bool = False) -> dict[str, Any]:
         """The summary as JSON-ready data; with `times`, also how long every stage took."""

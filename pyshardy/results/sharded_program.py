@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
@@ -24,6 +25,9 @@ from pyshardy.propagation.run import Propagated
 from pyshardy.results.completed_sums import mark_completed_sums
 from pyshardy.results.stopwatch import Seconds, Stopwatch
 from pyshardy.transforms.context import PassContext, Traced
+
+if TYPE_CHECKING:
+    from pyshardy.results.edit_base import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,8 @@ class ShardedProgram:
         stages: Name and seconds of every stage up to here.
         passes: The same for every pass.
         completes_sums: Whether it has collectives that complete sums; they are marked.
+        runs: What propagation found, with the nodes that its numbers stand for, which later passes change.
+        edited_from: The program that this one is an edit of, with its edits; None if it is none.
     """
 
     before: Module
@@ -82,16 +88,101 @@ class ShardedProgram:
     stages: Seconds
     passes: Seconds
     completes_sums: bool = False
+    runs: tuple[Traced, ...] = ()
+    edited_from: State | None = None
 
     @cached_property
     def interface(self) -> Interface:
         """The inputs, outputs and meshes of the whole program."""
         return Interface.of(self.root)
 
+    @cached_property
+    def editing(self) -> State:
+        """What edits of this program start from."""
+        from pyshardy.results.edit_base import first_state
+
+        return self.edited_from or first_state(self)
+
     def copy_root(self) -> Op:
         """The nodes once more, to work on."""
         with self.before.context, pause_gc():
             return copy_module(self.root)
+
+
+@dataclass(frozen=True, eq=False)
+class Imported:
+    """A program that the first passes have prepared for propagation.
+
+    Attributes:
+        module: The module it was read from.
+        options: How to propagate, as the user gave it.
+        applied: The same with the view that is meant for this module.
+        annotations: The shardings that the user gave.
+        root: The program as nodes.
+        context: What the passes shared.
+        diagnostics: Where warnings went, and go.
+        watch: What times the stages.
+        completes_sums: Whether it has collectives that complete sums; they are marked.
+    """
+
+    module: Module
+    options: PropagateOptions
+    applied: PropagateOptions
+    annotations: Annotations
+    root: Op
+    context: PassContext | None
+    diagnostics: Diagnostics
+    watch: Stopwatch
+    completes_sums: bool
+
+
+def import_program(module: Module, options: PropagateOptions, dump_directory: str = "") -> Imported:
+    """Read a module and prepare it for propagation; the arguments are those of `shard`."""
+    watch = Stopwatch()
+    diagnostics = Diagnostics()
+    with pause_gc():
+        with watch.stage("read"), module.context:
+            root = module.copy_root()
+            annotations = Annotations.of(root)
+            if not options.user_priorities:
+                transform_shardings(root, TensorSharding.without_priorities)
+            completes_sums = mark_completed_sums(root, module.attrs)
+            applied = for_module(options, root)
+        first = sharding_stages(applied, dump_directory)[0]
+        with watch.stage(first.name):
+            context = run_on_root(module, root, first.passes, diagnostics, watch.after_pass)
+    return Imported(module, options, applied, annotations, root, context, diagnostics, watch, completes_sums)
+
+
+def finish_sharding(
+    imported: Imported, dump_directory: str = "", edited_from: State | None = None
+) -> tuple[ShardedProgram, Op]:
+    """Propagate through a program that is prepared for it; its nodes are used up."""
+    module, root, watch, diagnostics = imported.module, imported.root, imported.watch, imported.diagnostics
+    context = imported.context
+    with pause_gc():
+        for stage in sharding_stages(imported.applied, dump_directory)[1:]:
+            with watch.stage(stage.name):
+                context = run_on_root(module, root, stage.passes, diagnostics, watch.after_pass, context=context)
+        with watch.stage("export"), module.context:
+            kept = copy_module(root)
+    assert context is not None
+    program = ShardedProgram(
+        before=module,
+        options=imported.options,
+        applied=imported.applied,
+        annotations=imported.annotations,
+        root=kept,
+        propagated=tuple(context.propagated),
+        traced=tuple(context.traced),
+        diagnostics=tuple(diagnostics.messages),
+        stages=watch.stages,
+        passes=watch.passes,
+        completes_sums=imported.completes_sums,
+        runs=tuple(context.runs),
+        edited_from=edited_from,
+    )
+    return program, root
 
 
 def shard(module: Module, options: PropagateOptions, dump_directory: str = "") -> tuple[ShardedProgram, Op]:
@@ -108,33 +199,5 @@ def shard(module: Module, options: PropagateOptions, dump_directory: str = "") -
     Raises:
         PassError: A module that breaks what propagation needs; names the op.
     """
-    watch = Stopwatch()
-    diagnostics = Diagnostics()
     with pause_gc():
-        with watch.stage("read"), module.context:
-            root = module.copy_root()
-            annotations = Annotations.of(root)
-            if not options.user_priorities:
-                transform_shardings(root, TensorSharding.without_priorities)
-            completes_sums = mark_completed_sums(root, module.attrs)
-            applied = for_module(options, root)
-        context: PassContext | None = None
-        for stage in sharding_stages(applied, dump_directory):
-            with watch.stage(stage.name):
-                context = run_on_root(module, root, stage.passes, diagnostics, watch.after_pass, context=context)
-        with watch.stage("export"), module.context:
-            kept = copy_module(root)
-    program = ShardedProgram(
-        before=module,
-        options=options,
-        applied=applied,
-        annotations=annotations,
-        root=kept,
-        propagated=tuple(context.propagated if context else ()),
-        traced=tuple(context.traced if context else ()),
-        diagnostics=tuple(diagnostics.messages),
-        stages=watch.stages,
-        passes=watch.passes,
-        completes_sums=completes_sums,
-    )
-    return program, root
+        return finish_sharding(import_program(module, options, dump_directory), dump_directory)

@@ -18,19 +18,32 @@ from pyshardy.propagation.run import Propagated
 
 
 class Traced(NamedTuple):
-    """A run of propagation whose steps were recorded, with what its numbers stand for.
+    """A run of propagation, with what its numbers stand for.
 
     Attributes:
         program: What was propagated through.
         places: The ops and values of its numbers; later passes change them in place.
         propagated: The result.
-        grouped: The shardings that members of sharding groups had before they were made equal, by number.
+        grouped: The shardings that members of sharding groups had before they were made equal, by number, if steps
+            were recorded.
     """
 
     program: Program
     places: ProgramIndex
     propagated: Propagated
     grouped: Mapping[int, TensorSharding]
+
+
+class Known(NamedTuple):
+    """A run of propagation that is known already, for the program that it belongs to.
+
+    Attributes:
+        program: What was propagated through.
+        propagated: The result.
+    """
+
+    program: Program
+    propagated: Propagated
 
 
 @dataclass(slots=True)
@@ -43,7 +56,9 @@ class PassContext:
         specs: Describes ops for the sharding rules.
         diagnostics: Where warnings go.
         propagated: The results of the propagation passes that ran.
+        runs: The same with what their numbers stand for.
         traced: Those of them whose steps were recorded, for explanations.
+        known: A run to take over, if the program turns out to be the one that it belongs to.
     """
 
     root: Op
@@ -51,7 +66,9 @@ class PassContext:
     specs: OpSpecReader
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     propagated: list[Propagated] = field(default_factory=list)
+    runs: list[Traced] = field(default_factory=list)
     traced: list[Traced] = field(default_factory=list)
+    known: Known | None = None
 
     @property
     def meshes(self) -> Meshes:

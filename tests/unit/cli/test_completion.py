@@ -32,7 +32,10 @@ def completed(script: str, line: str, folder: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("pyshardy ", ["propagate", "show", "explain", "partition", "cost", "report", "run", "completion", "--help"]),
+        (
+            "pyshardy ",
+            ["propagate", "show", "explain", "diff", "partition", "cost", "report", "run", "completion", "--help"],
+        ),
         ("pyshardy pa", ["partition"]),
         ("pyshardy show --view ", ["xla", "stablehlo"]),
         ("pyshardy show --notation s", ["spec", "sdy"]),

@@ -1,0 +1,86 @@
+"""`pyshardy diff`: what differs between two programs, or what another annotation changes."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pyshardy.cli.files import load_source, naming, shardings_of
+from pyshardy.cli.progress import stage
+from pyshardy.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyshardy.ir.module import Module
+    from pyshardy.propagation.options import PropagateOptions
+    from pyshardy.report.difference import Difference
+    from pyshardy.results.propagation import Propagation
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `pyshardy diff` takes."""
+    text = "the program to compare with; without, --edit says what is to be other"
+    parser.add_argument("other", metavar="FILE", nargs="?", help=text)
+    parser.usage = "%(prog)s [-h] FILE|example [FILE] [--edit NAME=SPEC] [options and sizes of the example]"
+    text = "what if an input or output were sharded so, as for --shard; NAME alone takes its annotation away"
+    parser.add_argument("--edit", action="append", metavar="NAME=SPEC", help=text)
+    text = "whether to partition both, to say what the devices send (default yes)"
+    parser.add_argument("--collectives", action=argparse.BooleanOptionalAction, default=True, help=text)
+
+
+def take_other(arguments: argparse.Namespace, rest: list[str]) -> list[str]:
+    """Take a second file that stands behind options, which `argparse` leaves over; what is left then."""
+    if arguments.other is None and len(rest) == 1 and not rest[0].startswith("-"):
+        arguments.other = rest[0]
+        return []
+    return rest
+
+
+def find_difference(load: Callable[[], Module], arguments: argparse.Namespace, options: PropagateOptions) -> Difference:
+    """What differs.
+
+    Args:
+        load: Reads the first program.
+        arguments: The command line: `source`, `other`, `edit`, `collectives`.
+        options: How to propagate.
+
+    Raises:
+        UsageError: Neither another program nor an edit, or both.
+    """
+    if (arguments.other is None) == (not arguments.edit):
+        got = "neither" if arguments.other is None else "both"
+        needed = "a second FILE, or --edit NAME=SPEC"
+        raise UsageError("reading the command line", got=got, needed=needed)
+    edits = shardings_of(arguments.edit or [], "--edit")
+    before = _propagated(load(), arguments.source, options)
+    if arguments.edit:
+        with stage("propagating the edit"), naming(arguments.source):
+            found = before.edit(edits).difference
+    else:
+        found = _compared(before, arguments, options)
+    if not arguments.collectives:
+        return found.without_talk()
+    with stage("partitioning both"), naming(arguments.source):
+        _ = found.talk
+    return found
+
+
+def _compared(before: Propagation, arguments: argparse.Namespace, options: PropagateOptions) -> Difference:
+    from pyshardy.results.compare import compare_results
+
+    other = argparse.Namespace(**{**vars(arguments), "source": arguments.other, "module": None})
+    with stage(f"reading {other.source}"):
+        module = load_source(other)
+    return compare_results(before, _propagated(module, other.source, options))
+
+
+def _propagated(module: Module, source: str, options: PropagateOptions) -> Propagation:
+    from pyshardy.api import propagate
+
+    with stage("propagating"), naming(source):
+        return propagate(module, options)
+
+
+def exit_status(arguments: argparse.Namespace, found: Any) -> int:
+    """1 if two programs differ; what an edit changes is no failure."""
+    return 1 if arguments.other is not None and found.differs else 0

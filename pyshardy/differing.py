@@ -1,0 +1,79 @@
+"""`diff`: what differs between two results, programs or annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+from pyshardy.api import PropagateKeywords, propagate
+from pyshardy.core.text import named_type
+from pyshardy.errors import UsageError
+from pyshardy.report.difference import Difference
+from pyshardy.results.compare import compare_results
+from pyshardy.results.program_result import ProgramResult
+
+_DOING = "comparing"
+
+
+def diff(before: Any, after: Any, *, program: Any = None, **keywords: Unpack[PropagateKeywords]) -> Difference:
+    """What differs between two results, programs, or annotations of one program.
+
+    Inputs and outputs are aligned by their names, what ops compute by source line, name scope and op, collectives by
+    what makes them necessary. Layers are aligned with layers, also if one program has more of them.
+
+    Args:
+        before: What `propagate` or `partition` returns, or anything that they take; or annotations by name, as for
+            `pyshardy.annotate`.
+        after: The same.
+        program: What annotations are for; by default the other of both.
+        keywords: How to propagate programs that are no results, as for `propagate`.
+
+    Raises:
+        UsageError: Annotations without a program, or nothing that can be loaded.
+        PassError: A module that breaks what propagation needs; names the op.
+
+    >>> program = '''
+    ... sdy.mesh @mesh = <["x"=2]>
+    ... func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<8xf32> {
+    ...   %0 = stablehlo.tanh %a : tensor<8xf32>
+    ...   return %0 : tensor<8xf32>
+    ... }'''
+    >>> found = diff(program, {"arg0": None})
+    >>> [(change.name, change.bytes_before, change.bytes_after) for change in found.shardings]
+    [('arg0', 16, 32), ('result', 16, 32), ('`tanh` at the text:4', None, None)]
+    >>> found.collectives
+    ()
+    """
+    sides = before, after
+    if program is None:
+        program = next((side for side in sides if not _is_annotations(side)), None)
+    base = None
+    if any(map(_is_annotations, sides)):
+        if program is None:
+            needed = "a result or a program among them, or program="
+            raise UsageError(_DOING, got="annotations alone", needed=needed)
+        base = _result(program, keywords)
+    elif not any(program is side for side in sides):
+        raise UsageError(_DOING, got=f"program={named_type(program)}", needed="it for annotations alone")
+    if base is not None and (before is program or before is base) and _is_annotations(after):
+        return base.edit(after).difference
+    one, other = (_side(side, program, base, keywords) for side in sides)
+    return compare_results(one, other)
+
+
+def _is_annotations(side: Any) -> bool:
+    return isinstance(side, Mapping)
+
+
+def _side(side: Any, program: Any, base: ProgramResult | None, keywords: PropagateKeywords) -> ProgramResult:
+    """One side as a result."""
+    if _is_annotations(side):
+        assert base is not None
+        return base.edit(side).result if side else base
+    return base if base is not None and side is program else _result(side, keywords)
+
+
+def _result(program: Any, keywords: PropagateKeywords) -> ProgramResult:
+    if isinstance(program, ProgramResult) and not keywords:
+        return program
+    return propagate(program, **keywords)

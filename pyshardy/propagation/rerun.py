@@ -1,0 +1,231 @@
+"""A run with other annotations, of which only what these reach is worked out.
+
+The phases of the new run are those of the recorded one but for what reads a value that differs. Where such a value is
+read, the phase is run; the values that it writes otherwise than the recorded run differ from then on, and those that it
+writes alike do no more. All other phases are as they were recorded, because a visit depends on what it reads alone.
+
+Source: docs/semantics/propagation.md#running-again-after-an-edit
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.errors import ShardyError
+from pyshardy.propagation.timeline import Board, Timeline, Turn, masked, priorities_of, restored
+
+Changes = Mapping[int, TensorSharding | None]
+LEAST = 200
+"""So many visits are always made before a run over everything is thought to be faster."""
+PART = 4
+"""So many times fewer visits than the recorded run changed something in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """What comes out otherwise with other annotations.
+
+    Attributes:
+        shardings: The values that end otherwise than in the recorded run, with their shardings.
+        ops: How many ops were visited.
+        visits: How many visits were made.
+    """
+
+    shardings: Mapping[int, TensorSharding | None]
+    ops: int
+    visits: int
+
+
+def rerun(timeline: Timeline, changes: Changes, most_visits: int) -> Rerun | None:
+    """Run again from other annotations; None if a run over everything is needed, or faster.
+
+    Args:
+        timeline: The recorded run, of a program without dead code.
+        changes: The annotations that differ, by value; None where one is taken away.
+        most_visits: How many visits may be made.
+    """
+    shardings = list(timeline.layout.program.shardings)
+    for value, sharding in changes.items():
+        shardings[value] = sharding
+    if timeline.layout.options.user_priorities and priorities_of(shardings) != timeline.layout.priorities:
+        return None  # it takes other turns
+    if any(value in timeline.layout.program.siblings for value in changes):
+        return None
+    try:
+        found = _Rerun(timeline, changes, most_visits)
+        return found.run()
+    except ShardyError:
+        return None  # the run over everything says where
+
+
+class _Rerun(Board):
+    """The state of a new run: what differs from the recorded one at this time."""
+
+    def __init__(self, timeline: Timeline, changes: Changes, most_visits: int) -> None:
+        super().__init__(timeline.layout)
+        self.timeline = timeline
+        self.most_visits = most_visits
+        self.originals = {value: found for value, found in timeline.originals.items() if value not in changes}
+        self.differing: dict[int, TensorSharding | None] = {}
+        self.phase: dict[int, TensorSharding] = {}
+        self.time = -1
+        self.agenda: list[int] = []
+        self.waiting: dict[int, list[int]] = {}
+        self.watched: set[int] = set()
+        self.stack: list[int] = []
+        self.next = 0
+        self.visiting = -1
+        self.is_sweep = False
+        self.visits = 0
+        self.visited: set[int] = set()
+        self._start(changes)
+
+    def _start(self, changes: Changes) -> None:
+        for value, sharding in changes.items():
+            first = sharding
+            if sharding is not None:
+                first, is_hidden = masked(self.layout, sharding)
+                if is_hidden:
+                    self.originals[value] = sharding
+            if first is not self.timeline.first[value]:
+                self.differing[value] = first
+        self.restores = {
+            self.layout.width * number: turn[0]
+            for number, turn in reversed(list(enumerate(self.layout.turns)))
+            if turn[0] and (not number or self.layout.turns[number - 1][0] != turn[0])
+        }
+        for time in self.restores:
+            heapq.heappush(self.agenda, time)
+        self._watch_readers(self.differing)
+
+    def run(self) -> Rerun | None:
+        """Run all phases that read what differs."""
+        while self.agenda:
+            self.time = heapq.heappop(self.agenda)
+            while self.agenda and self.agenda[0] == self.time:
+                heapq.heappop(self.agenda)
+            if not self._run_phase():
+                return None
+            self._compare()
+        last = self.timeline.last
+        found = {value: sharding for value, sharding in self.differing.items() if sharding is not last[value]}
+        return Rerun(found, len(self.visited), self.visits)
+
+    # The agenda
+
+    def _watch_readers(self, values: Mapping[int, TensorSharding | None]) -> None:
+        for value in values:
+            for op in self.layout.readers(value):
+                if op not in self.watched:
+                    self.watched.add(op)
+                    self._schedule(op)
+
+    def _schedule(self, op: int) -> None:
+        """Wait for the next time at which an op is visited, or may be."""
+        time = min(self._next_turn(op), self.timeline.next_told(op, self.time))
+        if time < self.layout.end:
+            heapq.heappush(self.agenda, time)
+            self.waiting.setdefault(time, []).append(op)
+        else:
+            self.watched.discard(op)
+
+    def _next_turn(self, op: int) -> int:
+        layout = self.layout
+        slots = [layout.sweep_of(op)]
+        if op >= layout.count:
+            number = op - layout.count
+            slots = [1 + number, layout.sweep_of(layout.count) + number]
+        start = max(self.time, 0) // layout.width * layout.width
+        times = [start + slot + further for further in (0, layout.width) for slot in slots]
+        return min(time for time in times if time > self.time)
+
+    def _differs_at(self, op: int) -> bool:
+        """Whether an op may read or write a value that differs."""
+        return any(op in self.layout.readers(value) for value in self._near(op))
+
+    def _near(self, op: int) -> list[int]:
+        """The values that differ among those of an op, and those that are written with them."""
+        layout, differing = self.layout, self.differing
+        found = [value for value in layout.tensors[op] if value in differing]
+        if not found and (layout.group_of or layout.program.siblings):
+            return list(differing)
+        return found
+
+    # One phase
+
+    def _run_phase(self) -> bool:
+        """Run the phase of this time; whether there may be more."""
+        layout = self.layout
+        number, slot = divmod(self.time, layout.width)
+        turn = layout.turns[number]
+        self.phase = {}
+        sweep = slot - 1 - layout.main_count
+        if slot == 0:
+            self._restore(self.restores[self.time])
+        elif 0 <= sweep < layout.count:
+            self.is_sweep, self.next = True, sweep + 1
+            self._visit(sweep, turn)
+            while self.stack:
+                self._visit(self.stack.pop(), turn)
+                if self.visits > self.most_visits:
+                    return False
+        else:
+            self.is_sweep = False
+            self._visit(layout.count + (slot - 1 if sweep < 0 else sweep - layout.count), turn)
+        return self.visits <= self.most_visits
+
+    def _restore(self, priority: int) -> None:
+        for value in sorted(self.originals):
+            new = restored(self.get(value), self.originals[value], priority)
+            if new is not None:
+                self.set(value, new)
+
+    def _visit(self, op: int, turn: Turn) -> None:
+        step = self.layout.step(op, turn)
+        if step is None or self.layout.waits(op, turn):
+            return
+        self.visits += 1
+        self.visited.add(op)
+        updates = self.layout.outcome(op, step, self.current(op))
+        if updates:
+            self.visiting = op
+            self.write(op, updates)
+            self.visiting = -1
+
+    def get(self, value: int) -> TensorSharding | None:  # noqa: D102
+        if value in self.phase:
+            return self.phase[value]
+        if value in self.differing:
+            return self.differing[value]
+        return self.timeline.before(value, self.time)
+
+    def put(self, value: int, sharding: TensorSharding) -> None:  # noqa: D102
+        self.phase[value] = sharding
+
+    def tell(self, value: int) -> None:  # noqa: D102
+        if not self.is_sweep:
+            return
+        for op in self.layout.program.to_revisit(value):
+            if 0 <= op < self.next and op != self.visiting and op not in self.stack:
+                self.stack.append(op)
+
+    def _compare(self) -> None:
+        """Note what differs behind this phase, and wait for those who read it."""
+        timeline, time = self.timeline, self.time
+        new: dict[int, TensorSharding | None] = {}
+        for value in {**dict.fromkeys(timeline.written.get(time, ())), **dict.fromkeys(self.phase)}:
+            now = self.get(value)
+            if now is timeline.after(value, time):
+                self.differing.pop(value, None)
+            else:
+                new[value] = now
+        self.differing.update(new)
+        for op in self.waiting.pop(time, ()):
+            if self._differs_at(op):
+                self._schedule(op)
+            else:
+                self.watched.discard(op)
+        self._watch_readers(new)

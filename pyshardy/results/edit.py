@@ -1,0 +1,191 @@
+"""Other annotations for a program that was propagated already, and what they change."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+from pyshardy.core.sharding import TensorSharding, is_unsharded
+from pyshardy.frontend.annotate import (
+    Annotations,
+    Checked,
+    annotate_ports,
+    checked,
+    core_mesh,
+    meshes_of,
+    named_ports,
+    store_annotations,
+    with_mesh,
+)
+from pyshardy.ir.module import Module
+from pyshardy.report.difference import Change, Difference, Total, folded_changes
+from pyshardy.report.tables import Page
+from pyshardy.results.compare import compare_results, joined_changes, talk_of, value_name
+from pyshardy.results.edit_base import INPUT, OUTPUT, Base, Reach, State
+from pyshardy.results.partition import Partition, finish_partition
+from pyshardy.results.program_result import ProgramResult
+from pyshardy.results.propagation import finish_propagation
+from pyshardy.results.sharded_program import finish_sharding, shard
+
+R = TypeVar("R", bound=ProgramResult)
+_KINDS = {"arg_attrs": "input", "res_attrs": "output"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Edit(Generic[R]):
+    """A result with other annotations, and what they change.
+
+    Attributes:
+        before: The result without them.
+            state: What propagation gives with them, unless the program is to be prepared again.
+        why_import: Why it is.
+        module: Makes the program with them, as its user would have given it.
+    """
+
+    before: R
+    state: State | None
+    reach: Reach
+    make_module: Callable[[], Module]
+
+    @cached_property
+    def result(self) -> R:
+        """The result with the annotations; it is made when it is first asked for.
+
+        The program is prepared again for the first result of an edit alone; from then on what was prepared is kept.
+        """
+        before = self.before
+        module = self.make_module()
+        if self.state is None:
+            sharded, root = shard(module, before.propagate_options)
+        else:
+            sharded, root = finish_sharding(self.state.base.import_edited(self.state, module), "", self.state)
+        found: Any
+        if isinstance(before, Partition):
+            found = finish_partition(sharded, before.options, root)
+        else:
+            found = finish_propagation(sharded, root)
+        result: R = found
+        return result
+
+    @cached_property
+    def difference(self) -> Difference:
+        """What differs: shardings, bytes per device, and, when they are asked for, collectives."""
+        if self.state is None:
+            return compare_results(self.before, self.result, str(self.reach))
+        return _difference(self, self.before.sharded.editing, self.state)
+
+    def edit(self, shardings: Annotations, mesh: Any = None) -> Edit[R]:
+        """The result with yet other annotations; its difference is that from this result."""
+        return self.result.edit(shardings, mesh)
+
+    def to_json(self) -> dict[str, Any]:
+        """The difference as JSON-ready data."""
+        return self.difference.to_json()
+
+    def tables(self) -> Page:
+        """The difference as tables, for a `rich` console."""
+        return self.difference.tables()
+
+    def __repr__(self) -> str:
+        return f"<Edit of {self.before.title}: {self.reach}>"
+
+    def __str__(self) -> str:
+        return str(self.difference)
+
+    def _repr_html_(self) -> str:
+        return self.difference._repr_html_()
+
+
+def make_edit(before: R, shardings: Annotations, mesh: Any = None) -> Edit[R]:
+    """A result with other annotations; see `ProgramResult.edit`."""
+    sharded = before.sharded
+    state, interface = sharded.editing, sharded.interface
+    given = named_ports(interface.inputs, interface.outputs, shardings)
+    meshes = state.base.meshes
+    brought = meshes_of(given) + ([] if mesh is None else [core_mesh(mesh)])
+    if any(one not in meshes.values() for one in brought):
+        module = before.before if mesh is None else with_mesh(before.before, core_mesh(mesh))
+        annotated = annotate_ports(module, given, None if mesh is None else core_mesh(mesh))
+        return _from_start(before, annotated, "the program gets another mesh")
+    return _edited(before, checked(given, meshes, None if mesh is None else core_mesh(mesh)))
+
+
+def edited_result(before: R, shardings: Iterable[tuple[str, int, TensorSharding | None]]) -> Edit[R]:
+    """A result with other annotations that are known to fit.
+
+    Args:
+        before: The result.
+        shardings: "arg_attrs" or "res_attrs", the number of the input or output, and its sharding.
+    """
+    interface = before.sharded.interface
+    tensors = {INPUT: interface.inputs, OUTPUT: interface.outputs}
+    by_number = {(kind, tensor.index): tensor for kind, found in tensors.items() for tensor in found}
+    return _edited(before, [(kind, by_number[kind, index], sharding) for kind, index, sharding in shardings])
+
+
+def _edited(before: R, edits: Sequence[Checked]) -> Edit[R]:
+    state = before.sharded.editing
+    other = {(kind, tensor.index): (kind, tensor, sharding) for kind, tensor, sharding in edits}
+    annotations = {**state.annotations, **other}
+
+    def make_module() -> Module:
+        return store_annotations(before.before, edits)
+
+    why = state.base.why_import(annotations)
+    if why is not None:
+        return _from_start(before, make_module(), why)
+    changed, reach = state.base.propagate(annotations)
+    return Edit(before, State(state.base, annotations, changed, reach), reach, make_module)
+
+
+def _from_start(before: R, module: Module, why: str) -> Edit[R]:
+    runs = before.sharded.runs
+    count = sum(len(run.program.kind_of) for run in runs)
+    return Edit(before, None, Reach(count, count, why, is_imported_again=True), lambda: module)
+
+
+# The difference of an edit that leaves the form of the program as it is
+
+
+def _difference(edit: Edit[R], old: State, new: State) -> Difference:
+    base = new.base
+    sizes = [Counter(base.sizes), Counter(base.sizes)]
+    changes = []
+    for kind, tensor in base.ports_of(old, new).values():
+        before, after = base.final(old, kind, tensor), base.final(new, kind, tensor)
+        for total, sharding in zip(sizes, (before, after)):
+            total[kind] += base.size(tensor, sharding) - base.size(tensor, tensor.sharding)
+        if not _is_alike(before, after):
+            held = base.size(tensor, before), base.size(tensor, after)
+            changes.append(Change(_KINDS[kind], tensor.name, tensor.shape, tensor.element, before, after, 1, 1, *held))
+    count = sum(1 for _ in base.tensors())
+    return Difference(
+        changes=(*folded_changes(changes), *joined_changes([*_values(base, old, new)])),
+        sizes=tuple(Total(f"{name}s", sizes[0][kind], sizes[1][kind]) for kind, name in _KINDS.items()),
+        compared=(count, len(base.program.results.numbers)),
+        how=str(edit.reach),
+        find_talk=lambda: talk_of(edit.before, edit.result),
+    )
+
+
+def _values(base: Base, old: State, new: State) -> Iterator[Change]:
+    """The results of ops that are sharded otherwise."""
+    program, names = base.program, base.names
+    tensors = set(base.values.values())
+    for value in sorted({*old.shardings, *new.shardings} - tensors):
+        before, after = old.sharding(value), new.sharding(value)
+        shape, owner = program.shapes[value], program.owners[value]
+        if shape is None or program.kind(owner).name in ("sdy.constant", "sdy.sharding_constraint"):
+            continue
+        one, other = before and before.closed(), after and after.closed()
+        if not _is_alike(one, other):
+            is_result = value in program.results[owner] and not program.kind(owner).name.startswith("sdy.")
+            name = value_name(names.label(owner)) if is_result else names.value(value)
+            yield Change("value", name, shape, base.dtype(value), one, other)
+
+
+def _is_alike(one: TensorSharding | None, other: TensorSharding | None) -> bool:
+    return one is other or (is_unsharded(one) and is_unsharded(other))

@@ -1,0 +1,366 @@
+"""What edits of a propagated program start from: its run, and what an edit of it can reach.
+
+Source: docs/semantics/propagation.md#running-again-after-an-edit
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from pyshardy.core.boxes import local_shape
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.explain.names import Names
+from pyshardy.explain.subject import Subject
+from pyshardy.frontend.annotate import Checked, store_annotation
+from pyshardy.frontend.explained import labels_of
+from pyshardy.frontend.interface import InterfaceTensor
+from pyshardy.graph.program import NO_VALUE, Program
+from pyshardy.ir.copy_module import copy_module
+from pyshardy.ir.diagnostics import Diagnostics
+from pyshardy.ir.dtypes import known_bytes
+from pyshardy.ir.functions import main_function
+from pyshardy.ir.module import Module
+from pyshardy.ir.opspec import OpSpecReader
+from pyshardy.ir.pause_gc import pause_gc
+from pyshardy.ir.program_index import FunctionResultPlace
+from pyshardy.passes.exporting.remove_sub_axes_in_input_output_shardings import remove_sub_axes
+from pyshardy.passes.exporting.update_non_divisible_input_output_shardings import divisible_sharding
+from pyshardy.passes.importing.remove_size_one_axes import remove_size_one_axes
+from pyshardy.propagation.options import View
+from pyshardy.propagation.rerun import LEAST, PART, rerun
+from pyshardy.propagation.run import propagate_program
+from pyshardy.propagation.timeline import Layout, Timeline
+from pyshardy.results.sharded_program import Annotations, Imported, ShardedProgram, import_program
+from pyshardy.results.stopwatch import Stopwatch
+from pyshardy.transforms.context import Known, PassContext, Traced
+
+INPUT, OUTPUT = "arg_attrs", "res_attrs"
+Shardings = Mapping[int, TensorSharding | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How much of a program an edit was propagated through.
+
+    Attributes:
+        ops: How many ops were visited; all of them unless the edit is local.
+        of_ops: How many there are.
+        why_all: Why propagation went over everything; None if it did not.
+        is_imported_again: Whether what comes before propagation was done again, too.
+    """
+
+    ops: int
+    of_ops: int
+    why_all: str | None = None
+    is_imported_again: bool = False
+
+    def __str__(self) -> str:
+        if self.why_all is None:
+            return f"propagated again through {self.ops} of {self.of_ops} ops"
+        start = "prepared and propagated again" if self.is_imported_again else "propagated again through all ops"
+        return f"{start}, because {self.why_all}"
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """A program with some edits.
+
+    Attributes:
+        base: The program without them.
+        annotations: What was edited, by kind and number of the input or output.
+        shardings: What propagation gives otherwise than for the base, by value.
+        reach: How much of the program they were propagated through.
+    """
+
+    base: Base
+    annotations: Mapping[tuple[str, int], Checked] = field(default_factory=dict)
+    shardings: Shardings = field(default_factory=dict)
+    reach: Reach = Reach(0, 0)
+
+    def sharding(self, value: int) -> TensorSharding | None:
+        """What propagation gives for a value."""
+        return self.shardings[value] if value in self.shardings else self.base.run.propagated.shardings[value]
+
+
+def first_state(sharded: ShardedProgram) -> State:
+    """A program without edits."""
+    return State(Base(sharded))
+
+
+class Base:
+    """A propagated program that is edited.
+
+    Args:
+        sharded: The program.
+    """
+
+    def __init__(self, sharded: ShardedProgram) -> None:
+        self.sharded = sharded
+        self._finals: dict[tuple[TensorSharding, tuple[int, ...]], TensorSharding] = {}
+        self._sizes: dict[tuple[tuple[int, ...], str, TensorSharding | None], int] = {}
+
+    @property
+    def run(self) -> Traced:
+        """The run of propagation over it."""
+        return self.sharded.runs[-1]
+
+    @property
+    def program(self) -> Program:
+        """The program as propagation saw it."""
+        return self.run.program
+
+    @property
+    def meshes(self) -> Mapping[str, Mesh]:
+        """The meshes of the program as it was given."""
+        return self.sharded.annotations.meshes
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """What the run wrote when."""
+        program, options = self.program, self.sharded.applied
+        recording = self.run.propagated.recording or propagate_program(program, options).recording
+        assert recording is not None
+        return Timeline(Layout(program, options, recording.other_readers), recording.visits)
+
+    @cached_property
+    def imported(self) -> Imported:
+        """The program as propagation was given it, as nodes; it is read again for the first result of an edit."""
+        return import_program(self.sharded.before, self.sharded.options)
+
+    @cached_property
+    def values(self) -> Mapping[tuple[str, int], int]:
+        """The values of the inputs and outputs, by kind and number; none if the main function has no results."""
+        program = self.program
+        if not program.main_results:
+            return {}
+        main = program.owners[program.main_results[0].result]
+        mine = [value for value, owner in enumerate(program.owners) if owner == main]
+        places = self.run.places.values
+        inputs = [value for value in mine if not isinstance(places[value], FunctionResultPlace)]
+        outputs = [value for value in mine if isinstance(places[value], FunctionResultPlace)]
+        found = {(INPUT, index): value for index, value in enumerate(inputs)}
+        return found | {(OUTPUT, index): value for index, value in enumerate(outputs)}
+
+    @cached_property
+    def names(self) -> Names:
+        """What the ops and values are called."""
+        keyed = [(self.values.get((kind, tensor.index)), tensor.name) for kind, tensor in self.tensors()]
+        names = {value: name for value, name in keyed if value is not None}
+        labels = labels_of(self.run, self.sharded.before.name)
+        return Names(Subject(self.program, self.run.propagated.shardings, (), labels, names))
+
+    def tensors(self) -> Iterator[tuple[str, InterfaceTensor]]:
+        """The inputs and outputs, with the shardings that propagation gave them."""
+        yield from ((INPUT, tensor) for tensor in self.sharded.interface.inputs)
+        yield from ((OUTPUT, tensor) for tensor in self.sharded.interface.outputs)
+
+    def given(self, kind: str, index: int) -> TensorSharding | None:
+        """The annotation of an input or output of the base."""
+        annotations = self.sharded.annotations
+        return (annotations.inputs if kind == INPUT else annotations.outputs)[index]
+
+    def final(self, state: State, kind: str, tensor: InterfaceTensor) -> TensorSharding | None:
+        """The sharding of an input or output in the result of propagation."""
+        program = self.program
+        value = self.values[kind, tensor.index]
+        found = state.sharding(value)
+        if found is None and kind == OUTPUT:
+            returned = self._returned.get(value, NO_VALUE)
+            found = None if returned == NO_VALUE else state.sharding(returned)
+            found = None if found is None or mesh_of(found, program.meshes).is_single_device else found
+        if found is None:
+            return None
+        key = found, tensor.shape
+        known = self._finals.get(key)
+        if known is None:
+            if found.dims and -1 not in tensor.shape:
+                found = divisible_sharding(found, tensor.shape, mesh_of(found, program.meshes))
+            known = self._finals[key] = remove_sub_axes(found).closed()
+        return known
+
+    def dtype(self, value: int) -> str:
+        """The element type of a value that an op computes, or of an argument of a block."""
+        place = self.run.places.values[value]
+        return "" if isinstance(place, FunctionResultPlace) else place.type.element
+
+    @cached_property
+    def _returned(self) -> Mapping[int, int]:
+        """What the main function returns, by holder, for every value that stands for one of its results."""
+        return {result: self.program.holders[returned] for returned, result in self.program.main_results}
+
+    @cached_property
+    def _ports_at(self) -> Mapping[int, list[tuple[str, InterfaceTensor]]]:
+        """The inputs and outputs whose sharding may depend on that of a value."""
+        found: dict[int, list[tuple[str, InterfaceTensor]]] = {}
+        for kind, tensor in self.tensors():
+            value = self.values[kind, tensor.index]
+            found.setdefault(value, []).append((kind, tensor))
+            if kind == OUTPUT:
+                found.setdefault(self._returned.get(value, NO_VALUE), []).append((kind, tensor))
+        return found
+
+    def ports_of(self, *states: State) -> dict[tuple[str, int], tuple[str, InterfaceTensor]]:
+        """The inputs and outputs that may be sharded otherwise in some states than in the base."""
+        values = sorted({value for state in states for value in state.shardings})
+        found = [one for value in values for one in self._ports_at.get(value, ())]
+        ordered = sorted(found, key=lambda one: (one[0], one[1].index))
+        return {(kind, tensor.index): (kind, tensor) for kind, tensor in ordered}
+
+    @cached_property
+    def sizes(self) -> Mapping[str, int]:
+        """Bytes of one device for all inputs and for all outputs."""
+        found = {INPUT: 0, OUTPUT: 0}
+        for kind, tensor in self.tensors():
+            found[kind] += self.size(tensor, tensor.sharding)
+        return found
+
+    def size(self, tensor: InterfaceTensor, sharding: TensorSharding | None) -> int:
+        """Bytes that one device holds of an input or output."""
+        key = tensor.shape, tensor.element, sharding
+        size = self._sizes.get(key)
+        if size is None:
+            shape = tensor.shape
+            if sharding is not None:
+                shape = local_shape(sharding, mesh_of(sharding, self.program.meshes), shape)
+            size = self._sizes[key] = known_bytes(shape, tensor.element)
+        return size
+
+    @cached_property
+    def knows_ports(self) -> bool:
+        """Whether the shardings of inputs and outputs follow from those of values, as they nearly always do."""
+        state = State(self)
+        return all(
+            (kind, tensor.index) in self.values and self.final(state, kind, tensor) is tensor.sharding
+            for kind, tensor in self.tensors()
+        )
+
+    # Edits
+
+    def why_import(self, annotations: Mapping[tuple[str, int], Checked]) -> str | None:
+        """Why what comes before propagation has to be done again; None if the edits leave it as it is."""
+        options = self.sharded.applied
+        if len(self.sharded.runs) != 1 or options.dump_directory or options.dedup_functions_fully:
+            return "the options ask for it"
+        if not self.knows_ports:
+            return "inputs or outputs are not sharded as their values are"
+        if len([mesh for mesh in self.meshes.values() if mesh.axes]) != 1:
+            return "the program has several meshes"
+        reason = self._why_import_for_outputs(annotations)
+        if reason is not None:
+            return reason
+        for key, (_, tensor, sharding) in annotations.items():
+            reason = self._why_import_for(self.values[key], (sharding, self.given(*key)))
+            if reason is not None:
+                return f"{tensor.name} {reason}"
+        return None
+
+    def _why_import_for_outputs(self, annotations: Mapping[tuple[str, int], Checked]) -> str | None:
+        """Why what comes before propagation looks at the annotations of outputs, as it does in XLA's view."""
+        before, view = self.sharded.annotations.outputs, self.sharded.applied.view
+        after = [
+            annotations[OUTPUT, index][2] if (OUTPUT, index) in annotations else one for index, one in enumerate(before)
+        ]
+        if view is View.STABLEHLO or any(before) == any(after):
+            return None
+        if len(before) > 1:
+            return "the order of ops depends on whether any output is annotated"
+        return "an output without annotation takes that of its op" if view is View.XLA and any(before) else None
+
+    def _why_import_for(self, value: int, shardings: Sequence[TensorSharding | None]) -> str | None:
+        program = self.program
+        for sharding in shardings:
+            if sharding is None:
+                continue
+            name = sharding.mesh
+            if not isinstance(name, str) or program.meshes.get(name) is not self.meshes[name]:
+                return "is on a mesh that nothing else is on"
+        if program.holders[value] != value or any(value in group for group in program.groups):
+            return "is in a sharding group"
+        for user in program.users[value]:
+            if program.kind(user).name.startswith(("sdy.", "func.call")):
+                return f"is used by {program.kind(user).name}, which may take over its annotation"
+            around = program.parents[user]
+            while around >= 0:
+                if program.kind(around).name == "stablehlo.while":
+                    return "is used inside of a loop"
+                around = program.parents[around]
+        return None
+
+    def prepared(self, sharding: TensorSharding | None) -> TensorSharding | None:
+        """An annotation as propagation is given it."""
+        if sharding is None:
+            return None
+        if not self.sharded.options.user_priorities:
+            sharding = sharding.without_priorities()
+        if any(size == 1 for mesh in self.meshes.values() for _, size in mesh.axes):
+            sharding = remove_size_one_axes(sharding, mesh_of(sharding, self.meshes))
+        return sharding
+
+    def edited_program(self, annotations: Mapping[tuple[str, int], Checked]) -> Program:
+        """The program with other annotations, as propagation is given it."""
+        shardings = list(self.program.shardings)
+        for value, sharding in self._changes(annotations).items():
+            shardings[value] = sharding
+        return replace(self.program, shardings=tuple(shardings))
+
+    def _changes(self, annotations: Mapping[tuple[str, int], Checked]) -> dict[int, TensorSharding | None]:
+        given = {self.values[key]: self.prepared(sharding) for key, (_, _, sharding) in annotations.items()}
+        return {value: new for value, new in given.items() if new is not self.program.shardings[value]}
+
+    def propagate(self, annotations: Mapping[tuple[str, int], Checked]) -> tuple[Shardings, Reach]:
+        """What propagation gives otherwise with edits that leave alone what comes before it.
+
+        Raises:
+            StepError: An annotation that leads to a sharding that is not valid.
+        """
+        changes, run = self._changes(annotations), self.run
+        count = len(self.program.kind_of)
+        why = "the program has ops that nothing uses"
+        if not run.propagated.erased:
+            timeline = self.timeline
+            found = rerun(timeline, changes, max(LEAST, count // PART))
+            if found is not None:
+                return found.shardings, Reach(found.ops, count)
+            why = "the edit reaches most of them"
+        after = propagate_program(self.edited_program(annotations), self.sharded.applied).shardings
+        pairs = enumerate(zip(after, run.propagated.shardings))
+        return {value: new for value, (new, old) in pairs if new is not old}, Reach(count, count, why)
+
+    def import_edited(self, state: State, before: Module) -> Imported:
+        """The program with edits as propagation is given it, with what propagation then gives.
+
+        Args:
+            state: The edits.
+            before: The program with them as its user would have given it.
+        """
+        imported = self.imported
+        with pause_gc(), before.context:
+            root = copy_module(imported.root)
+            main = main_function(root)
+            for (kind, index), (_, _, sharding) in state.annotations.items():
+                store_annotation(main, kind, index, self.prepared(sharding))
+        run = self.run.propagated
+        found = [state.shardings.get(value, sharding) for value, sharding in enumerate(run.shardings)]
+        context = PassContext(root, before.attrs, OpSpecReader(), Diagnostics(list(imported.diagnostics.messages)))
+        if not self.sharded.options.trace:  # steps are those of a run over everything
+            propagated = replace(run, shardings=tuple(found), recording=None)
+            context.known = Known(self.edited_program(state.annotations), propagated)
+        return replace(
+            imported,
+            module=before,
+            annotations=self._annotations(state.annotations),
+            root=root,
+            context=context,
+            diagnostics=context.diagnostics,
+            watch=Stopwatch(),
+        )
+
+    def _annotations(self, annotations: Mapping[tuple[str, int], Checked]) -> Annotations:
+        given = self.sharded.annotations
+        inputs, outputs = list(given.inputs), list(given.outputs)
+        for (kind, index), (_, _, sharding) in annotations.items():
+            (inputs if kind == INPUT else outputs)[index] = sharding
+        return Annotations(tuple(inputs), tuple(outputs), given.meshes)

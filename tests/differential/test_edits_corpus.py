@@ -1,0 +1,39 @@
+"""Edits of the corpus of JAX programs, against annotating and propagating from the start."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+import pyshardy
+from programs import PROGRAMS
+from pyshardy.errors import ShardyError
+from support.edits import random_annotations
+from support.programs import module_text
+
+EDITS = 3
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_edits_of_a_program(name: str) -> None:
+    if reason := PROGRAMS[name].skip():
+        pytest.skip(reason)
+    module = pyshardy.load(module_text(PROGRAMS[name], debug_info=True))
+    before = pyshardy.propagate(module)
+    random = Random(name)
+    for _ in range(EDITS):
+        annotations = random_annotations(random, before)
+        try:
+            expected = pyshardy.propagate(module.annotate(annotations))
+        except ShardyError:
+            with pytest.raises(ShardyError):
+                _ = before.edit(annotations).result
+            continue
+        edit = before.edit(annotations)
+        found = edit.result
+        assert found.module.text(debug_info=True) == expected.module.text(debug_info=True)
+        assert found.warnings == expected.warnings
+        shardings = [(one.name, one.after) for one in edit.difference.shardings if one.kind != "value"]
+        compared = pyshardy.diff(before, expected)
+        assert shardings == [(one.name, one.after) for one in compared.shardings if one.kind != "value"]

@@ -1,0 +1,68 @@
+"""Random edits of random programs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.graph.program import Program
+from pyshardy.propagation.options import PropagateOptions, StrategyOption, View
+from pyshardy.propagation.run import Propagated
+from pyshardy.results.program_result import ProgramResult
+
+Changes = dict[int, TensorSharding | None]
+
+
+def random_options(random: Random) -> PropagateOptions:
+    """Some of the options of propagation."""
+    return PropagateOptions(
+        view=random.choice([View.XLA, View.STABLEHLO]),
+        strategy=random.choice(list(StrategyOption)),
+        op_priorities=random.random() < 0.8,
+        user_priorities=random.random() < 0.8,
+        conservative=random.random() < 0.2,
+    )
+
+
+def random_changes(random: Random, program: Program, run: Propagated) -> Changes:
+    """Annotations on a few values of a program, like those that are on others, opened or closed, or taken away."""
+    values = [
+        value for value, shape in enumerate(program.shapes) if shape is not None and program.holders[value] == value
+    ]
+    pool = [sharding for sharding in (*run.shardings, *program.shardings) if sharding is not None]
+    return {
+        value: random_sharding(random, pool, len(program.shapes[value] or ()))
+        for value in random.choices(values, k=random.randint(1, 3))
+    }
+
+
+def random_sharding(random: Random, pool: list[TensorSharding], rank: int) -> TensorSharding | None:
+    """None, or a sharding of a rank like one that is there."""
+    like = [sharding for sharding in pool if sharding.rank == rank]
+    if not like or random.random() < 0.3:
+        return None
+    found = random.choice(like)
+    if random.random() < 0.5:
+        return found
+    return found.with_dims(
+        DimSharding(dim.axes, random.random() < 0.5, dim.priority if dim.axes else None) for dim in found.dims
+    )
+
+
+def with_changes(program: Program, changes: Changes) -> Program:
+    """The program with other annotations."""
+    shardings = list(program.shardings)
+    for value, sharding in changes.items():
+        shardings[value] = sharding
+    return replace(program, shardings=tuple(shardings))
+
+
+def random_annotations(random: Random, result: ProgramResult) -> dict[str, Any]:
+    """Annotations for a few inputs and outputs of a result, by name, like those that are there, or None."""
+    given = result.sharded.annotations
+    ports = [*result.inputs, *result.outputs]
+    pool = [one for one in (*(port.sharding for port in ports), *given.inputs, *given.outputs) if one is not None]
+    chosen = random.choices(ports, k=random.randint(1, 2))
+    return {port.name: random_sharding(random, pool, len(port.shape)) for port in chosen}
