@@ -109,7 +109,7 @@ def test_a_wrong_notation_is_refused_at_once() -> None:
 
 
 def test_options_go_with_notations(register: Callable[..., None]) -> None:
-    with pytest.raises(UsageError, match="for @my_kernel: got reduction, sizes, needed them with a notation alone"):
+    with pytest.raises(UsageError, match="for @my_kernel: got reduction, sizes, needed these only with a notation"):
         register("@my_kernel", KERNEL_RULE, reduction="k", sizes={"k": 2})
 
 
