@@ -97,13 +97,13 @@ def unregister_rule(name: str) -> None:
 
     >>> unregister_rule("@nobody")
     Traceback (most recent call last):
-    pyshardy.errors.UsageError: unregistering the sharding rule of @nobody: got a name without a rule...
+    pyshardy.errors.UsageError: unregistering the sharding rule of @nobody: got a name without a registered rule...
     """
     if name not in USER_RULES:
         raise UsageError(
             f"unregistering the sharding rule of {name}",
             got="a name without a registered rule",
-            needed=f"one of {', '.join(USER_RULES) or 'a name given to register_rule'}",
+            needed=f"one of {', '.join(USER_RULES) or 'the names given to register_rule'}",
         )
     del USER_RULES[name]
     clear_caches()

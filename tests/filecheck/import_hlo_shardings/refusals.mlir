@@ -43,7 +43,7 @@ func.func @main(%a: tensor<8xf32>) {
 
 // -----
 
-// expected-error@+1 {{grouping tensors: got shard_as or shard_like in its sharding, needed it in that of a @Sharding}}
+// expected-error@+1 {{grouping tensors: got shard_as or shard_like in its sharding, needed it only in the sharding of a @Sharding}}
 func.func @main(%a: tensor<8xf32> {mhlo.sharding = "{devices=[2]<=[2] shard_as 1}"}) {
   return
 }
