@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pyshardy.core.intern import clear_caches
+from pyshardy.core.text import named_type
 from pyshardy.errors import InvalidRuleError, UsageError
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.partitioning_rules import call, is_callback, is_jax_rule, notation_of
@@ -120,7 +121,7 @@ def user_rule_of(spec: OpSpec, conservative: bool) -> Rule | None:
     if found is not None and not isinstance(found, Rule):
         raise InvalidRuleError(
             "calling the function registered for the sharding rule",
-            got=f"a {type(found).__name__}",
+            got=named_type(found),
             needed="a Rule, a notation or None",
         )
     if found is not None:

@@ -124,7 +124,7 @@ def test_a_function_may_return_a_notation(register: Callable[..., None]) -> None
 
 def test_a_function_that_returns_something_else_is_refused(register: Callable[..., None]) -> None:
     register("my.op", lambda spec, conservative: 3)
-    with pytest.raises(InvalidRuleError, match="for my.op: got a int, needed a Rule, a notation or None"):
+    with pytest.raises(InvalidRuleError, match="for my.op: got an int, needed a Rule, a notation or None"):
         rule("my.op", "4 -> 4")
 
 
