@@ -1,4 +1,4 @@
-"""What a pass is, and what it is given besides the ops it works on."""
+"""The base class of passes, and the data that passes share."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from pyshardy.propagation.run import Propagated
 
 
 class Anchor(Enum):
-    """On what a pass runs."""
+    """The kind of op that a pass runs on."""
 
     MODULE = "module"
     FUNCTION = "func"
 
 
 class Traced(NamedTuple):
-    """A run of propagation whose steps were recorded, with what its numbers stand for.
+    """A run of propagation with recorded steps, and the ops and values behind its numbers.
 
     Attributes:
-        program: What was propagated through.
-        places: The ops and values of its numbers; later passes change them in place.
+        program: The program that shardings propagated through.
+        places: The ops and values behind its numbers; later passes change them in place.
         propagated: The result.
-        grouped: The shardings that members of sharding groups had before they were made equal, by number.
+        grouped: The shardings of members of sharding groups before they were made equal, by number.
     """
 
     program: Program
@@ -44,15 +44,15 @@ class Traced(NamedTuple):
 
 @dataclass(slots=True)
 class PassContext:
-    """What the passes over one module share.
+    """The data that the passes over one module share.
 
     Attributes:
         root: The module op.
         attrs: The attributes and types of its context.
         specs: Describes ops for the sharding rules.
-        diagnostics: Where warnings go.
+        diagnostics: The list that warnings go to.
         propagated: The results of the propagation passes that ran.
-        traced: Those of them whose steps were recorded, for explanations.
+        traced: Those results whose steps were recorded, for explanations.
     """
 
     root: Op
@@ -64,14 +64,14 @@ class PassContext:
 
     @property
     def meshes(self) -> Meshes:
-        """The meshes of the module by name, as they are now."""
+        """The current meshes of the module by name."""
         return module_meshes(self.root)
 
 
 class Pass(Record):
     """A pass; its options are the fields of the subclass, spelled with dashes on the command line.
 
-    Attributes:
+    name: Its name on the command line.
         name: Its name on the command line.
         anchor: Whether it runs on the module or on every function.
     """
@@ -83,6 +83,6 @@ class Pass(Record):
         """Change the module or function `op` in place.
 
         Raises:
-            PassError: The module is not what the pass needs.
+            PassError: The module breaks a requirement of the pass.
         """
         raise NotImplementedError

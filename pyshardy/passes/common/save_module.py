@@ -1,4 +1,4 @@
-"""`sdy-save-module`: writes the module to a file on the way.
+"""`sdy-save-module`: writes the module to a file.
 
 Source: docs/semantics/export.md#sdy-save-module
 """
@@ -17,25 +17,25 @@ from pyshardy.transforms.context import PassContext
 
 
 class Dump(Record):
-    """A place in a pipeline at which the module is written, if the pipeline has a folder for that.
+    """A point in a pipeline where the module is written, if the pipeline has a directory for dumps.
 
     Attributes:
-        title: What to call the module there.
+        title: The name of the module there.
     """
 
     title: str
 
 
 class SaveModule(Pass):
-    """Write the module to `{directory}/{index}.{title}.mlir`; pipelines have it, text cannot ask for it.
+    """Write the module to `{directory}/{index}.{title}.mlir`; only pipelines can contain it, not pipeline text.
 
-    The folder must be there, and a file of this name is overwritten. If the file cannot be written, standard error
-    says so, and nothing else happens.
+    The directory must exist, and a file of this name is overwritten. If the file cannot be written, the pass says so
+    on standard error and does nothing else.
 
     Attributes:
-        directory: The folder.
-        index: How many dumps of the pipeline come before.
-        title: What to call the module.
+        directory: The directory.
+        index: The number of earlier dumps of the pipeline.
+        title: The name of the module.
     """
 
     directory: str
@@ -49,12 +49,12 @@ class SaveModule(Pass):
 
 
 def module_text(root: Op, context: PassContext) -> str:
-    """The module as it is in a dump: without locations."""
+    """The text of the module in a dump: without locations."""
     return str(write_module(root, context.attrs).operation.get_asm()).rstrip("\n") + "\n"
 
 
 def save_text(text: str, directory: str, index: int, title: str) -> None:
-    """Write a dump; if that fails, standard error says so."""
+    """Write a dump; report a failure on standard error."""
     path = Path(directory) / f"{index:02d}.{title}.mlir"
     try:
         replace_file(path, text.encode())
