@@ -37,35 +37,33 @@ def load(
     platform: str | None = None,
     **keywords: Any,
 ) -> Module:
-    """A StableHLO module from wherever it is.
+    """Load a StableHLO module from a file, text, an MLIR module or a JAX function.
 
-    Shardings that are in HLO's notation, as in dumps of XLA and in programs made for GSPMD, are imported into the
-    `sdy` dialect.
+    Shardings in HLO's notation, as in dumps of XLA and in programs made for GSPMD, are imported into the `sdy` dialect.
 
     Args:
-        source: A path (of StableHLO, HLO, or what `jax.export` writes), a directory that XLA dumped to, StableHLO or
-            HLO as text or bytes, an MLIR module of jaxlib, what `jax.jit(f).lower(...)`, `.trace(...)` or
-            `jax.export.export(f)(...)` returns, serialized or not, or a function, jitted (by JAX, `nnx.jit` or
+        source: A path (of StableHLO, of HLO, or of a `jax.export` file); a directory that XLA dumped to; StableHLO or
+            HLO as text or bytes; an MLIR module of jaxlib; the result of `jax.jit(f).lower(...)`, `.trace(...)` or
+            `jax.export.export(f)(...)`, serialized or not; or a function, jitted (by JAX, `nnx.jit` or
             `eqx.filter_jit`) or not.
         example_args: For a function, its arguments: arrays or `jax.ShapeDtypeStruct`s.
-        in_shardings: For a function that is not jitted, as for `jax.jit`; specs are over `mesh`. Also with
-            `pyshardy.PartitionSpec`s and `TensorSharding`s, which say more.
+        in_shardings: For a function that is not jitted, as for `jax.jit`; specs are over `mesh`.
+            `pyshardy.PartitionSpec` and `TensorSharding` work too and can express more.
         out_shardings: The same for the results.
         allow_unregistered_dialects: Whether text and bytecode may hold ops of dialects that jaxlib does not know, in
-            generic form. An MLIR module may if its context allows them.
-        module: For a directory with several modules, the name of one; it may also stand in the path, behind `::`.
-        mesh: For a function, the mesh it is for: a mesh of JAX; or axes with sizes, as `{"data": 32, "model": 16}`, or
-            a `jax.sharding.AbstractMesh`, for which no devices are needed. For anything else the axes that GSPMD's
-            tilings are over; found without.
-        isolate: Whether files, text and bytes are read in a process of their own, for half a second more: for bytecode
-            that is not trusted, which may end MLIR's reader. Then that is an `InvalidModuleError`.
-        platform: For a function, what it is lowered for: "cpu", "tpu", "cuda" or "rocm"; by default where it would run.
-        keywords: For a function, `static_argnums`, `donate_argnums`, `keep_unused` and so on are for `jax.jit`; the
-            others are the function's own keyword arguments.
+            generic form. For an MLIR module, its context decides.
+        module: For a directory with several modules, the name of one; the path may also give it, after `::`.
+        mesh: For a function, its mesh: a mesh of JAX; or axes with sizes, such as `{"data": 32, "model": 16}`, or a
+            `jax.sharding.AbstractMesh`, which need no devices. For anything else, the axes of GSPMD's tilings; by
+            default they are found.
+        isolate: Whether to read files, text and bytes in a separate process, which takes half a second more. Use it for
+            untrusted bytecode, which may crash MLIR's reader; the crash is then an `InvalidModuleError`.
+        platform: For a function, the platform to lower it for: "cpu", "tpu", "cuda" or "rocm"; by default JAX's own.
+        keywords: For a function: `static_argnums`, `donate_argnums`, `keep_unused` and the like go to `jax.jit`; the
+            others are keyword arguments of the function.
 
     Raises:
-        UsageError: Nothing that a module can be made of, a file that cannot be read, or arguments for what is no
-            function.
+        UsageError: The source is none of these, a file cannot be read, or there are arguments without a function.
         InvalidModuleError: MLIR refuses the module.
         PassError: A sharding in HLO's notation that cannot be imported; names the op.
 
@@ -86,7 +84,7 @@ def load(
         raise UsageError(
             "loading a module",
             got=f"arguments or shardings for {named_type(source)}",
-            needed="them for a function alone",
+            needed="arguments and shardings only for a function",
             hint="its function .apply" if hasattr(source, "apply") else None,
         )
     if is_traced(source):
@@ -94,14 +92,14 @@ def load(
 
         return load_traced(source, mesh, platform)
     if platform is not None:
-        needed = "it for a function that is not lowered yet"
+        needed = "a platform only for a function that is not lowered yet"
         raise UsageError("loading a module", got=f"platform={platform!r} for {named_type(source)}", needed=needed)
     mesh = None if mesh is None else dict(core_mesh(mesh).axes)
     if isinstance(source, Path) or (isinstance(source, str) and not _is_text(source)):
         allow = allow_unregistered_dialects
         return load_path(source, module=module, mesh=mesh, allow_unregistered_dialects=allow, isolate=isolate)
     if module is not None:
-        needed = "a directory that XLA dumped to"
+        needed = "a module name only for a directory that XLA dumped to"
         raise UsageError("loading a module", got=f"module={module!r} for {named_type(source)}", needed=needed)
     if isinstance(source, Module):
         return source if mesh is None else import_annotations(source, mesh)
@@ -113,7 +111,7 @@ def load(
 
 
 def _load_object(source: Any, mesh: Axes) -> Module:
-    """What JAX makes of a function, or an MLIR module."""
+    """An MLIR module, or what JAX makes of a function."""
     if is_exported(source) or is_lowered(source):
         from pyshardy.frontend import from_jax
 
@@ -147,17 +145,17 @@ def load_text(
     isolate: bool = False,
     name: str = "the text",
 ) -> Module:
-    """The module in a text, whatever the text looks like; `load` guesses whether a string is text or a path.
+    """Load the module in a text, even if the text looks like a path; `load` guesses what a string is.
 
     Args:
-        text: StableHLO or HLO as text, or anything that a file may hold as bytes.
+        text: StableHLO or HLO as text, or the content of any file that `load` reads, as bytes.
         mesh: As for `load`.
         allow_unregistered_dialects: As for `load`.
         isolate: As for `load`.
-        name: What to call the text in messages.
+        name: The name of the text in messages.
 
     Raises:
-        UsageError: Neither text nor bytes.
+        UsageError: The source is neither text nor bytes.
         InvalidModuleError: MLIR refuses the module.
         PassError: A sharding in HLO's notation that cannot be imported; names the op.
 
@@ -179,10 +177,10 @@ def load_file(
     allow_unregistered_dialects: bool = False,
     isolate: bool = False,
 ) -> Module:
-    """The module in a file, or in a directory that XLA dumped to; the arguments are those of `load`.
+    """Load the module in a file, or in a directory that XLA dumped to; the arguments are those of `load`.
 
     Raises:
-        UsageError: No path, a file that cannot be read, a module that the directory does not have.
+        UsageError: The argument is not a path, the file cannot be read, or the directory does not have the module.
         InvalidModuleError: MLIR refuses the module.
         PassError: A sharding in HLO's notation that cannot be imported; names the op.
 
@@ -212,19 +210,18 @@ class PropagateKeywords(TypedDict, total=False):
 def propagate(
     program: Any, options: PropagateOptions | None = None, **keywords: Unpack[PropagateKeywords]
 ) -> Propagation:
-    """Infer a sharding for every tensor of a program; what is given is not changed.
+    """Infer a sharding for every tensor of a program. The program given does not change.
 
     Args:
-        program: What `load` returns, or anything that it takes: a lowered function, a path, text. What was propagated
-            or partitioned already is propagated again only if the options differ.
+        program: The result of `load`, or anything that `load` takes: a lowered function, a path, text. A program that
+            is propagated or partitioned already is propagated again only if the options differ.
         options: How to propagate.
-        keywords: The same one by one, as `strategy="basic"`; they count more than `options`. `view="xla"` is for the
-            answer that `jax.jit` gives, which is the default, `view="stablehlo"` for that of Shardy's passes on the
-            module as it stands.
+        keywords: Single options, such as `strategy="basic"`; they override `options`. `view="xla"`, the default, gives
+            the shardings that `jax.jit` gives; `view="stablehlo"` those of Shardy's passes on the module as it stands.
 
     Raises:
-        UsageError: An option that there is not, a value that is none of its type, or nothing that can be loaded.
-        PassError: A module that breaks what propagation needs; names the op.
+        UsageError: An unknown option, a value of the wrong type, or a program that cannot be loaded.
+        PassError: The module breaks a requirement of propagation; names the op.
 
     >>> program = '''
     ... sdy.mesh @mesh = <["x"=2]>
@@ -259,19 +256,19 @@ def partition(
     propagate_options: PropagateOptions | None = None,
     **keywords: Unpack[PartitionKeywords],
 ) -> Partition:
-    """Make the program of one device: local shapes, explicit collectives.
+    """Make the program of one device, with local shapes and explicit collectives.
 
     Args:
-        program: What `propagate` returns, from where it goes on; or what `load` returns or takes. It is not changed.
+        program: The result of `propagate`, or of `load`, or anything that `load` takes. It does not change.
         options: How to partition.
-        propagate_options: How to propagate; by default as was propagated before, or the defaults of `propagate`. A
-            program that was propagated otherwise is propagated again.
-        keywords: The options of both one by one, as `halo_exchange=False`; they count more than `options`.
-            `dump_directory` is that of partitioning, where the module is also written before propagation, unless that
-            was done before.
+        propagate_options: How to propagate; by default as the program was propagated before, else the defaults of
+            `propagate`. A program that was propagated with other options is propagated again.
+        keywords: Single options of both, such as `halo_exchange=False`; they override the records of options.
+            `dump_directory` is that of partitioning; the module before propagation goes there too, unless it is
+            propagated already.
 
     Raises:
-        UsageError: An option that there is not, a value that is none of its type, or nothing that can be loaded.
+        UsageError: An unknown option, a value of the wrong type, or a program that cannot be loaded.
         PassError: A program that cannot be partitioned; names the op.
         ShardyError: Shardings on meshes with different numbers of devices.
 

@@ -1,4 +1,4 @@
-"""The errors of pyshardy: every one says what was being done, where, what was given, what was needed.
+"""The errors of pyshardy: each says what was being done, where, what was given, and what was needed.
 
 A caller can catch `ShardyError` for all of them. The command line prints `str(error)` and exits with a
 non-zero status; it never shows a traceback for these.
@@ -40,7 +40,7 @@ class ShardyError(Exception):
         super().__init__(self._message())
 
     def located(self, doing: str, where: str) -> Self:
-        """This error, saying more of what was being done, and where unless it says so already."""
+        """This error with another `doing`, and with `where` unless it has a place already."""
         self.doing = doing
         self.where = self.where or where
         self.args = (self._message(),)
@@ -101,7 +101,7 @@ class InvalidModuleError(ShardyError):
     """A program that cannot be read, or that breaks an invariant some step needs.
 
     Attributes:
-        diagnostics: The messages behind it with their places, if there are any (`ir.diagnostics.Diagnostic`).
+        diagnostics: The underlying messages with their places, if there are any (`ir.diagnostics.Diagnostic`).
     """
 
     diagnostics: tuple[Any, ...] = ()
@@ -116,8 +116,8 @@ class RuleNotationError(NotationError, InvalidRuleError):
 
 
 class UnsupportedVersionError(ShardyError):
-    """Something the installed jax or jaxlib is too old for; names the version needed."""
+    """The installed jax or jaxlib is too old for something; names the version needed."""
 
 
 class UsageError(ShardyError):
-    """A command line, an option or an argument that makes no sense."""
+    """A command line, an option or an argument that is wrong."""

@@ -1,4 +1,4 @@
-"""`pyshardy.jit`: as `jax.jit`, sharded by pyshardy."""
+"""`pyshardy.jit`: like `jax.jit`, with shardings propagated and partitioned by pyshardy."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ def jit(
     engine: Engine | str = Engine.LOCAL,
     **jit_options: Any,
 ) -> Jitted:
-    """A function that runs as `jax.jit` runs it, on programs that pyshardy propagates and partitions.
+    """A function that runs like one of `jax.jit`, on programs that pyshardy propagates and partitions.
 
     Args:
         function: A function that is not jitted.
-        mesh: The mesh, as for `load`. Without devices the function can be loaded, propagated and partitioned, and runs
-            if JAX has that many.
+        mesh: The mesh, as for `load`. Without devices the function can be loaded, propagated and partitioned; it runs
+            if JAX has enough devices.
         in_shardings: As for `load`.
         out_shardings: As for `load`.
         options: How shardings propagate.
         partition_options: How the program of one device is made.
-        engine: What runs it, as for `run`.
+        engine: The engine that runs it, as for `run`.
         jit_options: Options of `jax.jit` by name, such as `static_argnums` and `donate_argnums`.
 
     Raises:
-        UsageError: An option that is none, or a function that is jitted already.
+        UsageError: An unknown option, or a function that is jitted already.
 
     >>> from jax.sharding import PartitionSpec as P
     >>> double = jit(lambda x: x * 2, mesh={"data": 1}, in_shardings=P("data"))
@@ -66,14 +66,14 @@ def jit(
 
 
 class Jitted:
-    """What `jit` gives: call it, or look at the program for some arguments.
+    """The result of `jit`: call it, or look at the program for given arguments.
 
     Args:
         function: The function.
         load_options: How it is loaded.
         options: How shardings propagate.
         partition_options: How the program of one device is made.
-        engine: What runs it.
+        engine: The engine that runs it.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ def _is_dynamic(leaf: Any) -> bool:
 
 
 def _kind(leaf: Any) -> Any:
-    """What a leaf has in common with those that the same program is for."""
+    """The properties of a leaf that decide which program it needs."""
     if hasattr(leaf, "dtype") and hasattr(leaf, "shape"):
         return leaf.shape, str(leaf.dtype), getattr(leaf, "weak_type", False)
     return type(leaf), leaf
@@ -162,7 +162,7 @@ def _is_key(leaf: Any) -> bool:
 
 
 def _typed(array: Any, info: Any) -> Any:
-    """An output under the type that the function gives it: the data of keys become keys again."""
+    """An output as the function's type: key data become keys again."""
     if not _is_key(info):
         return array
     return jax.random.wrap_key_data(array, impl=key_name(info.dtype))

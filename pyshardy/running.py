@@ -23,24 +23,24 @@ def run(
     engine: Engine | str | None = None,
     force: bool = False,
 ) -> tuple[Any, ...]:
-    """The outputs of a program, global arrays with the shardings of the program's outputs.
+    """Run a program; return its outputs, global arrays with the shardings of the program's outputs.
 
     Args:
-        program: What `partition` or `propagate` returns, or what `load` returns or takes, which is partitioned then; a
-            function takes the arrays as its arguments.
-        arrays: The inputs, one global array per input: NumPy's, or JAX's, placed or not. With several processes, every
-            process gives the same arrays, or arrays that are placed. An input that the program donates is used up if it
-            is placed already.
-        devices: The devices, in the order that device ids count them; by default those that a JAX function was lowered
-            for, or those that JAX has.
+        program: The result of `partition` or `propagate`; or the result of `load`, or anything that `load` takes, which
+            is partitioned first. For a function, the arrays are its arguments.
+        arrays: One global array per input: NumPy's, or JAX's, placed or not. With several processes, every process
+            gives the same arrays, or arrays that are placed. An input that the program donates cannot be used again if
+            it is placed already.
+        devices: The devices, in the order of device ids; by default those that a JAX function was lowered for, or those
+            that JAX has.
         engine: "local" runs the per-device program through XLA; "xla" lets XLA partition the propagated program itself,
             for comparison; "interpreter" runs the per-device program without devices, slowly, and gives NumPy arrays.
-            By default "xla" for what `propagate` returns, else "local".
-        force: Whether to run a program that seems to need more memory than this machine has for its virtual devices.
+            The default is "xla" for the result of `propagate`, else "local".
+        force: Whether to run a program that seems to need more memory for virtual devices than this machine has.
 
     Raises:
         UsageError: Inputs that do not fit, too few devices, a device twice, an unknown engine, or too little memory.
-        ShardyError: What runs it cannot compile it or fails on the way, such as when another process has died.
+        ShardyError: The engine cannot compile the program, or fails while it runs, such as when another process dies.
 
     >>> import numpy as np
     >>> program = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
@@ -55,15 +55,15 @@ def run(
 
 
 def _leaves(module: Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arrays in the arguments of a function that its module takes."""
+    """The arrays among the arguments of a function that its module takes."""
     signature = module.origin
     try:
         leaves = signature.in_tree.flatten_up_to((arguments, {}))
     except ValueError as error:
         raise UsageError(
             "running a function",
-            got="arguments that are no arrays, such as static ones",
-            needed="arrays alone",
+            got="arguments that are not arrays, such as static ones",
+            needed="only arrays",
             hint="run(load(function, *arguments), *arrays)",
         ) from error
     return tuple(leaves[index] for index in signature.kept)
@@ -72,20 +72,20 @@ def _leaves(module: Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
 def compiled_collectives(
     program: Propagation | Partition, engine: Engine | str = Engine.LOCAL, devices: Sequence[Any] | None = None
 ) -> tuple[KindTotal, ...]:
-    """The collectives of what XLA compiles, per kind: behind its own clean-up, which may join or drop some.
+    """Count the collectives of XLA's compiled program, per kind, after its clean-up, which may join or drop some.
 
     Args:
-        program: What `partition` or `propagate` returns.
+        program: The result of `partition` or `propagate`.
         engine: "local" for the per-device program, "xla" for what XLA's own partitioner makes of the propagated one.
         devices: The devices, as for `run`.
 
     Raises:
-        UsageError: Too few devices, an engine that does not compile, or what is neither propagated nor partitioned.
+        UsageError: Too few devices, an engine that does not compile, or a program neither propagated nor partitioned.
         ShardyError: XLA cannot compile the program.
     """
     from pyshardy.runtime.hlo import hlo_kinds
 
     if not isinstance(program, ProgramResult):
-        needed = "what partition or propagate returns"
+        needed = "the result of partition or propagate"
         raise UsageError("looking at a compiled program", got=named_type(program), needed=needed)
     return hlo_kinds(program.executable(devices, engine).as_text())

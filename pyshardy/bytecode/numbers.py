@@ -1,4 +1,4 @@
-"""How bytecode writes numbers: in one to nine bytes; the first one tells how many.
+"""Numbers in bytecode: one to nine bytes; the first byte tells how many.
 
 Source: docs/bytecode.md#numbers
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 _LENGTH = bytes([(first & -first).bit_length() or 9 for first in range(256)])
-"""Per first byte of a number, how many bytes it takes."""
+"""Per first byte of a number, the bytes that the number takes."""
 
 
 class NumberReader:
@@ -31,10 +31,10 @@ class NumberReader:
         self.position = position
 
     def next(self) -> int:
-        """The number at the position, which moves behind it.
+        """The number at the position, which moves past it.
 
         Raises:
-            IndexError: The data ends before.
+            IndexError: The data ends inside the number.
         """
         data, position = self.data, self.position
         first = data[position]
@@ -50,17 +50,17 @@ class NumberReader:
         length = _LENGTH[first]
         self.position = position + length
         if position + length > len(data):
-            raise IndexError("a number goes on behind the end of the data")
+            raise IndexError("a number continues past the end of the data")
         if length == 9:
             return int.from_bytes(data[position + 1 : position + 9], "little")
         return int.from_bytes(data[position : position + length], "little") >> length
 
     def move_to(self, position: int) -> None:
-        """Go on reading elsewhere."""
+        """Continue at another position."""
         self.position = position
 
     def byte(self) -> int:
-        """The byte at the position, which moves behind it."""
+        """The byte at the position, which moves past it."""
         position = self.position
         self.position = position + 1
         return self.data[position]
@@ -111,7 +111,7 @@ def _long(number: int) -> bytes:
 
 
 def encode_numbers(numbers: Iterable[int]) -> bytes:
-    """Numbers, one behind the other.
+    """Numbers, one after the other.
 
     >>> encode_numbers([3, 64, 128])
     b'\\x07\\x81\\x02\\x02'

@@ -1,4 +1,4 @@
-"""How bytecode writes ops, regions, blocks and the order of uses: numbers, behind each other.
+"""Ops, regions, blocks and the order of uses in bytecode: numbers, one after the other.
 
 Source: docs/bytecode.md#ops
 """
@@ -18,21 +18,21 @@ HAS_REGIONS = 16
 HAS_USE_ORDERS = 32
 HAS_PROPERTIES = 64
 SHORTEST_OP = 3
-"""No op takes fewer bytes: its name, its mask and its location."""
+"""The fewest bytes of an op: its name, its mask and its location."""
 NONE = -1
-"""In the place of the number of something that is not there."""
+"""The number that stands for an absent item."""
 
 
 _ATTRS, _PROPERTIES, _NONE = HAS_ATTRS, HAS_PROPERTIES, NONE  # C variables in the compiled core, which exports none
 
 
 class UseOrder(NamedTuple):
-    """The order of the uses of a value, where it is not that of the ops.
+    """The order of the uses of a value, if it is not the order of the ops.
 
     Attributes:
-        value: Which of the results of the op, or of the arguments of the block.
-        by_pairs: Whether `numbers` are pairs of a place and the use that stands there, for those alone that moved.
-        numbers: Otherwise, per use, its place. Uses are counted from that by the last op on.
+        value: The number of the result of the op, or of the argument of the block.
+        by_pairs: Whether `numbers` are pairs of a position and the use at that position, only for the uses that moved.
+        numbers: Otherwise, the position of every use. Uses are counted from the use by the last op.
     """
 
     value: int
@@ -41,22 +41,23 @@ class UseOrder(NamedTuple):
 
 
 class OpReader(NumberReader):
-    """Reads ops. `read_op` reads the start of one; what it says there is, follows as numbers and is read in this order.
+    """Reads ops. `read_op` reads the start of an op; its mask says which of these parts follow, in order.
 
     Results: their count and their types. Operands: their count and their values. Successors: their count and their
-    blocks. Use orders: `use_orders`. Regions: `region_header`, then per region its `next` count of blocks, that of
-    all its values, and per block `block_header`, `arg` for each argument, `use_orders`, and the ops.
+    blocks. Use orders: `use_orders`. Regions: `region_header`, then per region two numbers from `next`, the count of
+    its blocks and the count of all its values, and per block `block_header`, `arg` for each argument, `use_orders`,
+    and the ops.
 
     Args:
-        code: The module; the reader stands before the count of the ops, and of the arguments, of the block that holds
+        code: The module. The reader starts before the count of the ops, and of the arguments, of the block that holds
             the module op.
 
     Attributes:
-        name: The number of the name of the op that was read last.
-        mask: What it has, as a sum of `HAS_...`.
+        name: The number of the name of the last op read.
+        mask: The parts that it has, as a sum of `HAS_...`.
         location: The number of its location.
-        attributes: That of its discardable attributes; -1 if it has none.
-        properties: That of its inherent attributes; -1 if it has none.
+        attributes: The number of its discardable attributes; -1 if it has none.
+        properties: The number of its inherent attributes; -1 if it has none.
     """
 
     def __init__(self, code: Bytecode) -> None:
@@ -65,7 +66,7 @@ class OpReader(NumberReader):
         self.mask = 0
 
     def read_op(self) -> int:
-        """The mask of the next op; its name, location and attributes become those of this reader."""
+        """Read the start of the next op into this reader's name, location and attributes; return its mask."""
         self.name = self.next()
         mask = self.mask = self.byte()
         self.location = self.next()
@@ -74,7 +75,7 @@ class OpReader(NumberReader):
         return mask
 
     def use_orders(self, count: int) -> list[UseOrder]:
-        """The orders of the uses of some of so many values."""
+        """The use orders of those among `count` values that have one."""
         found = []
         for _ in range(self.next() if count > 1 else 1):
             value = self.next() if count > 1 else 0
@@ -83,15 +84,15 @@ class OpReader(NumberReader):
         return found
 
     def region_header(self) -> tuple[int, bool]:
-        """How many regions the op has, and whether their ops number values of their own, seeing none from outside."""
+        """The number of regions of the op, and whether ops in them see and number only values inside."""
         count = self.next()
         is_isolated = bool(count & 1)
-        if is_isolated:  # then the regions stand in a section of their own, so that a reader may skip it
+        if is_isolated:  # isolated regions are in a section, which a reader may skip
             self.move_to(section_at(self.data, self.position)[1])
         return count >> 1, is_isolated
 
     def block_header(self) -> tuple[int, int]:
-        """How many ops a block has, and how many arguments."""
+        """The number of ops in a block, and the number of its arguments."""
         count = self.next()
         return count >> 1, self.next() if count & 1 else 0
 
@@ -109,10 +110,10 @@ class OpWriter(NumberWriter):
 
         Args:
             name: The number of its name.
-            mask: What else it has, of results, operands, successors and regions, as a sum of `HAS_...`.
+            mask: The other parts that it has: results, operands, successors and regions, as a sum of `HAS_...`.
             location: The number of its location.
-            attributes: That of its discardable attributes; -1 if it has none.
-            properties: That of its inherent attributes; -1 if it has none.
+            attributes: The number of its discardable attributes; -1 if it has none.
+            properties: The number of its inherent attributes; -1 if it has none.
         """
         self.put(name)
         if attributes >= 0:
@@ -127,11 +128,11 @@ class OpWriter(NumberWriter):
             self.put(properties)
 
     def region_header(self, count: int) -> None:
-        """Write how many regions an op has, which number their values on from those outside."""
+        """Write the number of regions of an op that is not isolated: their values continue the numbering outside."""
         self.put(count << 1)
 
     def block_header(self, ops: int, args: int) -> None:
-        """Write how many ops a block has, and how many arguments."""
+        """Write the number of ops in a block, and the number of its arguments."""
         self.put(ops << 1 | (args > 0))
         if args:
             self.put(args)
@@ -145,5 +146,5 @@ class OpWriter(NumberWriter):
             self.put(location)
 
     def end_args(self) -> None:
-        """End the arguments of a block, of which the uses are in the order of the ops."""
+        """End the arguments of a block whose uses are in the order of the ops."""
         self.out.append(0)

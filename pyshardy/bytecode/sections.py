@@ -1,4 +1,4 @@
-"""The frame of a module in bytecode: version, producer, sections; and the names in it.
+"""The frame of a module in bytecode: version, producer, sections, and the names of dialects and ops.
 
 Source: docs/bytecode.md#sections
 """
@@ -10,14 +10,14 @@ from typing import NamedTuple
 from pyshardy.bytecode.numbers import NumberReader
 
 VERSION = 6
-"""The version of the format that is read and written here: known to jaxlib 0.10 and to all after it."""
+"""The version of the format read and written here; jaxlib 0.10 and all later ones know it."""
 MAGIC = b"ML\xefR" + bytes([VERSION << 1 | 1])
 STRINGS, DIALECTS, ATTRS_AND_TYPES, OFFSETS, IR, RESOURCES, RESOURCE_OFFSETS, DIALECT_VERSIONS, PROPERTIES = range(9)
 _HAS_ALIGNMENT = 128
 
 
 class BytecodeError(ValueError):
-    """Data that is no module in bytecode of the version that is read here."""
+    """The data is not MLIR bytecode of the version that this package reads."""
 
 
 class Bytecode(NamedTuple):
@@ -25,11 +25,11 @@ class Bytecode(NamedTuple):
 
     Attributes:
         data: All bytes.
-        sections: Per kind of section, where its content starts and ends; in the order of the data.
+        sections: Per kind of section, the start and end of its content; in the order of the data.
         dialects: The names of the dialects, by number.
-        names: The full names of its ops, by number. Bytes that are no UTF-8 are lone surrogates, as in file names.
+        names: The full names of its ops, by number. Bytes that are not UTF-8 are lone surrogates, as in file names.
         is_registered: Per name, whether the process that wrote the data had loaded the dialect.
-        has_odd_strings: Whether any string is no UTF-8.
+        has_odd_strings: Whether any string is not UTF-8.
     """
 
     data: bytes
@@ -49,7 +49,7 @@ def parse_bytecode(data: bytes) -> Bytecode:
     """The frame of a module in bytecode, and the names of its dialects and ops.
 
     Raises:
-        BytecodeError: It is something else, of another version, or cut off.
+        BytecodeError: The data is something else, of another version, or cut off.
     """
     if not data.startswith(MAGIC):
         raise BytecodeError(f"no MLIR bytecode of version {VERSION}: it starts with {data[: len(MAGIC)]!r}")
@@ -77,7 +77,7 @@ def _parse(data: bytes) -> Bytecode:
 
 
 def end_of_producer(data: bytes) -> int:
-    """Where the first section starts: behind the name of the producer, which a zero ends."""
+    """The start of the first section: after the name of the producer, which a zero byte ends."""
     end = data.find(0, len(MAGIC))
     if end < 0:
         raise IndexError("the name of the producer")
@@ -85,7 +85,7 @@ def end_of_producer(data: bytes) -> int:
 
 
 def section_at(data: bytes, position: int) -> tuple[int, int, int]:
-    """The kind of the section at a position, where its content starts, and where it ends."""
+    """The kind of the section at a position, and the start and end of its content."""
     reader = NumberReader(data, position)
     kind = reader.byte()
     length = reader.next()
@@ -104,7 +104,7 @@ def _is_utf8(string: bytes) -> bool:
 
 
 def _strings(data: bytes, position: int) -> list[bytes]:
-    """The strings of a module; their lengths stand before them, last one first, each with the zero at its end."""
+    """The strings of a module. Their lengths precede them, last one first, and include the zero byte at the end."""
     reader = NumberReader(data, position)
     lengths = [reader.next() for _ in range(reader.next())]
     position = reader.position
@@ -116,7 +116,7 @@ def _strings(data: bytes, position: int) -> list[bytes]:
 
 
 def dialect_names(reader: NumberReader) -> list[int]:
-    """The numbers of the strings that are names of dialects; the reader is left where the names of the ops start."""
+    """The string numbers of the dialects' names; the reader then stands at the start of the op names."""
     found = []
     for _ in range(reader.next()):
         name = reader.next()
@@ -127,7 +127,7 @@ def dialect_names(reader: NumberReader) -> list[int]:
 
 
 def _op_names(reader: NumberReader, strings: list[str], dialects: list[str]) -> tuple[list[str], list[bool]]:
-    """The names of the ops, which stand dialect by dialect, and whether their dialects are loaded."""
+    """The names of the ops, dialect by dialect, and whether their dialects are loaded."""
     count = reader.next()
     names: list[str] = []
     is_registered: list[bool] = []

@@ -1,8 +1,8 @@
-"""The tables of a module in bytecode, which grow at their ends, so that all numbers in them stay valid.
+"""The tables of a module in bytecode. They grow at their ends, so all numbers in them stay valid.
 
-The ops of a module in bytecode refer to strings, names of ops, attributes and types by numbers. A module that is
-written again keeps the tables of the one it was read from; what is new in it is appended: attributes and types as
-text, which MLIR parses; strings as they are; arrays and dictionaries of attributes as the numbers of these.
+The ops of a module in bytecode refer to strings, names of ops, attributes and types by number. A module that is
+written again keeps the tables of the module it was read from. New entries are appended: attributes and types as text,
+which MLIR parses; strings as they are; arrays and dictionaries of attributes as the numbers of their entries.
 
 Source: docs/bytecode.md#appending
 """
@@ -29,11 +29,11 @@ UNKNOWN = "loc(unknown)"
 
 
 class AmbiguousLocationError(BytecodeError):
-    """The text of a new location would stand for one that is in the tables in two forms."""
+    """The text of a new location would match a location that is in the tables in two forms."""
 
 
 class Tables:
-    """The tables of some bytecode and what is appended to them.
+    """The tables of some bytecode, and the entries appended to them.
 
     Args:
         code: The bytecode.
@@ -52,7 +52,7 @@ class Tables:
         self.strings: list[str] = []
         self.dialect_names: list[int] = []
         self.op_names: list[tuple[int, int]] = []
-        self.attrs: dict[str | bytes, int] = {}  # those in bytes have an encoding of MLIR's own
+        self.attrs: dict[str | bytes, int] = {}  # `bytes` keys have MLIR's own encoding
         self.string_attrs: dict[str, int] = {}
         self.types: dict[str, int] = {}
         self.has_places = False
@@ -71,18 +71,18 @@ class Tables:
         return self.attrs.setdefault(text, self.attr_count + len(self.attrs))
 
     def string(self, text: str) -> int:
-        """The number of an attribute that is a string, such as the names in dictionaries."""
+        """The number of an attribute that is a string, such as a name in a dictionary."""
         found = self.string_attrs.get(text)
         if found is None:
             found = self.string_attrs[text] = self._encoded(_STRING, [self._string(text)])
         return found
 
     def array(self, attrs: Sequence[int]) -> int:
-        """The number of an array of attributes, by their numbers."""
+        """The number of an array of attributes, from their numbers."""
         return self._encoded(_ARRAY, [len(attrs), *attrs])
 
     def dictionary(self, attrs: Sequence[tuple[int, int]]) -> int:
-        """The number of a dictionary of attributes, by the numbers of the names, which are strings, and the values."""
+        """The number of a dictionary of attributes, from the numbers of names, which are strings, and of values."""
         numbers = [len(attrs)]
         for entry in attrs:
             numbers += entry
@@ -112,7 +112,7 @@ class Tables:
         return self.string_count + len(self.strings) - 1
 
     def module(self, ops: bytes) -> bytes:
-        """The bytecode of a module with these tables and with other ops."""
+        """The bytecode of a module with these tables and with new ops."""
         code = self.code
         written = {STRINGS: self._string_section(), DIALECTS: self._dialect_section(), IR: ops}
         if self.attrs or self.types:
@@ -124,14 +124,14 @@ class Tables:
         return b"".join(parts)
 
     def _string_section(self) -> bytes:
-        """The strings; their lengths stand before them, last one first."""
+        """The strings; their lengths precede them, last one first."""
         data, (_, end) = self.code.data, self.code.sections[STRINGS]
         new = [text.encode("utf-8", "surrogateescape") + b"\0" for text in self.strings]
         lengths = encode_numbers([self.string_count + len(new), *map(len, reversed(new))])
         return b"".join([lengths, data[self.first_length : end], *new])
 
     def _dialect_section(self) -> bytes:
-        """The names of the dialects and those of the ops."""
+        """The names of the dialects and of the ops."""
         data, (start, end) = self.code.data, self.code.sections[DIALECTS]
         reader = NumberReader(data, start)
         reader.next()
@@ -147,7 +147,7 @@ class Tables:
         return b"".join(parts)
 
     def _attr_sections(self) -> tuple[bytes, bytes]:
-        """The attributes and types, and the lengths of these; all attributes stand before the types."""
+        """The attributes and types, and their lengths; all attributes precede the types."""
         data, (_, end) = self.code.data, self.code.sections[OFFSETS]
         given, position = self._given_attrs()
         attrs, types = _contents(self.attrs), _contents(self.types)
@@ -158,17 +158,17 @@ class Tables:
         return b"".join(contents), b"".join(lengths)
 
     def _lengths(self, entries: Collection[str | bytes], contents: list[bytes]) -> bytes:
-        """A group in the table of lengths, for the dialect of arrays and dictionaries, which every module has."""
+        """A group in the table of lengths, for the builtin dialect, which every module has."""
         if not entries:
             return b""
         lengths = [len(content) << 1 | isinstance(entry, bytes) for entry, content in zip(entries, contents)]
         return encode_numbers([self.dialects["builtin"], len(lengths), *lengths])
 
     def _given_attrs(self) -> tuple[bytes, int]:
-        """The attributes there were, and where their lengths end.
+        """The attributes that the module came with, and the end of their lengths.
 
         Raises:
-            AmbiguousLocationError: The text of a new location may stand for two of them.
+            AmbiguousLocationError: The text of a new location may match two of them.
         """
         reader = NumberReader(self.code.data, self.first_offset)
         found = bytearray(self.code.content(ATTRS_AND_TYPES))

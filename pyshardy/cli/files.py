@@ -70,7 +70,7 @@ def shardings_of(texts: Sequence[str], option: str) -> dict[str, str | None]:
 
 
 def write_whole(path: str | Path, content: bytes) -> None:
-    """Write a file so that nobody ever sees a part of it, and nothing is left behind on failure (`replace_file`).
+    """Write a file at once: no reader sees a part of it, and a failure leaves nothing behind (`replace_file`).
 
     Raises:
         UsageError: The file cannot be written.
@@ -122,7 +122,7 @@ class _Closed(io.RawIOBase):
 
 
 def open_standard_streams() -> None:
-    """Make sure that there are standard streams, and that they take any character: those they have not are escaped."""
+    """Make sure that standard streams exist and take any character; characters they cannot encode are escaped."""
     if sys.stdout is None:
         sys.stdout = io.TextIOWrapper(_Closed(), encoding="utf-8", write_through=True)
     if sys.stderr is None:

@@ -1,8 +1,8 @@
-"""Axis references and the algebra on them and on lists of them.
+"""Axis references, and the algebra of axis references and of lists of them.
 
-A mesh axis of size N is a chain of factors 1..N. A reference names an interval of it: the full axis is
-`[1, N)`, the sub-axis `"x":(2)4` is `[2, 8)`: what is left when the axis is reshaped to `[2, 4, N/8]` and
-the middle factor is taken. References to different axes never overlap.
+A mesh axis of size N is a chain of factors 1..N. A reference names an interval of this chain: the full axis is
+`[1, N)`; the sub-axis `"x":(2)4` is `[2, 8)`, the middle factor after reshaping the axis to `[2, 4, N/8]`.
+References to different axes never overlap.
 
 Source: docs/semantics/representation.md#axes-and-sub-axes
 Source: docs/semantics/representation.md#algebra-of-axes
@@ -28,7 +28,7 @@ class AxisRef(Interned):
         size: Size of the sub-axis, at least 2; None for the full axis.
 
     Raises:
-        InvalidShardingError: A pre-size below 1 or a size below 2.
+        InvalidShardingError: The pre-size is below 1 or the size below 2.
 
     >>> AxisRef("x"), AxisRef("x", 2, 4)
     (AxisRef('x'), AxisRef('x', 2, 4))
@@ -73,21 +73,21 @@ class AxisRef(Interned):
         return self.size is None
 
     def length(self, mesh: Mesh) -> int:
-        """Number of shards this reference makes: the size of the axis or sub-axis."""
+        """Number of shards that this reference makes: the size of the axis or sub-axis."""
         return mesh.axis_size(self.name) if self.size is None else self.size
 
     def end(self, mesh: Mesh) -> int:
-        """Where the interval of this reference ends: pre-size times size."""
+        """The end of the interval of this reference: pre-size times size."""
         return self.pre_size * self.length(mesh)
 
     def sort_key(self) -> tuple[str, int, int, int]:
-        """Key of the order of references: by name; sub-axes at the front of the axis, the axis, the others."""
+        """Sort key of references: by name, then sub-axes at the front of the axis, the full axis, other sub-axes."""
         if self.size is None:
             return self.name, 1, 0, 0
         return self.name, 0 if self.pre_size == 1 else 2, self.pre_size, self.size
 
     def contains(self, other: AxisRef) -> bool:
-        """Whether the interval of `other` lies inside this one."""
+        """Whether this interval contains the interval of `other`."""
         if self.name != other.name:
             return False
         if self.size is None:
@@ -97,19 +97,19 @@ class AxisRef(Interned):
         return self.pre_size <= other.pre_size and other.pre_size * other.size <= self.pre_size * self.size
 
     def is_prefix_of(self, other: AxisRef) -> bool:
-        """Whether `other` contains this and both start at the same place."""
+        """Whether `other` contains this reference and both start at the same point."""
         return self.pre_size == other.pre_size and other.contains(self)
 
     def is_strict_prefix_of(self, other: AxisRef) -> bool:
-        """Whether this is a prefix of `other` and not equal to it."""
+        """Whether this reference is a prefix of `other` and differs from it."""
         return self is not other and self.is_prefix_of(other)
 
     def is_suffix_of(self, other: AxisRef, mesh: Mesh) -> bool:
-        """Whether `other` contains this and both end at the same place."""
+        """Whether `other` contains this reference and both end at the same point."""
         return other.contains(self) and self.end(mesh) == other.end(mesh)
 
     def overlaps(self, other: AxisRef) -> bool:
-        """Whether both share a part of an axis.
+        """Whether the two references share a part of an axis.
 
         >>> AxisRef("x", 1, 4).overlaps(AxisRef("x", 2, 4)), AxisRef("x", 1, 2).overlaps(AxisRef("x", 2, 2))
         (True, False)
@@ -121,7 +121,7 @@ class AxisRef(Interned):
         return self.pre_size < other.pre_size * other.size and other.pre_size < self.pre_size * self.size
 
     def can_coexist(self, other: AxisRef) -> bool:
-        """Whether both can be cut from one axis: whether their borders divide each other in order."""
+        """Whether both can be cut from one axis: their borders must divide each other in order."""
         if self.name != other.name or self.size is None or other.size is None:
             return True
         low, high = sorted((self.pre_size, other.pre_size))
@@ -131,7 +131,7 @@ class AxisRef(Interned):
         return high % low_end == 0
 
     def overlap(self, other: AxisRef) -> AxisRef | None:
-        """The common part of both, or None if there is none or they cannot coexist."""
+        """The common part of both; None if they do not overlap or cannot coexist."""
         if self.name != other.name:
             return None
         if self.size is None:
@@ -144,7 +144,7 @@ class AxisRef(Interned):
         return AxisRef(self.name, start, min(self.pre_size * self.size, other.pre_size * other.size) // start)
 
     def prefix_without_overlap(self, other: AxisRef) -> AxisRef | None:
-        """The longest prefix of this that does not touch `other`; None if there is none.
+        """The longest prefix of this reference that does not touch `other`; None if there is none.
 
         >>> AxisRef("x").prefix_without_overlap(AxisRef("x", 2, 3))
         AxisRef('x', 1, 2)
@@ -158,7 +158,7 @@ class AxisRef(Interned):
         return AxisRef(self.name, self.pre_size, other.pre_size // self.pre_size)
 
     def suffix_without_overlap(self, other: AxisRef, mesh: Mesh) -> AxisRef | None:
-        """The longest suffix of this that does not touch `other`; None if there is none."""
+        """The longest suffix of this reference that does not touch `other`; None if there is none."""
         if not self.can_coexist(other):
             return None
         if not self.overlaps(other):
@@ -167,7 +167,7 @@ class AxisRef(Interned):
         return None if end <= other_end else AxisRef(self.name, other_end, end // other_end)
 
     def common_prefix(self, other: AxisRef) -> AxisRef | None:
-        """The shorter of both if it is a prefix of the other."""
+        """The shorter of the two if it is a prefix of the other, else None."""
         if not self.can_coexist(other):
             return None
         if self.is_prefix_of(other):
@@ -175,7 +175,7 @@ class AxisRef(Interned):
         return other if other.is_prefix_of(self) else None
 
     def can_merge(self, minor: AxisRef) -> bool:
-        """Whether `minor` begins where this sub-axis ends, so that both together are one reference."""
+        """Whether `minor` begins where this sub-axis ends, so that the two form one reference."""
         return (
             self.size is not None
             and minor.size is not None
@@ -184,12 +184,12 @@ class AxisRef(Interned):
         )
 
     def merge(self, minor: AxisRef, mesh: Mesh) -> AxisRef:
-        """This and the mergeable `minor` as one reference: the full axis if that is what they make."""
+        """This reference merged with `minor`, which it can merge with: a sub-axis or the full axis."""
         size = self.length(mesh) * minor.length(mesh)
         return AxisRef(self.name) if size == mesh.axis_size(self.name) else AxisRef(self.name, self.pre_size, size)
 
     def head(self, size: int, mesh: Mesh) -> AxisRef:
-        """The first `size` of this reference; `size` divides its length.
+        """The major part of this reference, of length `size`, which must divide its length.
 
         >>> AxisRef("x").head(2, Mesh([("x", 8)]))
         AxisRef('x', 1, 2)
@@ -197,7 +197,7 @@ class AxisRef(Interned):
         return self if size == self.length(mesh) else AxisRef(self.name, self.pre_size, size)
 
     def tail(self, size: int, mesh: Mesh) -> AxisRef:
-        """What is left of this reference after its first `size`, which divides its length and is smaller.
+        """The rest of this reference after its first `size`, which must divide its length and be smaller.
 
         >>> AxisRef("x").tail(2, Mesh([("x", 8)]))
         AxisRef('x', 2, 4)
@@ -214,7 +214,7 @@ def axes_size(axes: Iterable[AxisRef], mesh: Mesh) -> int:
 
 
 def append_or_merge(axes: list[AxisRef], axis: AxisRef, mesh: Mesh) -> None:
-    """Append `axis` to the list in place, merging it into the last reference where that is possible."""
+    """Append `axis` to the list in place; merge it into the last reference if possible."""
     if axes and axes[-1].can_merge(axis):
         axes[-1] = axes[-1].merge(axis, mesh)
     else:
@@ -222,7 +222,7 @@ def append_or_merge(axes: list[AxisRef], axis: AxisRef, mesh: Mesh) -> None:
 
 
 def join_axes(lists: Iterable[Axes], mesh: Mesh) -> Axes:
-    """The lists behind one another, neighbours merged where that is possible.
+    """The concatenated lists, with neighbours merged where possible.
 
     >>> join_axes([(AxisRef("x", 1, 2),), (), (AxisRef("x", 2, 2),)], Mesh([("x", 4)]))
     (AxisRef('x'),)
@@ -249,7 +249,7 @@ def sort_and_merge(axes: Iterable[AxisRef], mesh: Mesh) -> Axes:
 
 
 def common_prefix(first: Sequence[AxisRef], second: Sequence[AxisRef]) -> Axes:
-    """The longest list that is a prefix of both, cutting inside a reference if need be.
+    """The longest list that is a prefix of both; a reference may be cut.
 
     >>> common_prefix([AxisRef("x"), AxisRef("y")], [AxisRef("x"), AxisRef("y", 1, 2)])
     (AxisRef('x'), AxisRef('y', 1, 2))
@@ -272,7 +272,7 @@ def lists_overlap(first: Iterable[AxisRef], second: Sequence[AxisRef]) -> bool:
 
 
 def prefix_without_overlaps(axis: AxisRef, others: Iterable[AxisRef]) -> AxisRef | None:
-    """The longest prefix of `axis` that touches none of `others`, taking them in order; None if there is none."""
+    """The longest prefix of `axis` that touches none of `others`; None if there is none."""
     current: AxisRef | None = axis
     for other in others:
         if current is None:
@@ -283,7 +283,7 @@ def prefix_without_overlaps(axis: AxisRef, others: Iterable[AxisRef]) -> AxisRef
 
 
 def truncate_overlaps(axes: Axes, others: Iterable[AxisRef]) -> Axes:
-    """The longest prefix of the list `axes` without overlap with `others`, cutting inside a reference if need be."""
+    """The longest prefix of the list `axes` that does not overlap `others`; a reference may be cut."""
     others = tuple(others)
     for index, axis in enumerate(axes):
         kept = prefix_without_overlaps(axis, others)
@@ -293,7 +293,7 @@ def truncate_overlaps(axes: Axes, others: Iterable[AxisRef]) -> Axes:
 
 
 def subtract_axes(axes: Axes, removed: Axes, mesh: Mesh) -> Axes:
-    """The parts of `axes` not covered by `removed`, in the order of `axes`, not merged.
+    """The parts of `axes` that `removed` does not cover, in the order of `axes`, not merged.
 
     >>> mesh = Mesh([("r", 4), ("p", 24)])
     >>> subtract_axes((AxisRef("r"), AxisRef("p", 1, 12)), (AxisRef("p", 2, 3), AxisRef("r", 1, 2)), mesh)
@@ -320,7 +320,7 @@ def subtract_axes(axes: Axes, removed: Axes, mesh: Mesh) -> Axes:
 
 
 def is_strict_prefix(first: Axes, second: Axes) -> bool:
-    """Whether `first` is a strict prefix of `second`; the last reference of `first` may be cut from one of `second`.
+    """Whether `first` is a strict prefix of `second`; the last reference of `first` may be a cut one of `second`.
 
     >>> is_strict_prefix((AxisRef("x", 1, 2),), (AxisRef("x"), AxisRef("y")))
     True
@@ -336,17 +336,17 @@ def is_strict_prefix(first: Axes, second: Axes) -> bool:
 
 
 def is_prefix(first: Axes, second: Axes) -> bool:
-    """Whether `first` equals `second` or is a strict prefix of it."""
+    """Whether `first` equals `second` or is a strict prefix of `second`."""
     return first == second or is_strict_prefix(first, second)
 
 
 def list_sort_key(axes: Sequence[AxisRef]) -> tuple[int, list[tuple[str, int, int, int]]]:
-    """Key of the order of lists: shorter first, then by the first reference that differs."""
+    """Sort key of lists: shorter lists first, then by the first reference that differs."""
     return len(axes), [axis.sort_key() for axis in axes]
 
 
 def ordered_refs(mesh: Mesh, mentioned: Iterable[AxisRef]) -> Axes:
-    """Every axis of the mesh cut at the borders of the mentioned sub-axes, in mesh order.
+    """Every axis of the mesh, cut at the borders of the mentioned sub-axes, in mesh order.
 
     >>> ordered_refs(Mesh([("u", 4), ("v", 24)]), [AxisRef("v", 2, 3)])
     (AxisRef('u'), AxisRef('v', 1, 2), AxisRef('v', 2, 3), AxisRef('v', 6, 4))

@@ -1,4 +1,4 @@
-"""From a sharding and a shape to what every device holds.
+"""What every device holds of a tensor, from its sharding and shape.
 
 A dimension of size `d` in `n` shards gives every device `ceil(d / n)` elements; the last shards are padded.
 
@@ -19,9 +19,9 @@ from pyshardy.errors import InvalidShardingError
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """The part of a tensor that one device holds: per dimension the half-open range of global indices.
+    """The part of a tensor that one device holds: one half-open range of global indices per dimension.
 
-    `padding` counts, per dimension, the elements of the local buffer beyond the tensor.
+    `padding` counts, per dimension, the elements of the local buffer beyond the end of the tensor.
     """
 
     starts: tuple[int, ...]
@@ -30,11 +30,11 @@ class Box:
 
 
 def local_shape(sharding: TensorSharding | Any, mesh: Mesh | Any, shape: Sequence[int]) -> tuple[int, ...]:
-    """Shape of the buffer of one device; the global shape if there is no sharding or it has rank 0.
+    """Shape of the buffer on one device; the global shape if the sharding is None or has rank 0.
 
     Args:
-        sharding: The sharding, also a `NamedSharding` of JAX; None for none.
-        mesh: Its mesh, also one of JAX, or names with sizes.
+        sharding: The sharding; a `NamedSharding` of JAX works too. None means no sharding.
+        mesh: Its mesh: a `Mesh`, a mesh of JAX, or axis names with sizes.
         shape: The shape of the whole tensor.
 
     Raises:
@@ -58,12 +58,12 @@ def local_shape(sharding: TensorSharding | Any, mesh: Mesh | Any, shape: Sequenc
 
 
 def _of_rank(sharding: TensorSharding, rank: int) -> TensorSharding:
-    """A sharding of JAX may leave out the last dimensions."""
+    """Drop nothing, but extend a JAX sharding to this rank: its spec may leave out the last dimensions."""
     return sharding.with_dims((*sharding.dims, *[DimSharding()] * (rank - sharding.rank)))
 
 
 def coordinate_along(axis: AxisRef, mesh: Mesh, coordinates: Sequence[int]) -> int:
-    """Coordinate of a device along a reference, given its coordinates along the axes of the mesh.
+    """Coordinate of a device along a reference, from its coordinates along the axes of the mesh.
 
     >>> coordinate_along(AxisRef("x", 2, 2), Mesh([("x", 8)]), (5,))
     0
@@ -75,7 +75,7 @@ def coordinate_along(axis: AxisRef, mesh: Mesh, coordinates: Sequence[int]) -> i
 
 
 def device_boxes(sharding: TensorSharding, mesh: Mesh, shape: Sequence[int]) -> dict[int, Box]:
-    """What every device of the mesh holds of a tensor, keyed by device id in mesh order.
+    """What every device of the mesh holds of a tensor, keyed by device id, in mesh order.
 
     >>> from pyshardy.core.sharding import DimSharding
     >>> boxes = device_boxes(TensorSharding("m", [DimSharding(["x"])]), Mesh([("x", 2)]), (3,))

@@ -1,7 +1,7 @@
-"""Where a device stands in the grid of some axes, and which devices work together.
+"""Where a device stands in the grid that some axes span, and which devices form a group.
 
-A list of axes spans a grid, first axis most major. A device of the mesh has an index in that grid; the devices that
-differ along these axes alone make a group.
+A list of axes spans a grid, first axis most major. Every device of the mesh has an index in that grid. The devices
+that differ only along these axes form a group.
 
 Source: docs/semantics/partitioner.md#devices-and-groups
 """
@@ -26,7 +26,7 @@ Groups = tuple[tuple[int, ...], ...]
 
 @lru_cache(maxsize=1024)
 def shard_indices(axes: Axes, mesh: Mesh) -> tuple[int, ...]:
-    """The index in the grid of `axes` of every device, by device id.
+    """The index of every device in the grid of `axes`, by device id.
 
     >>> from pyshardy.core.axes import AxisRef
     >>> shard_indices((AxisRef("y"),), Mesh([("x", 2), ("y", 2)]))
@@ -57,7 +57,7 @@ register_cache(shard_indices.cache_clear)
 
 
 def _indices_one_by_one(axes: Axes, mesh: Mesh) -> tuple[int, ...]:
-    """The same for parts of axes that do not fit each other."""
+    """The same as `shard_indices`, for sub-axes that cannot coexist."""
     found = [0] * mesh.size
     for position, device in enumerate(mesh.device_order):
         coordinates = mesh.coordinates(position)
@@ -70,9 +70,9 @@ def _indices_one_by_one(axes: Axes, mesh: Mesh) -> tuple[int, ...]:
 
 @lru_cache(maxsize=1024)
 def replica_groups(axes: Axes, mesh: Mesh) -> Groups:
-    """The groups of devices that differ along `axes` alone, each in the order of the grid of `axes`.
+    """The groups of devices that differ only along `axes`, each in the order of the grid of `axes`.
 
-    Groups are ordered by their place along all other axes, in mesh order.
+    Groups are ordered by their position along all other axes, in mesh order.
 
     >>> from pyshardy.core.axes import AxisRef
     >>> replica_groups((AxisRef("z"), AxisRef("y")), Mesh([("x", 2), ("y", 2), ("z", 2)]))
@@ -91,9 +91,9 @@ register_cache(replica_groups.cache_clear)
 
 @lru_cache(maxsize=1024)
 def permutation(before: TensorSharding, before_mesh: Mesh, after: TensorSharding, mesh: Mesh) -> tuple[int, ...]:
-    """For every device, the one its shard goes to where the number of shards of the whole tensor stays.
+    """For every device, the device that its shard moves to when the number of shards of the tensor stays the same.
 
-    Both meshes have the same axes; the order of their devices may differ.
+    Both meshes have the same axes, but may order their devices differently.
 
     Raises:
         InvalidShardingError: The number of devices that hold a shard changes.
@@ -119,7 +119,7 @@ register_cache(permutation.cache_clear)
 
 @lru_cache(maxsize=1024)
 def shift_pairs(axes: Axes, mesh: Mesh, step: int) -> Groups:
-    """Source and target of a shift by `step` shards along the grid of `axes`, in order of the sources in the mesh.
+    """Source and target device of a shift by `step` shards along the grid of `axes`, ordered by source in the mesh.
 
     >>> from pyshardy.core.axes import AxisRef
     >>> shift_pairs((AxisRef("y"),), Mesh([("x", 2), ("y", 3)]), -1)
@@ -136,19 +136,19 @@ register_cache(shift_pairs.cache_clear)
 
 
 def _pairs(sources: Sequence[int], targets: Sequence[int]) -> tuple[int, ...]:
-    """For every device, one that is to have its shard: the first with the first, and so on, of those with that shard.
+    """For every device, the device that receives its shard; holders and receivers of a shard pair up in device order.
 
     >>> _pairs((0, 0, 1, 1), (1, 0, 1, 0))
     (1, 3, 0, 2)
 
     Raises:
-        InvalidShardingError: A shard is held by another number of devices than need it.
+        InvalidShardingError: A shard has more holders than receivers, or fewer.
     """
     if sorted(sources) != sorted(targets):
         raise InvalidShardingError(
             "sending every shard to one device",
-            got="parts of an axis that do not fit each other, so that some shards have more holders than takers",
-            needed="as many holders as takers of every shard",
+            got="parts of an axis that do not fit each other, so that some shards have more holders than receivers",
+            needed="as many holders as receivers of every shard",
         )
     takers: dict[int, deque[int]] = {}
     for device, shard in enumerate(targets):
@@ -161,13 +161,13 @@ def _dim_axes(sharding: TensorSharding) -> Axes:
 
 
 def _all_atoms(sharding: TensorSharding, atoms: Axes) -> Axes:
-    """The atoms that shard a dimension, in order of the dimensions, and all others behind."""
+    """The atoms that shard a dimension, in the order of the dimensions, then all others."""
     first = dict.fromkeys(atom for axis in _dim_axes(sharding) for atom in atoms if axis.contains(atom))
     return (*first, *(atom for atom in atoms if atom not in first))
 
 
 def padded_shape(sharding: TensorSharding | None, mesh: Mesh, shape: Sequence[int]) -> tuple[int, ...]:
-    """The shape with every dimension rounded up to a multiple of its number of shards; -1, a dynamic size, stays.
+    """The shape with every dimension rounded up to a multiple of its shard count; a dynamic size, -1, stays.
 
     >>> from pyshardy.core.sharding import DimSharding
     >>> padded_shape(TensorSharding("m", [DimSharding(["x"]), DimSharding()]), Mesh([("x", 4)]), (10, 3))
@@ -180,7 +180,7 @@ def padded_shape(sharding: TensorSharding | None, mesh: Mesh, shape: Sequence[in
 
 
 def axes_of_groups(groups: Groups, mesh: Mesh) -> Axes | None:
-    """The axes whose groups these are: the inverse of `replica_groups`; None if there are none.
+    """The axes that make these groups: the inverse of `replica_groups`; None if no axes do.
 
     The order of the groups does not matter.
 
@@ -210,7 +210,7 @@ def axes_of_groups(groups: Groups, mesh: Mesh) -> Axes | None:
 
 
 def axes_moved(pairs: Iterable[tuple[int, int]], mesh: Mesh) -> Axes:
-    """The axes along which any sender and its receiver stand at different places, in mesh order.
+    """The axes along which some sender and its receiver differ, in mesh order.
 
     >>> axes_moved([(0, 1), (1, 0), (2, 2)], Mesh([("x", 2), ("y", 2)]))
     (AxisRef('y'),)
@@ -242,6 +242,6 @@ register_cache(_prime_atoms.cache_clear)
 
 
 def _stride(axis: AxisRef, mesh: Mesh) -> int:
-    """How far apart neighbours along a reference are among the positions of the mesh."""
+    """The distance between neighbours along a reference, in mesh positions."""
     behind = mesh.axes[mesh.positions[axis.name] + 1 :]
     return prod(size for _, size in behind) * (mesh.axis_size(axis.name) // axis.end(mesh))

@@ -11,14 +11,14 @@ from pyshardy.errors import InvalidShardingError
 
 
 def to_gspmd(sharding: TensorSharding, mesh: Mesh) -> str:
-    """A sharding as GSPMD writes it, which XLA and JAX read. That axes must stay replicated is no part of it.
+    """The GSPMD text of a sharding, which XLA and JAX read. It does not say which axes must stay replicated.
 
     Args:
-        sharding: The sharding; its dimensions are closed.
+        sharding: The sharding; its dimensions must be closed.
         mesh: Its mesh.
 
     Raises:
-        InvalidShardingError: What GSPMD cannot say: open dimensions, priorities, partial values that are no sums.
+        InvalidShardingError: GSPMD cannot express it: open dimensions, priorities, partial values that are not sums.
 
     >>> from pyshardy.core.sharding import DimSharding
     >>> to_gspmd(TensorSharding("mesh", [DimSharding(), DimSharding(["y"])]), Mesh([("x", 4), ("y", 2)]))
@@ -28,18 +28,18 @@ def to_gspmd(sharding: TensorSharding, mesh: Mesh) -> str:
 
 
 def from_gspmd(text: str, mesh: Mesh, rank: int, mesh_name: str = "mesh") -> TensorSharding:
-    """The sharding that GSPMD's text stands for, closed.
+    """The closed sharding that a GSPMD text stands for.
 
     Args:
         text: A sharding of one tensor.
-        mesh: The mesh whose axes it is cut along.
+        mesh: The mesh that provides the axes.
         rank: Number of dimensions of the tensor.
-        mesh_name: What the sharding calls its mesh.
+        mesh_name: The mesh name to put into the sharding.
 
     Raises:
-        NotationError: It is no sharding.
-        InvalidShardingError: A tiling that is not cut along axes of the mesh, or of another rank; a sharding of a
-            tuple; manual, unknown, and on one device of several.
+        NotationError: The text is not a sharding.
+        InvalidShardingError: The tiling is not cut along axes of the mesh or has another rank; or the sharding is of a
+            tuple, manual, unknown, or on one device of several.
 
     >>> from_gspmd("{devices=[1,2,4]<=[4,2]T(1,0) last_tile_dim_replicate}", Mesh([("x", 4), ("y", 2)]), rank=2)
     TensorSharding(<@mesh, [{}, {"y"}]>)
@@ -47,7 +47,7 @@ def from_gspmd(text: str, mesh: Mesh, rank: int, mesh_name: str = "mesh") -> Ten
     found = parse_hlo_shardings(text)
     doing = f"reading the sharding {text}"
     if len(found) != 1:
-        raise InvalidShardingError(doing, got=f"shardings of {len(found)} values", needed="that of one tensor")
+        raise InvalidShardingError(doing, got=f"shardings of {len(found)} values", needed="the sharding of one tensor")
     tiling = found[0]
     if tiling.kind is HloKind.REPLICATED:
         return TensorSharding.fully_replicated(mesh_name, rank)

@@ -7,7 +7,7 @@ _MASK = 2**64 - 1
 
 
 def mixed(number: int, bits: int) -> int:
-    """The low half of the 64-bit finaliser of MurmurHash3; twice, one behind the other, for 64 bits.
+    """The low half of the 64-bit finaliser of MurmurHash3; for 64 bits, that half twice.
 
     >>> hex(mixed(0, 32)), hex(mixed(1, 32)), hex(mixed(1, 64))
     ('0x0', '0x34c2cb2c', '0x34c2cb2c34c2cb2c')

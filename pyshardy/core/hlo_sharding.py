@@ -1,8 +1,8 @@
-"""Shardings as HLO writes them: GSPMD's tilings, and the newest XLA's notation with named axes.
+"""Shardings as HLO writes them: GSPMD's tilings, and XLA's newer notation with named axes.
 
-A tiling cuts a tensor into a grid of tiles and lists the device of every tile; trailing dimensions of the grid are
-*subgroups* of devices that hold the same tile, a partial sum of it, or what they like (manual). It knows no axes:
-`core/tilings.py` finds them again.
+A tiling cuts a tensor into a grid of tiles and lists the device of every tile. Trailing dimensions of the grid are
+*subgroups*: devices that hold the same tile, a partial sum of it, or unrelated data (manual). A tiling has no axes;
+`core/tilings.py` finds them.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ class HloSharding:
     """A sharding of one tensor.
 
     Attributes:
-        kind: Which of the following say what it is.
+        kind: The form; it decides which of the other attributes count.
         mesh: The mesh, in the form with named axes.
-        device: The only device of one that is on one device.
-        tiles: Into how many tiles every dimension is cut.
+        device: The device, if the tensor is on one device.
+        tiles: The number of tiles along every dimension.
         subgroups: Kind and size of every trailing dimension of the grid of devices.
         devices: The devices of the grid, row by row.
-        named: What the form with named axes says of dimensions, on `mesh`.
+        named: In the form with named axes: the sharding of the dimensions, on `mesh`.
         manual: The manual axes in that form.
-        group: The number of the group whose members are to be sharded alike, if it is in one.
+        group: The number of its sharding group, whose members are sharded alike, if it is in one.
         reduction: How partial values combine.
     """
 
@@ -77,7 +77,7 @@ def parse_hlo_shardings(text: str) -> tuple[HloSharding, ...]:
     """Read the shardings of one value, or of all values of a tuple.
 
     Raises:
-        NotationError: At the offending place.
+        NotationError: Text that is not valid, with the place.
 
     >>> parse_hlo_shardings("{devices=[2,2]<=[2,2]T(1,0)}")[0].devices
     (0, 2, 1, 3)
@@ -93,7 +93,7 @@ def parse_hlo_shardings(text: str) -> tuple[HloSharding, ...]:
 
 
 def is_named(text: str) -> bool:
-    """Whether this is the notation with named axes, or a list in which one is.
+    """Whether this text uses named axes, or is a list with an entry that does.
 
     >>> is_named("{mesh['x'=2], replicated}"), is_named("{devices=[2]<=[2]}")
     (True, False)
@@ -107,7 +107,7 @@ def _scan_braced(scanner: Scanner) -> HloSharding:
 
 
 def _scan_body(scanner: Scanner) -> HloSharding:
-    """Read what stands in braces, and the closing one."""
+    """Read what stands in braces, and the closing brace."""
     found = _scan_form(scanner)
     start = scanner.position
     while not scanner.accept("}"):
@@ -215,7 +215,7 @@ def _scan_iota(scanner: Scanner) -> tuple[int, ...]:
 
 
 def transposed_iota(sizes: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
-    """The numbers from 0 in an array of these sizes, row by row after transposing it.
+    """The numbers from 0 upwards in an array of these sizes, row by row after transposing it.
 
     >>> transposed_iota((2, 3), (1, 0))
     (0, 3, 1, 4, 2, 5)

@@ -1,4 +1,4 @@
-"""Shardings to GSPMD's tilings, and tilings to text as XLA writes them; `core/hlo_sharding.py` reads it."""
+"""Shardings to GSPMD's tilings, and tilings to text as XLA writes them; `core/hlo_sharding.py` reads the text."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _DOING = "writing a sharding for GSPMD"
 
 
 def tiling_of(sharding: TensorSharding, mesh: Mesh) -> HloSharding:
-    """The tiling that lays a tensor out as a sharding does. That axes must stay replicated is no part of it.
+    """The tiling that lays a tensor out as a sharding does. It does not say which axes must stay replicated.
 
     Args:
-        sharding: The sharding; its dimensions are closed.
+        sharding: The sharding; its dimensions must be closed.
         mesh: Its mesh.
 
     Raises:
-        InvalidShardingError: An open dimension, a priority, or partial values that are no sums: GSPMD has none.
+        InvalidShardingError: Open dimensions, priorities, or partial values that are not sums: GSPMD has none of these.
 
     >>> from pyshardy.core.notation import parse_sharding
     >>> print(format_tiling(tiling_of(parse_sharding('<@m, [{}, {"y"}]>'), Mesh([("x", 4), ("y", 2)]))))
@@ -63,10 +63,10 @@ def _check_expressible(sharding: TensorSharding) -> None:
 
 
 def format_tiling(tiling: HloSharding) -> str:
-    """A sharding as XLA writes it: as a transposed range of numbers where the devices are one.
+    """A sharding as XLA writes it: as a transposed range of numbers if its devices form one.
 
     Raises:
-        InvalidShardingError: The form with named axes, which has a notation of its own.
+        InvalidShardingError: A sharding with named axes, which has a notation of its own.
 
     >>> format_tiling(HloSharding(HloKind.TILED, tiles=(2, 2), devices=(0, 2, 1, 3)))
     '{devices=[2,2]<=[2,2]T(1,0)}'
@@ -100,7 +100,7 @@ def _devices(devices: Sequence[int]) -> str:
 
 
 def iota_of(devices: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """The shape and the transposition of the range of numbers that a list is, as few dimensions as will do.
+    """The shape and the transposition that make a list from a range of numbers, in the fewest dimensions.
 
     >>> iota_of((0, 2, 4, 6, 1, 3, 5, 7))
     ((4, 2), (1, 0))
@@ -116,7 +116,7 @@ def iota_of(devices: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]] |
 
 
 def _digits(devices: Sequence[int]) -> list[tuple[int, int]]:
-    """Strides and sizes of the runs in a list, slowest first; nonsense for a list that is no transposed range."""
+    """Strides and sizes of the runs in a list, slowest first; meaningless if the list is not a transposed range."""
     found: list[tuple[int, int]] = []
     block = 1
     while block < len(devices):

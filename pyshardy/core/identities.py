@@ -1,4 +1,4 @@
-"""Values that change nothing when they are combined with others, as MLIR writes them in a constant."""
+"""Identity values of combiners, as MLIR writes them in a constant."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LARGEST: dict[str, tuple[int, int]] = {
     "f8E4M3FNUZ": (2, 0x7F),
     "f8E4M3B11FNUZ": (2, 0x7F),
 }
-"""Per element type, the hexadecimal digits of a value and the bits of the largest one, infinity if there is one."""
+"""Per element type: the hexadecimal digits of one, and the bits of the largest value, infinity if it exists."""
 _INTEGER = re.compile(r"(u|s)?i(\d+)")
 
 
@@ -50,7 +50,7 @@ def one_text(element: str) -> str:
 
 
 def extreme_text(element: str, largest: bool) -> str | None:
-    """The largest or smallest value of an element type, infinity if it has one; None if it has no order.
+    """The largest or smallest value of an element type, infinity if it has one; None if the type has no order.
 
     >>> extreme_text("ui8", largest=True), extreme_text("i8", largest=False), extreme_text("i1", largest=True)
     ('255', '-128', 'true')

@@ -1,7 +1,7 @@
 """Interned values: equal values are the same object, so equality and hashing cost a pointer comparison.
 
-A subclass lists its fields in `__slots__` and overrides `_canonical` to check and normalise them; the check
-runs once per distinct value, because a value that already exists is returned before it is checked again.
+A subclass lists its fields in `__slots__` and overrides `_canonical` to check and normalise them. The check runs
+once per distinct value: a value that exists is returned without another check.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyshardy.errors import InvalidShardingError
 T = TypeVar("T", bound="Interned")
 
 _cache_clearers: list[Callable[[], None]] = []
-_adding = RLock()  # re-entrant: the garbage collector may run other code, which may make values, while it is held
+_adding = RLock()  # re-entrant: while it is held, the garbage collector may run code that makes values
 
 
 def register_cache(clear: Callable[[], None]) -> None:
@@ -40,7 +40,7 @@ def clear_caches() -> None:
 
 
 class Interned:
-    """Base class of immutable values of which there is only one object per distinct content."""
+    """Base class of immutable values: there is only one object per distinct content."""
 
     __slots__ = ("__weakref__",)
 
@@ -77,7 +77,7 @@ class Interned:
 
     @classmethod
     def _canonical(cls, *fields: Any) -> tuple[Any, ...]:
-        """Return the normal form of the fields, or raise if they make no valid value."""
+        """Return the normal form of the fields, or raise an error if they make no valid value."""
         return fields
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -97,7 +97,7 @@ class Interned:
 
 
 def as_integer(value: object, doing: str) -> int:
-    """The number as a plain `int`, for `_canonical`: numpy's integers and booleans compare equal but print otherwise.
+    """The number as a plain `int`, for `_canonical`: NumPy integers and booleans compare equal but print differently.
 
     >>> as_integer(True, "counting")
     1

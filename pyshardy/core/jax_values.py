@@ -1,7 +1,7 @@
-"""What meshes and partition specs of JAX, and plain Python values, stand for; without importing JAX.
+"""Reads meshes and partition specs of JAX, and plain Python values, without importing JAX.
 
-JAX's values are known by what they have: a mesh by `axis_names` and `shape_tuple`, a `NamedSharding` by `mesh` and
-`spec`, a `PartitionSpec` by being a sequence of names, tuples of names, None and `UNCONSTRAINED`.
+JAX's values are recognized by their attributes: a mesh by `axis_names` and `shape_tuple`, a `NamedSharding` by
+`mesh` and `spec`, a `PartitionSpec` by being a sequence of names, tuples of names, None and `UNCONSTRAINED`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def is_named_sharding(value: object) -> bool:
 
 
 def mesh_axes(axes: Any) -> Pairs:
-    """Pairs of name and size, of a mapping, of pairs, or of a mesh of JAX; names and sizes are not checked.
+    """Pairs of name and size, from a mapping, from pairs, or from a mesh of JAX; names and sizes are not checked.
 
     >>> mesh_axes({"x": 2})
     (('x', 2),)
@@ -49,22 +49,22 @@ def mesh_axes(axes: Any) -> Pairs:
 
 
 def mesh_device_ids(axes: Any) -> tuple[int, ...] | None:
-    """The order of the devices of a mesh of JAX; None if it has none, or they are not the first ones there are.
+    """The device order of a mesh of JAX; None if it has no devices, or if they are not the first ones of JAX.
 
-    Which devices a mesh lies on is for `run(devices=...)`: ids only say in which order the first ones lie on it.
+    `run(devices=...)` chooses the devices of a mesh; the ids only say in which order the first devices lie on it.
     """
     if not is_jax_mesh(axes):
         return None
     try:
         devices = axes.devices
-    except (AttributeError, ValueError):  # an AbstractMesh has none
+    except (AttributeError, ValueError):  # an AbstractMesh has no devices
         return None
     ids = tuple(device.id for device in devices.flat)
     return ids if sorted(ids) == list(range(len(ids))) else None
 
 
 def spec_entries(spec: Any, doing: str) -> list[tuple[Sequence[Any], bool]]:
-    """Of every dimension its axes, and whether it is open: of a `PartitionSpec`, or of names, lists of names and None.
+    """Axes and openness of every dimension, from a `PartitionSpec`, or from names, lists of names and None.
 
     >>> spec_entries(["x", None, ("y", "z")], "sharding a tensor")
     [(('x',), False), ((), False), (('y', 'z'), False)]
@@ -76,7 +76,7 @@ def spec_entries(spec: Any, doing: str) -> list[tuple[Sequence[Any], bool]]:
 
 
 def spec_partitions(spec: Any) -> Any:
-    """What a `PartitionSpec` says of dimensions; one that says more cannot be walked over. Other values as they are."""
+    """The entries of a `PartitionSpec` as an iterable, also of our own, which is not one; other values unchanged."""
     return spec.partitions if hasattr(spec, "unreduced") and hasattr(spec, "partitions") else spec
 
 

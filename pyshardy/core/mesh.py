@@ -18,7 +18,7 @@ from pyshardy.core.text import quote
 from pyshardy.errors import InvalidShardingError
 
 MOST_DEVICES = 2**20
-"""For so many devices something may be made for each, such as a table of offsets or groups of numbers."""
+"""The most devices for which the package makes something per device, such as a table of offsets."""
 
 
 class Mesh(Interned):
@@ -31,7 +31,7 @@ class Mesh(Interned):
             one id makes a *single-device* mesh and no id the *empty* mesh, a placeholder.
 
     Raises:
-        InvalidShardingError: A size below 1, a repeated name, or ids that are no permutation.
+        InvalidShardingError: A size below 1, a repeated name, or ids that are not a permutation.
 
     >>> mesh = Mesh({"data": 4, "model": 2})
     >>> mesh.size, mesh.axis_size("model")
@@ -56,7 +56,7 @@ class Mesh(Interned):
         try:
             ids = mesh_device_ids(axes) if device_ids is None else tuple(device_ids)
             return cls._make((pairs, ids))
-        except TypeError as error:  # what cannot be hashed is neither a name, a size nor an id
+        except TypeError as error:  # an unhashable value is neither a name, a size nor an id
             got = f"the axes {list(pairs)} and device ids {device_ids!r}"
             raise InvalidShardingError("making a mesh", got=got, needed="names, sizes and ids") from error
 
@@ -82,7 +82,7 @@ class Mesh(Interned):
 
     @property
     def positions(self) -> dict[str, int]:
-        """Position of every axis name in `axes`; the order in which lists of axes are sorted. Do not change it."""
+        """Position of every axis name in `axes`, by which lists of axes are sorted. Do not change it."""
         try:
             return self._positions
         except AttributeError:
@@ -117,7 +117,7 @@ class Mesh(Interned):
         return self.device_ids if self.device_ids is not None else tuple(range(self.size))
 
     def check_listable(self) -> None:
-        """Raise `InvalidShardingError` if there are too many devices to make anything for each of them."""
+        """Raise `InvalidShardingError` if there are too many devices to make something for each."""
         check_count(self.size, f"listing the devices of the mesh of {list(self.axes)}", "devices")
 
     def has_axis(self, name: str) -> bool:
@@ -125,7 +125,7 @@ class Mesh(Interned):
         return name in self.positions
 
     def axis_size(self, name: str) -> int:
-        """Size of the axis `name`; raises `InvalidShardingError` if the mesh has none of that name."""
+        """Size of the axis `name`; raises `InvalidShardingError` if the mesh has no such axis."""
         position = self.positions.get(name)
         if position is None:
             known = ", ".join(map(repr, self.axis_names))
@@ -149,7 +149,7 @@ class Mesh(Interned):
         return tuple(reversed(found))
 
     def same_axes(self, other: Mesh) -> bool:
-        """Whether both meshes are equal when the order of their devices is ignored."""
+        """Whether both meshes have the same axes; the order of their devices does not matter."""
         return self.is_single_device == other.is_single_device and self.axes == other.axes
 
 
@@ -193,7 +193,7 @@ def _checked_device_ids(axes: tuple[tuple[str, int], ...], device_ids: tuple[int
 
 
 def check_count(count: int, doing: str, what: str) -> None:
-    """Raise `InvalidShardingError` if there are too many devices or shards to make anything for each of them."""
+    """Raise `InvalidShardingError` if there are too many devices or shards to make something for each."""
     if count > MOST_DEVICES:
         raise InvalidShardingError(
             doing,
@@ -204,7 +204,7 @@ def check_count(count: int, doing: str, what: str) -> None:
 
 
 def as_mesh(mesh: Any) -> Mesh:
-    """A mesh from what stands for one: itself, names with sizes, or a mesh of JAX.
+    """A mesh from a `Mesh`, from names with sizes, or from a mesh of JAX.
 
     >>> as_mesh({"x": 2})
     Mesh([('x', 2)])

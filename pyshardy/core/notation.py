@@ -1,4 +1,4 @@
-"""Reading meshes, axes and shardings from text; `str` of each value is the exact inverse.
+"""Parsers for meshes, axes and shardings; `str` of each value is the exact inverse.
 
 The grammar is that of the `sdy` dialect. A leading `#sdy.mesh`,
 `#sdy.sharding` or `#sdy.sharding_per_value` is accepted on input and never printed.
@@ -33,12 +33,12 @@ _PLAIN_DIM = re.compile(r"\{[^{}\\/]*\}(?:p[0-9]+)?")
 _PLAIN_SHARDING = re.compile(
     rf"<@([A-Za-z_][\w$.]*), \[((?:{_PLAIN_DIM.pattern}(?:, {_PLAIN_DIM.pattern})*)?)\]>", re.ASCII
 )
-"""A sharding as nearly all are printed: without explicit axes, and without braces in the names of axes."""
+"""A sharding in the most common form: without explicit axes, and without braces in axis names."""
 _MAX_INT64 = 2**63 - 1
 
 
 class Scanner:
-    """A position in a text, with the small vocabulary that the parsers of this package are written in.
+    """A position in a text, with the basic operations that the parsers of this package use.
 
     Args:
         text: The text to read.
@@ -54,7 +54,7 @@ class Scanner:
         self.skip_space()
 
     def fail(self, needed: str, *, got: str | None = None, hint: str | None = None) -> NotationError:
-        """The error for what stands at the current position."""
+        """The error for the text at the current position."""
         return NotationError(
             self.doing, text=self.text, position=self.position, got=got or self._here(), needed=needed, hint=hint
         )

@@ -1,4 +1,4 @@
-"""Options that a user gives: checked when they are made, enums also by name."""
+"""Options given by a user: checked when they are made; enums are also accepted by name."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ O = TypeVar("O", bound="Options")  # noqa: E741 (an options class)
 
 
 class Options(Record):
-    """Base class of frozen options whose values are checked: booleans, enums (also by name), and paths.
+    """Base class of frozen options with checked values: booleans, enums (also by name), and paths.
 
     Attributes:
-        of: What the options are of, for messages.
+        of: The object that the options configure, for messages.
     """
 
     of: ClassVar[str]
@@ -76,7 +76,7 @@ def _path(value: Any, doing: str) -> str:
 
 
 def enum_value(cls: type[E], value: Any, doing: str, what: str = "") -> E:
-    """A member of an enum, or the one of this name.
+    """A member of an enum, from the member itself or its value.
 
     Args:
         cls: The enum.
@@ -85,7 +85,7 @@ def enum_value(cls: type[E], value: Any, doing: str, what: str = "") -> E:
         what: What the value is, for the error: "the engine ".
 
     Raises:
-        UsageError: There is none.
+        UsageError: The enum has no such member.
     """
     if isinstance(value, cls):
         return value
@@ -98,7 +98,7 @@ def enum_value(cls: type[E], value: Any, doing: str, what: str = "") -> E:
 
 
 def did_you_mean(given: Any, known: Iterable[str]) -> str | None:
-    """The known name that is most like a given one, as a hint for an error; None if none is.
+    """The known name closest to a given one, as a hint for an error; None if none is close.
 
     >>> did_you_mean("stratgy", ["strategy", "view"])
     'strategy'
@@ -110,16 +110,16 @@ def did_you_mean(given: Any, known: Iterable[str]) -> str | None:
 
 
 def options_of(cls: type[O], options: O | None, changes: Mapping[str, Any], doing: str) -> O:
-    """Options with some of them changed.
+    """The options with some of them changed.
 
     Args:
         cls: The class of the options.
         options: The options; the defaults if None.
-        changes: What is given instead, by name.
+        changes: The new values, by name.
         doing: What is being done, for the error.
 
     Raises:
-        UsageError: `options` are none of that class, there is no option of a name, or a value is none of its type.
+        UsageError: `options` is not of that class, a name is not an option, or a value has the wrong type.
     """
     kind: Any = cls
     known = _kinds(kind)
@@ -139,7 +139,7 @@ def options_of(cls: type[O], options: O | None, changes: Mapping[str, Any], doin
 
 
 def unknown_option(name: str, known: Iterable[str], doing: str) -> UsageError:
-    """The error for an option that there is not."""
+    """The error for an unknown option."""
     names = list(known)
     return UsageError(
         doing, got=f"the option {name!r}", needed=f"one of {', '.join(names)}", hint=did_you_mean(name, names)

@@ -1,7 +1,7 @@
-"""Shardings to PyTorch's placements on a `DeviceMesh`, and back; torch is not needed for it.
+"""Shardings to PyTorch's placements on a `DeviceMesh`, and back, without importing torch.
 
-A placement says for one axis of the mesh what it does to the tensor: shard one of its dimensions, replicate it, or
-hold partial values. Axes that shard one dimension do so in the order of the mesh, the first one major.
+A placement says what one mesh axis does to the tensor: shard one of its dimensions, replicate it, or hold partial
+values. Several axes may shard one dimension, in the order of the mesh, the first one major.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Replicate:
 
 @dataclass(frozen=True)
 class Partial:
-    """Every device along the axis holds a part of the values, as `torch.distributed.tensor.Partial`."""
+    """Every device along the axis holds a partial value, as `torch.distributed.tensor.Partial`."""
 
     reduce_op: str = "sum"
 
@@ -42,11 +42,11 @@ def to_torch(sharding: TensorSharding, mesh: Mesh) -> tuple[Placement, ...]:
     """One placement per axis of the mesh, for `distribute_tensor(x, init_device_mesh(...), placements)`.
 
     Args:
-        sharding: The sharding; its dimensions are closed.
-        mesh: Its mesh, of which the sizes and names are those of the `DeviceMesh`.
+        sharding: The sharding; its dimensions must be closed.
+        mesh: Its mesh; the `DeviceMesh` has the same sizes and names.
 
     Raises:
-        InvalidShardingError: What placements cannot say: sub-axes, open dimensions, priorities, and axes in another
+        InvalidShardingError: Placements cannot express it: sub-axes, open dimensions, priorities, and axes in another
             order than that of the mesh.
 
     >>> to_torch(TensorSharding("m", [DimSharding(["x"]), DimSharding()], unreduced=["y"]), Mesh([("x", 4), ("y", 2)]))
@@ -89,7 +89,7 @@ def from_torch(placements: Sequence[Any], mesh: Mesh, rank: int, mesh_name: str 
         placements: One per axis of the mesh: torch's own, or those of this module.
         mesh: The mesh.
         rank: Number of dimensions of the tensor.
-        mesh_name: What the sharding calls its mesh.
+        mesh_name: The mesh name to put into the sharding.
 
     Raises:
         InvalidShardingError: Another number of placements, a dimension that the tensor does not have, several kinds of

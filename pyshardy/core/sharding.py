@@ -33,16 +33,16 @@ class ReductionKind(Enum):
     MAX = "max"
     MIN = "min"
 
-    __hash__ = object.__hash__  # shardings are looked up by it, and that of `Enum` is a function of Python
+    __hash__ = object.__hash__  # lookups hash it, and the hash of `Enum` is a slow Python function
 
 
 class DimSharding(Interned):
-    """By which axes one dimension is split, major to minor, and whether propagation may add more.
+    """The axes that split one dimension, major to minor, and whether propagation may add more.
 
     Args:
         axes: The axes, or their names, major to minor.
         is_open: Whether propagation may append axes.
-        priority: User priority, at least 0, lower first; None where the user gave none, which counts as 0.
+        priority: User priority, at least 0, lower first; None if the user gave none, which counts as 0.
 
     Raises:
         InvalidShardingError: A negative priority, a priority on an empty closed dimension, an axis used twice,
@@ -111,10 +111,10 @@ class TensorSharding(Interned):
         unreduced: Axes along which devices hold partial values; in mesh order.
         reduction: How the partial values combine, also by name: "max".
 
-    What depends on the mesh (known axes, sizes, order) is checked by `check_sharding`.
+    `check_sharding` checks what depends on the mesh: known axes, sizes, order.
 
     Raises:
-        InvalidShardingError: What is no mesh, no dimension or no axis, an axis that appears twice or that an inlined
+        InvalidShardingError: A mesh, dimension or axis of a wrong type, an axis that appears twice or that an inlined
             mesh does not have, or two overlapping parts of one axis.
 
     >>> TensorSharding("mesh", ["data", None])
@@ -152,7 +152,7 @@ class TensorSharding(Interned):
 
     @classmethod
     def of(cls, sharding: TensorSharding | Any) -> TensorSharding:
-        """A sharding from itself or from a `jax.sharding.NamedSharding`, on the mesh of that.
+        """The sharding itself, or a `jax.sharding.NamedSharding` as a sharding on its mesh.
 
         Raises:
             InvalidShardingError: It is neither.
@@ -221,11 +221,11 @@ class TensorSharding(Interned):
             return found
 
     def all_axes(self) -> list[AxisRef]:
-        """Every reference that appears, in dimensions, then replicated, then unreduced."""
+        """Every reference, in dimensions first, then replicated, then unreduced."""
         return [axis for dim in self.dims for axis in dim.axes] + list(self.replicated) + list(self.unreduced)
 
     def with_mesh(self, mesh: str | Mesh) -> TensorSharding:
-        """The same sharding bound to another mesh."""
+        """The same sharding on another mesh."""
         return TensorSharding._make((mesh, self.dims, self.replicated, self.unreduced, self.reduction))
 
     def with_dims(self, dims: Iterable[DimSharding]) -> TensorSharding:
@@ -262,7 +262,7 @@ class TensorSharding(Interned):
 
 
 def as_axes(axes: Iterable[AxisRef | str]) -> Axes:
-    """References from references and axis names; raises `InvalidShardingError` for what is no list of these."""
+    """References from references and axis names; raises `InvalidShardingError` for anything else."""
     if type(axes) is tuple and (not axes or {*map(type, axes)} == _ONLY_REFS):
         return axes
     if isinstance(axes, str):
@@ -286,7 +286,7 @@ def _check_axes(axes: Sequence[object], doing: str) -> None:
 
 
 def as_dims(dims: Any) -> tuple[DimSharding, ...]:
-    """The shardings of dimensions from these, names of axes, lists of names and None, or from a `PartitionSpec`."""
+    """The dimension shardings from a `PartitionSpec`, or from `DimSharding`s, axis names, lists of names and None."""
     if type(dims) is tuple or type(dims) is list:
         for dim in dims:
             if type(dim) is not DimSharding:
@@ -296,7 +296,7 @@ def as_dims(dims: Any) -> tuple[DimSharding, ...]:
     elif isinstance(dims, Iterable) and not isinstance(dims, str):
         dims = list(spec_partitions(dims))
     if not isinstance(dims, (list, tuple)):
-        spec_entries(dims, "sharding a tensor")  # which refuses it
+        spec_entries(dims, "sharding a tensor")  # raises the error
     return tuple(
         dim
         if type(dim) is DimSharding
@@ -325,7 +325,7 @@ def _reduction_of_user(reduction: Any) -> ReductionKind:
 
 
 def check_disjoint(axes: Sequence[AxisRef], doing: str) -> None:
-    """Raise `InvalidShardingError` if any two references share a part of an axis."""
+    """Raise `InvalidShardingError` if any two references overlap."""
     if len({axis.name for axis in axes}) == len(axes):
         return
     by_name: dict[str, list[AxisRef]] = {}
@@ -377,7 +377,7 @@ def check_sharding(sharding: TensorSharding, mesh: Mesh, rank: int) -> None:
 
 
 def mesh_of(sharding: TensorSharding, meshes: Meshes) -> Mesh:
-    """The mesh a sharding is bound to; raises `InvalidShardingError` for a name that is no mesh."""
+    """The mesh of a sharding; raises `InvalidShardingError` for an unknown mesh name."""
     if isinstance(sharding.mesh, Mesh):
         return sharding.mesh
     found = meshes.get(sharding.mesh)
@@ -415,7 +415,7 @@ def common_mesh(
 
 
 def is_unsharded(sharding: TensorSharding | None, ignore_unreduced: bool = False) -> bool:
-    """Whether a sharding is absent or splits nothing: no axes in dimensions and no unreduced axes."""
+    """Whether a sharding is absent, or has no axes in dimensions and no unreduced axes."""
     return sharding is None or (sharding.is_fully_replicated and (ignore_unreduced or not sharding.unreduced))
 
 

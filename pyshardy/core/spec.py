@@ -1,4 +1,4 @@
-"""`PartitionSpec` as JAX has it, with all that a sharding can say: priorities, open dimensions, sub-axes.
+"""`PartitionSpec` as in JAX, extended by all that a sharding can say: priorities, open dimensions, sub-axes.
 
 Source: docs/semantics/representation.md#shardings
 """
@@ -17,24 +17,24 @@ from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding, a
 from pyshardy.errors import InvalidShardingError, NotationError
 
 OPEN: Final = "?"
-"""Stands for axes that propagation may append, alone or behind axes."""
+"""Marks a dimension to which propagation may append axes; stands alone or behind axes."""
 _SUB_AXIS = re.compile(r"(.+):\((\d+)\)(\d+)")
 _PRIORITY = re.compile(r"(.*)@(\d+)")
 
 
 class PartitionSpec(Interned):
-    """How the dimensions of one tensor are split, on a mesh that is said elsewhere.
+    """How the dimensions of one tensor are split, on a mesh given elsewhere.
 
     Args:
         entries: Per dimension None, an axis, several axes major to minor, or `UNCONSTRAINED`, which may also stand
-            behind axes. An axis is a name, a sub-axis like "model:(1)2", or an `AxisRef`. Dimensions that are left out
-            at the end are not split.
-        priorities: Per dimension a priority, from 0, the lower the earlier it is propagated, or None.
+            behind axes. An axis is a name, a sub-axis like "model:(1)2", or an `AxisRef`. Missing entries at the
+            end are None.
+        priorities: Per dimension None or a priority, at least 0; lower priorities propagate earlier.
         replicated: Axes along which the tensor must stay replicated.
         unreduced: Axes along which devices hold partial sums.
 
     Raises:
-        InvalidShardingError: An axis used twice, a priority for a dimension that has neither axes nor is open.
+        InvalidShardingError: An axis used twice, a priority on a dimension without axes that is not open.
 
     >>> PartitionSpec(None, "x", ("y", "z"), priorities=(None, 0, 1)).sharding("mesh", 4)
     TensorSharding(<@mesh, [{}, {"x"}p0, {"y", "z"}p1, {}]>)
@@ -71,7 +71,7 @@ class PartitionSpec(Interned):
 
     @classmethod
     def of(cls, sharding: TensorSharding) -> PartitionSpec:
-        """The spec of a sharding, which forgets its mesh alone.
+        """The spec of a sharding; it keeps everything but the mesh.
 
         Raises:
             InvalidShardingError: Partial values that are not sums.
@@ -102,7 +102,7 @@ class PartitionSpec(Interned):
 
     @property
     def entries(self) -> tuple[Any, ...]:
-        """What was given per dimension."""
+        """The entries as given, one per dimension."""
         return tuple(_entry(dim) for dim in self.dims)
 
     def __repr__(self) -> str:
@@ -120,7 +120,7 @@ class PartitionSpec(Interned):
 
 
 def axis_text(axis: AxisRef) -> str:
-    """An axis as specs name it.
+    """An axis as specs write it.
 
     >>> axis_text(AxisRef("model", 1, 2))
     'model:(1)2'
@@ -134,11 +134,11 @@ def as_list(axes: Any) -> list[Any]:
 
 
 def parse_spec(text: str) -> PartitionSpec:
-    """A spec as a command line has it: entries separated by commas, several axes joined by `+`, `@` and a priority.
+    """A spec as written on a command line: entries separated by commas, several axes joined by `+`, `@` and a priority.
 
     Raises:
-        NotationError: It is none.
-        InvalidShardingError: Its parts do not go together.
+        NotationError: The text is not a spec.
+        InvalidShardingError: Its parts contradict each other.
 
     >>> parse_spec("None,model")
     PartitionSpec(None, 'model')

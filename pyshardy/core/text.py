@@ -1,4 +1,4 @@
-"""How MLIR writes strings and symbols."""
+"""Strings, symbols, types and byte counts as text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def quote(text: str) -> str:
 def unquote(body: str) -> str:
     r"""The string whose text between the quotes is `body`; its escapes stand for the bytes of UTF-8.
 
-    Bytes that are no UTF-8 become lone surrogates, as file names do in Python, and are printed as they were.
+    Bytes that are not UTF-8 become lone surrogates, as in Python's file names, and are printed unchanged.
 
     >>> unquote(r"\C3\A9t\C3\A9")
     'été'
@@ -48,7 +48,7 @@ def _escape(character: str) -> str:
 
 
 def format_symbol(name: str) -> str:
-    """A symbol as MLIR prints it: `@name`, quoted if it is no plain identifier.
+    """A symbol as MLIR prints it: `@name`, quoted if it is not a plain identifier.
 
     >>> print(format_symbol("mesh_0"), format_symbol("<lambda>"))
     @mesh_0 @"<lambda>"
@@ -72,7 +72,7 @@ _UNITS = ("KiB", "MiB", "GiB", "TiB")
 
 
 def format_bytes(count: int) -> str:
-    """Bytes in a unit that keeps the number short.
+    """A byte count in the unit that keeps the number short.
 
     >>> format_bytes(512), format_bytes(1536), format_bytes(3 * 2**30)
     ('512 B', '1.5 KiB', '3.0 GiB')

@@ -1,8 +1,8 @@
 """From tilings over numbered devices back to named axes: the coarsest mesh that all tilings of a program fit on.
 
 A device number is written in a mixed radix: an axis of size `n` is a *digit* that counts from 0 to `n - 1` in steps
-of its *stride*. A tiling says of every tensor dimension which digits it is cut by; the borders of all digits of all
-tilings are the borders of the axes.
+of its *stride*. A tiling gives the digits that cut every tensor dimension. The borders of all digits of all tilings
+are the borders of the axes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HINT = "name the axes: load(..., mesh={'data': 4, 'model': 2}) or --mesh data=4
 
 
 class Digit(NamedTuple):
-    """A digit of the positions of devices, by which a dimension is cut."""
+    """One digit of device positions, which cuts a dimension."""
 
     stride: int
     size: int
@@ -33,7 +33,7 @@ class Placed(NamedTuple):
     """A tiling on a mesh.
 
     Attributes:
-        sharding: What it says of the dimensions of the tensor.
+        sharding: The sharding of the tensor's dimensions.
         manual: The axes of its manual subgroups.
     """
 
@@ -42,10 +42,10 @@ class Placed(NamedTuple):
 
 
 class TilingMesh:
-    """Collects the tilings of a program, then says which mesh they are on.
+    """Collects the tilings of a program, then finds the mesh that they are on.
 
     Args:
-        axes: Names and sizes of the axes where the user knows them; found, and called `axis_0` and so on, without.
+        axes: Names and sizes of the axes, if the user knows them; else the axes that are found, `axis_0` and so on.
         order: The devices in the order of the mesh; None for the natural order.
     """
 
@@ -61,10 +61,10 @@ class TilingMesh:
         return self._given.size
 
     def add(self, tiling: HloSharding) -> None:
-        """Make room for a tiling.
+        """Add a tiling to the mesh.
 
         Raises:
-            InvalidShardingError: It is over other devices, or fits on no mesh together with those added before.
+            InvalidShardingError: It is over other devices, or no mesh fits it together with the tilings added before.
         """
         count = len(tiling.devices)
         if self._size not in (None, count):
@@ -84,12 +84,12 @@ class TilingMesh:
                 raise InvalidShardingError(
                     _DOING,
                     got=f"a tiling whose parts cross those of others: axes would end at {low} and at {high} devices",
-                    needed="tilings that are cut from one mesh",
+                    needed="tilings cut from one mesh",
                 )
         self._borders = set(borders)
 
     def mesh(self) -> Mesh:
-        """The mesh that all tilings added fit on; the empty mesh if there were none.
+        """The mesh that all added tilings fit on; the empty mesh if there are none.
 
         >>> from pyshardy.core.hlo_sharding import parse_hlo_shardings
         >>> tilings = TilingMesh()
@@ -135,7 +135,7 @@ class TilingMesh:
 
 
 class _Digits(NamedTuple):
-    """By which digits the dimensions and the subgroups are cut, major to minor."""
+    """The digits that cut the dimensions and the subgroups, major to minor."""
 
     dims: tuple[tuple[Digit, ...], ...]
     manual: tuple[Digit, ...]
@@ -143,9 +143,9 @@ class _Digits(NamedTuple):
 
 
 def device_order(tilings: Iterable[HloSharding]) -> tuple[int, ...] | None:
-    """The order of devices that the tilings of a program are over: None if the natural one does.
+    """The device order of the tilings of a program; None if it is the natural one.
 
-    Otherwise it is that of the first tiling that is not made from the natural order.
+    It is the order of the first tiling that the natural order cannot make.
     """
     for tiling in tilings:
         natural = sorted(tiling.devices) == list(range(len(tiling.devices)))
@@ -155,11 +155,11 @@ def device_order(tilings: Iterable[HloSharding]) -> tuple[int, ...] | None:
 
 
 def digits_of(tiling: HloSharding, positions: Sequence[int]) -> _Digits | None:
-    """The digits of a tiling; None if its devices are in no order that digits make.
+    """The digits of a tiling; None if digits cannot make the order of its devices.
 
     Args:
         tiling: A tiled sharding.
-        positions: The place of every device of the grid in the order of the mesh.
+        positions: The position in the mesh of every device of the grid.
     """
     assert tiling.kind is HloKind.TILED
     grid, flat = _with_replicas_last(tiling, positions)
@@ -177,7 +177,7 @@ def digits_of(tiling: HloSharding, positions: Sequence[int]) -> _Digits | None:
 
 
 def _with_replicas_last(tiling: HloSharding, positions: Sequence[int]) -> tuple[list[int], list[int]]:
-    """The grid and its devices with those that hold the same in sorted order, as the last dimension of the grid."""
+    """The grid and its devices, with the replicas as the last dimension of the grid, each group of replicas sorted."""
     sizes = [*tiling.tiles, *(size for _, size in tiling.subgroups)]
     rank = len(tiling.tiles)
     replicated = [rank + index for index, (kind, _) in enumerate(tiling.subgroups) if kind == "replicated"]
@@ -217,10 +217,10 @@ def _mixed_radix(values: Sequence[int]) -> list[Digit] | None:
 
 
 def _split(digits: list[Digit] | None, grid: Sequence[int]) -> list[tuple[Digit, ...]] | None:
-    """Give every dimension of the grid its digits, major to minor; None where one would have to be torn."""
+    """Split the digits, major to minor, over the dimensions of the grid; None if a digit does not divide."""
     if digits is None:
         return None
-    left, found = list(reversed(digits)), list[tuple[Digit, ...]]()  # of `left` the minor ones are at the end
+    left, found = list(reversed(digits)), list[tuple[Digit, ...]]()  # `left` ends with the most minor digit
     for size in reversed(grid):
         taken: list[Digit] = []
         while size > 1:
@@ -244,10 +244,10 @@ def _borders(mesh: Mesh) -> list[int]:
 
 
 def _axes(digits: Iterable[Digit], mesh: Mesh) -> Axes:
-    """The axes, or parts of them, that digits are, major to minor.
+    """The axes, or parts of axes, that the digits stand for, major to minor.
 
     Raises:
-        InvalidShardingError: A digit that tears an axis in pieces that are no sub-axes.
+        InvalidShardingError: A digit cuts an axis into pieces that are not sub-axes.
     """
     found: list[AxisRef] = []
     for digit in digits:

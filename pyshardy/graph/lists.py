@@ -1,4 +1,4 @@
-"""Many short lists of numbers in one array: what a program has of all its ops or values, without an object each."""
+"""Many short lists of numbers in one array: per-op and per-value data without an object for each."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Iterable, Sequence
 from typing import overload
 
 NUMBER = "i"
-"""What `array` calls the numbers: four bytes with a sign."""
+"""The type code of the numbers in `array`: four bytes, signed."""
 
 
 def zeros(count: int) -> array[int]:
-    """An array of so many zeros."""
+    """An array of `count` zeros."""
     return array(NUMBER, bytes(array(NUMBER).itemsize * count))
 
 
 class Lists(Sequence[tuple[int, ...]]):
-    """Lists of numbers, one behind the other.
+    """Lists of numbers, one after the other.
 
     Args:
         numbers: The numbers of all lists.
@@ -34,32 +34,32 @@ class Lists(Sequence[tuple[int, ...]]):
 
     @classmethod
     def of(cls, lists: Iterable[Iterable[int]]) -> Lists:
-        """These lists."""
+        """Lists with this content."""
         found = cls(array(NUMBER), zeros(1))
         found.extend(lists)
         return found
 
     @classmethod
     def empty(cls, count: int, capacity: int) -> Lists:
-        """So many lists, to be filled by whoever writes the arrays."""
+        """`count` lists, to be filled by writing the arrays."""
         return cls(zeros(capacity), zeros(count + 1))
 
     def cut(self) -> None:
-        """Give up the part of the array behind the last list."""
+        """Drop the part of the array behind the last list."""
         del self.numbers[self.starts[-1] :]
 
     def extend(self, lists: Iterable[Iterable[int]]) -> None:
-        """Add lists."""
+        """Append lists."""
         for one in lists:
             self.numbers.extend(one)
             self.starts.append(len(self.numbers))
 
     def extend_empty(self, count: int) -> None:
-        """Add so many empty lists."""
+        """Append `count` empty lists."""
         self.starts.extend(self.starts[-1:] * count)
 
     def copy(self) -> Lists:
-        """The same lists, to be changed."""
+        """A copy that can be changed."""
         return Lists(self.numbers[:], self.starts[:])
 
     def __len__(self) -> int:

@@ -1,8 +1,8 @@
 """`Program`: values and ops by number, with all that propagation needs and nothing of MLIR.
 
 Values are numbered in the order in which they appear, function results after all others. Shardings live on
-*holders*: a value that a data-flow edge stands for is held by the edge's result, most values by themselves,
-and some (arguments of a reducer's body) by nothing.
+*holders*. A data-flow edge's result holds the sharding of the values that the edge stands for; most other values
+hold their own; some (arguments of a reducer's body) have no holder.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from pyshardy.rules.properties import Priority
 from pyshardy.rules.rule import Rule, Shape
 
 NO_VALUE = -1
-"""Stands for "no holder": the sharding of such a value is absent and cannot be set."""
+"""Means "no holder": the sharding of such a value is absent and cannot be set."""
 
 
 class Direction(IntEnum):
-    """Between which sides of an op shardings move; the numbers are those of the `sdy` dialect."""
+    """The sides of an op between which shardings move; the numbers are those of the `sdy` dialect."""
 
     NONE = 0
     FORWARD = 1
@@ -33,13 +33,13 @@ class Direction(IntEnum):
 
 
 class View(NamedTuple):
-    """How the edge of a manual computation sees shardings on its other side.
+    """How the edge of a manual computation sees the sharding on its other side.
 
     Source: docs/semantics/propagation.md#manual-computations
 
     Attributes:
-        is_argument: Whether the edge is that of a block argument, which is held without the manual axes;
-            otherwise that of a result, which is held with them.
+        is_argument: Whether the edge belongs to a block argument, whose sharding is held without the manual axes; the
+            sharding of a result is held with them.
         outer: The in- or out-sharding of the computation.
         manual_axes: Names of its manual axes.
     """
@@ -50,16 +50,16 @@ class View(NamedTuple):
 
 
 class OpKind(NamedTuple):
-    """What many ops of a program share.
+    """The properties that many ops of a program share.
 
     Attributes:
         name: Full name, "stablehlo.add".
-        rule: The sharding rule, which for a data-flow edge is the identity; None if nothing propagates here.
+        rule: The sharding rule, for a data-flow edge the identity; None if nothing propagates here.
         priority: How it takes part in op-priority propagation.
         direction: The direction of a `Priority.FIXED` op.
         is_elementwise: Whether conflicts are resolved as for element-wise ops.
-        ignores_conservative: Whether conservative propagation does not apply: edges, barriers.
-        is_erasable: Whether it goes away when nothing uses its results.
+        ignores_conservative: Whether conservative mode does not affect it, as for edges and barriers.
+        is_erasable: Whether it is removed when nothing uses its results.
     """
 
     name: str
@@ -75,12 +75,12 @@ class OpNode(NamedTuple):
     """One op, as propagation sees it.
 
     Attributes:
-        kind: What it shares with other ops.
+        kind: The properties that it shares with other ops.
         operands: Numbers of the values it uses.
         results: Numbers of its results.
         tensors: Holders of the tensors of the rule, operands first; for an edge, of its sources and itself.
-        parent: Number of the op around it, -1 at the top.
-        view: For an edge of a manual computation.
+        parent: Number of the op around it, -1 at the top level.
+        view: The view of a manual computation's edge, else None.
     """
 
     kind: OpKind
@@ -109,8 +109,8 @@ class ValueInfo(NamedTuple):
         holder: The value that holds its sharding, `NO_VALUE` if none does.
         owner: The op that defines it, or the op around the block it is an argument of.
         users: The op of every use, in use-list order.
-        notified: The ops to look at again when its sharding changes, in that order; the owner stands where it
-            is to be pushed. Only filled for holders.
+        notified: The ops to visit again when its sharding changes, in that order, with the owner at the position where
+            it is pushed. Only filled for holders.
         siblings: The values whose shardings are stored in one list with its own; setting one makes the others
             explicitly open.
     """
@@ -124,7 +124,7 @@ class ValueInfo(NamedTuple):
 
 
 class FunctionResult(NamedTuple):
-    """A returned value of the main function and the pseudo-value that holds the sharding of the result."""
+    """A returned value of the main function, and the pseudo-value that holds the sharding of the result."""
 
     returned: int
     result: int
@@ -132,7 +132,7 @@ class FunctionResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A whole module, in columns: one entry per op, or per value, by number (`OpNode` and `ValueInfo` say of what).
+    """A whole module in columns: one entry per op or value, by number; `OpNode` and `ValueInfo` document the entries.
 
     Attributes:
         meshes: The meshes by name.
@@ -142,14 +142,13 @@ class Program:
         results: Per op, its results.
         tensors: Per op, the holders of the tensors of its rule.
         parents: Per op, the op around it; each stands before those inside it.
-        views: The edges of manual computations, with what they see.
+        views: The view of every edge of a manual computation.
         shapes: Per value, its static shape.
         holders: Per value, the value that holds its sharding.
         owners: Per value, the op that defines it or that its block belongs to.
         users: Per value, the op of every use.
-        notified: Per value for which it is not its owner and its users, the ops to look at again when its sharding
-            changes.
-        siblings: The values whose shardings are stored in a list, with the others of it.
+        notified: Per value, the ops to visit again when its sharding changes, if these are not its owner and its users.
+        siblings: Per value whose sharding is stored in a list, the other values of that list.
         shardings: Per value, the sharding it holds.
         main_results: What the main function returns.
         groups: Per sharding group, the holders of its members.
@@ -240,7 +239,7 @@ class Program:
         )
 
     def to_revisit(self, value: int) -> tuple[int, ...]:
-        """The ops to look at again when the sharding of a value changes, in that order."""
+        """The ops to visit again when the sharding of a value changes, in that order."""
         found = self.notified.get(value)
         return (self.owners[value], *self.users[value]) if found is None else found
 

@@ -1,1 +1,1 @@
-"""The MLIR edge: modules in and out of plain Python objects. The first rank that imports `jaxlib.mlir`."""
+"""The MLIR edge: modules to plain Python objects and back. The lowest rank that imports `jaxlib.mlir`."""

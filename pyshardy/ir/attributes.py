@@ -1,4 +1,4 @@
-"""The attributes of an op: a dictionary that never changes, so that ops may share it; a change makes another one."""
+"""The attributes of an op: an immutable dictionary that ops may share; a change makes a new one."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any, NoReturn
 
 
 class Attributes(dict[str, Any]):
-    """Attributes by name, in order. `Op.set_attr` and `Op.remove_attr` give an op others.
+    """Attributes by name, in order. `Op.set_attr` and `Op.remove_attr` replace the attributes of an op.
 
-    A subclass of `dict` rather than a `types.MappingProxyType`, of which `get` takes twice as long: passes look at the
-    attributes of every op.
+    It is a subclass of `dict`, because `get` of a `types.MappingProxyType` takes twice as long, and passes look at
+    the attributes of every op.
 
     >>> attrs = Attributes(x=1)
     >>> attrs.with_value("y", 2), attrs
@@ -23,13 +23,13 @@ class Attributes(dict[str, Any]):
     __slots__ = ()
 
     def with_value(self, name: str, value: Any) -> Attributes:
-        """These with another one, or another value in the place of the old one; themselves if it is the same."""
+        """These attributes with one added or replaced; the same object if nothing changes."""
         if self.get(name) is value and value is not None:
             return self
         return Attributes({**self, name: value})
 
     def without(self, name: str) -> Attributes:
-        """These attributes but for one; themselves if they do not have it.
+        """These attributes without one; the same object if they do not have it.
 
         >>> Attributes(x=1, y=2).without("x")
         {'y': 2}
@@ -49,7 +49,7 @@ NO_ATTRS = Attributes()
 
 
 def freeze(attrs: dict[str, Any] | None) -> Attributes:
-    """Attributes with this content; themselves if they never change."""
+    """Attributes with this content; the same object if it is an `Attributes` already."""
     if not attrs:
         return NO_ATTRS
     return attrs if type(attrs) is Attributes else Attributes(attrs)

@@ -1,7 +1,7 @@
-"""Between MLIR attributes and types and the values pyshardy works with, each distinct one converted once.
+"""Conversion between MLIR attributes and types and pyshardy's values; each distinct one is converted once.
 
-The attributes listed in `_CODECS` become values of `core` and `rules` when a module is read and are built
-again when it is written. Every other attribute stays the MLIR attribute it was.
+The attributes listed in `_CODECS` become values of `core` and `rules` when a module is read, and are built again when
+it is written. Every other attribute stays an MLIR attribute.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pyshardy.rules.notation import parse_rule
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Codec:
-    """How one kind of attribute is read and built, and what its text is, unless it has to be built for that."""
+    """How to read and build one kind of attribute, and how to write its text if that needs no attribute."""
 
     decode: Callable[[Any], Any]
     encode: Callable[[Any], Any]
@@ -129,7 +129,7 @@ LISTS = ("arg_attrs", "res_attrs")
 
 
 class AttrTable:
-    """The attributes and types of one context, converted once each, in both directions.
+    """The attributes and types of one context; each is converted once in each direction.
 
     Use it with its context entered.
 
@@ -150,7 +150,7 @@ class AttrTable:
         self._with_references: frozenset[str] | None = frozenset(["callee"])
 
     def names_of_references(self) -> frozenset[str] | None:
-        """Names of the attributes that refer to other symbols than meshes; None if any may."""
+        """Names of the attributes that refer to symbols other than meshes; None if any attribute may."""
         return self._with_references
 
     def type(self, mlir: Any) -> ValueType:
@@ -161,11 +161,11 @@ class AttrTable:
         return found
 
     def known_types(self) -> Iterable[ValueType]:
-        """All types that were asked for so far: those of all values of the modules with this table, and others."""
+        """All types requested so far: those of all values of the modules with this table, and others."""
         return self._types.values()
 
     def ranked_type(self, shape: tuple[int, ...], like: ValueType) -> ValueType:
-        """The tensor type of another shape with the element type of `like`."""
+        """The tensor type with another shape and the element type of `like`."""
         found = self._likes.get((shape, like))
         if found is None:
             made = _tensor_type(shape, ir.RankedTensorType(like.mlir).element_type)
@@ -180,7 +180,7 @@ class AttrTable:
         return found
 
     def function_types(self, signature: Any) -> tuple[list[ValueType], list[ValueType]]:
-        """The types of arguments and results from the `function_type` of a function, read or set by a pass."""
+        """The types of arguments and results from a function's `function_type`, whether read or set by a pass."""
         if isinstance(signature, tuple):
             return list(signature[0]), list(signature[1])
         mlir = ir.FunctionType(ir.TypeAttr(signature).value)
@@ -200,7 +200,7 @@ class AttrTable:
         if found is None:
             found = self._parsed[text] = ir.Attribute.parse(text)
             if "@" in text:
-                self._with_references = None  # whoever gave it may put it anywhere
+                self._with_references = None  # any op may get this attribute
         return found
 
     def decode_attrs(self, op_name: str, items: list[tuple[str, Any]]) -> Attributes:
@@ -223,11 +223,11 @@ class AttrTable:
             self._with_references = known.union(names)
 
     def codec(self, op_name: str, name: str) -> Codec | None:
-        """How an attribute of an op is written; None if it is kept as MLIR has it."""
+        """The codec of an attribute of an op; None if the attribute stays an MLIR attribute."""
         return _CODECS.get(op_name, _NO_CODECS).get(name) or _ANY_OP.get(name)
 
     def text(self, codec: Codec | None, value: Any) -> str:
-        """The text of an attribute; the dialect of an older jaxlib may not be able to read it."""
+        """The text of an attribute; an older jaxlib's dialect may not be able to read it."""
         if codec is not None:
             return str(self._encode(codec, value)) if codec.form is None else codec.form(value)
         return str(_encode_signature(value) if isinstance(value, tuple) else value)
@@ -314,7 +314,7 @@ _WITHOUT_SYMBOLS = frozenset((ir.StringAttr, ir.BoolAttr, ir.IntegerAttr, ir.Uni
 
 
 def symbols_in(value: Any) -> list[tuple[str, ...]]:
-    """The symbols that an attribute of a node refers to, at any depth, as paths: `@a::@b` is ("a", "b")."""
+    """The symbols that a node's attribute refers to, at any depth, as paths: `@a::@b` is ("a", "b")."""
     if type(value) in _WITHOUT_SYMBOLS:
         return []
     if isinstance(value, TensorSharding):
@@ -332,7 +332,7 @@ def symbols_in(value: Any) -> list[tuple[str, ...]]:
 
 
 def _refers(value: Any) -> bool:
-    """Whether the attribute of a node refers to other symbols than the meshes of shardings."""
+    """Whether a node's attribute refers to symbols other than the meshes of shardings."""
     if type(value) in _WITHOUT_SYMBOLS or isinstance(value, TensorSharding):
         return False
     if isinstance(value, tuple):
@@ -341,14 +341,14 @@ def _refers(value: Any) -> bool:
 
 
 def string_of(value: Any) -> str | None:
-    """The string that an opaque attribute is; None if it is none, or one with a type."""
+    """The content of an opaque string attribute; None for another attribute, or a string with a type."""
     if type(value) is not ir.StringAttr or type(value.type) is not ir.NoneType:
         return None
     return string_value(value)
 
 
 def _is_of_dialect(value: Any) -> bool:
-    """Whether this is an attribute that the bindings have no class for, other than a constant of complex numbers."""
+    """Whether the bindings have no class for this attribute; constants of complex numbers do not count."""
     return type(value) is ir.Attribute and not isinstance(value.type, ir.ShapedType)
 
 
@@ -357,7 +357,7 @@ def _unquoted(name: str) -> str:
 
 
 def _encode_signature(signature: tuple[list[ValueType], list[ValueType]]) -> Any:
-    """The type of a function that a pass has set."""
+    """The type of a function, as a pass has set it."""
     inputs, results = ([type.mlir for type in types] for types in signature)
     return ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
 
@@ -383,7 +383,7 @@ def _tensor_type(shape: tuple[int, ...], element: Any) -> Any:
 
 def _value_type(mlir: Any) -> ValueType:
     try:
-        shaped = ir.ShapedType(mlir)  # also a type of a dialect, which has no class of its own in the bindings
+        shaped = ir.ShapedType(mlir)  # also for types of dialects, which have no class in the bindings
     except ValueError:
         return ValueType(mlir, None, str(mlir), False, False)
     if not shaped.has_rank:

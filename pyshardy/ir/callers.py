@@ -1,4 +1,4 @@
-"""Who calls a function, in the order in which the reference finds the users of a symbol."""
+"""The callers of a function, in the order in which the reference finds the users of a symbol."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class Callers:
     """The calls of every function of a module, found once.
 
     Args:
-        root: The module; it must not change while this is used.
-        calls: All calls in it, each op before what it holds, if they are known.
+        root: The module; it must not change while this object is in use.
+        calls: All calls in it, each op before the ops inside it, if they are known.
     """
 
     def __init__(self, root: Op, calls: Sequence[Op] | None = None) -> None:
@@ -37,13 +37,13 @@ class Callers:
 
 
 def _is_at_the_top(call: Op, root: Op) -> bool:
-    """Whether it stands in a function of the module, and not inside another op there."""
+    """Whether it stands directly in a function of the module, not inside another op."""
     function = call.parent_op
     return function is not None and function.parent_op is root
 
 
 def _calls_in(top: Op) -> list[Op]:
-    """The calls of a block in order, then those in the regions of its ops, last region found first."""
+    """The calls of a block in order, then those in the regions of its ops, last region first."""
     found: list[Op] = []
     regions = [*top.regions]
     while regions:

@@ -1,4 +1,4 @@
-"""What made an op necessary, as part of its location (see `transforms/reshards/causes.py`)."""
+"""The cause of an op, as part of its location (see `transforms/reshards/causes.py`)."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ REDUCTIONS = {
     "or": "or",
     "xor": "xor",
 }
-"""What a combination of values is called, by the op of StableHLO that combines two of them."""
+"""The name of a combination of values, by the StableHLO op that combines two of them."""
 OTHER_REDUCTION = "reduction"
-"""What a combination by any other body is called."""
+"""The name of a combination by any other body."""
 BORDERS = "borders"
-"""What devices send of their shards because windows reach over them."""
+"""The name of the parts of shards that devices send because windows overlap them."""
 _WHAT = "|".join(("reshard", BORDERS, *REDUCTIONS.values(), OTHER_REDUCTION))
 _CAUSE = re.compile(rf"(?:(.*)/)?((?:{_WHAT}) of (?:operand|result)(?: \d+)? of [^/]+)")
 
 
 def with_cause(location: Any, cause: str) -> Any:
-    """The location of an op with what made another one necessary, in the scope that JAX gave the op."""
+    """The location of an op together with the cause of another op, in the scope that JAX gave the op."""
     name = location_name(location)
     return named_location(cause if name is None else f"{name}/{cause}", location)
 
 
 def _names(location: Any) -> list[str]:
-    """What stands in quotes in a location and is no file.
+    """The quoted strings in a location that are not file names.
 
     >>> _names('loc(fused["a"("f.py":3:4), "-":5:6])')
     ['a']
@@ -42,7 +42,7 @@ def _names(location: Any) -> list[str]:
 
 
 def cause_of(location: Any) -> str | None:
-    """What a location says that made an op necessary; None if it does not say.
+    """The cause of an op that a location states; None if it states none.
 
     >>> cause_of('loc("jit(f)/dot_general/reshard of operand 1 of stablehlo.dot_general"("f.py":3:4))')
     'reshard of operand 1 of stablehlo.dot_general'

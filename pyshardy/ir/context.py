@@ -1,4 +1,4 @@
-"""MLIR contexts with the dialects pyshardy reads, made without importing jax."""
+"""MLIR contexts with the dialects that pyshardy reads, made without importing jax."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def make_context(allow_unregistered_dialects: bool = False) -> ir.Context:
     chlo.register_dialect(context)
     stablehlo.register_dialect(context)
     context.allow_unregistered_dialects = allow_unregistered_dialects
-    context.enable_multithreading(False)  # a diagnostic from a thread of MLIR's ends the process
+    context.enable_multithreading(False)  # a diagnostic from one of MLIR's threads ends the process
     with context:
         _mend_casts()
     return context
@@ -37,11 +37,11 @@ def make_context(allow_unregistered_dialects: bool = False) -> ir.Context:
 
 @cache
 def _mend_casts() -> None:
-    """Have the bindings hand out the attributes that they cannot cast to their own classes, as plain attributes.
+    """Have the bindings return attributes that they cannot cast to their own classes as plain attributes.
 
-    On those they raise a `TypeError` or `ValueError`, or end the process where one stands in a dictionary: dense
-    constants of complex numbers, of wide floats, of types of dialects, and locations that are attributes. Everything
-    else keeps the class it has. Needs a context to be entered.
+    For such attributes they raise a `TypeError` or `ValueError`, or end the process if one is in a dictionary: dense
+    constants of complex numbers, of wide floats, of types of dialects, and locations that are attributes. All other
+    attributes keep their classes. A context must be entered.
     """
     dense = ir.Attribute.parse("dense<1.0> : tensor<2xf32>").typeid
     register_type_caster(dense, replace=True)(_cast_dense)

@@ -1,4 +1,4 @@
-"""A copy of a module as nodes that is as good as the original: to read, to write, and in the order of its uses."""
+"""A full copy of a module as nodes, with use orders and the data that makes writing fast."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pyshardy.ir.nodes import Block, Op, Region, Value
 def copy_module(root: Op) -> Op:
     """A copy of a module and everything in it.
 
-    Unlike `Op.clone`, it keeps the order of use-lists, on which results depend, and where ops were read from, which
-    makes them fast to write. Ops of both share their attributes, which never change.
+    Unlike `Op.clone`, it keeps the order of use-lists, on which results depend, and the sources of ops, which make them
+    fast to write. The ops of both share their attributes, which never change.
 
     Args:
-        root: The module; it stays as it is.
+        root: The module; it does not change.
     """
     return _Copier().copy(root)
 
 
 class _Copier:
-    """Copies ops without their operands and uses, and then those, which may be anywhere."""
+    """Copies ops without their operands and uses first, then these, because they may refer to any op."""
 
     def __init__(self) -> None:
         self.ops: dict[Op, Op] = {}

@@ -1,4 +1,4 @@
-"""The plain description of a program of one device that its cost is estimated from, read from its nodes."""
+"""The plain description of a program of one device for cost estimates, read from its nodes."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from pyshardy.rules.properties import ELEMENTWISE
 
 _Known = tuple[tuple[int, int], ...]
 _WITH_REGIONS = frozenset((LOOP, "stablehlo.case", "stablehlo.if"))
-"""Ops whose regions run as they stand; the regions of others say how two elements are combined."""
+"""Ops whose regions run as they stand; the regions of other ops say how to combine two elements."""
 _RUN_ONCE = frozenset(("sdy.manual_computation", "sdy.named_computation", "stablehlo.async_start"))
-"""Ops whose only region runs as if it stood in their place."""
+"""Ops whose only region runs as if it stood in place of the op."""
 _ALIAS, _DONOR = "tf.aliasing_output", "jax.buffer_donor"
 _EXTRA = {
     "stablehlo.convolution": ("lhs_dilation", "padding", "rhs_dilation", "window_strides"),
@@ -48,22 +48,22 @@ _EXTRA = {
     "stablehlo.gather": ("slice_sizes",),
     "stablehlo.composite": (),
 }
-"""Attributes that a cost depends on, beside those that the rule of an op reads."""
+"""Attributes that a cost depends on, besides those that the rule of an op reads."""
 
 
 def cost_program(root: Node, meshes: Meshes, name: str = "-") -> Program:
     """The description of a program of one device.
 
     Args:
-        root: The module, with the shapes that one device has.
-        meshes: The meshes that its collectives are along.
-        name: What to call the text that the program was read from, which MLIR knows as "-".
+        root: The module, with the shapes on one device.
+        meshes: The meshes whose axes its collectives use.
+        name: The name of the text that the program was read from; MLIR calls it "-".
     """
     return _Reader(root, meshes, name).program()
 
 
 class _NodePlace:
-    """Where a node comes from; its location is read when it is asked for."""
+    """The place that a node comes from; its location is read on first use."""
 
     __slots__ = ("_node", "_name")
 
@@ -87,7 +87,7 @@ class _NodePlace:
 
 
 class _Reader:
-    """Numbers values and functions as it meets them."""
+    """Numbers values and functions in the order in which it meets them."""
 
     def __init__(self, root: Node, meshes: Meshes, name: str) -> None:
         self.root, self.meshes, self.name = root, meshes, name
@@ -131,7 +131,7 @@ class _Reader:
         key = (function.attrs["sym_name"], known)
         if key in self.found:
             return self.found[key]
-        if is_declaration(function) or key in self.pending:  # what calls itself is not looked into again
+        if is_declaration(function) or key in self.pending:  # do not follow recursion
             body = Block((), (), ())
         else:
             self.pending.add(key)
@@ -191,7 +191,7 @@ class _Reader:
         return Op(self._kind(node), operands, results, regions, rounds, callee, traffic, place, branch)
 
     def _note_results(self, node: Node, taken: NodeBlock, known: dict[Value, int]) -> None:
-        """Note the known numbers that a conditional gives which always takes the same branch."""
+        """Record the known numbers among the results of a conditional that always takes the same branch."""
         for result, returned in zip(node.results, taken.terminator.operands):
             number = self.trips.constant(returned, known)
             if number is not None:
@@ -238,7 +238,7 @@ class _Reader:
         return found
 
     def _attributes(self, node: Node) -> Hashable:
-        """All attributes of an op, by which it is told from others of its name; not of calls and collectives."""
+        """All attributes of an op, which tell it from others of its name; none for calls and collectives."""
         if node.name == CALL or node.name in COLLECTIVES:
             return None
         return tuple(node.shared_attrs.items())
@@ -265,7 +265,7 @@ class _Reader:
 
 
 def _body_names(node: Node) -> tuple[str, ...]:
-    """The names of the elementwise ops by which an op combines elements."""
+    """The names of the elementwise ops with which an op combines elements."""
     return tuple(
         op.name for region in node.regions for block in region.blocks for op in block if op.name in ELEMENTWISE
     )

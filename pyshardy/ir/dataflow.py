@@ -1,8 +1,8 @@
 """Data-flow ops and their edges.
 
-An edge joins sources (operands of the op or of a region's terminator) with targets (results, block
-arguments) that must be sharded alike. One target owns the edge; when the owner's only use is an
-`sdy.data_flow_edge`, that op holds the sharding of all targets.
+An edge joins sources (operands of the op or of a region's terminator) with targets (results, block arguments) that
+must be sharded alike. One target owns the edge. When the owner's only use is an `sdy.data_flow_edge`, that op holds
+the sharding of all targets.
 
 Source: docs/semantics/representation.md#data-flow-edges
 """
@@ -40,7 +40,7 @@ def owners(op: Op) -> list[Value]:
 
 
 def op_of_owner(owner: Value) -> Op:
-    """The op whose edge a value may own: the one that computes it, or that holds its block."""
+    """The op whose edge a value may own: its defining op, or the op around its block."""
     return owner.defining_op or owner.block.parent_op
 
 
@@ -51,7 +51,7 @@ def owns_edge(value: Value) -> bool:
 
 
 def owner_of(target: Value) -> Value:
-    """The owner of the edge this result or block argument of a data-flow op is a target of."""
+    """The owner of the edge that has this result or block argument of a data-flow op as a target."""
     if target.defining_op is None and target.block.parent_op.name == "stablehlo.while":
         return target.block.parent_op.results[target.index]
     return target
@@ -81,15 +81,15 @@ def source_uses(owner: Value) -> list[Use]:
 
 
 def edge_of(owner: Value) -> Op | None:
-    """The edge op of an owner: its only user, if that is one."""
+    """The edge op of an owner: its only user, if that is an edge op."""
     user = owner.only_user()
     return user if user is not None and user.name == EDGE else None
 
 
 def edge_of_source(op: Op, index: int) -> Op | None:
-    """The edge that operand `index` of `op` is a source of, as far as the reference recognises it.
+    """The edge that has operand `index` of `op` as a source, as far as the reference recognises it.
 
-    Operands of named and manual computations are not recognised.
+    It does not recognise operands of named and manual computations.
 
     Source: docs/semantics/representation.md#edges-that-are-not-found
     """

@@ -1,4 +1,4 @@
-"""Reading which devices work together in a collective: groups along axes of a mesh, or lists of device ids."""
+"""The groups of devices of a collective: groups along axes of a mesh, or lists of device ids."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _DEVICE_IDS = re.compile(r"device_ids ?= ?(dense<[^>]*> : tensor<\d+xi\d+>)")
 
 
 class Grouping(NamedTuple):
-    """The devices that work together.
+    """The groups of devices of a collective.
 
     Attributes:
-        axes: The axes of a mesh along which they do, or along which data moves; None if no mesh has such axes, or is
+        axes: The mesh axes of the groups, or those along which data moves; None if no mesh has such axes, or none is
             small enough to list its devices.
-        mesh_name: The name of that mesh; None if it has none, or there is no such mesh.
-        size: How many devices work together.
+        mesh_name: The name of that mesh; None if it has no name, or there is no such mesh.
+        size: The number of devices in a group.
     """
 
     axes: Axes | None
@@ -39,7 +39,7 @@ class Grouping(NamedTuple):
 
 
 def mesh_and_axes(groups: Any, meshes: Mapping[str, Mesh]) -> tuple[str | None, Mesh, Axes]:
-    """The mesh that groups along axes are of, with its name if it has one, and these axes.
+    """The mesh and the axes of groups along axes, and the name of the mesh if it has one.
 
     Args:
         groups: The attribute, or its text.
@@ -71,17 +71,17 @@ def _mesh(text: str, meshes: Mapping[str, Mesh]) -> tuple[str | None, Mesh]:
         known = ", ".join(map(format_symbol, meshes))
         raise InvalidModuleError(
             "reading the groups of devices of a collective",
-            got=f"axes of the mesh {format_symbol(name)}, which the module does not have",
+            got=f"axes of the unknown mesh {format_symbol(name)}",
             needed=f"one of {known}" if known else "a mesh in the module",
         )
     return name, meshes[name]
 
 
 def inlined_mesh(text: str) -> Mesh:
-    """The mesh of StableHLO's dialect in a text that holds one, as groups of devices do.
+    """The mesh in a text with a mesh of StableHLO's dialect, such as groups of devices.
 
     Raises:
-        InvalidMeshError: It is no mesh, as where a device is missing.
+        InvalidMeshError: The text is not a valid mesh, for example because a device is missing.
 
     >>> inlined_mesh('#stablehlo.mesh<axes = [#stablehlo.mesh_axis<name = "x", size = 2>]>')
     Mesh([('x', 2)])
@@ -95,19 +95,19 @@ def inlined_mesh(text: str) -> Mesh:
 
 
 def is_along_axes(groups: Any) -> bool:
-    """Whether groups are given as axes of a mesh, not as lists of devices."""
+    """Whether groups are given as axes of a mesh rather than as lists of devices."""
     return not isinstance(groups, ir.DenseElementsAttr)
 
 
 def grouping(groups: Any, meshes: Mapping[str, Mesh]) -> Grouping:
-    """The devices that work together in a collective with these groups.
+    """The groups of devices of a collective.
 
-    Where groups are lists of devices, several meshes may have axes for them: it is the mesh that needs the fewest
-    parts of axes, then the fewest axes, then the first one.
+    Several meshes may have axes for lists of devices: the mesh with the fewest parts of axes wins, then the one with
+    the fewest axes, then the first.
 
     Args:
         groups: The attribute.
-        meshes: The meshes by name, those first that come first.
+        meshes: The meshes by name, preferred ones first.
     """
     if is_along_axes(groups):
         name, mesh, axes = mesh_and_axes(groups, meshes)
@@ -118,7 +118,7 @@ def grouping(groups: Any, meshes: Mapping[str, Mesh]) -> Grouping:
 
 
 def moves(pairs: Any, meshes: Mapping[str, Mesh]) -> Grouping:
-    """The axes along which a permutation moves data, of the mesh of which it takes the fewest; two devices each."""
+    """The axes along which a permutation moves data, from the mesh with the fewest such axes; pairs of two devices."""
     rows = _rows(pairs)
     devices = {device for row in rows for device in row}
     fitting = {name: mesh for name, mesh in meshes.items() if max(devices, default=0) < mesh.size <= MOST_DEVICES}
@@ -134,7 +134,7 @@ def _simplest(found: Iterable[tuple[str, Axes | None]], size: int) -> Grouping:
 
 
 def _rows(attr: Any) -> Groups:
-    import numpy as np  # most modules of pyshardy-opt have no groups, and it starts without numpy
+    import numpy as np  # most modules have no groups, and pyshardy-opt starts without numpy
 
     numbers = np.array(ir.DenseIntElementsAttr(attr)).astype(np.int64)
     return _numbers(numbers.tobytes(), numbers.shape)
@@ -142,7 +142,7 @@ def _rows(attr: Any) -> Groups:
 
 @lru_cache(maxsize=64)
 def _numbers(data: bytes, shape: tuple[int, ...]) -> Groups:
-    """The rows that many collectives have; by their numbers, as an attribute would keep its whole context alive."""
+    """The rows of a list of devices. The key is its numbers, since an attribute would keep its whole context alive."""
     import numpy as np
 
     return tuple(map(tuple, np.frombuffer(data, np.int64).reshape(shape).tolist()))

@@ -14,11 +14,11 @@ from pyshardy.errors import InvalidModuleError
 from pyshardy.ir.nodes import Op
 
 THIS_FILE = "-"
-"""What MLIR calls the module that it reads."""
+"""MLIR's name for the module that it reads."""
 
 
 class Severity(Enum):
-    """How bad it is."""
+    """The severity of a diagnostic."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -30,8 +30,8 @@ class Diagnostic(Record):
     """One message about one place.
 
     Attributes:
-        severity: How bad it is.
-        message: What is wrong.
+        severity: How severe it is.
+        message: The text.
         location: The MLIR location, or None.
         notes: Further places that belong to it.
     """
@@ -52,7 +52,7 @@ class Diagnostics:
     messages: list[Diagnostic] = field(default_factory=list)
 
     def warn(self, op: Op, message: str) -> None:
-        """Report something that the user should know and that is no error."""
+        """Report something that the user should know and that is not an error."""
         self.messages.append(Diagnostic(Severity.WARNING, message, op.location))
 
 
@@ -78,9 +78,9 @@ class PassError(InvalidModuleError):
 
 @contextmanager
 def errors_of(context: Any) -> Iterator[list[Diagnostic]]:
-    """The errors that MLIR reports inside the block, without the notes that only print the op again.
+    """The errors that MLIR reports inside the block, without notes that only print the op again.
 
-    MLIR's own errors come with them too, but end the process where a message is no UTF-8.
+    MLIR's own exceptions contain them too, but end the process if a message is not UTF-8.
     """
     found: list[Diagnostic] = []
 
@@ -109,14 +109,14 @@ def _message(diagnostic: Any) -> str:
     try:
         return str(diagnostic.message).strip()
     except RuntimeError:
-        return "something with a name that is no UTF-8"
+        return "something with a name that is not UTF-8"
 
 
 _FILE_LOCATION = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
 
 
 def source_position(location: Any) -> tuple[str, int, int] | None:
-    """File, line and column of the innermost place that a location names; None if it names none.
+    """File, line and column of the innermost place in a location; None if it has none.
 
     >>> source_position('loc("model.mlir":3:8)')
     ('model.mlir', 3, 8)
@@ -126,7 +126,7 @@ def source_position(location: Any) -> tuple[str, int, int] | None:
 
 
 def source_frames(location: Any) -> list[tuple[str, int, int]]:
-    """The places that a location names, innermost first: JAX puts the calls that led to an op into its location.
+    """The places in a location, innermost first: JAX puts the calls that led to an op into its location.
 
     >>> source_frames('loc(callsite("net.py":3:8 at callsite("step"("train.py":31:4) at "main.py":9:1)))')
     [('net.py', 3, 8), ('train.py', 31, 4), ('main.py', 9, 1)]
@@ -135,9 +135,9 @@ def source_frames(location: Any) -> list[tuple[str, int, int]]:
 
 
 def format_location(location: Any) -> str:
-    """A location as file, line and column where it has them.
+    """A location as file, line and column if it has them.
 
-    Locations of JAX name the Python line; a fused or named location shows the file it contains.
+    Locations of JAX name the Python line; for a fused or named location, the file inside it is shown.
     """
     text = str(location) if location is not None else "unknown"
     if text.startswith("loc(") and text.endswith(")"):

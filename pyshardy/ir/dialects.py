@@ -1,8 +1,8 @@
-"""The dialects as C++ has them: registering them, and their attributes.
+"""The dialects in C++: registering them, and their attributes.
 
-`jaxlib.mlir.dialects` adds a Python class per op, which takes as long to import as all of pyshardy, and which nothing
-here uses. `sdy` comes from there all the same: some versions of its C++ half import the Python half, which stays
-incomplete, for whoever needs it, if that is how it is imported.
+`jaxlib.mlir.dialects` adds a Python class per op. Its import takes as long as that of all of pyshardy, and nothing
+here uses the classes. `sdy` still comes from there: some versions of its C++ half import the Python half, which would
+stay incomplete for other users otherwise.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ __all__ = ["chlo", "do_without_python_classes", "mhlo", "sdy", "stablehlo"]
 
 
 def do_without_python_classes() -> None:
-    """Have MLIR not import the Python classes of a dialect when it meets its first attribute.
+    """Stop MLIR from importing the Python classes of a dialect when it meets the dialect's first attribute.
 
-    That is for the whole process, so only for one that belongs to pyshardy.
+    This affects the whole process, so call it only in a process that belongs to pyshardy.
     """
     _mlir.globals.dialect_search_modules = []

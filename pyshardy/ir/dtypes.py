@@ -1,4 +1,4 @@
-"""Element types of tensors: how many bits one element takes."""
+"""Sizes of element types and tensors, in bits and bytes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def tensor_bytes(shape: tuple[int, ...], element: str) -> int:
 
 
 def known_bytes(shape: tuple[int, ...] | None, element: str) -> int:
-    """Bytes of a tensor; 0 for what has no shape, a dynamic one, or elements of unknown size.
+    """Bytes of a tensor; 0 if it has no shape, a dynamic one, or elements of unknown size.
 
     >>> known_bytes((2, 3), "f32"), known_bytes(None, "!stablehlo.token"), known_bytes((2, -1), "f32")
     (24, 0, 0)

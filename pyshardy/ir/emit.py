@@ -1,7 +1,7 @@
-"""From nodes to the bytecode of a module: one loop over all ops, which MLIR then parses in one call.
+"""From nodes to the bytecode of a module, in one loop over all ops; MLIR then parses it in one call.
 
-An op that is as it was read keeps the numbers that its name, attributes and location have in the bytecode it was read
-from (`Kind`); what is new is appended to the tables of that bytecode as text.
+An op that has not changed since it was read keeps the numbers of its name, attributes and location in the bytecode
+(`Kind`). New items are appended as text to the tables of that bytecode.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from pyshardy.ir.source import Kind, OpPlace, Source
 
 
 class CannotEmitError(Exception):
-    """There is something that has to be written op by op; the message says what."""
+    """Something must be written op by op; the message says why."""
 
 
 def emit_module(root: Op, table: AttrTable) -> bytes:
-    """The bytecode of the module that an op and all it holds make up.
+    """The bytecode of the module that consists of an op and all ops inside it.
 
     Args:
         root: The module op.
         table: Converts attributes and types; its context must be entered.
 
     Raises:
-        CannotEmitError: The module was not read, holds resources, or values that are used before their definition.
+        CannotEmitError: The module was not read, holds resources, or uses values before their definition.
     """
     source = root.source
     if source is None:
-        raise CannotEmitError("the module was not read, but made")
+        raise CannotEmitError("the module was made, not read")
     if table.loses_locations:
         raise CannotEmitError("a location is a range that bytecode does not keep")
     if len(source.code.content(RESOURCE_OFFSETS)) > 1:
@@ -50,20 +50,20 @@ def emit_module(root: Op, table: AttrTable) -> bytes:
 
 
 class _Emitter:
-    """Writes ops, of which most have the numbers they were read with.
+    """Writes ops; most of them keep the numbers that they were read with.
 
-    While it lives, so do the nodes that it writes and the kinds of ops that it makes: attributes, their values and
-    locations, which are looked up by their identities, keep these.
+    It keeps alive the nodes that it writes and the kinds of ops that it makes, because it looks up attributes, their
+    values and locations by identity.
 
     Attributes:
-        writer: What is written.
-        numbers: The numbers of the values that are defined and can be seen.
-        size: How many values the regions that are being written have, those not defined yet too.
+        writer: The writer of the ops.
+        numbers: The numbers of the values that are defined and visible.
+        size: The number of values in the regions being written, including values not defined yet.
         coded: Kinds of ops, by name, names of the attributes, and identities of their values.
-        shared: The last kind of ops that share their attributes, by the identity of the attributes.
-        plain: Numbers of the properties of ops without discardable attributes, by the same as `coded`.
+        shared: The last kind of the ops that share their attributes, by the identity of the attributes.
+        plain: Numbers of the properties of ops without discardable attributes, with the keys of `coded`.
         dictionaries: Numbers of dictionaries of discardable attributes, by names and identities of the values.
-        values: Numbers of attributes, by the identities of the attribute and of what writes it.
+        values: Numbers of attributes, by the identities of the attribute and of its codec.
     """
 
     def __init__(self, source: Source, table: AttrTable) -> None:
@@ -87,7 +87,7 @@ class _Emitter:
                 self.plain[_content(kind.op_name, kind.attrs)] = kind.properties
 
     def emit_ops(self, block: Block, defined: int) -> int:
-        """Write the ops of a block; `defined` is the number of the next value, which is returned for what follows."""
+        """Write the ops of a block; `defined` is the number of the next value. Return the next number after it."""
         writer, numbers, types, source = self.writer, self.numbers, self.types, self.source
         kinds, locations = source.kinds, source.locations
         op = block.first
@@ -144,13 +144,13 @@ class _Emitter:
             self.writer.put(blocks.index(successor))
 
     def emit_regions(self, op: Op) -> None:
-        """Write the regions of an op, all as if they saw the values around them."""
+        """Write the regions of an op, none of them isolated from the values around it."""
         self.writer.region_header(len(op.regions))
         for region in op.regions:
             self.emit_region(region)
 
     def emit_region(self, region: Region) -> None:
-        """Write the blocks of a region; the numbers of its values go on behind those that can be seen there."""
+        """Write the blocks of a region; its values continue the numbering of the values visible there."""
         writer, numbers = self.writer, self.numbers
         writer.put(len(region.blocks))
         if not region.blocks:
@@ -175,7 +175,7 @@ class _Emitter:
                 self.emit_args(block, defined)
             defined = self.emit_ops(block, defined + len(block.args))
         for _ in range(values):
-            numbers.popitem()  # those of this region, which came last
+            numbers.popitem()  # the values of this region, added last
         self.size = start
 
     def emit_args(self, block: Block, defined: int) -> None:
@@ -196,7 +196,7 @@ class _Emitter:
         return NONE if place is None or place is self.unknown else self.new_location(value.location)
 
     def location(self, op: Op) -> int:
-        """The number of the location of an op that is not the one it was read with."""
+        """The number of the location of an op whose location differs from the one it was read with."""
         found = op._location
         if type(found) is OpPlace and found.source is self.source:
             return self.source.locations[found.number]
@@ -204,7 +204,7 @@ class _Emitter:
         if number is None:
             location = op.location
             number = self.new_location(location)
-            if found is location:  # the op keeps it, so that no other object gets its identity
+            if found is location:  # the op keeps it alive, so no other object gets its identity
                 self.locations[id(location)] = number
         return number
 
@@ -219,7 +219,7 @@ class _Emitter:
         return found
 
     def kind_of(self, op: Op) -> Kind:
-        """The kind of an op by its name and attributes."""
+        """The kind of an op, from its name and attributes."""
         name, attrs = op.name, op.attrs
         found = self.shared.get(id(attrs))
         if found is not None and found.op_name == name:
@@ -231,7 +231,7 @@ class _Emitter:
         return found
 
     def new_kind(self, op: Op) -> Kind:
-        """The kind of an op with attributes that were not seen so far."""
+        """The kind of an op with new attributes."""
         name, attrs = op.name, op.attrs
         inherent = {attribute: value for attribute, value in attrs.items() if "." not in attribute}
         properties = self.plain.get(_content(name, inherent))
@@ -282,7 +282,7 @@ class _Emitter:
         """The number of an attribute.
 
         Raises:
-            CannotEmitError: Its text does not tell all.
+            CannotEmitError: Its text is incomplete.
         """
         key = id(codec), id(value)
         found = self.values.get(key)
@@ -294,12 +294,12 @@ class _Emitter:
     def new_value(self, codec: Codec | None, value: Any) -> int:
         text = self.table.text(codec, value)
         if "dense_resource" in text or "distinct[" in text:
-            raise CannotEmitError(f"the text of {text[:100]} does not tell all")
+            raise CannotEmitError(f"the text of {text[:100]} is incomplete")
         return self.tables.attr(text)
 
 
 def _content(name: str, attrs: dict[str, Any]) -> tuple[Any, ...]:
-    """Name and attributes of an op, the values by their identities."""
+    """Name and attributes of an op, the values by identity."""
     found: list[Any] = [name, *attrs]
     for value in attrs.values():
         found.append(id(value))

@@ -1,4 +1,4 @@
-"""Functions and calls of a module: finding them, their attributes per argument and result, their return."""
+"""Functions and calls of a module, their attributes per argument and result, and their returns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyshardy.ir.op_lists import ops_named
 SHARDING = "sdy.sharding"
 RULE = "sdy.sharding_rule"
 FROM_HLO = "mhlo.cross_program_prefetches"
-"""An attribute that every module has that was HLO: the converter writes it."""
+"""An attribute of every module that was HLO, written by XLA's converter."""
 CALL = "func.call"
 
 
@@ -56,7 +56,7 @@ def calls(op: Op) -> list[Op]:
 
 
 def return_op(function: Op) -> Op:
-    """The `func.return` of a function with a body, the last one of several."""
+    """The `func.return` of a function with a body, the last one if there are several."""
     terminators = [block.terminator for block in reversed(function.region.blocks)]
     return next((op for op in terminators if op.name == "func.return"), terminators[0])
 
@@ -93,22 +93,22 @@ def result_sharding(function: Op, index: int) -> TensorSharding | None:
 
 
 def set_arg_sharding(function: Op, index: int, sharding: TensorSharding | None) -> None:
-    """Set or, with None, remove the sharding of an argument."""
+    """Set the sharding of an argument; None removes it."""
     set_arg_attr(function, index, SHARDING, sharding)
 
 
 def set_result_sharding(function: Op, index: int, sharding: TensorSharding | None) -> None:
-    """Set or, with None, remove the sharding of a result."""
+    """Set the sharding of a result; None removes it."""
     set_result_attr(function, index, SHARDING, sharding)
 
 
 def set_arg_attr(function: Op, index: int, name: str, value: Any) -> None:
-    """Set or, with None, remove an attribute of an argument."""
+    """Set an attribute of an argument; None removes it."""
     _set(function, "arg_attrs", len(function.region.blocks[0].args), index, name, value)
 
 
 def set_result_attr(function: Op, index: int, name: str, value: Any) -> None:
-    """Set or, with None, remove an attribute of a result."""
+    """Set an attribute of a result; None removes it."""
     _set(function, "res_attrs", result_count(function), index, name, value)
 
 
@@ -127,11 +127,11 @@ def _set(function: Op, kind: str, count: int, index: int, name: str, value: Any)
 
 
 def change_border_attrs(function: Op, change: Callable[[Attributes], Attributes]) -> None:
-    """Give the arguments of a function, and then its results, other attributes.
+    """Change the attributes of a function's arguments, and then of its results.
 
     Args:
         function: The function.
-        change: Asked for those of each that has any; returns what it was given where that stays.
+        change: Called with the attributes of each that has any; returns the new ones, or the same object to keep them.
     """
     for kind in LISTS:
         old = function.attrs.get(kind)
@@ -142,7 +142,7 @@ def change_border_attrs(function: Op, change: Callable[[Attributes], Attributes]
 
 
 def function_of_argument(value: Value) -> Op | None:
-    """The function this value is an argument of, if it is one."""
+    """The function whose argument this value is, if there is one."""
     if value.defining_op is not None:
         return None
     parent = value.block.parent_op

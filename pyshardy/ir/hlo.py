@@ -1,6 +1,6 @@
-"""XLA's converters between StableHLO and HLO, which jaxlib has: all that is private in them stands here.
+"""XLA's converters between StableHLO and HLO, from jaxlib; all private ones are used only here.
 
-They are libraries like MLIR's parser: nothing in them propagates shardings.
+They are libraries like MLIR's parser: none of them propagates shardings.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyshardy.ir.context import make_context
 from pyshardy.ir.diagnostics import errors_of
 
 PORTABLE_PRODUCER = b"StableHLO_v"
-"""What a portable artifact of StableHLO names as its producer, right behind the start of the bytecode."""
+"""The producer named in a portable artifact of StableHLO, right after the start of the bytecode."""
 
 
 def bytecode_of_hlo_text(text: str, name: str) -> bytes:
@@ -23,10 +23,10 @@ def bytecode_of_hlo_text(text: str, name: str) -> bytes:
 
     Args:
         text: The module.
-        name: What to call it in messages.
+        name: The name of the module in messages.
 
     Raises:
-        InvalidModuleError: It is no HLO module, or it holds what StableHLO has no op for.
+        InvalidModuleError: It is not an HLO module, or StableHLO has no op for something in it.
     """
     parse = _converter("_hlo", "hlo_module_from_text")
     found = _convert(lambda: parse(text), name, "HLO as text, such as *.before_optimizations.txt in a dump of XLA")
@@ -49,13 +49,13 @@ def bytecode_of_portable(content: bytes, name: str) -> bytes:
     """The StableHLO of a portable artifact, as bytecode.
 
     Raises:
-        InvalidModuleError: It is none, or one of a newer StableHLO than that of this jaxlib.
+        InvalidModuleError: It is not an artifact, or of a newer StableHLO than this jaxlib's.
     """
     from io import BytesIO
 
     from pyshardy.ir.dialects import stablehlo
 
-    with make_context() as context, errors_of(context) as errors:  # which MLIR would print
+    with make_context() as context, errors_of(context) as errors:  # MLIR would print the errors
         try:
             found = stablehlo.deserialize_portable_artifact(context, content)
         except _CONVERTER_ERRORS as error:
@@ -68,7 +68,7 @@ def bytecode_of_portable(content: bytes, name: str) -> bytes:
 
 
 def to_hlo(module: str | bytes) -> bytes:
-    """The HLO proto that XLA makes of a StableHLO module, in text or bytecode."""
+    """The HLO proto that XLA makes of a StableHLO module in text or bytecode."""
     convert = _converter("_jax", "mlir", "mlir_module_to_xla_computation")
     proto: bytes = convert(module, use_tuple_args=False, return_tuple=False).as_serialized_hlo_module_proto()
     return proto
@@ -80,11 +80,11 @@ def from_hlo(proto: bytes) -> ir.Module:
 
 
 _CONVERSIONS: list[str] = []
-"""The converters that were used, by name."""
+"""The converters used in this process, by name."""
 
 
 def has_converted() -> bool:
-    """Whether anything was converted in this process, so that XLA has read its flags."""
+    """Whether anything was converted in this process; if so, XLA has read its flags."""
     return bool(_CONVERSIONS)
 
 
@@ -96,7 +96,7 @@ def _convert(convert: Callable[[], Any], name: str, needed: str) -> Any:
 
 
 _CONVERTER_ERRORS = (RuntimeError, ValueError, MemoryError, ir.MLIRError)
-"""What the converters throw; jaxlib's own errors are RuntimeErrors."""
+"""The exceptions of the converters; jaxlib's own errors are RuntimeErrors."""
 
 
 def _one_line(error: Exception) -> str:
@@ -106,7 +106,7 @@ def _one_line(error: Exception) -> str:
 
 
 def _converter(module: str, *names: str) -> Any:
-    """Something of jaxlib that is not public.
+    """A private object of jaxlib.
 
     Raises:
         UnsupportedVersionError: This jaxlib does not have it.

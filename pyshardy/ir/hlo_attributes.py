@@ -1,4 +1,4 @@
-"""What modules that were HLO hold in the place of the `sdy` dialect: strings in attributes, and custom calls."""
+"""The stand-ins for the `sdy` dialect in modules that were HLO: strings in attributes, and custom calls."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ def custom_calls(root: Op, *targets: str) -> list[Op]:
 
 
 def defining_call(value: Value, target: str) -> Op | None:
-    """The custom call of a target that a value is a result of, if it is."""
+    """The custom call with this target that defines a value, if there is one."""
     op = value.defining_op
     return op if op is not None and target_of(op) == target else None
 
 
 def keeps_sharding(op: Op) -> bool:
-    """Whether XLA keeps the sharding of an op when it hands the module to Shardy.
+    """Whether XLA keeps the sharding of an op when it passes the module to Shardy.
 
-    That is so for what stands for an op of the dialect, for communication with the host and for Python callbacks.
+    It does for custom calls that stand for `sdy` ops, for communication with the host and for Python callbacks.
     """
     if op.name in _KEEP_THEIRS:
         return True
@@ -74,7 +74,7 @@ def frontend_attribute(attrs: dict[str, Any], name: str) -> str | None:
 
 
 def with_frontend_attribute(attrs: Attributes, name: str, text: str | None) -> Attributes:
-    """Attributes with a frontend attribute set or, with None, removed; without any left, they go altogether."""
+    """Attributes with a frontend attribute set, or removed if `text` is None; an empty dictionary is removed too."""
     found = attrs.get(FRONTEND_ATTRIBUTES)
     entries: dict[str, Any] = {}
     if isinstance(found, ir.DictAttr):
@@ -95,7 +95,7 @@ def tuple_types(type: Any) -> list[Any] | None:
 
 
 def is_annotated(root: Op) -> bool:
-    """Whether a module says in HLO's way, not in that of the `sdy` dialect, how something is sharded."""
+    """Whether a module has sharding annotations in HLO's form rather than in the `sdy` dialect."""
     if frontend_attribute(root.attrs, MESHES) is not None:
         return True
     for op in ops_with(root, HLO_SHARDING, (CUSTOM_CALL,)):

@@ -1,4 +1,4 @@
-"""The ops of an MLIR module: a wrapper of the bindings for each costs time and memory, so most are never made."""
+"""The ops of an MLIR module. A wrapper of the bindings costs time and memory, so most are never made."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 from jaxlib.mlir import ir
 
 MANY_STEPS = 200
-"""So many steps through a block for each of its ops take longer than to list these."""
+"""More steps than this through a block, per op of the block, take longer than listing the ops."""
 NEXT = 12
-"""To ask for the op behind another takes as long as so many steps through a block."""
+"""Asking for the next op takes as long as this many steps through a block."""
 
 
 class _Home(NamedTuple):
-    """Where a block is: the block around it and the place there of the op that holds it, the region, and the number."""
+    """The position of a block: the block around it, the position there of its op, its region, and its number."""
 
     around: int
     place: int
@@ -23,7 +23,7 @@ class _Home(NamedTuple):
 
 
 class MlirOps:
-    """Finds the ops and blocks of an MLIR module by where they are.
+    """Finds the ops and blocks of an MLIR module by position.
 
     Args:
         module: The MLIR module; it must not change.
@@ -41,17 +41,17 @@ class MlirOps:
         """Number a block.
 
         Args:
-            around: The number of the block around it; -1 stands for one that holds the module op alone.
-            place: The place there of the op that holds it.
+            around: The number of the block around it; -1 for a block that holds only the module op.
+            place: The position there of the op that holds it.
             region: The number of its region in that op.
             block: Its number in that region.
-            count: How many ops it has.
+            count: The number of its ops.
         """
         self._homes.append(_Home(around, place, region, block, count))
         return len(self._homes) - 1
 
     def op_at(self, block: int, place: int) -> Any:
-        """The op at a place in a block; the bindings go there step by step, from its start or from an op before it."""
+        """The op at a position in a block; the bindings step there from the start or from an earlier op."""
         if block < 0:
             return self._module.operation
         listed = self._listed.get(block)

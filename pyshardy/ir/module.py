@@ -1,4 +1,4 @@
-"""`Module`: a program as pyshardy holds it, read from MLIR once and written once."""
+"""`Module`: a program in pyshardy, read from MLIR once and written once."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from pyshardy.ir.write import write_module
 class Module:
     """An immutable StableHLO module.
 
-    Make one with `Module.parse`; passes give new ones.
+    Make one with `Module.parse`; passes return new ones.
 
     Args:
         context: The MLIR context that everything in the module belongs to.
         attrs: The attributes and types of that context.
-        mlir: The MLIR module, or
-        root: the module as nodes, from which the MLIR module is written when it is needed. The module owns
-            the nodes from now on.
+        mlir: The MLIR module, or None.
+        root: The module as nodes, or None; the MLIR module is then written from them on demand. The module owns the
+            nodes from now on.
     """
 
     def __init__(
@@ -44,9 +44,9 @@ class Module:
         self._mlir = mlir
         self._root = root
         self.origin: Any = None
-        """What the frontend knows of the program beyond the module; carried through passes."""
+        """Facts about the program that the frontend knows beyond the module; passes keep them."""
         self.name = "-"
-        """What to call the text that it was read from, which MLIR knows as "-"; carried through passes."""
+        """The name of the text that it was read from; MLIR calls it "-". Passes keep it."""
 
     @classmethod
     def parse(cls, source: str | bytes, *, name: str = "-", allow_unregistered_dialects: bool = False) -> Module:
@@ -59,7 +59,7 @@ class Module:
 
         Raises:
             UsageError: The source is neither text nor bytes.
-            InvalidModuleError: The source is no valid module; lists MLIR's diagnostics.
+            InvalidModuleError: The source is not a valid module; lists MLIR's diagnostics.
 
         >>> module = Module.parse("func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }")
         >>> "func.func @main" in module.text()
@@ -88,14 +88,14 @@ class Module:
 
     @property
     def root(self) -> Op:
-        """The module as nodes, to look at; do not change them."""
+        """The module as nodes, for reading; do not change them."""
         if self._root is None:
             with self.context:
                 self._root = read_module(self.mlir, self.attrs)
         return self._root
 
     def copy_root(self) -> Op:
-        """A copy of the module as nodes, to work on: read only if nobody has read the module yet."""
+        """A copy of the module as nodes, to work on; if no nodes exist yet, the module is read for it."""
         with self.context, pause_gc():
             return read_module(self.mlir, self.attrs) if self._root is None else copy_module(self._root)
 
@@ -106,7 +106,7 @@ class Module:
         return module
 
     def annotate(self, shardings: Mapping[str, Any], mesh: Any = None) -> Module:
-        """A module with shardings on the inputs and outputs of these names: `pyshardy.annotate`.
+        """A module with shardings on the inputs and outputs of these names, as `pyshardy.annotate` makes it.
 
         >>> text = "func.func @main(%x: tensor<4xf32> loc(\\"x\\")) -> tensor<4xf32> { return %x : tensor<4xf32> }"
         >>> print(Module.parse(text).annotate({"x": "data"}, mesh={"data": 4}).text().splitlines()[1])
@@ -145,9 +145,9 @@ class Module:
 
 
 _ANNOTATE = "pyshardy.frontend.annotate"
-"""The frontend knows names; it is loaded when it is needed."""
+"""The annotate function of the frontend, which knows names; imported on first use."""
 _PARSER_ERRORS = (ir.MLIRError, ValueError, MemoryError, RuntimeError)
-"""What the bindings throw at text and bytecode that they cannot read."""
+"""The exceptions of the bindings for text and bytecode that they cannot read."""
 
 
 def invalid_module(
@@ -156,10 +156,10 @@ def invalid_module(
     """The error for a module that MLIR refuses, with its first diagnostic in words and all of them attached.
 
     Args:
-        doing: What was being done.
-        diagnostics: What MLIR said.
-        error: What the bindings threw.
-        name: What to call the source, which MLIR knows as "-".
+        doing: The action, for the message.
+        diagnostics: The diagnostics of MLIR.
+        error: The exception of the bindings.
+        name: The name of the source; MLIR calls it "-".
     """
     if not diagnostics:
         reason = "more than memory can hold" if isinstance(error, MemoryError) else str(error)
@@ -186,7 +186,7 @@ _NEEDED = {
     "unregistered dialect": "ops that jaxlib knows, or allow_unregistered_dialects=True (--allow-unregistered-dialect)",
     " is unknown (tried ": "StableHLO, such as jax.jit(f).lower(...).as_text() gives",
 }
-"""What would have been right, by a part of MLIR's message."""
+"""The text for `needed`, by a part of MLIR's message."""
 
 
 def _needed(message: str) -> str | None:

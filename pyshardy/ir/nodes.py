@@ -1,9 +1,8 @@
-"""A module as plain Python objects: what every pass of pyshardy works on.
+"""A module as plain Python objects, on which every pass of pyshardy works.
 
-MLIR is read once into these nodes (`read.py`) and written once from them (`write.py`). They mirror MLIR's
-structure, including the order of use-lists: some results of propagation depend on it.
-Attributes that pyshardy understands are held as values of `core` and `rules`, all others as
-opaque MLIR attributes (`attrs.py` says which).
+MLIR is read once into these nodes (`read.py`) and written once from them (`write.py`). They mirror MLIR's structure,
+including the order of use-lists, because some results of propagation depend on it. Attributes that pyshardy understands
+are held as values of `core` and `rules`, all others as opaque MLIR attributes (`attrs.py` says which).
 
 Source: docs/semantics/propagation.md#order-of-uses
 """
@@ -19,17 +18,17 @@ from pyshardy.ir.source import OpPlace, Source, location_at
 from pyshardy.rules.ops import ops_that
 
 Use = tuple["Op", int]
-"""A place where a value is used: an op and the number of the operand."""
+"""A use of a value: an op and the number of the operand."""
 Uses = tuple[Use, ...] | dict[Use, None]
-"""All places where a value is used, each once, in order."""
+"""All uses of a value, each once, in order."""
 FlatUses = tuple[Any, ...] | dict[Use, None]
-"""The same as a value holds them: op, number, op, number, ... while they are few."""
+"""The same in the form that values store: op, number, op, number, ... if they are few."""
 FEW_USES = 4
-"""So many uses take less memory, and no more time, in a tuple than in a dictionary."""
+"""The most uses for which a tuple takes less memory than a dictionary, and no more time."""
 
 
 def flat_uses(uses: Sequence[Use]) -> FlatUses:
-    """Uses in the form in which a value holds them."""
+    """Uses in the form that values store."""
     return tuple(chain.from_iterable(uses)) if len(uses) <= FEW_USES else dict.fromkeys(uses)
 
 
@@ -41,7 +40,7 @@ class ValueType:
         shape: Sizes of the dimensions, -1 for a dynamic one; None if the type has no dimensions (a token, a
             tuple, an unranked tensor).
         element: Text of the element type, such as "f32"; the text of the whole type if it has no dimensions.
-        is_shaped: Whether MLIR counts it as shaped, ranked or not.
+        is_shaped: Whether it is a shaped type of MLIR, ranked or not.
         is_ranked_tensor: Whether it is a ranked tensor.
     """
 
@@ -59,7 +58,7 @@ class ValueType:
 
     @property
     def rank(self) -> int:
-        """Number of dimensions; 0 for a type without."""
+        """Number of dimensions; 0 for a type without dimensions."""
         return len(self.shape or ())
 
     def __str__(self) -> str:
@@ -69,9 +68,9 @@ class ValueType:
 class Value:
     """A result of an op, or an argument of a block.
 
-    `flat_uses` holds the places that use it in MLIR's order *reversed*: the last one is the head of the use-list. It
-    is a tuple while there are few, as nearly always, and else a dictionary without values, so that any use is found
-    and removed in constant time.
+    `flat_uses` holds the uses in *reverse* MLIR order: the last one is the head of the use-list. It is a tuple if there
+    are few, which is nearly always so, and else a dictionary without values, so that any use is found and removed in
+    constant time.
     """
 
     __slots__ = ("type", "owner", "index", "flat_uses", "_location")
@@ -85,7 +84,7 @@ class Value:
 
     @property
     def location(self) -> Any:
-        """The MLIR location of an argument of a block; None if there is none, as for results."""
+        """The MLIR location of an argument of a block; None if it has none, as for results."""
         found = self._location = location_at(self._location)
         return found
 
@@ -95,12 +94,12 @@ class Value:
 
     @property
     def place(self) -> Any:
-        """The location, or where to ask for it."""
+        """The location, or an object that provides it."""
         return self._location
 
     @property
     def defining_op(self) -> Op | None:
-        """The op this is a result of; None for a block argument."""
+        """The op that defines this result; None for a block argument."""
         return self.owner if isinstance(self.owner, Op) else None
 
     @property
@@ -114,12 +113,12 @@ class Value:
 
     @property
     def uses(self) -> Uses:
-        """The places that use this value, those noted last at the end."""
+        """The uses of this value, latest ones last."""
         uses = self.flat_uses
         return uses if isinstance(uses, dict) else tuple(zip(uses[::2], uses[1::2]))
 
     def add_use(self, op: Op, index: int) -> None:
-        """Note that an operand of `op` is this value: the new head of the use-list."""
+        """Record that an operand of `op` is this value: the new head of the use-list."""
         uses = self.flat_uses
         if not uses:
             self.flat_uses = (op, index)
@@ -132,7 +131,7 @@ class Value:
             self.flat_uses = flat_uses((*self.uses, (op, index)))
 
     def drop_use(self, op: Op, index: int) -> None:
-        """Note that an operand of `op` is this value no longer."""
+        """Record that an operand of `op` is no longer this value."""
         uses = self.flat_uses
         if isinstance(uses, dict):
             del uses[op, index]
@@ -154,7 +153,7 @@ class Value:
         return len(uses) == (1 if isinstance(uses, dict) else 2)
 
     def only_user(self) -> Op | None:
-        """The op of the only use; None if there are none or several."""
+        """The op of the only use; None if there is no use or several."""
         if not self.has_one_use():
             return None
         (op,) = self.users()
@@ -165,9 +164,9 @@ class Value:
         self.type = type
 
     def replace_uses(self, new: Value, only: Callable[[Op, int], bool] | None = None) -> None:
-        """Make every use, or those that `only` accepts, use `new` instead.
+        """Make every use, or every use that `only` accepts, use `new` instead.
 
-        The uses are walked from the head of the list, so they end up reversed in front of those of `new`.
+        It walks the uses from the head of the list, so they end up reversed in front of the uses of `new`.
         """
         uses = self.uses
         moved = [*uses]
@@ -184,7 +183,7 @@ class Value:
                 self.drop_use(op, index)
 
     def replace_other_uses(self, op: Op) -> None:
-        """Make every use, but those by `op`, use the first result of `op` instead."""
+        """Make every use except those by `op` use the first result of `op` instead."""
         self.replace_uses(op.results[0], lambda user, _: user is not op)
 
 
@@ -243,7 +242,7 @@ class Block:
         return op
 
     def reorder(self, ops: Sequence[Op]) -> None:
-        """Put the ops of this block in another order; `ops` are all of them."""
+        """Put the ops of this block into another order; `ops` are all of them."""
         previous: Op | None = None
         order = 0
         for op in ops:
@@ -290,8 +289,8 @@ class Region:
     Attributes:
         op: The op.
         blocks: The blocks.
-        named: What `listing.py` knows of the ops inside, at any depth: those of a name, or None for a name of which
-            some have come or gone since; None before it was asked for, empty for what is not worth it.
+        named: The index of `listing.py`: the ops of each name inside, at any depth; None for a name whose ops were
+            added or removed since. The index is None before the first search, and empty if it does not pay.
     """
 
     __slots__ = ("op", "blocks", "named")
@@ -324,7 +323,7 @@ class Region:
         other.blocks = []
 
     def forget(self, op: Op) -> None:
-        """Note that an op comes into this region or leaves it, with all it holds."""
+        """Record that an op enters or leaves this region, with all ops inside it."""
         region: Region | None = self
         while region is not None:
             if region.named:
@@ -348,18 +347,17 @@ class Op:
 
     Args:
         name: Full name, "stablehlo.add".
-        operands: The values it uses.
+        operands: The values that it uses.
         result_types: Types of its results.
-        attrs: Its attributes, inherent and discardable alike.
+        attrs: Its attributes, both inherent and discardable.
         region_count: Number of empty regions to make.
-        location: The MLIR location, or where to ask for it when it is needed.
+        location: The MLIR location, or an object that provides it on demand.
         successors: Blocks a terminator may branch to.
 
     Attributes:
-        attrs: The attributes, which never change: other ops may have the same ones. `set_attr` and `remove_attr` give
-            this op others.
-        source: Where this op was read from; None for one that was made since, or copied.
-        number: Its number there.
+        attrs: The attributes. They never change, and ops may share them; `set_attr` and `remove_attr` replace them.
+        source: The module that this op was read from; None for an op that was made or copied.
+        number: Its number in that module.
     """
 
     __slots__ = (
@@ -406,20 +404,20 @@ class Op:
         return f"<Op {self.name}>"
 
     def set_attr(self, name: str, value: Any) -> None:
-        """Give this op an attribute, or another value for one; ops that had the same attributes keep theirs."""
+        """Set an attribute of this op; ops that shared its attributes keep theirs."""
         self.attrs = self.attrs.with_value(name, value)
 
     def remove_attr(self, name: str) -> None:
-        """Take an attribute from this op, if it has it."""
+        """Remove an attribute from this op, if it has it."""
         self.attrs = self.attrs.without(name)
 
     def replace_attrs(self, attrs: dict[str, Any]) -> None:
-        """Give this op other attributes instead of all it has."""
+        """Replace all attributes of this op."""
         self.attrs = freeze(attrs)
 
     @property
     def shared_attrs(self) -> Attributes:
-        """Another name of `attrs`."""
+        """Another name for `attrs`."""
         return self.attrs
 
     @property
@@ -437,7 +435,7 @@ class Op:
 
     @property
     def place(self) -> Any:
-        """The location, or where to ask for it: what to give to an op that is made in the place of this one."""
+        """The location, or an object that provides it: pass it to an op that replaces this one."""
         if self._location is None and self.source is not None:
             return OpPlace(self.source, self.number)
         return self._location
@@ -472,7 +470,7 @@ class Op:
 
     @property
     def is_terminator(self) -> bool:
-        """Whether this op ends its block; by position, as every block of these programs has one."""
+        """Whether this op ends its block; by position, because every block of these programs has a terminator."""
         return self.next is None and self.name in TERMINATORS
 
     def has_uses(self) -> bool:
@@ -490,7 +488,7 @@ class Op:
         return self.order < other.order
 
     def rename(self, name: str) -> None:
-        """Make it an op of another kind, with the same operands, results and attributes."""
+        """Change the name of this op; operands, results and attributes stay."""
         region = None if self.block is None else self.block.region
         if region is not None:
             region.forget(self)
@@ -506,7 +504,7 @@ class Op:
         value.add_use(self, index)
 
     def add_operand(self, value: Value) -> None:
-        """Use `value` as one more operand, the last."""
+        """Append `value` as the last operand."""
         value.add_use(self, len(self.operands))
         self.operands = (*self.operands, value)
 
@@ -527,7 +525,7 @@ class Op:
         return self
 
     def detach(self) -> Op:
-        """Take this op out of its block, keeping its operands."""
+        """Take this op out of its block; it keeps its operands."""
         assert self.block is not None
         if self.block.region is not None:
             self.block.region.forget(self)
@@ -543,13 +541,13 @@ class Op:
         return self
 
     def erase(self) -> None:
-        """Remove this op and all it holds; nothing may use its results."""
+        """Remove this op and all ops inside it; nothing may use its results."""
         assert not self.has_uses(), f"{self.name} still has uses"
         self.detach()
         self.drop_operands()
 
     def drop_operands(self) -> None:
-        """Forget the operands of this op and of all ops inside it."""
+        """Drop the operands of this op and of all ops inside it."""
         for index, value in enumerate(self.operands):
             value.drop_use(self, index)
         self.operands = ()
@@ -561,7 +559,7 @@ class Op:
     def clone(self, mapping: dict[Value, Value] | None = None) -> Op:
         """A detached copy with everything inside; operands found in `mapping` are replaced.
 
-        `mapping` gains the results and block arguments of all that was copied.
+        Adds the results and block arguments of all copied ops to `mapping`.
         """
         mapping = {} if mapping is None else mapping
         copy = Op(
@@ -580,7 +578,7 @@ class Op:
 
 
 def clone_region_into(source: Region, target: Region, mapping: dict[Value, Value]) -> None:
-    """Copy the blocks of `source` to the end of `target`; `mapping` gains their arguments and results."""
+    """Copy the blocks of `source` to the end of `target`; adds their arguments and results to `mapping`."""
     blocks = {block: target.add_block() for block in source.blocks}
     for block, copy in blocks.items():
         for arg in block.args:
@@ -594,7 +592,7 @@ def clone_region_into(source: Region, target: Region, mapping: dict[Value, Value
 
 
 def _map_early_operands(blocks: Iterable[Block], mapping: dict[Value, Value]) -> None:
-    """Map the operands that were copied before their definition: a block may come before that of its operands."""
+    """Map the operands that were copied before their definition: a block may precede the one that defines them."""
     for block in blocks:
         for top in block:
             for op in walk(top):
@@ -608,7 +606,7 @@ TERMINATORS = ops_that(lambda traits: traits.is_terminator)
 
 
 def walk(op: Op) -> Iterator[Op]:
-    """The op and all ops inside it, every op before what it holds. The op just yielded may be erased."""
+    """The op and all ops inside it, every op before the ops inside it. The op just yielded may be erased."""
     yield op
     pending: list[Op | Block | None] = _blocks_reversed(op)
     while pending:
@@ -629,7 +627,7 @@ def _blocks_reversed(op: Op) -> list[Op | Block | None]:
 
 
 def walk_post_order(op: Op) -> Iterator[Op]:
-    """All ops inside the op and then the op itself, every op after what it holds. May erase as it goes."""
+    """All ops inside the op and then the op itself, every op after the ops inside it. Yielded ops may be erased."""
     for region in op.regions:
         for block in region.blocks:
             inner = block.first

@@ -1,5 +1,5 @@
 # cython: boundscheck=False, initializedcheck=False
-"""The numbers of the ops and values of a module, as a `Program` has them, and which are not like most."""
+"""The numbers of a module's ops and values, as in a `Program`, and lists of the special ones."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from pyshardy.rules.rule import Shape
 GROUP = "sdy.sharding_group"
 _MESH = "sdy.mesh"
 _UNLIKE_MOST = HOLD_OTHERWISE | SPECIAL | EDGES | {GROUP, _MESH}
-"""Ops whose values are not told of, or do not hold, shardings like those of most; sharding groups; and meshes."""
+"""Ops whose values notify other ops than usual or hold shardings elsewhere; sharding groups; and meshes."""
 
 
 class Numbering:
-    """Numbers every op inside a module but its meshes, and every value.
+    """Numbers every op inside a module except its meshes, and every value.
 
     Attributes:
         ops: The ops, by number.
         values: The values, by number.
         op_numbers: The numbers of the ops; -1 for the module.
         value_numbers: The numbers of the values.
-        shapes: Per value, its shape; None for one that is not static.
-        uses: How many operands there are.
-        calls: The calls, each op before what it holds.
+        shapes: Per value, its shape; None if it is not static.
+        uses: The number of operands.
+        calls: The calls, each op before the ops inside it.
         edges: The data-flow edges.
         grouped: The sharding groups.
         args: The arguments of blocks.
         undecided: The values that may not hold their own sharding.
         listed: The values whose shardings are in a list.
-        crossing: The values whose uses, or themselves, stand for others, so that others are told of them.
-        holding: The ops with shardings elsewhere than in the attribute that most have.
+        crossing: The values that notify other ops than usual, because they or their uses stand for others.
+        holding: The ops whose shardings are not in the usual attribute.
         has_rules: Whether a mesh or the module has a sharding rule.
     """
 
@@ -112,6 +112,6 @@ class Numbering:
                     self.values.append(value)
                     self.shapes.append(value.type.shape if value.type.is_static else None)
                 self.args += block.args
-                if op.name != "func.func":  # the arguments of functions hold their own, each for itself
+                if op.name != "func.func":  # each argument of a function holds its own sharding
                     self.undecided += block.args
                     self.listed += block.args

@@ -1,4 +1,4 @@
-"""Lists of ops, made in one tight loop: how a pass finds the ops that concern it."""
+"""Lists of ops, made in one tight loop, in which passes find the ops they work on."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 from pyshardy.ir.nodes import Op, Region
 
 MANY = 256
-"""In a function with so many ops it is worth knowing where those of a name are."""
+"""The fewest ops in a function for which it pays to record where the ops of a name are."""
 
 
 def ops_in(op: Op, *, post_order: bool = False, closed: Iterable[str] = ()) -> list[Op]:
-    """The op and all ops inside it: a list, which takes half the time of a walk.
+    """The op and all ops inside it, as a list, which takes half the time of a walk.
 
-    Ops that are erased afterwards stay in it, and so do the ops inside those; ops made afterwards are not in it.
+    Ops that are erased later stay in the list, with the ops inside them; ops made later are not in it.
 
     Args:
         op: The op.
-        post_order: Whether every op comes after what it holds instead of before.
-        closed: Names of ops inside it of which the content is left out.
+        post_order: Whether every op comes after the ops inside it instead of before them.
+        closed: Names of ops whose content is left out.
     """
     found: list[Op] = []
     _add_ops(op, found, post_order, frozenset(closed), None, None)
@@ -34,7 +34,7 @@ def _add_ops(
     names: frozenset[str] | None,
     attribute: str | None,
 ) -> None:
-    """List an op and those inside it; where names are given, those alone that have one of them, or the attribute."""
+    """List an op and the ops inside it; if names are given, only ops with one of them or with the attribute."""
     is_listed = names is None or _is_wanted(op, names, attribute)
     if is_listed and not post_order:
         found.append(op)
@@ -66,9 +66,9 @@ def _add_inside(
 
 
 def _add_known(region: Region, found: list[Op], post_order: bool, names: frozenset[str]) -> bool:
-    """List the ops of some names in the body of a function, if it is known which they are; whether it is.
+    """List the ops of some names in the body of a function from the index, if it has them; return whether it has.
 
-    Most passes look for a few ops among many. What was listed stays known until such an op comes or goes.
+    Most passes look for a few ops among many. An index entry is valid until an op of that name is added or removed.
     """
     known = region.named
     if known is None:
@@ -83,7 +83,7 @@ def _add_known(region: Region, found: list[Op], post_order: bool, names: frozens
             return True
         if ops:
             if of_one is not None:
-                return False  # in which order?
+                return False  # their common order is unknown
             of_one = ops
     if of_one is not None:
         if post_order and _any_holds(of_one):
@@ -93,7 +93,7 @@ def _add_known(region: Region, found: list[Op], post_order: bool, names: frozens
 
 
 def _add_again(region: Region, found: list[Op], post_order: bool, names: frozenset[str]) -> None:
-    """List the ops of some names in a region, and note those of the names of which some have come or gone."""
+    """List the ops of some names in a region, and index the names whose ops were added or removed."""
     known = region.named
     assert known is not None
     count = len(found)
@@ -109,7 +109,7 @@ def _add_again(region: Region, found: list[Op], post_order: bool, names: frozens
 
 
 def _by_name(region: Region) -> dict[str, list[Op] | None]:
-    """The ops of a region by name, each before those inside it; none if it has few."""
+    """The ops of a region by name, each before those inside it; empty if it has few ops."""
     ops: list[Op] = []
     _add_inside(region, ops, False, _NONE, None, None)
     found: dict[str, list[Op] | None] = {}
@@ -123,7 +123,7 @@ def _by_name(region: Region) -> dict[str, list[Op] | None]:
 
 
 def _any_holds(ops: list[Op]) -> bool:
-    """Whether any of the ops has regions: then it matters whether it comes before or after what it holds."""
+    """Whether any of the ops has regions: only then the order of outer and inner ops matters."""
     for op in ops:  # noqa: SIM110 (the compiled core takes a loop)
         if op.regions:
             return True
@@ -139,21 +139,21 @@ _NO_OPS: list[Op] = []
 
 
 def ops_named(op: Op, names: Iterable[str], post_order: bool = False) -> list[Op]:
-    """Of the op and all ops inside it those that have one of some names, as `ops_in` lists them."""
+    """The op itself and all ops inside it that have one of some names, as `ops_in` lists them."""
     found: list[Op] = []
     _add_ops(op, found, post_order, _NONE, frozenset(names), None)
     return found
 
 
 def ops_with(op: Op, attribute: str, names: Iterable[str] = ()) -> list[Op]:
-    """Of the op and all ops inside it those that have an attribute, or one of some names, as `ops_in` lists them."""
+    """The op itself and all ops inside it that have an attribute, or one of some names, as `ops_in` lists them."""
     found: list[Op] = []
     _add_ops(op, found, False, _NONE, frozenset(names), attribute)
     return found
 
 
 def attribute_values(op: Op, attribute: str, others: Iterable[str]) -> tuple[dict[Any, None], list[Op]]:
-    """The values of an attribute of the op and of all ops inside it, each once; and the ops of some other names."""
+    """The distinct values of an attribute of the op and of all ops inside it; and the ops of some other names."""
     values: dict[Any, None] = {}
     listed: list[Op] = []
     names = frozenset(others)
@@ -166,8 +166,8 @@ def attribute_values(op: Op, attribute: str, others: Iterable[str]) -> tuple[dic
 
 
 def count_attributes(ops: list[Op], others: Iterable[str], left_out: str) -> tuple[dict[Any, int], list[Op]]:
-    """How often some ops have which attribute, under any name but one; and those of some other names."""
-    shared: dict[int, list[Op]] = {}  # by the identity of the attributes, as many ops have the same
+    """How many ops have each attribute value, under any name but one; and the ops of some other names."""
+    shared: dict[int, list[Op]] = {}  # by identity of the attributes, which many ops share
     listed: list[Op] = []
     names = frozenset(others)
     for op in ops:

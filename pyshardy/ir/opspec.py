@@ -1,8 +1,8 @@
-"""What the sharding rule of an op depends on, read from its node: the bridge from `ir` to `rules`.
+"""The `OpSpec` of an op, on which its sharding rule depends, read from its node.
 
-Only the attributes that the rule of an op reads are looked at, and each distinct MLIR attribute is decoded
-once. Three ops look around themselves; what they see there becomes a plain fact: whether a `concatenate`
-joins slices, whether a `scatter` combines by a plain function, whether an `X64Combine` feeds a random state.
+Only the attributes that the rule of an op reads are looked at, and each distinct MLIR attribute is decoded once. Three
+ops look at their surroundings and turn what they find into plain facts: whether a `concatenate` joins slices, whether a
+`scatter` combines by a plain function, whether an `X64Combine` feeds a random state.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _Decoder = Callable[[Any], Hashable]
 
 
 class OpSpecReader:
-    """Describes the ops of one module for the rule table; keeps what it has decoded.
+    """Describes the ops of one module for the rule table; caches decoded attributes.
 
     It holds MLIR attributes, so it must not outlive the module's context.
     """
@@ -34,7 +34,7 @@ class OpSpecReader:
         self._decoded: dict[Any, Hashable] = {}
 
     def spec(self, op: Op) -> OpSpec:
-        """The description of an op as it is now."""
+        """The current description of an op."""
         name = op.name
         fields = _FIELDS.get(name)
         shapes = tuple([value.type.shape for value in op.operands]), tuple([value.type.shape for value in op.results])
@@ -44,16 +44,16 @@ class OpSpecReader:
         return spec
 
     def shape_key(self, op: Op, rule: object) -> Hashable:
-        """A key that ops share of equal descriptions and with the same `rule`, cheaper than the description itself.
+        """A key that is equal for ops with equal descriptions and the same `rule`, cheaper than the description itself.
 
-        None where the description depends on what is around the op, or users may look at all attributes.
+        None if the description depends on the surroundings of the op, or if users may look at all attributes.
         """
         name = op.name
         operands, results = op.operands, op.results
         fields = _KEY_FIELDS.get(name, _NO_FIELDS)
         if fields is None or USER_RULES:
             return None
-        # The attributes themselves are kept by the op: as long as it lives, no other object has the same number.
+        # The op keeps its attributes: as long as it lives, no other object has the same id.
         seen: Hashable = None
         if fields:
             attrs = op.attrs
@@ -72,7 +72,7 @@ class OpSpecReader:
 
     def _all_attributes(self, op: Op) -> dict[str, Hashable]:
         """Every attribute in plain form, for the functions that users register."""
-        from pyshardy.ir.plain_attributes import plain_attribute  # few programs have a use for it
+        from pyshardy.ir.plain_attributes import plain_attribute  # few programs need it
 
         return {name: plain_attribute(attr) for name, attr in op.attrs.items() if isinstance(attr, ir.Attribute)}
 
@@ -165,7 +165,7 @@ def _scatter_numbers(attr: Any) -> GatherNumbers:
 
 
 def _origins(op: Op) -> _Facts:
-    """Whether a concatenate joins slices only, or slices of a value with that value itself."""
+    """Whether a concatenate joins only slices, or slices of a value with that value itself."""
     slices = [_slice_of(value) for value in op.operands]
     origins = {value if found is None else found.operands[0] for value, found in zip(op.operands, slices)}
     joins = None not in slices or (any(slices) and len(origins) == 1)
@@ -186,7 +186,7 @@ _PLAIN_OF_BOOLEANS = _PLAIN | {"stablehlo.and", "stablehlo.or"}
 
 
 def _has_plain_combiner(op: Op) -> bool:
-    """Whether a scatter returns, for each input, one and the same plain function of old and new value."""
+    """Whether a scatter returns, for each input, the same plain function of the old and the new value."""
     block = op.region.block
     returned = block.terminator.operands
     args, count = block.args, len(returned)
@@ -221,13 +221,13 @@ DECODERS: dict[str, _Decoder] = {
     "scatter_numbers": _scatter_numbers,
     "transpose_kind": _transpose_kind,
 }
-"""How attributes are decoded, by the names that the trait `attributes` uses."""
+"""The decoders of attributes, by the names that the trait `attributes` uses."""
 LOOKS: dict[str, Callable[[Op], _Facts]] = {
     "combiner": _combiner,
     "origins": _origins,
     "random_state": _random_state,
 }
-"""What is seen around ops, by the names that the trait `looks_around` uses."""
+"""The functions that look at the surroundings of ops, by the names that the trait `looks_around` uses."""
 
 _FIELDS: dict[str, dict[str, _Decoder]] = {
     op: {name: DECODERS[decoder] for name, decoder in traits.attributes.items()}
@@ -238,8 +238,8 @@ _FIELDS: dict[str, dict[str, _Decoder]] = {
 LOOKS_AROUND: dict[str, Callable[[Op], _Facts]] = {
     op: LOOKS[traits.looks_around] for op, traits in OPS.items() if traits.looks_around
 }
-"""Ops whose rule depends on what is around or inside them."""
+"""Ops whose rule depends on their surroundings or content."""
 
 _NO_FIELDS: tuple[str, ...] = ()
 _KEY_FIELDS = {**{name: tuple(fields) for name, fields in _FIELDS.items()}, **dict.fromkeys(LOOKS_AROUND)}
-"""Per op, the attributes that its rule reads; None for those whose rule depends on more."""
+"""Per op, the attributes that its rule reads; None for ops whose rule depends on more."""

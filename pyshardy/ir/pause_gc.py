@@ -1,4 +1,4 @@
-"""Building many objects that all stay alive, without the garbage collector looking through them again and again."""
+"""Building many long-lived objects without repeated scans by the garbage collector."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _MANY = 10_000
-"""So many new objects are worth more than leaving them to the collector."""
+"""The fewest new objects for which it pays to keep the collector away from them."""
 _MOST = 2_000_000
-"""So many objects may become old without a look at them, or four times what is new; then garbage is looked for."""
+"""The collector skips at most so many objects, or four times the new ones; then it runs in full."""
 _aged = 0
 _collections = 0
 
@@ -18,8 +18,8 @@ _collections = 0
 def pause_gc() -> Iterator[None]:
     """Switch the cyclic garbage collector off inside the block, if it is on.
 
-    What was made inside counts as old afterwards if it is much: it stays alive, so the collector, which looks through
-    everything new as soon as it is on again, would take a sixth of the time of a pipeline to find nothing.
+    If there are many new objects, they count as old afterwards. They stay alive, so scanning them as soon as the
+    collector is on again would take a sixth of a pipeline's time and find nothing.
 
     >>> with pause_gc():
     ...     gc.isenabled()
@@ -36,13 +36,13 @@ def pause_gc() -> Iterator[None]:
 
 
 def _age() -> None:
-    """Make new objects old ones at once, unless somebody keeps some frozen, or it is time to look for garbage."""
+    """Move new objects to the oldest generation, unless some objects are frozen or a full collection is due."""
     global _aged, _collections
     count = gc.get_count()[0]
     if count < _MANY or gc.get_freeze_count():
         return
     collections = gc.get_stats()[2]["collections"]
-    if collections != _collections:  # somebody has looked through everything since
+    if collections != _collections:  # a full collection has run since
         _collections, _aged = collections, 0
     _aged += count
     if _aged > max(_MOST, 4 * count):

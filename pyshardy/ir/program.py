@@ -1,5 +1,5 @@
 # cython: boundscheck=False, initializedcheck=False
-"""From nodes to the flat `Program` that propagation works on, and back."""
+"""From nodes to the flat `Program` for propagation."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _TOO_MANY = "uses that are not operands"
 
 
 def _counting(count: int) -> array[int]:
-    """The numbers from 0 on."""
+    """The numbers from 0 to `count - 1`."""
     found = zeros(count)
     numbers = found
     for number in range(count):
@@ -64,13 +64,13 @@ def build_program(root: Op, specs: OpSpecReader, conservative: bool = False) -> 
         conservative: Whether rules are made in their conservative form.
 
     Raises:
-        PassError: An op whose sharding rule does not fit it.
+        PassError: An op has a sharding rule that does not fit it.
     """
     return _Builder(root, specs, conservative).build()
 
 
 class _Builder:
-    """Describes the ops and values of a module, by their numbers; ops of one kind are looked at once."""
+    """Describes the ops and values of a module by number; it looks at ops of one kind once."""
 
     def __init__(self, root: Op, specs: OpSpecReader, conservative: bool) -> None:
         self.root = root
@@ -97,7 +97,7 @@ class _Builder:
         self.known: list[OpKind] = []
         self.known_names: set[str] = set()
         self.rules: list[Rule | None] = []
-        self.latest: list[int] = []  # per kind, the op for which it was last looked up
+        self.latest: list[int] = []  # per kind, the last op that was looked up
         self.kind_of = zeros(len(self.ops))
         self.parents = zeros(len(self.ops))
         self.owners = zeros(len(self.values))
@@ -148,7 +148,7 @@ class _Builder:
             uses = value.flat_uses
             if isinstance(uses, tuple):
                 few = uses
-                if place + len(few) // 2 > limit:  # the compiled core checks no index
+                if place + len(few) // 2 > limit:  # the compiled core does not check indices
                     raise AssertionError(_TOO_MANY)
                 for index in range(len(few) - 2, -1, -2):
                     op = few[index]
@@ -164,7 +164,7 @@ class _Builder:
         return found
 
     def steps(self) -> tuple[Lists, Lists, Lists]:
-        """The operands, the results and the tensors of every op; notes its kind, what is around it and its sharding."""
+        """The operands, the results and the tensors of every op; also records its kind, its parent and its sharding."""
         rules, numbers, kind_of, parents, owners = self.rules, self.numbers, self.kind_of, self.parents, self.owners
         known_names, latest = self.known_names, self.latest
         specs, unknown, holding = self.specs, self.unknown, self.numbering.holding
@@ -177,7 +177,7 @@ class _Builder:
         operand_starts, result_starts, tensor_starts = lists[0].starts, lists[1].starts, lists[2].starts
         used = defined = joined = 0
         around, parent = None, -1
-        # Layers repeat: after an op like an earlier one comes mostly one like that which came after the earlier one.
+        # Layers repeat: if an op equals an earlier one, the next op mostly equals the one after that earlier op.
         plain, ahead, ops = bytearray(count), 0, self.ops
         for number, op in enumerate(ops):
             block = op.block
@@ -207,7 +207,7 @@ class _Builder:
                     key = specs.shape_key(op, rule)
                     if key is not None:
                         if op.regions:
-                            key = key, is_pure(op)  # all that the kind needs of what is inside
+                            key = key, is_pure(op)  # the kind depends on nothing else inside the op
                         else:
                             plain[number] = _WITH_SHARDING if has_sharding else 1
                     given = numbers.get(key)
@@ -245,14 +245,14 @@ class _Builder:
         return lists
 
     def is_known(self, op: Op) -> bool:
-        """Whether the op has a rule, or is meant to have none; notes its name if that alone says so."""
+        """Whether the op has a rule, or has none on purpose; records its name if the name alone decides."""
         if op.name in TERMINATORS or is_known_name(op.name):
             self.known_names.add(op.name)
             return True
         return is_known(self.specs.spec(op))
 
     def notified(self) -> dict[int, tuple[int, ...]]:
-        """The ops that a new sharding concerns, for values for which they are not the owner and the users."""
+        """The ops to visit again after a new sharding, for values for which they are not the owner and the users."""
         holders, values = self.holders, self.values
         found: dict[int, tuple[int, ...]] = {}
         for number in dict.fromkeys([self.value_numbers[value] for value in self.numbering.crossing]):
@@ -262,7 +262,7 @@ class _Builder:
         return found
 
     def shardings(self) -> list[TensorSharding | None]:
-        """Per value, the sharding it holds."""
+        """Per value, the sharding that it holds."""
         holders = self.holders
         found: list[TensorSharding | None] = [None] * len(self.values)
         numbers = self.value_numbers
@@ -310,14 +310,14 @@ class _Builder:
         return found
 
     def kind(self, op: Op, key: Hashable) -> int:
-        """The number of the kind of an op that is no edge; ops of one key share it."""
+        """The number of the kind of an op that is not an edge; ops with equal keys share it."""
         found = self.kind_number(self.new_kind(op))
         if key is not None and op.name != BARRIER:
             self.numbers[key] = found
         return found
 
     def new_kind(self, op: Op) -> OpKind:
-        """The kind of an op that is no edge."""
+        """The kind of an op that is not an edge."""
         if op.name == BARRIER:
             shape = op.result.type.shape
             assert shape is not None
@@ -349,7 +349,7 @@ class _Builder:
         return [] if is_declaration(callee) else [return_op(callee).operands[owner.index]]
 
     def siblings(self, value: Value) -> tuple[int, ...]:
-        """The other values whose shardings are stored in one list with that of `value`."""
+        """The other values whose shardings are stored in one list with the sharding of `value`."""
         numbers = self.value_numbers
         if self.holders[numbers[value]] != numbers[value]:
             return ()
@@ -395,7 +395,7 @@ class _Builder:
 
 
 def _is_alike(op: Op, other: Op) -> bool:
-    """Whether two ops without regions have one name, the same types, and attributes that they share."""
+    """Whether two ops without regions have the same name and types, and share their attributes."""
     if op.attrs is not other.attrs or op.name != other.name or op.regions:
         return False
     return _have_same_types(op.operands, other.operands) and _have_same_types(op.results, other.results)

@@ -1,5 +1,5 @@
 # cython: boundscheck=False
-"""What the numbers of a `Program` stand for: what propagation found goes back onto the nodes by it."""
+"""The meaning of the numbers in a `Program`, with which shardings are written back onto the nodes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FunctionResultPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ProgramIndex:
-    """What the numbers of a `Program` stand for.
+    """The ops and values behind the numbers of a `Program`.
 
     Attributes:
         ops: The op of every number.
@@ -47,12 +47,12 @@ class ProgramIndex:
     has_rules: bool
 
     def store_rules(self) -> None:
-        """Write the rules onto the ops that have one of their own; edges and barriers have none."""
+        """Write the rules onto the ops that have one of their own, that is, not onto edges and barriers."""
         _store_rules(self.ops, self.kind_of, [None if kind.name in _WITHOUT_RULE else kind.rule for kind in self.kinds])
 
     def store(self, shardings: Sequence[TensorSharding | None], before: Sequence[TensorSharding | None]) -> None:
-        """Write the shardings that differ from those before onto the nodes."""
-        if not len(shardings) == len(before) == len(self.values):  # the compiled core checks no index
+        """Write the shardings that differ from `before` onto the nodes."""
+        if not len(shardings) == len(before) == len(self.values):  # the compiled core does not check indices
             raise AssertionError("not as many shardings as values")
         _store(self.values, tuple(shardings), tuple(before))
 
@@ -71,7 +71,7 @@ def _store(
     before: tuple[TensorSharding | None, ...],
 ) -> None:
     changes = SharedChanges()
-    alone: dict[TensorSharding, tuple[TensorSharding, ...]] = {}  # one list for all ops that have the same
+    alone: dict[TensorSharding, tuple[TensorSharding, ...]] = {}  # one list for all ops with the same sharding
     for number, place in enumerate(places):
         sharding = shardings[number]
         if sharding is before[number] or sharding is None:

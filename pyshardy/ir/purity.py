@@ -1,4 +1,4 @@
-"""Which ops may be removed when nothing uses their results.
+"""Finding ops that may be removed when nothing uses their results.
 
 Source: docs/semantics/propagation.md#dead-ops
 """
@@ -13,13 +13,13 @@ from pyshardy.rules.ops import OPS, PURE_DIALECTS, ops_that
 from pyshardy.rules.traits import BY_ATTRIBUTE
 
 _ENDS = ops_that(lambda traits: traits.is_terminator or traits.ends_other_blocks)
-"""Ops that end a block: never removed by themselves, and without an effect of their own."""
+"""Ops that end a block: never removed by themselves, and without side effects."""
 _ASKED = ops_that(lambda traits: traits.pure == BY_ATTRIBUTE)
-"""Ops whose attribute says whether they have an effect."""
+"""Ops with an attribute that says whether they have side effects."""
 
 
 def is_pure(op: Op, also: frozenset[str] = frozenset()) -> bool:
-    """Whether the op, with all that it holds, has no effect but its results; ops called as in `also` have none."""
+    """Whether the op and all ops inside it have no side effects; ops that `also` accepts count as having none."""
     return op.name not in _ENDS and _has_no_effect(op, also)
 
 

@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, initializedcheck=False
-"""From MLIR to nodes: one walk over the bytecode of a module; every attribute and type is asked for once."""
+"""From MLIR to nodes, in one walk over the bytecode of a module; every attribute and type is requested once."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from pyshardy.ir.strings import is_utf8, named_attributes
 
 
 def read_module(module: ir.Module, table: AttrTable) -> Op:
-    """The `builtin.module` op of an MLIR module with everything in it; the module is not changed.
+    """The `builtin.module` op of an MLIR module with everything in it; the module does not change.
 
     Args:
         module: The MLIR module; its context must be entered.
         table: Converts attributes and types; one per context.
 
     Raises:
-        InvalidModuleError: An op of an unknown dialect that has properties, which the bindings do not hand out, or
-            with a name that is no UTF-8.
+        InvalidModuleError: An op of an unknown dialect has properties, which the bindings do not provide, or a name is
+            not UTF-8.
     """
     with pause_gc():
         code = bytecode_of(module)
@@ -48,12 +48,12 @@ def read_module(module: ir.Module, table: AttrTable) -> Op:
             _check_names(code.names)
         source = Source(module, code)
         root = _Reader(code, source, table).read()
-        source.resize(len(source.kinds))  # now that the reader does not look into it any more
+        source.resize(len(source.kinds))  # the reader does not use it any more
         return root
 
 
 def bytecode_of(module: Any) -> Bytecode:
-    """The bytecode of an MLIR module: the one call of the bindings that hands out a whole module."""
+    """The bytecode of an MLIR module: the only call of the bindings that returns a whole module."""
     stream = BytesIO()
     module.operation.write_bytecode(stream, VERSION)
     return parse_bytecode(stream.getvalue())
@@ -68,16 +68,16 @@ def _check_names(names: list[str]) -> None:
 
 
 class _Reader:
-    """Walks through bytecode and MLIR ops side by side: structure from the one, content from the others.
+    """Walks through bytecode and MLIR ops side by side; the bytecode gives the structure, the ops the content.
 
     Attributes:
-        reader: Where in the bytecode this is.
+        reader: The reader of the bytecode.
         number: The number of the next op.
-        scope: The values by number, as far as they can be seen; None for those not read yet.
+        scope: The visible values by number; None for values not read yet.
         next_value: The number of the next value that is defined.
-        kinds: By the numbers of the name, the attributes and the properties.
+        kinds: The kinds, by the numbers of name, attributes and properties.
         latest: Per name, the kind of the last op.
-        use_orders: The values of which the uses are not in the order of the ops.
+        use_orders: The values whose uses are not in the order of the ops.
     """
 
     def __init__(self, code: Bytecode, source: Source, table: AttrTable) -> None:
@@ -94,7 +94,7 @@ class _Reader:
         self.kinds: dict[tuple[int, int, int], Kind] = {}
         self.latest: list[Kind | None] = [None] * len(code.names)
         self.types = source.types
-        source.resize(len(code.content(IR)) // SHORTEST_OP + 1)  # the compiled core appends slowly, and checks no index
+        source.resize(len(code.content(IR)) // SHORTEST_OP + 1)  # the compiled core appends slowly, unchecked
         self.locations, self.blocks, self.places = source.locations, source.blocks, source.places
         self.arg_places = source.arg_places
         self.use_orders: list[tuple[Value, UseOrder]] = []
@@ -110,7 +110,7 @@ class _Reader:
         return top.first.detach()
 
     def read_ops(self, block: Block, home: int, count: int, blocks: list[Block]) -> None:
-        """Read ops into a block with the number `home`; `blocks` are those of its region."""
+        """Read ops into a block with the number `home`; `blocks` are the blocks of its region."""
         reader, names, latest, source = self.reader, self.names, self.latest, self.source
         kinds, locations, homes, places = source.kinds, self.locations, self.blocks, self.places
         last: Op | None = None
@@ -125,7 +125,7 @@ class _Reader:
                 kind = self.kind(home, place)
                 latest[name] = kind
             kinds.append(kind)
-            op = Op.__new__(Op)  # without a call of the constructor, which would copy and count again
+            op = Op.__new__(Op)  # skips the constructor, which would copy and count again
             op.name = names[name]
             op.results = self.read_results(op, home, place) if mask & HAS_RESULTS else ()
             op.operands = self.read_operands(op) if mask & HAS_OPERANDS else ()
@@ -154,7 +154,7 @@ class _Reader:
         block._ordered = True
 
     def kind(self, home: int, place: int) -> Kind:
-        """What the op that was read last has in common with others; it is at a place in block `home`."""
+        """The kind of the op read last, which is at position `place` in block `home`."""
         reader = self.reader
         key = reader.name, reader.attributes, reader.properties
         found = self.kinds.get(key)
@@ -174,7 +174,7 @@ class _Reader:
         return Kind(full_name, attrs, name, attributes, properties)
 
     def read_results(self, op: Op, home: int, place: int) -> tuple[Value, ...]:
-        """Read the results of an op, which is at a place in block `home`."""
+        """Read the results of an op, which is at position `place` in block `home`."""
         reader, types = self.reader, self.types
         results: tuple[Value, ...] = ()
         many: list[Value] = []
@@ -235,12 +235,12 @@ class _Reader:
         self.next_value = number
 
     def early_value(self, number: int) -> Value:
-        """What stands for a value until its definition is read: a block may come before that of its operands."""
+        """A placeholder for a value that is not defined yet: a block may precede the one that defines its operands."""
         found = self.scope[number] = Value(_UNKNOWN, Block(), 0)
         return found
 
     def read_regions(self, op: Op, home: int) -> None:
-        """Read the regions of an op in block `home`; those that see nothing from outside have numbers of their own."""
+        """Read the regions of an op in block `home`; isolated regions number their values from 0."""
         count, is_isolated = self.reader.region_header()
         scope, next_value = self.scope, self.next_value
         if is_isolated:
@@ -251,7 +251,7 @@ class _Reader:
         self.scope, self.next_value = scope, next_value
 
     def read_region(self, region: Region, home: int, number: int) -> None:
-        """Read the blocks of a region, the one with this number in its op."""
+        """Read the blocks of a region, which has this number in its op."""
         block_count = self.reader.next()
         if not block_count:
             return
@@ -270,7 +270,7 @@ class _Reader:
         self.next_value = first
 
     def read_args(self, block: Block, home: int, count: int) -> None:
-        """Read so many arguments of a block with the number `home`."""
+        """Read `count` arguments of a block with the number `home`."""
         args = block.args
         for index in range(count):
             number, location = self.reader.arg()
@@ -286,7 +286,7 @@ class _Reader:
             self.read_use_orders(args)
 
     def read_use_orders(self, values: Sequence[Value]) -> None:
-        """Note how the uses of some values are ordered where it is not as they are read."""
+        """Record the use orders of values whose uses are not in the order of reading."""
         self.use_orders += [(values[order.value], order) for order in self.reader.use_orders(len(values))]
 
 
@@ -307,8 +307,8 @@ def _restore_use_order(value: Value, order: UseOrder) -> None:
 
 
 def _refuse_properties(source: Any) -> None:
-    """Refuse an op whose properties would get lost: the bindings do not hand out those of unknown dialects."""
-    needed = "attributes alone: {...} instead of <{...}>"
+    """Refuse an op whose properties would be lost: the bindings do not provide those of unknown dialects."""
+    needed = "only attributes: {...} instead of <{...}>"
     error = InvalidModuleError(
         "reading a module",
         where=format_location(source.location),

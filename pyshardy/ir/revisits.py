@@ -1,4 +1,4 @@
-"""Which ops a new sharding of a value concerns, in the order of the reference.
+"""The ops to visit again after a new sharding of a value, in the order of the reference.
 
 Source: docs/semantics/propagation.md#which-ops-are-visited-again
 """
@@ -12,11 +12,11 @@ from pyshardy.ir.dataflow import DATA_FLOW_OPS, EDGE, edge_of_source, targets_be
 from pyshardy.ir.nodes import TERMINATORS, Op, Value
 
 SPECIAL = DATA_FLOW_OPS | TERMINATORS | {"func.call"}
-"""Ops that are not themselves what a new sharding of their operands concerns."""
+"""Ops that are not visited themselves when an operand gets a new sharding; related ops are visited instead."""
 
 
 class Revisits:
-    """Finds the ops to look at again when the sharding of a value changes.
+    """Finds the ops to visit again when the sharding of a value changes.
 
     Args:
         callers: The calls of the module.
@@ -26,10 +26,10 @@ class Revisits:
     def __init__(self, callers: Callers, numbers: Mapping[Op, int]) -> None:
         self._callers = callers
         self._numbers = numbers
-        self._crossed: set[Value] = set()  # arguments and call results followed, once each
+        self._crossed: set[Value] = set()  # arguments and call results that were followed already
 
     def of(self, holder: Value) -> tuple[int, ...]:
-        """Numbers of the ops, in the order in which they are pushed."""
+        """The numbers of the ops, in the order in which they are pushed."""
         found: list[int] = []
         if self._crossed:
             self._crossed = set()
@@ -78,7 +78,7 @@ class Revisits:
             found.append(self._numbers[user])
 
     def _cross_to(self, value: Value, found: list[int]) -> None:
-        """Follow a value on the other side of a call; a function that returns its argument may lead in circles."""
+        """Follow a value to the other side of a call; a function that returns its argument may lead in circles."""
         if value not in self._crossed:
             self._crossed.add(value)
             self._add_users(value, found)

@@ -1,4 +1,4 @@
-"""How often ops run when the main function runs once: through calls, loops and conditionals."""
+"""How often ops run per run of the main function, through calls, loops and conditionals."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Runs(NamedTuple):
     """How often an op runs.
 
     Attributes:
-        times: How often; a loop of which that is not known counts as one round.
+        times: The number of runs; a loop with an unknown number of rounds counts as one round.
         is_exact: Whether every loop around it makes a known number of rounds.
         is_in_loop: Whether it is in a loop.
-        is_counted: Whether it is on the most expensive way through all conditionals; if not, `times` is how often it
-            runs where they go its way.
+        is_counted: Whether it is on the most expensive path through all conditionals; if not, `times` counts its runs
+            on the path that contains it.
     """
 
     times: int = 1
@@ -33,14 +33,14 @@ class Runs(NamedTuple):
     is_counted: bool = True
 
     def plus(self, other: Runs) -> Runs:
-        """Running at two places; one that does not count says nothing beside one that does."""
+        """The sum over two places; a place that is not counted adds nothing to one that is."""
         is_in_loop = self.is_in_loop or other.is_in_loop
         if self.is_counted != other.is_counted:
             return (self if self.is_counted else other)._replace(is_in_loop=is_in_loop)
         return Runs(self.times + other.times, self.is_exact and other.is_exact, is_in_loop, self.is_counted)
 
     def in_loop(self, rounds: int | None) -> Runs:
-        """Running in every round of a loop; None where it is not known how many it makes."""
+        """The runs in all rounds of a loop; `rounds` is None if unknown."""
         times = self.times * (1 if rounds is None else rounds)
         return Runs(times, self.is_exact and rounds is not None, True, self.is_counted)
 
@@ -49,14 +49,14 @@ Counts = dict[Op, Runs]
 
 
 def run_counts(root: Op, names: Collection[str], cost: Callable[[Op], int]) -> Counts:
-    """How often the ops of some names run; those that never run are left out.
+    """How often the ops of some names run; ops that never run are left out.
 
-    At most one branch of a conditional runs: the one in which these ops cost most is counted, the first of equal ones.
+    At most one branch of a conditional runs. The branch in which these ops cost most is counted, the first if several.
 
     Args:
         root: The module.
         names: The names of the ops.
-        cost: What it costs to run such an op once.
+        cost: The cost of one run of such an op.
     """
     return _Counter(root, names, cost).count()
 
@@ -86,7 +86,7 @@ class _Counter:
         return {op: runs for op, runs in found.items() if runs.times}
 
     def _ways_to_call(self) -> dict[str, dict[Known, None]]:
-        """The known numbers with which every function is called."""
+        """The sets of known numbers with which every function is called."""
         ways: dict[str, dict[Known, None]] = {self.main.attrs["sym_name"]: {(): None}}
         for function in reversed(self.order):
             for known in ways.get(function.attrs["sym_name"], ()):
@@ -97,7 +97,7 @@ class _Counter:
         return ways
 
     def _known_at(self, call: Op, known: Mapping[Value, int]) -> Known:
-        """The known numbers that a call hands over, if they matter."""
+        """The known numbers that a call passes, if they matter."""
         if call.attrs["callee"] not in self.with_loops:
             return ()
         numbers = [self.trips.constant(operand, known) for operand in call.operands]
@@ -111,7 +111,7 @@ class _Counter:
         return _sum(self._of(op, known) for op in block if op.regions or op.name == CALL or op.name in self.names)
 
     def _of(self, op: Op, known: Mapping[Value, int]) -> Counts:
-        """How often ops run when this one runs once."""
+        """How often ops run per run of this op."""
         if op.name in self.names:
             return {op: Runs()}
         if op.name == CALL:
@@ -152,5 +152,5 @@ def _sum(parts: Iterable[Counts]) -> Counts:
 
 
 def counted_ops(root: Op, counts: Counts) -> list[Op]:
-    """The ops that were counted, in program order."""
+    """The counted ops, in program order."""
     return [op for function in root.region.block for op in walk(function) if op in counts]

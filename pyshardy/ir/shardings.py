@@ -33,10 +33,10 @@ Meshes = dict[str, Mesh]
 _ATTRIBUTE_OF_MOST = (SHARDING,)
 _ATTRIBUTES = {name: traits.own_shardings for name, traits in OPS.items() if traits.own_shardings}
 OWN_ATTRIBUTE = {name: attributes[0] for name, attributes in _ATTRIBUTES.items() if len(attributes) == 1}
-"""Ops of which one attribute holds the sharding of the only result, and its name."""
+"""Per op: the name of the attribute that holds the sharding of its only result."""
 _OF_RESULTS = {name: attributes[-1] for name, attributes in _ATTRIBUTES.items() if len(attributes) > 1}
 HOLD_OTHERWISE = frozenset((*DATA_FLOW_OPS, *OWN_ATTRIBUTE))
-"""Ops whose results do not have their shardings in the attribute that all others have."""
+"""Ops whose results do not have their shardings in the usual attribute."""
 
 
 def module_meshes(root: Op) -> Meshes:
@@ -62,7 +62,7 @@ def holder_of(value: Value) -> Value | None:
 
 
 def get_sharding(value: Value) -> TensorSharding | None:
-    """The sharding of a value; None if it has none, or can have none."""
+    """The sharding of a value; None if it has none or cannot have one."""
     owner = value.owner
     if isinstance(owner, Op):
         op = owner
@@ -79,7 +79,7 @@ def get_sharding(value: Value) -> TensorSharding | None:
 
 
 def get_shardings(values: Iterable[Value]) -> list[TensorSharding | None]:
-    """The sharding of each of some values: `get_sharding` for many, where a call for each takes too long."""
+    """The sharding of each value: `get_sharding` for many values, faster than one call for each."""
     found: list[TensorSharding | None] = []
     for value in values:
         owner = value.owner
@@ -94,7 +94,7 @@ def get_shardings(values: Iterable[Value]) -> list[TensorSharding | None]:
 
 
 def set_sharding(value: Value, sharding: TensorSharding) -> None:
-    """Set the sharding of a value; does nothing for a value that can have none."""
+    """Set the sharding of a value; does nothing for a value that cannot have one."""
     holder = holder_of(value)
     if holder is not None:
         store_sharding(holder, sharding)
@@ -187,9 +187,9 @@ _WITH_OWN_ATTRIBUTES = HOLD_OTHERWISE | {"func.func"}
 
 
 def transform_shardings(root: Op, change: Callable[[TensorSharding], TensorSharding]) -> None:
-    """Replace every sharding of a module; `change` is asked once for each, in the canonical order of the first ones.
+    """Replace every sharding of a module; `change` is called once for each, in canonical order of first appearance.
 
-    Functions come argument by argument, then result by result; ops before what they hold.
+    A function comes with its arguments, then its results; an op comes before the ops inside it.
 
     Source: docs/semantics/representation.md#order-of-a-walk
 
@@ -200,7 +200,7 @@ def transform_shardings(root: Op, change: Callable[[TensorSharding], TensorShard
 
 
 class _Changer:
-    """Changes shardings, and tuples of them, each once.
+    """Changes shardings and tuples of them, each once.
 
     Args:
         change: Changes one sharding.
@@ -213,7 +213,7 @@ class _Changer:
         self._outcomes = SharedOutcomes(self._of_most)
 
     def apply_to_all(self, ops: list[Op]) -> None:
-        """Change what some ops hold."""
+        """Change the shardings on some ops."""
         for op in ops:
             try:
                 self.apply_to(op)
@@ -221,7 +221,7 @@ class _Changer:
                 raise PassError(op, str(error)) from error
 
     def apply_to(self, op: Op) -> None:
-        """Change what an op holds, and a function for its arguments and results."""
+        """Change the shardings on an op; on a function, those of its arguments and results."""
         if op.name not in _WITH_OWN_ATTRIBUTES:
             self._outcomes.apply(op)
         elif op.name == "func.func":
@@ -234,7 +234,7 @@ class _Changer:
                     self._changes.set(op, name, new)
 
     def _of_most(self, attrs: Attributes) -> Attributes:
-        """The attributes of an op whose only shardings are those of its results, or those of an argument."""
+        """The changed attributes of an argument, or of an op whose only shardings are those of its results."""
         value = attrs.get(SHARDING)
         new = self._of(value) if value else value
         return attrs if new is value else attrs.with_value(SHARDING, new)
@@ -250,16 +250,16 @@ class _Changer:
 
 
 def sharding_attributes(op: Op) -> tuple[str, ...]:
-    """Names of the attributes that hold shardings of an op other than a function, in canonical order."""
+    """Names of the sharding attributes of an op other than a function, in canonical order."""
     return _ATTRIBUTES.get(op.name, _ATTRIBUTE_OF_MOST)
 
 
 def fill_shardings(
     shardings: Sequence[TensorSharding | None], values: Sequence[Value], meshes: Meshes
 ) -> tuple[TensorSharding, ...] | None:
-    """One sharding per value, fully open where there is none; None if none is on an ordinary mesh.
+    """One sharding per value, fully open for values without one; None if none is on an ordinary mesh.
 
-    Open ones are on the mesh of the first sharding that is not on a single-device mesh.
+    Fully open shardings are on the mesh of the first sharding that is not on a single-device mesh.
     """
     first = next((s for s in shardings if s is not None and not mesh_of(s, meshes).is_single_device), None)
     if first is None:

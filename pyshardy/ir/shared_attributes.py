@@ -1,4 +1,4 @@
-"""Changing attributes of many ops that share theirs: those that shared them before share the new ones."""
+"""Changing attributes of many ops that share them, such that the new ones are shared too."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyshardy.ir.nodes import Op
 
 
 class SharedChanges:
-    """Sets attributes; ops that shared theirs before share them afterwards.
+    """Sets attributes; ops that shared theirs before share the new ones.
 
     >>> from pyshardy.ir.nodes import Op
     >>> first = Op("t.a", attrs={"x": 1})
@@ -23,7 +23,7 @@ class SharedChanges:
     """
 
     def __init__(self) -> None:
-        # By the identities of value and attributes: what was made, with what keeps these and the name.
+        # By the identities of value and old attributes: new attributes, old attributes, value, name.
         self._made: dict[tuple[int, int], tuple[Attributes, Attributes, Any, str]] = {}
 
     def set(self, op: Op, name: str, value: Any) -> None:
@@ -37,10 +37,10 @@ class SharedChanges:
 
 
 class SharedOutcomes:
-    """Applies a change that depends on nothing but the attributes: once for all ops that share theirs.
+    """Applies a change that depends only on the attributes: once for all ops that share them.
 
     Args:
-        change: Returns other attributes, or those it was given where they stay.
+        change: Returns new attributes, or the same object to keep them.
 
     >>> from pyshardy.ir.nodes import Op
     >>> first = Op("t.a", attrs={"x": 1, "y": 2})
@@ -53,7 +53,7 @@ class SharedOutcomes:
 
     def __init__(self, change: Callable[[Attributes], Attributes]) -> None:
         self._change = change
-        # By the identity of attributes: what becomes of them, with the attributes, which keep their identity.
+        # By the identity of old attributes: new attributes, and the old ones, which must live to keep their identity.
         self._found: dict[int, tuple[Attributes, Attributes]] = {}
 
     def apply(self, op: Op) -> None:

@@ -1,4 +1,4 @@
-"""What nodes were read from: the MLIR module, and the numbers that its ops have in its bytecode."""
+"""The source of nodes: the MLIR module, and the numbers of its ops in its bytecode."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Kind:
-    """What ops have in common that have one name and the same attributes, in the bytecode they were read from.
+    """Ops with one name and the same attributes, in the bytecode that they were read from.
 
     Attributes:
         op_name: The name.
@@ -44,11 +44,11 @@ class Source:
         kinds: Per number of an op, its kind.
         locations: Per number of an op, the number of its location in the bytecode.
         blocks: Per number of an op, the number of the block it is in.
-        places: Per number of an op, its place there.
-        mlir: Finds what is asked for in the module.
+        places: Per number of an op, its position in that block.
+        mlir: Finds ops and blocks in the module.
         types: The types of values by their numbers in the bytecode.
-        arg_places: An argument of a block with each location that any has, by the number of the location in the
-            bytecode, -1 for an unknown one.
+        arg_places: For each location of block arguments, one argument with it, by the number of the location in the
+            bytecode; -1 for an unknown location.
     """
 
     __slots__ = (
@@ -68,13 +68,13 @@ class Source:
         self._found: dict[int, Any] = {}
 
     def resize(self, count: int) -> None:
-        """Make room for the numbers of so many ops, or give up what is behind them."""
+        """Make room for `count` ops, or drop the room after them."""
         for numbers in (self.locations, self.blocks, self.places):
             numbers.frombytes(bytes(numbers.itemsize * max(0, count - len(numbers))))
             del numbers[count:]
 
     def location(self, number: int) -> Any:
-        """The MLIR location of an op; many ops have the same."""
+        """The MLIR location of an op; many ops share one."""
         known, key = self._found, self.locations[number]
         found = known.get(key)
         if found is None:
@@ -83,7 +83,7 @@ class Source:
 
 
 class OpPlace(NamedTuple):
-    """An op of an MLIR module, as the location of a node."""
+    """An op of an MLIR module, from which a node gets its location."""
 
     source: Source
     number: int
@@ -94,7 +94,7 @@ class OpPlace(NamedTuple):
 
 
 class ArgPlace(NamedTuple):
-    """An argument of a block of an MLIR module, as the location of a value: by the numbers of the block and of it."""
+    """A block argument of an MLIR module, from which a value gets its location: the numbers of block and argument."""
 
     source: Source
     block: int
@@ -106,5 +106,5 @@ class ArgPlace(NamedTuple):
 
 
 def location_at(place: Any) -> Any:
-    """The MLIR location that something is, or stands for."""
+    """The MLIR location that an object is, or provides."""
     return place.location() if type(place) is OpPlace or type(place) is ArgPlace else place

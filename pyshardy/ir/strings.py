@@ -1,7 +1,7 @@
-"""Strings of MLIR, which are bytes: mostly UTF-8, but any bytes are legal.
+"""MLIR's strings, which are bytes: mostly UTF-8, but any bytes are legal.
 
-The bindings fail on others, and some of their functions end the process. Here such bytes become lone surrogates, as in
-names of files in Python; `core.text.quote` and `format_symbol` write them as MLIR does.
+The bindings fail on other bytes, and some of their functions end the process. Here such bytes become lone surrogates,
+as in Python's file names; `core.text.quote` and `format_symbol` write them as MLIR does.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def symbol_name(attr: Any) -> str:
     """The name that a reference to a symbol holds."""
     try:
         name: str = ir.FlatSymbolRefAttr(attr).value
-    except RuntimeError:  # no UTF-8, and so in quotes
+    except RuntimeError:  # not UTF-8, and so in quotes
         return unquote(str(attr)[2:-1])
     return name
 
@@ -44,10 +44,10 @@ def make_symbol(name: str) -> Any:
 
 
 def check_names(dictionary: Any) -> None:
-    """Raise unless the names in a dictionary are UTF-8; the bindings end the process when they are asked for others.
+    """Raise an error unless the names in a dictionary are UTF-8; for other names the bindings end the process.
 
     Raises:
-        InvalidModuleError: A name that is no UTF-8.
+        InvalidModuleError: A name is not UTF-8.
     """
     text, position = str(dictionary), 1
     for index in range(len(dictionary)):
@@ -64,7 +64,7 @@ def named_attributes(attributes: Any) -> list[tuple[str, Any]]:
     """The attributes of an op with their names.
 
     Raises:
-        InvalidModuleError: A name that is no UTF-8.
+        InvalidModuleError: A name is not UTF-8.
     """
     try:
         return list(attributes.items())
@@ -73,13 +73,11 @@ def named_attributes(attributes: Any) -> list[tuple[str, Any]]:
 
 
 def _no_attribute_name() -> InvalidModuleError:
-    return InvalidModuleError(
-        "reading a module", got="an attribute of which the name is no UTF-8", needed="names in UTF-8"
-    )
+    return InvalidModuleError("reading a module", got="an attribute whose name is not UTF-8", needed="names in UTF-8")
 
 
 def location_name(location: Any) -> str | None:
-    """The name of a location; None if it has none. The bindings end the process at a name that is no UTF-8."""
+    """The name of a location; None if it has none. The bindings end the process if a name is not UTF-8."""
     if not isinstance(location, ir.NameLoc):
         return None
     match = _NAME.match(str(location))
@@ -99,7 +97,7 @@ def is_utf8(text: str) -> bool:
 
 
 def shown(text: str) -> str:
-    r"""A string for people: bytes that are no UTF-8 as MLIR writes them.
+    r"""A string for people: bytes that are not UTF-8 as MLIR writes them.
 
     >>> print(shown("a\udcff"))
     a\FF

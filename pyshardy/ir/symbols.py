@@ -15,18 +15,18 @@ from pyshardy.ir.op_lists import ops_in
 
 ORIGINAL_NAME = "sdy.original_func_name"
 MOST_COPIED = 1_000_000
-"""How many ops copies of functions may have together."""
+"""The most ops that all copies of functions may have together."""
 _WRITTEN_OUT = 10**15
 
 
 class SymbolTable:
-    """The symbols at the top of a module; gives new ones free names.
+    """The symbols at the top level of a module; gives new symbols free names.
 
     A taken name gets a suffix from one counter that all names share.
 
     Args:
         root: The module.
-        besides: An op at its top that is yet to get its name.
+        besides: An op at the top level that does not have its name yet.
     """
 
     def __init__(self, root: Op, besides: Op | None = None) -> None:
@@ -40,7 +40,7 @@ class SymbolTable:
         return self.ops[name]
 
     def insert(self, op: Op) -> str:
-        """Give a symbol op a free name, and append it to the module unless it stands there already."""
+        """Give a symbol op a free name, and append it to the module unless it is there already."""
         base: str = op.attrs["sym_name"]
         name = base
         while name in self.ops:
@@ -115,8 +115,8 @@ def calls_in_post_order(root: Op) -> list[Op]:
     """All calls: function by function in post-order, in program order inside each.
 
     Raises:
-        PassError: A function calls itself; or a copy of what is called for every call takes too many ops. Functions
-            that call others twice, which call others twice again, double them at every step.
+        PassError: A function calls itself; or the copies for all calls take too many ops. If functions call others
+            twice, which call others twice again, the number doubles at every step.
     """
     found = _calls_by_function(root)
     every = [call for made in found.values() for call in made]
@@ -140,14 +140,14 @@ def _check_copies(calls_by_function: dict[Op, list[Op]]) -> None:
     if place is not None:
         raise PassError(
             place,
-            "is one of the functions that call each other so often that a copy for every call takes "
-            f"{_rounded(copied)} ops more; at most {MOST_COPIED} are copied; let a loop repeat the calls, or call the "
+            "is one of the functions that call each other so often that one copy per call would add "
+            f"{_rounded(copied)} ops; at most {MOST_COPIED} are copied; let a loop repeat the calls, or call the "
             "functions less often",
         )
 
 
 def _rounded(number: int) -> str:
-    """A number, or how many digits it has.
+    """A number, or its count of digits if it is long.
 
     >>> _rounded(33554432), _rounded(2**200)
     ('33554432', 'about 10^60')
@@ -156,9 +156,9 @@ def _rounded(number: int) -> str:
 
 
 def clone_function(function: Op, table: SymbolTable) -> Op:
-    """Copy a function and, recursively, everything it calls; every call in a copy gets a copy of its own.
+    """Copy a function and, recursively, everything it calls; every call in a copy gets its own copy.
 
-    Copies remember the name of their original and are appended to the module, inner ones first.
+    Copies record the name of their original and are appended to the module, inner ones first.
     """
     copy = function.clone()
     copy.set_attr(ORIGINAL_NAME, original_name(function))

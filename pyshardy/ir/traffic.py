@@ -1,4 +1,4 @@
-"""Reading the collectives of a per-device program."""
+"""The collectives of a per-device program."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from pyshardy.reshard.collectives import CollectiveKind, sent_by_device
 
 _KINDS = {f"stablehlo.{kind.value}": kind for kind in CollectiveKind}
 COLLECTIVES = frozenset(_KINDS)
-"""The names of the ops in which devices work together."""
+"""The names of the ops in which several devices take part."""
 
 
 def collectives_of(root: Op, meshes: Meshes, name: str = "-") -> list[CollectiveRow]:
-    """The collectives of a per-device program, as far as the main function reaches, in program order.
+    """The collectives of a per-device program that the main function reaches, in program order.
 
-    Of the branches of a conditional, at most one of which runs, the one that sends most bytes is counted.
+    At most one branch of a conditional runs; the branch that sends most bytes is counted.
 
     Args:
-        root: The module; groups of devices may name its meshes.
-        meshes: The meshes that shardings are on, by name, of which groups that are lists of devices are told.
-        name: What to call the text that the program was read from, which MLIR knows as "-".
+        root: The module; groups of devices may refer to its meshes.
+        meshes: The meshes that shardings are on, by name, to express groups that are lists of devices.
+        name: The name of the text that the program was read from; MLIR calls it "-".
     """
     reader = TrafficReader(root, meshes)
     counts = run_counts(root, _KINDS, reader.sent_bytes)
@@ -39,7 +39,7 @@ def collectives_of(root: Op, meshes: Meshes, name: str = "-") -> list[Collective
 
 
 class TrafficReader:
-    """What a collective sends; the groups that many of them share are read once."""
+    """The traffic of collectives; groups that many of them share are read once."""
 
     def __init__(self, root: Op, meshes: Meshes) -> None:
         self._by_lists = {name: mesh for name, mesh in meshes.items() if mesh.axes}
@@ -51,7 +51,7 @@ class TrafficReader:
         return self._by_name.get(name)
 
     def groups(self, op: Op) -> Grouping:
-        """The devices that work together."""
+        """The groups of devices."""
         attrs = op.attrs
         pairs = attrs.get("source_target_pairs")
         key = (pairs is None, attrs["replica_groups"] if pairs is None else pairs)
@@ -66,7 +66,7 @@ class TrafficReader:
         return grouping(attr, self._by_name if is_along_axes(attr) else self._by_lists)
 
     def sent_bytes(self, op: Op) -> int:
-        """Bytes that every device sends each time."""
+        """Bytes that every device sends per run."""
         kind, size = _KINDS[op.name], self.groups(op).size
         return sum(sent_by_device(kind, _bytes(a), _bytes(b), size) for a, b in zip(op.operands, op.results))
 

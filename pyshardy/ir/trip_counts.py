@@ -1,8 +1,8 @@
-"""How many rounds a loop makes, where that does not depend on data.
+"""The number of rounds of a loop, if it does not depend on data.
 
-A number that a loop counts with is followed through the program as a base plus a known offset: through constants,
-additions, conversions, calls, and loops that hand it on unchanged. A loop whose condition compares two such numbers,
-each of which changes by the same amount every round, makes a known number of rounds.
+The counter of a loop is followed through the program as a base plus a known offset: through constants, additions,
+conversions, calls, and loops that return it unchanged. If the condition of a loop compares two such numbers, and each
+changes by the same amount every round, the number of rounds is known.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SAME = frozenset(
     ("stablehlo.reshape", "stablehlo.optimization_barrier", "sdy.reshard", "sdy.sharding_constraint",
      "sdy.data_flow_edge", "stablehlo.broadcast_in_dim")
 )  # fmt: skip
-"""Ops whose results are their operands, one by one, where these are single numbers: the counters of loops alone."""
+"""Ops that return their operands, one by one, if these are single numbers such as loop counters."""
 _CONVERT, _ADD, _SUBTRACT, _COMPARE, _NOT = (
     f"stablehlo.{name}" for name in ("convert", "add", "subtract", "compare", "not")
 )
@@ -31,7 +31,7 @@ _FOLDED: dict[str, Callable[[int, int], int]] = {
     "stablehlo.maximum": max,
     "stablehlo.minimum": min,
 }
-"""What is computed of constants alone."""
+"""Ops that are evaluated if their operands are constants."""
 _FLIPPED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
 _NEGATED = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
 _INTEGER = re.compile(r"(u?)i(\d+)")
@@ -40,7 +40,7 @@ _DIRECTION = re.compile(r"\b(LT|GT|LE|GE|EQ|NE)\b")
 
 
 class Form(NamedTuple):
-    """A number as another one plus an offset; a constant if there is no other."""
+    """A number as a base value plus an offset; a constant if there is no base."""
 
     base: Value | None
     offset: int
@@ -55,7 +55,7 @@ class _Test(NamedTuple):
 
 
 class _Course(NamedTuple):
-    """How a number changes: where it starts, by how much it grows every round, how small and how large it may get."""
+    """The course of a number: its start, its growth per round, and the limits of its type."""
 
     first: int
     step: int
@@ -63,12 +63,12 @@ class _Course(NamedTuple):
     high: int
 
     def stays_in_range(self, rounds: int) -> bool:
-        """Whether it does not overflow in so many rounds."""
+        """Whether it does not overflow within `rounds` rounds."""
         return self.low <= self.first + rounds * self.step <= self.high
 
 
 class TripCounts:
-    """The numbers of rounds of the loops of a module, which must not change while this is in use.
+    """The numbers of rounds of the loops of a module, which must not change while this object is in use.
 
     Args:
         root: The module.
@@ -79,11 +79,11 @@ class TripCounts:
         self._forms: dict[Value, Form] = {}
 
     def rounds(self, loop: Op, known: Mapping[Value, int] | None = None) -> int | None:
-        """How many rounds a loop makes; None if that is not known.
+        """The number of rounds of a loop; None if unknown.
 
         Args:
             loop: A `stablehlo.while`.
-            known: What arguments of the function around it are, as far as they are known numbers.
+            known: The known numbers among the arguments of the function around it.
         """
         test = self._test(loop.regions[0].block.terminator.operands[0])
         if test is None:
@@ -96,7 +96,7 @@ class TripCounts:
         return rounds if is_safe else None
 
     def constant(self, value: Value, known: Mapping[Value, int] | None = None) -> int | None:
-        """What a value is that is one whole number, always the same one; None if that is not known."""
+        """The value of a single whole number that is always the same; None if unknown."""
         return self._resolved(self._form(value), known or {}) if _limits(value.type) is not None else None
 
     def _course(self, form: Form, loop: Op, known: Mapping[Value, int]) -> _Course | None:
@@ -126,12 +126,12 @@ class TripCounts:
         return offset
 
     def _is_handed_on(self, loop: Op, index: int) -> bool:
-        """Whether every round of a loop leaves one of its values as it is."""
+        """Whether every round of a loop returns one of its values unchanged."""
         body = loop.regions[1].block
         return self._form(body.terminator.operands[index]) == Form(body.args[index], 0)
 
     def _form(self, value: Value) -> Form:
-        """A number as another one plus an offset. Arguments, and all else that is not known, stand for themselves."""
+        """A number as a base plus an offset. Arguments and all other unknown numbers are their own base."""
         begun: set[Value] = set()
         pending = [value]
         while pending:
@@ -146,7 +146,7 @@ class TripCounts:
         return self._forms[value]
 
     def _made_of(self, value: Value) -> tuple[Value, ...]:
-        """The numbers of which a number is made, those of its op and those of what the op calls."""
+        """The numbers from which a number is computed: operands of its op, and results of a called function."""
         op = value.defining_op
         if op is None or _limits(value.type) is None:
             return ()
@@ -160,7 +160,7 @@ class TripCounts:
         return op.operands if op.name in (_CONVERT, _ADD, _SUBTRACT, *_FOLDED) else ()
 
     def _combined(self, value: Value) -> Form:
-        """The form of a number from those of which it is made; its own where these do not suffice."""
+        """The form of a number from the forms of its inputs; itself as the base if these do not suffice."""
         unknown = Form(value, 0)
         op = value.defining_op
         if op is None or _limits(value.type) is None:
@@ -183,12 +183,12 @@ class TripCounts:
         return _computed(op.name, *forms) or unknown
 
     def _returned(self, call: Op, index: int) -> Value | None:
-        """What the function that is called returns as its result of this index."""
+        """The value that the called function returns as its result of this index."""
         function = self._functions.get(call.attrs["callee"])
         return None if function is None else return_op(function).operands[index]
 
     def _through(self, call: Op, form: Form) -> Form:
-        """A number inside of a function as one at the call."""
+        """A number inside a function as a number at the call."""
         entry = self._functions[call.attrs["callee"]].region.blocks[0]
         if form.base is None or form.base.owner is not entry:
             return form
@@ -196,7 +196,7 @@ class TripCounts:
         return Form(base, offset + form.offset)
 
     def _test(self, value: Value) -> _Test | None:
-        """The comparison whose outcome a value is."""
+        """The comparison whose outcome is this value."""
         op = value.defining_op
         calls: list[Op] = []
         is_negated = False
@@ -224,7 +224,7 @@ class TripCounts:
 
 
 def rounds_until(direction: str, first: int, step: int) -> int | None:
-    """How often a number that grows by `step` is found on one side of zero before it no longer is; None if for ever.
+    """How many times a number that grows by `step` stays on one side of zero; None if it stays for ever.
 
     >>> rounds_until("LT", -10, 3), rounds_until("GE", 10, -5), rounds_until("NE", -6, 4), rounds_until("LT", 0, -1)
     (4, 3, None, 0)
@@ -244,7 +244,7 @@ def rounds_until(direction: str, first: int, step: int) -> int | None:
 
 
 def _limits(type: ValueType) -> tuple[int, int] | None:
-    """The smallest and the largest number of a type of one whole number; None for any other type."""
+    """The smallest and the largest number of the type of one whole number; None for any other type."""
     match = _INTEGER.fullmatch("i64" if type.element == "index" else type.element)
     if match is None or match[0] == "i1" or not type.is_static or prod(type.shape or ()) != 1:
         return None
@@ -253,7 +253,7 @@ def _limits(type: ValueType) -> tuple[int, int] | None:
 
 
 def _holds(target: ValueType, source: ValueType, form: Form) -> bool:
-    """Whether a conversion to a type leaves a number as it is."""
+    """Whether a conversion to a type keeps a number."""
     wide, narrow = _limits(target), _limits(source)
     if wide is None or narrow is None:
         return False
@@ -262,7 +262,7 @@ def _holds(target: ValueType, source: ValueType, form: Form) -> bool:
 
 
 def _form_of_constant(op: Op) -> Form | None:
-    """The number of a constant of one element, from its text, as MLIR's bindings read not all widths."""
+    """The number in a constant of one element, from its text, because MLIR's bindings do not read all widths."""
     match = _ONE_NUMBER.match(str(op.attrs["value"]))
     return None if match is None else Form(None, int(match[1]))
 
@@ -278,7 +278,7 @@ def _computed(name: str, left: Form, right: Form) -> Form | None:
 
 
 def _loop_of(value: Value) -> Op | None:
-    """The loop of which a value is an argument, of its condition or its body."""
+    """The loop whose condition or body has this value as an argument."""
     owner = value.owner
     if not isinstance(owner, Block) or owner.region is None:
         return None

@@ -1,4 +1,4 @@
-"""From nodes to MLIR: bytecode that MLIR parses, or op by op."""
+"""From nodes to MLIR, as bytecode that MLIR parses, or op by op."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyshardy.ir.pause_gc import pause_gc
 
 
 class OpByOpWarning(ResourceWarning):
-    """A module is written op by op, which takes four times as long; Python shows it only if asked to (`-W default`)."""
+    """A module is written op by op, which takes four times as long; Python shows it only on request (`-W default`)."""
 
 
 def write_module(root: Op, table: AttrTable) -> ir.Module:
@@ -22,26 +22,26 @@ def write_module(root: Op, table: AttrTable) -> ir.Module:
 
     Args:
         root: The module op.
-        table: Converts attributes and types; that of the context in which `root` was read, which must be entered.
+        table: Converts attributes and types. It belongs to the context of `root`, which must be entered.
 
     Raises:
-        UnsupportedVersionError: A value that the dialect of the installed jaxlib cannot hold.
+        UnsupportedVersionError: The dialect of the installed jaxlib cannot hold a value.
 
     Warns:
-        OpByOpWarning: Bytecode cannot hold the module, or MLIR refuses it, as when the module is invalid; the message
-            says why.
+        OpByOpWarning: Bytecode cannot hold the module, or MLIR refuses it, for example as invalid; the message says
+            why.
     """
     with pause_gc():
         try:
             return ir.Module.parse(emit_module(root, table))
-        except (CannotEmitError, ir.MLIRError) as error:  # an invalid module is for whoever verifies it
+        except (CannotEmitError, ir.MLIRError) as error:  # the verifier reports an invalid module
             reason = str(error).partition("\n")[0]
         warnings.warn(f"a module is written op by op: {reason}", OpByOpWarning, stacklevel=2)
         return write_op_by_op(root, table)
 
 
 def write_op_by_op(root: Op, table: AttrTable) -> ir.Module:
-    """The same, for any module, valid or not: every op by a call of the bindings."""
+    """The same for any module, valid or not, with one call of the bindings per op."""
     module = ir.Module.create(root.location)
     for name, attr in table.encode_attrs(root.name, root.attrs).items():
         module.operation.attributes[name] = attr
@@ -54,7 +54,7 @@ class _Writer:
         self.table = table
         self.values: dict[Value, Any] = {}
         self.blocks: dict[Block, Any] = {}
-        self.early: dict[Value, Any] = {}  # ops that stand for values used before they are defined
+        self.early: dict[Value, Any] = {}  # placeholder ops of values used before they are defined
 
     def fill_block(self, block: Block, target: Any) -> None:
         values = self.values
@@ -82,7 +82,7 @@ class _Writer:
                 self.fill_region(region, target_region)
 
     def early_value(self, value: Value, place: Any) -> Any:
-        """What stands for a value until its definition is written: a block may come before that of its operands."""
+        """A placeholder for a value that is not written yet: a block may precede the one that defines its operands."""
         unknown = ir.Location.unknown()
         op = ir.Operation.create("builtin.unrealized_conversion_cast", [value.type.mlir], [], loc=unknown, ip=place)
         self.early[value] = op
@@ -90,7 +90,7 @@ class _Writer:
         return op.result
 
     def define_early_values(self, op: Op) -> None:
-        """Let the uses of what stands for the results of an op use the results."""
+        """Replace the uses of an op's placeholders by its results."""
         for result in op.results:
             early = self.early.pop(result, None)
             if early is not None:

@@ -1,1 +1,1 @@
-"""Passes: from module to module, one file each, named as upstream's pass without its `sdy-` prefix."""
+"""Passes: from module to module, one file each, named like upstream's pass without its `sdy-` prefix."""

@@ -1,4 +1,4 @@
-"""What a pass is."""
+"""The base class of passes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyshardy.transforms.context import PassContext
 
 
 class Anchor(Enum):
-    """On what a pass runs."""
+    """The kind of op that a pass runs on."""
 
     MODULE = "module"
     FUNCTION = "func"
@@ -20,7 +20,7 @@ class Anchor(Enum):
 class Pass(Record):
     """A pass; its options are the fields of the subclass, spelled with dashes on the command line.
 
-    Attributes:
+    name: Its name on the command line.
         name: Its name on the command line.
         anchor: Whether it runs on the module or on every function.
     """
@@ -32,6 +32,6 @@ class Pass(Record):
         """Change the module or function `op` in place.
 
         Raises:
-            PassError: The module is not what the pass needs.
+            PassError: The module breaks a requirement of the pass.
         """
         raise NotImplementedError

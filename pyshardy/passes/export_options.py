@@ -13,7 +13,7 @@ from pyshardy.errors import UsageError
 
 
 class PartitionerStage(Enum):
-    """How far a module is partitioned; each stage includes those before."""
+    """How far a module is partitioned; each stage includes the earlier ones."""
 
     UNSPECIFIED = "unspecified"
     RESOLVE_PERMUTATION_FACTORS = "resolve-permutation-factors"
@@ -30,26 +30,26 @@ class PartitionerStage(Enum):
 
 
 class ExportOptions(Record):
-    """What the export pipeline is to do.
+    """What the export pipeline does.
 
     Attributes:
-        replica_count: For passes that need numbers of devices.
-        partition_count: Likewise.
-        dump_directory: Where the module is written on the way; nowhere if it is empty.
+        replica_count: The number of replicas, for passes that need it.
+        partition_count: The number of partitions, for the same passes.
+        dump_directory: The directory for dumps of the module; none are written if it is empty.
         avoid_export_for_partitioning: Whether to stop after closing shardings, so that they can propagate again.
-        enable_insert_explicit_collectives: Whether all ops get reshards, and those become collectives.
-        remove_all_gather_reduce_scatter_for_cmv1: Whether a pass for an older partitioner runs behind those.
+        enable_insert_explicit_collectives: Whether all ops get reshards, and these become collectives.
+        remove_all_gather_reduce_scatter_for_cmv1: Whether a pass for an older partitioner runs after them.
         mark_partial_result_with_unreduced_axes: Whether an op whose result is all-reduced is marked as unreduced.
-        partitioner_stage: How far to partition; takes the place of the three options above.
+        partitioner_stage: How far to partition; overrides the three options above.
         enable_per_instruction_partitioning: Whether to partition op by op; for the last stage only.
-        per_instruction_partitioning_filter: Which ops to partition so.
+        per_instruction_partitioning_filter: Which ops to partition one by one.
         rng_bit_generator_unsafe: Whether random bits may depend on the sharding.
         keep_sharding_rules: Whether ops keep their sharding rules.
-        dump_sharding_origins: Whether the origins of shardings are in what is written on the way.
-        dump_propagation_edges: Whether the edges along which shardings propagated are in it.
+        dump_sharding_origins: Whether dumps contain the origins of shardings.
+        dump_propagation_edges: Whether dumps contain the edges along which shardings propagated.
         avoid_reshards_on_calls: Has no effect.
-        update_non_divisible_input_output_shardings: Whether shardings at the borders of functions are made to divide.
-        inline_meshes: Whether meshes go into the shardings at the end.
+        update_non_divisible_input_output_shardings: Whether to make shardings at function boundaries divide dimensions.
+        inline_meshes: Whether shardings contain their meshes at the end.
     """
 
     replica_count: int = 1

@@ -14,7 +14,7 @@ from pyshardy.passes.export_options import ExportOptions, PartitionerStage
 from pyshardy.passes.table import pass_of
 
 Step = Pass | Dump
-"""A pass, or a place at which the module is written."""
+"""A pass, or a point where the module is written."""
 
 
 def export_steps(options: ExportOptions) -> Iterator[Step]:
@@ -27,7 +27,7 @@ def export_steps(options: ExportOptions) -> Iterator[Step]:
 
 
 def closing_steps(options: ExportOptions) -> Iterator[Step]:
-    """The steps that make shardings final: behind them, inputs, outputs and meshes are those of the whole program."""
+    """The steps that make shardings final; after them, inputs, outputs and meshes are those of the whole program."""
     yield pass_of("sdy-constant-or-scalar-merger")
     yield pass_of(
         "sdy-sink-data-flow-edges",
@@ -44,7 +44,7 @@ def closing_steps(options: ExportOptions) -> Iterator[Step]:
 
 
 def last_steps(options: ExportOptions) -> Iterator[Step]:
-    """The steps that leave out what only propagation and partitioning look at."""
+    """The steps that remove the attributes that only propagation and partitioning need."""
     if options.dump_sharding_origins or options.dump_propagation_edges:
         yield pass_of("sdy-remove-propagation-debug-info")
     if not options.keep_sharding_rules:
@@ -54,12 +54,12 @@ def last_steps(options: ExportOptions) -> Iterator[Step]:
 
 
 def clean_reshards() -> Pass:
-    """The pass that leaves out reshards to where a tensor is already."""
+    """The pass that removes reshards to the sharding that a tensor has already."""
     return pass_of("canonicalize", enable_patterns="sdy-reshard", top_down=False)
 
 
 def clean_collectives() -> Pass:
-    """The pass that joins and leaves out collectives."""
+    """The pass that merges and removes collectives."""
     return pass_of("canonicalize", enable_patterns="sdy-collective", top_down=False)
 
 

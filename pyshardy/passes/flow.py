@@ -1,7 +1,7 @@
-"""The passes of `propagate` and `partition`, as objects: one way up to final shardings, and two that go on from there.
+"""The passes of `propagate` and `partition`, as objects: shared passes up to final shardings, then two endings.
 
-Behind `sharding_stages` the program is whole, and every tensor has its last sharding. There a pipeline may stop and
-another go on, from the same nodes: `propagation_ending` gives the module that Shardy's propagation pipeline gives,
+After `sharding_stages` the program is whole, and every tensor has its final sharding. A pipeline may stop there, and
+another may continue from the same nodes: `propagation_ending` makes the module of Shardy's propagation pipeline,
 `partition_ending` the program of one device.
 
 Source: docs/semantics/export.md#steps
@@ -33,7 +33,7 @@ from pyshardy.propagation.options import PropagateOptions, View
 
 _KEEPS_MESHES = ExportOptions(inline_meshes=False)
 _FIRST_DUMP = 1
-"""The number of the first dump of `propagate` and `partition`: whoever compiles has dumped what it was given."""
+"""The number of the first dump of `propagate` and `partition`; compilers dump their input before."""
 _XLA_VIEW = (
     "symbol-dce", "sdy-lift-inlined-meshes", "pyshardy-dedup-meshes", "pyshardy-import-result-sharding",
     "pyshardy-drop-op-shardings", "pyshardy-legalize-chlo", "pyshardy-simplify", "pyshardy-sink-constants",
@@ -52,10 +52,10 @@ _FINISH_DEDUP = ("sdy-propagate-to-func-results", "sdy-sink-func-data-flow-edges
 
 
 class Stage(Record):
-    """Passes that are timed together.
+    """Passes whose times are added up.
 
     Attributes:
-        name: What to call them: "import", "propagate", "export", "partition".
+        name: The name of the stage: "import", "propagate", "export", "partition".
         passes: The passes.
     """
 
@@ -64,14 +64,14 @@ class Stage(Record):
 
 
 def for_module(options: PropagateOptions, root: Op) -> PropagateOptions:
-    """The options with the view that is meant for a module: of one that was HLO, XLA has only calls to inline."""
+    """The options with the view for a module: if the module was HLO, XLA's only remaining work is to inline calls."""
     if options.view is not View.XLA or FROM_HLO not in root.attrs:
         return options
     return options.with_view(View.HLO if ops_named(root, ("func.call",)) else View.STABLEHLO)
 
 
 def xla_view_steps() -> list[Pass]:
-    """What XLA does to a program before Shardy sees it."""
+    """XLA's work on a program before Shardy sees it."""
     return _named(_XLA_VIEW)
 
 
@@ -79,7 +79,7 @@ def import_steps(batching: bool = False) -> list[Step]:
     """The steps of the import pipeline.
 
     Args:
-        batching: Whether gathers and scatters get batching dimensions; the textual pipeline leaves them alone.
+        batching: Whether gathers and scatters get batching dimensions; the textual pipeline leaves them unchanged.
     """
     return [
         *_named(("symbol-dce", "sdy-lift-inlined-meshes", "sdy-remove-size-one-axes")),
@@ -92,7 +92,7 @@ def import_steps(batching: bool = False) -> list[Step]:
 
 
 def dedup_import_steps() -> list[Pass]:
-    """What ends the import pipeline where all calls of a function share one sharding of its body."""
+    """The end of the import pipeline if all calls of a function share one sharding of its body."""
     return _named(_CONSTRAINTS_AND_GROUPS)
 
 
@@ -106,12 +106,12 @@ def textual_propagation_steps(dedup: bool) -> list[Step]:
 def sharding_stages(options: PropagateOptions, dump_directory: str = "") -> tuple[Stage, ...]:
     """The passes up to final shardings: "import", "propagate" and "export".
 
-    With a folder for dumps, they write the module there as `01.before_propagation.mlir`, and as
-    `02.propagation_after_user_priority_0.mlir` and so on where user priorities take turns.
+    With a directory for dumps, they write the module as `01.before_propagation.mlir`, and as
+    `02.propagation_after_user_priority_0.mlir` and so on if there are user priorities.
 
     Args:
-        options: How shardings propagate; what `for_module` gives.
-        dump_directory: The folder; that of the options if it is empty.
+        options: How shardings propagate; the result of `for_module`.
+        dump_directory: The directory; if empty, that of the options.
     """
     dedup = options.dedup_functions_fully
     importing: list[Step] = [*_named(_VIEWS[options.view]), *import_steps(options.explicit_gather_scatter_batching)]
@@ -125,9 +125,9 @@ def sharding_stages(options: PropagateOptions, dump_directory: str = "") -> tupl
 
 
 def propagation_ending(options: PropagateOptions) -> list[Pass]:
-    """The passes from final shardings to the module that propagation gives.
+    """The passes from final shardings to the result of propagation.
 
-    With a folder for dumps, they write `02.after_propagation.mlir` and `03.after_partitioner_passes.mlir`.
+    With a directory for dumps, they write `02.after_propagation.mlir` and `03.after_partitioner_passes.mlir`.
     """
     closing = len(list(closing_steps(_KEEPS_MESHES)))
     steps = [*list(export_steps(_KEEPS_MESHES))[closing:], *_restore_steps(options)]
@@ -137,10 +137,10 @@ def propagation_ending(options: PropagateOptions) -> list[Pass]:
 def partition_ending(options: PropagateOptions, partition: PartitionOptions) -> list[Pass]:
     """The passes from final shardings to the program of one device.
 
-    With a folder for dumps, they write the module there from `02.after_propagation.mlir` on.
+    With a directory for dumps, they write the module from `02.after_propagation.mlir` on.
 
     Args:
-        options: How shardings have propagated.
+        options: How shardings were propagated.
         partition: How the program is partitioned.
     """
     exchange = partition.halo_exchange
@@ -193,7 +193,7 @@ def partition_ending(options: PropagateOptions, partition: PartitionOptions) -> 
 
 
 def propagation_passes(options: PropagateOptions) -> list[Pass]:
-    """All passes of `propagate`: the propagation pipeline with options that its textual form does not have."""
+    """All passes of `propagate`: the propagation pipeline with options that its textual form lacks."""
     return [*_flat(sharding_stages(options)), *propagation_ending(options)]
 
 
@@ -203,7 +203,7 @@ def partition_passes(options: PropagateOptions, partition: PartitionOptions) -> 
 
 
 def passes_of(steps: Iterable[Step], dump_directory: str = "", first_dump: int = 0) -> list[Pass]:
-    """The passes of steps; dumps count from `first_dump` on, and there are none without a folder for them."""
+    """The passes of steps; dumps are numbered from `first_dump`, and omitted without a directory."""
     numbers = count(first_dump)
     passes: list[Pass] = []
     for step in steps:
@@ -231,7 +231,7 @@ def _finish_steps(dedup: bool) -> list[Pass]:
 
 
 def _restore_steps(options: PropagateOptions) -> list[Pass]:
-    """What takes back what the view of XLA has replaced."""
+    """The steps that restore the ops that XLA's view replaced."""
     return [] if options.view is View.STABLEHLO else [pass_of("pyshardy-restore-chlo")]
 
 

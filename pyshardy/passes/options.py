@@ -16,7 +16,7 @@ P = TypeVar("P", bound=Pass)
 
 
 class HasOptions(Protocol):
-    """A data class whose fields are the options of what it names."""
+    """A data class whose fields are options."""
 
     name: ClassVar[str]
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -33,16 +33,16 @@ def make_pass(cls: type[P], options: dict[str, str]) -> P:
     """A pass with the options given as text.
 
     Raises:
-        UsageError: An option that the pass does not have, or a value that is none of its type.
+        UsageError: An unknown option, or a value of the wrong type.
     """
     return read_options(cls, options)
 
 
 def read_options(cls: type[D], options: dict[str, str]) -> D:
-    """The data class of a pass or pipeline from options given as text.
+    """The data class of a pass or pipeline, from options given as text.
 
     Raises:
-        UsageError: An option that there is not, or a value that is none of its type.
+        UsageError: An unknown option, or a value of the wrong type.
     """
     if not options:
         return cls()
@@ -76,7 +76,7 @@ def _parse_value(cls: type[HasOptions], option: str, text: str, kind: Any) -> An
         if _INTEGER.fullmatch(text):
             if len(text) <= _MOST_DIGITS and -(2**63) <= int(text) < 2**63:
                 return int(text)
-            text, needed = text[:_MOST_DIGITS], "an integer of 64 bits"
+            text, needed = text[:_MOST_DIGITS], "a 64-bit integer"
     elif kind is str:
         return text
     elif issubclass(kind, Enum):
@@ -88,7 +88,7 @@ def _parse_value(cls: type[HasOptions], option: str, text: str, kind: Any) -> An
 
 
 def format_options(pass_: Pass) -> str:
-    """The options of a pass that are not the default, as `name=value` pairs.
+    """The options of a pass that differ from the default, as `name=value` pairs.
 
     >>> from pyshardy.passes.table import pass_class
     >>> format_options(pass_class("sdy-unflatten-call-graph")(dedup_functions_fully=True))

@@ -24,7 +24,7 @@ def propagate_aggressive(
     is_conservative: bool,
     is_elementwise: bool,
 ) -> list[tuple[int, int]]:
-    """Extend the factors of all tensors, in place; each tensor is cut by its own conflicts only.
+    """Extend the factors of all tensors, in place; only a tensor's own conflicts cut its axes.
 
     Args:
         rule: The rule of the op.
@@ -32,11 +32,11 @@ def propagate_aggressive(
         directions: Direction per factor.
         mesh: The mesh of the step.
         is_conservative: Whether sub-axes are refused.
-        is_elementwise: Whether the op is element-wise, which orders conflicting factors by how far they are
-            sharded and keeps operands from being sharded beyond the results.
+        is_elementwise: Whether the op is element-wise: then conflicting factors are ordered by how far they are
+            sharded, and operands are not sharded further than the results.
 
     Returns:
-        Pairs of tensor and factor that changed.
+        The changed pairs of tensor and factor.
     """
     operand_count = len(rule.operands)
     candidates = {
@@ -54,7 +54,7 @@ def propagate_aggressive(
         for factor in order:
             found = state.factors.get(factor)
             if found is None or not is_strict_prefix(found.axes, candidates[factor]):
-                continue  # whatever conflicts leave of the candidate, it is no more than there is
+                continue  # conflicts only shorten the candidate, so it cannot extend these axes
             size = rule.factor_sizes[factor]
             axes = _cut_for_tensor(candidates[factor], factor, found, size, state, mesh, is_conservative)
             if is_elementwise and tensor < operand_count:
@@ -118,7 +118,7 @@ def _cut_for_tensor(
 
 
 def _limit_to_results(axes: Axes, factor: int, results: Sequence[TensorState]) -> Axes:
-    """`axes` as far as every result with the factor is sharded on it."""
+    """The part of `axes` on which every result that has the factor is sharded."""
     for state in results:
         found = state.factors.get(factor)
         if found is not None and is_strict_prefix(found.axes, axes):

@@ -1,4 +1,4 @@
-"""The basic strategy: extend only where no tensor of the op conflicts.
+"""The basic strategy: extend a factor only as far as no tensor of the op conflicts.
 
 Source: docs/semantics/propagation.md#basic-strategy
 """
@@ -28,7 +28,7 @@ def propagate_basic(
         is_conservative: Whether sub-axes are refused.
 
     Returns:
-        Pairs of tensor and factor that changed.
+        The changed pairs of tensor and factor.
     """
     changed = []
     for factor, direction in enumerate(directions):

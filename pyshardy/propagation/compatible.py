@@ -1,4 +1,4 @@
-"""Which axes the tensors of a step agree on, and where conflicts cut them.
+"""The axes that the tensors of a step agree on, and the points where conflicts cut them.
 
 Source: docs/semantics/propagation.md#compatible-axes
 Source: docs/semantics/propagation.md#basic-strategy
@@ -26,7 +26,7 @@ def compatible_axes(factor: int, states: Sequence[TensorState], operand_count: i
         factor: The factor.
         states: The tensors, operands first.
         operand_count: How many of them are operands.
-        direction: Who contributes.
+        direction: The side that may contribute axes.
     """
     if direction is _NONE:
         return ()
@@ -48,7 +48,7 @@ def compatible_axes(factor: int, states: Sequence[TensorState], operand_count: i
 
 
 def _follow(axes: list[AxisRef], new: Axes, frozen: bool) -> bool:
-    """Cut or extend `axes` in place by those of one more tensor; whether it must not grow any more."""
+    """Cut or extend `axes` in place by the axes of one more tensor; return whether it must not grow any more."""
     for position in range(min(len(axes), len(new))):
         old_axis, new_axis = axes[position], new[position]
         if old_axis is new_axis:
@@ -89,7 +89,7 @@ def cut_within_factor(
     Args:
         axis: The axis to add.
         state: The tensor.
-        found: Its state of the factor.
+        found: The tensor's state of the factor.
         size: Size of the factor.
         previous: Product of the axes of the candidate list before `axis`.
         mesh: The mesh.
@@ -115,7 +115,7 @@ def cut_within_factor(
 
 
 class Cutter:
-    """Collects the axes of a candidate list up to the first that conflicts cut.
+    """Collects the axes of a candidate list up to the first one that a conflict cuts.
 
     Args:
         mesh: The mesh.
@@ -129,7 +129,7 @@ class Cutter:
         self.product = 1
 
     def take(self, axis: AxisRef, rest: AxisRef | None) -> bool:
-        """Keep what is left of `axis`; whether the list may go on."""
+        """Keep `rest`, the uncut part of `axis`; return whether the list may go on."""
         if rest is None or (self.is_conservative and not rest.is_full):
             return False
         self.kept.append(rest)

@@ -1,4 +1,4 @@
-"""What the debug attributes of a module say, from the trace.
+"""The debug attributes of a module, from the trace.
 
 Source: docs/semantics/propagation.md#debug-attributes
 """
@@ -20,8 +20,8 @@ class Edge(NamedTuple):
     Attributes:
         number: The number of the step.
         axis: The axis.
-        source: The tensor it came from, operands first.
-        target: The tensor it came to.
+        source: The tensor that the axis came from, operands first.
+        target: The tensor that it came to.
     """
 
     number: int
@@ -31,9 +31,9 @@ class Edge(NamedTuple):
 
 
 def edges_of(steps: Iterable[Step], mesh_of: Callable[[Step], Mesh]) -> list[tuple[Step, Edge]]:
-    """The edges that steps through ops make, each with its step.
+    """The edges of steps through ops, each with its step.
 
-    Sub-axes that follow one another in the factors of a dimension, in one visit, count as the axis they make.
+    Sub-axes that follow one another in the factors of a dimension, in one visit, count as the axis that they form.
 
     Args:
         steps: The steps; copies between the members of sharding groups make no edges.
@@ -58,7 +58,7 @@ def _edge(step: Step, axis: AxisRef) -> Edge:
 
 
 def format_edges(edges: Iterable[Edge], operand_count: int) -> str:
-    """The edges of one op as the attribute writes them; of equal ones only the first step counts.
+    """The edges of one op as the attribute writes them; of equal edges, only the first step counts.
 
     >>> q = AxisRef("q")
     >>> format_edges([Edge(3, q, 2, 0), Edge(3, q, 2, 1), Edge(4, q, 2, 1)], 2)
@@ -86,7 +86,7 @@ def format_edges(edges: Iterable[Edge], operand_count: int) -> str:
 
 
 class Origins:
-    """Per value, which annotation each of its axes goes back to; the first that is known stays.
+    """The annotation that each axis of each value originates from; the first known origin stays.
 
     >>> origins = Origins()
     >>> origins.add("x", [AxisRef("p")], "input: 0")
@@ -99,13 +99,13 @@ class Origins:
         self._of: dict[Hashable, dict[AxisRef, str]] = {}
 
     def add(self, value: Hashable, axes: Iterable[AxisRef], origin: str) -> None:
-        """Say where axes of a value come from."""
+        """Record the origin of axes of a value."""
         known = self._of.setdefault(value, {})
         for axis in axes:
             known.setdefault(axis, origin)
 
     def inherit(self, value: Hashable, axis: AxisRef, source: Hashable) -> None:
-        """Let an axis of a value come from where it, or one that overlaps it, comes from in another value."""
+        """Give an axis of a value the origin that it, or an overlapping axis, has in another value."""
         known = self._of.get(source, {})
         origin = known.get(axis)
         if origin is None:
@@ -114,5 +114,5 @@ class Origins:
             self.add(value, [axis], origin)
 
     def of(self, value: Hashable) -> Mapping[AxisRef, str]:
-        """What is known of a value."""
+        """The known origins of a value."""
         return self._of.get(value, {})

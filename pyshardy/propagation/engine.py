@@ -1,12 +1,12 @@
 # cython: boundscheck=False, initializedcheck=False
-"""The one worklist and fixed point of propagation.
+"""The worklist and fixed point of propagation.
 
 Source: docs/semantics/propagation.md#the-fixed-point
 
-The order of visits is part of the result. It is that of a sweep over all ops in program order, in which an
-op that a change concerns and that was already passed is visited again at once, last concerned first. A
-visit is a pure function of shardings and directions, so an op whose last visit changed nothing is skipped
-until one of its shardings, or its directions, change; that is exact and makes most of a sweep free.
+The order of visits is part of the result. It is a sweep over all ops in program order. If a change affects ops that
+the sweep has passed, these are visited again at once, the last affected op first. A visit is a pure function of
+shardings and directions, so an op whose last visit changed nothing is skipped until one of its shardings or its
+directions change. This is exact, and makes most of a sweep free.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pyshardy.rules.properties import Priority
 
 _ALL_ROUNDS = (1 << ROUNDS) - 1
 _IS_TO_VISIT = [bytes([not mask >> round_ & 1 for mask in range(256)]) for round_ in range(ROUNDS)]
-"""Per round, what turns the rounds in which ops are clean into whether they are to be visited."""
+"""Per round: the table that maps the bit set of an op's clean rounds to whether to visit the op."""
 
 _Current = tuple[TensorSharding | None, ...]
 _LIVE, _DEAD, _ERASED = 0, 1, 2
@@ -41,19 +41,19 @@ _FEW = 4
 
 
 _Outcome = tuple[tuple[Update, ...], int]
-"""What a step gives for some shardings: the new ones, and the rounds in which another visit is known to change nothing
-once they are written."""
+"""The outcome of a step for given shardings: the new ones, and the rounds in which another visit would change nothing
+after they are written."""
 
 
 class _Plan:
-    """What the ops of one kind do in one round.
+    """The work of all ops of one kind in one round.
 
     Attributes:
         step: Rule, directions and strategy; None if nothing propagates through the kind.
         same: Bit set of the rounds in which the kind does the same.
-        outcomes: What the step gives, by the shardings it is given. A step is a pure function of them, and few of a
+        outcomes: The outcomes of the step, by the given shardings. A step is a pure function of them, and few of a
             program's many steps are distinct.
-        waits: Whether an op of the kind takes no part while an operand has other uses.
+        waits: Whether an op of the kind is skipped while an operand has other uses.
     """
 
     __slots__ = ("step", "same", "outcomes", "waits")
@@ -70,17 +70,17 @@ class PropagationEngine:
 
     Args:
         program: The program.
-        is_conservative: Whether conservative propagation applies to the ops that obey it.
-        trace: Where to note visits, for `recorder.steps_of`; None notes nothing.
+        is_conservative: Whether conservative mode applies to the ops that obey it.
+        trace: The list to which to append visits, for `recorder.steps_of`; None records nothing.
 
     Attributes:
         shardings: The sharding of every value; only `set_sharding` changes it.
-        user_priority: The user priority of the round, for the trace.
+        user_priority: The user priority of the current round, for the trace.
     """
 
     def __init__(self, program: Program, is_conservative: bool = False, trace: list[Visit] | None = None) -> None:
         self.program = program
-        self.shardings: list[TensorSharding | None] = [*program.shardings, None]  # the last is that of NO_VALUE
+        self.shardings: list[TensorSharding | None] = [*program.shardings, None]  # the last belongs to NO_VALUE
         self.user_priority = 0
         self._is_conservative = is_conservative
         self._trace = trace
@@ -121,7 +121,7 @@ class PropagationEngine:
         return tuple([tensors[place] for place in range(self._tensor_starts[number], self._tensor_starts[number + 1])])
 
     def _find_dead(self) -> bytearray:
-        """The state of every op at first."""
+        """The initial state of every op."""
         program = self.program
         found = bytearray([_LIVE]) * len(program.kind_of)
         starts, owners, results = self._user_starts, self._owners, self._result_starts
@@ -133,7 +133,7 @@ class PropagationEngine:
         return found
 
     def _spreads(self, value: int) -> bool:
-        """Whether the value has other uses than one, and is no scalar."""
+        """Whether the value is not a scalar and has no use or several."""
         return self._uses_left[value] != 1 and self.program.shapes[value] != ()
 
     @property
@@ -169,7 +169,7 @@ class PropagationEngine:
         return found
 
     def _plans_of(self, strategy: Strategy, round_: int) -> list[_Plan | None]:
-        """The plan of every kind; None for those that are yet to be made: few kinds are visited in later rounds."""
+        """The plan of every kind; None if not made yet, because later rounds visit few kinds."""
         found = self._plans.get((strategy, round_))
         if found is None:
             before = self._plans.get((strategy, round_ - 1)) or [None] * len(self._kinds)
@@ -194,7 +194,7 @@ class PropagationEngine:
         return _Plan(step, same, self._outcomes.setdefault(step, {}), waits)
 
     def run(self, strategy: Strategy, round_: int) -> None:
-        """One run: the results of the main function, a sweep over all ops, the results again."""
+        """One run: the results of the main function, a sweep over all ops, then the results again."""
         self._strategy = strategy
         clean, plans = self._clean_of(strategy), self._plans_of(strategy, round_)
         self._visit_main_results(clean, plans, round_)
@@ -276,7 +276,7 @@ class PropagationEngine:
         self._visiting = -1
 
     def _is_distinct(self, start: int, end: int) -> bool:
-        """Whether no tensor of an op comes twice."""
+        """Whether the tensors of an op are all different."""
         tensors = self._tensors
         if end - start > _FEW:
             return len({tensors[place] for place in range(start, end)}) == end - start
@@ -287,7 +287,7 @@ class PropagationEngine:
         return True
 
     def _write_viewed(self, number: int, view: View, updates: tuple[Update, ...]) -> None:
-        """Write what a step gives for the edge of a manual computation, which is the last tensor."""
+        """Write the outcome of a step for the edge of a manual computation; the edge is the last tensor."""
         tensors = self._tensors_of(number)
         for tensor, sharding in updates:
             is_edge = tensor == len(tensors) - 1
@@ -296,9 +296,9 @@ class PropagationEngine:
                 self._set_and_tell(number, tensors[tensor], held, sharding)
 
     def _set_and_tell(self, number: int, value: int, held: TensorSharding, given: TensorSharding) -> None:
-        """Write the sharding of a value; visit those again whom it, or what the step gave, concerns."""
+        """Write the sharding of a value; visit again the ops that read the value or the sharding given."""
         if number >= self._count:
-            # Nobody is told: a sweep over everything follows, or the run is over.
+            # No op is visited again: a sweep over everything follows, or the run is over.
             self.set_sharding(value, held)
             for _ in self._copy_to_group(value, given):
                 pass
@@ -320,13 +320,13 @@ class PropagationEngine:
                 self._push_all(self.program.to_revisit(member))
 
     def _tell(self, number: int) -> None:
-        """Have an op visited that a new sharding concerns."""
+        """Have an op visited that reads a new sharding."""
         for clean in self._cleans:
             clean[number] = 0
         self._push(number)
 
     def _new_outcome(self, number: int, plan: _Plan, current: _Current) -> _Outcome:
-        """What a step gives that was not taken before."""
+        """Compute the outcome of a step that was not taken before."""
         if not any(current):
             found: _Outcome = (), _ALL_ROUNDS
         else:
@@ -341,10 +341,10 @@ class PropagationEngine:
         return found
 
     def _is_settled(self, plan: _Plan, current: _Current, updates: tuple[Update, ...]) -> bool:
-        """Whether the step would change nothing if it were repeated at once.
+        """Whether repeating the step at once would change nothing.
 
-        It rarely would: where writing drops an axis that would need a strided layout, or where a sub-axis that
-        grows no longer cuts another one in an impossible place.
+        In rare cases it does: if writing drops an axis that would need a strided layout, or if a sub-axis that grows no
+        longer cuts another one at an impossible position.
         """
         after = list(current)
         for tensor, sharding in updates:
@@ -363,7 +363,7 @@ class PropagationEngine:
         return is_settled
 
     def _waits(self, number: int) -> bool:
-        """Whether an operand of the op has other uses, scalars aside."""
+        """Whether an operand of the op that is not a scalar has other uses."""
         is_spread, operands = self._is_spread, self._operands
         for place in range(self._operand_starts[number], self._operand_starts[number + 1]):  # noqa: SIM110 (faster)
             if is_spread[operands[place]]:
@@ -371,7 +371,7 @@ class PropagationEngine:
         return False
 
     def set_sharding(self, value: int, sharding: TensorSharding) -> None:
-        """Write the sharding of a value; every op that reads it will be looked at again."""
+        """Write the sharding of a value; every op that reads it will be visited again."""
         shardings = self.shardings
         if shardings[value] is sharding:
             return
@@ -384,7 +384,7 @@ class PropagationEngine:
                 self._mark_readers(sibling)
 
     def _mark_readers(self, value: int) -> None:
-        """Have everything that may read the value looked at again."""
+        """Mark every op that may read the value for another visit."""
         users = self._users
         if self._owners[value] >= 0:
             self._mark(self._owners[value])
@@ -399,9 +399,9 @@ class PropagationEngine:
         self._todo[number] = 1
 
     def _copy_to_group(self, value: int, sharding: TensorSharding) -> Iterator[int]:
-        """Give the other members of the value's sharding group its sharding; yields each right after it changed.
+        """Give `sharding` to the other members of the value's sharding group; yield each right after it changed.
 
-        The edge of a manual computation holds another view than the step gave it; the group gets what the step gave.
+        The edge of a manual computation holds another view of it, but the group gets the sharding of the step.
         """
         for member in self._group_of.get(value, ()):
             if member != value and self.shardings[member] is not sharding:
@@ -415,7 +415,7 @@ class PropagationEngine:
             self._push(number)
 
     def _push(self, number: int) -> None:
-        """Have an op visited: in its turn if that is still to come, else next."""
+        """Schedule an op: in its turn if the sweep has not reached it, else next."""
         if number >= self._next:
             self._todo[number] = 1
         elif not self._on_stack[number] and number != self._visiting:
@@ -432,7 +432,7 @@ class PropagationEngine:
         return True
 
     def _erase(self, number: int) -> None:
-        """Remove a dead op, those inside it first, and look again at what computed its operands."""
+        """Remove a dead op, inner ops first, and schedule the ops that computed its operands."""
         state = self._state
         for inner in range(self._count - 1, number, -1) if self._holds_ops(number) else ():
             if self.program.parents[inner] == number and state[inner] != _ERASED:

@@ -1,4 +1,4 @@
-"""The options of propagation; but for the view, with the defaults of the reference."""
+"""The options of propagation; all defaults but that of the view are those of the reference."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class StrategyOption(Enum):
 
     @property
     def strategies(self) -> tuple[Strategy, ...]:
-        """The runs this stands for."""
+        """The runs that this option stands for."""
         return _STRATEGIES[self]
 
 
@@ -31,18 +31,18 @@ _STRATEGIES = {
 
 
 class View(Enum):
-    """Which form of a program is propagated through: results depend on the order and the form of its ops."""
+    """The form of a program to propagate through: results depend on the order and the form of its ops."""
 
     XLA = "xla"
-    """As XLA hands it to Shardy: what `jax.jit` does with the program."""
+    """As XLA passes it to Shardy: the result of `jax.jit`."""
     HLO = "hlo"
-    """As XLA hands it to Shardy where XLA has rewritten it already, as programs in HLO are: calls are inlined."""
+    """As XLA passes it to Shardy after its own rewrites, as in HLO programs: calls are inlined."""
     STABLEHLO = "stablehlo"
-    """As it stands: what Shardy's own passes do with it."""
+    """As it stands: the result of Shardy's own passes."""
 
 
 class PropagateOptions(Options):
-    """How shardings propagate. Strategies and views are given as such or by name, `strategy="basic"`.
+    """How shardings propagate. Strategies and views are given as enum members or by name, `strategy="basic"`.
 
     Source: docs/semantics/propagation.md#passes
     Source: docs/semantics/propagation.md#schedules
@@ -51,18 +51,18 @@ class PropagateOptions(Options):
         strategy: How conflicts between the tensors of one op are resolved.
         op_priorities: Whether ops take part in five rounds, element-wise ops first.
         user_priorities: Whether the priorities on dimensions are obeyed.
-        conservative: Whether sub-axes and axes that do not divide a dimension are avoided.
+        conservative: Whether to avoid sub-axes and axes that do not divide a dimension.
         trace: Whether to record every step, for explanations.
-        dump_directory: A folder into which the pipeline writes the module before and after propagation, between
-            user priorities, and at the end; nowhere if it is empty.
+        dump_directory: A directory into which the pipeline writes the module before and after propagation, between
+            user priorities, and at the end; nothing is written if it is empty.
         dedup_functions_fully: Whether all calls of a function share one sharding of its body; if not, each call has
-            its own, and the function is copied where they differ.
+            its own, and the function is copied for calls that differ.
         explicit_gather_scatter_batching: Whether gathers and scatters whose rows are indexed by their own number get
             batching dimensions before propagation.
-        view: Which form of the program.
+        view: The form of the program.
 
     Raises:
-        UsageError: A value that is none of its type, or a name that there is not.
+        UsageError: A value of the wrong type, or an unknown name.
 
     >>> PropagateOptions(strategy="basic").strategy
     <StrategyOption.BASIC: 'basic'>
@@ -81,7 +81,7 @@ class PropagateOptions(Options):
     view: View = View.XLA
 
     def with_view(self, view: View | str | None) -> PropagateOptions:
-        """The same with another view; the same if there is none."""
+        """The same options with another view; unchanged if `view` is None."""
         return self if view is None else replace(self, view=view_of(view))
 
 

@@ -1,5 +1,5 @@
 # cython: boundscheck=False, initializedcheck=False
-"""What propagation knows of a program before the first visit."""
+"""Tables that propagation builds of a program before the first visit."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pyshardy.rules.rule import Shape
 from pyshardy.rules.rule_builder import identity_rule
 
 NEAR, LISTED = 1, 2
-"""Who is told of a new sharding: the owner of the value and its users, or those that are listed as notified."""
+"""The ops that visit a value's new sharding: its owner and its users, or the list in `notified`."""
 
 
 def with_main_results(program: Program) -> tuple[list[OpKind], array[int], Lists]:
-    """The kinds, and kind and tensors of every op; behind these what the main function returns, as identities."""
+    """Kinds, kind numbers and tensors of every op, followed by the results of the main function, as identities."""
     numbers: dict[Shape, int] = {}
     kinds, kind_of, tensors = list(program.kinds), program.kind_of[:], program.tensors.copy()
     for returned, result in program.main_results:
@@ -32,11 +32,11 @@ def with_main_results(program: Program) -> tuple[list[OpKind], array[int], Lists
 
 
 def find_other_readers(program: Program, lists: Lists) -> dict[int, list[int]]:
-    """Per value, the ops whose step looks at its sharding without computing or using it.
+    """Per value, the ops whose step reads its sharding although they neither compute nor use the value.
 
     Args:
         program: The program.
-        lists: The tensors of its ops, and of what its main function returns.
+        lists: The tensors of its ops, and of the results of its main function.
     """
     tensors, starts = lists.numbers, lists.starts
     operands, operand_starts = program.operands.numbers, program.operands.starts
@@ -46,7 +46,7 @@ def find_other_readers(program: Program, lists: Lists) -> dict[int, list[int]]:
     for number in range(len(starts) - 1):
         place, end = starts[number], starts[number + 1]
         if number < count and place < end:
-            # nearly always they are its operands and its results
+            # the tensors are nearly always the operands and the results
             for other in range(operand_starts[number], operand_starts[number + 1]):
                 if place == end or tensors[place] != operands[other]:
                     break
@@ -87,7 +87,7 @@ def count_uses(program: Program) -> array[int]:
 
 
 def find_spread_values(program: Program) -> bytearray:
-    """Per value, whether it has other uses than one, and is no scalar."""
+    """Per value, whether it is not a scalar and has no use or several."""
     starts = program.users.starts
     found = bytearray(len(program.shapes))
     for value, shape in enumerate(program.shapes):
@@ -97,11 +97,11 @@ def find_spread_values(program: Program) -> bytearray:
 
 
 def find_plain_values(program: Program, apart: Iterable[int]) -> bytearray:
-    """Per value, how those are told of a new sharding who read it, if these are all that it concerns; else 0.
+    """Per value whose new sharding affects only its owner and users, `NEAR` or `LISTED`; 0 for all other values.
 
     Args:
         program: The program.
-        apart: Values that concern others besides those that have siblings.
+        apart: Values that affect other ops too, besides those with siblings.
     """
     found = bytearray([NEAR]) * len(program.shapes)
     starts, holders = program.users.starts, program.holders

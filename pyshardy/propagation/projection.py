@@ -20,8 +20,8 @@ class FactorState:
     Attributes:
         axes: The axes, major to minor.
         is_closed: Whether no axis may be added.
-        is_minor_most: Whether the factor is the last of its dimension, and so may be padded.
-        overflow: Axes that do not fit into this factor nor, without a strided layout, into the next one.
+        is_minor_most: Whether the factor is the last one of its dimension, and so may be padded.
+        overflow: Axes that fit neither into this factor nor, without a strided layout, into the next one.
     """
 
     __slots__ = ("axes", "is_closed", "is_minor_most", "overflow")
@@ -37,8 +37,8 @@ class TensorState:
     """The factors of one tensor during a step; a factor behind an overflow is missing.
 
     Attributes:
-        factors: State of every factor the tensor has.
-        blocked: Replicated and unreduced axes: not available in this tensor, in that order.
+        factors: State of every factor that the tensor has.
+        blocked: Replicated, then unreduced axes: not available in this tensor.
     """
 
     __slots__ = ("factors", "blocked")
@@ -89,7 +89,7 @@ def _project_dim(
 
 
 def take_axes(axes: Axes, size: int, mesh: Mesh) -> tuple[Axes, int, Axes]:
-    """Take from the front of `axes` what divides a factor of this size, splitting an axis if need be.
+    """Take from the front of `axes` what divides a factor of this size; an axis may be split.
 
     Returns:
         The axes taken, the part of the size still free, and the axes left.
@@ -120,16 +120,16 @@ def unproject(
     mesh: Mesh,
     before: tuple[DimSharding, ...] = (),
 ) -> tuple[DimSharding, ...]:
-    """The dimension shardings that the factor states make; priorities are gone.
+    """The dimension shardings of the factor states, without priorities.
 
-    Axes that would need a strided layout, behind a factor that is not filled, are dropped.
+    Axes behind a factor that is not full are dropped, because they would need a strided layout.
 
     Args:
         state: The factors of the tensor.
         mapping: The factors of every dimension.
         sizes: Size of every factor of the rule.
         mesh: The mesh of the sharding.
-        before: The dimension shardings the tensor had, if it is known: many of them stay.
+        before: The dimension shardings that the tensor had, if known: many of them stay.
     """
     found = []
     for index, dim in enumerate(mapping):

@@ -1,7 +1,7 @@
-"""Writing down what propagation does, for the trace.
+"""The record of visits, from which the trace is made.
 
-A run only notes what every visit was given, which takes no time. The steps are worked out when somebody asks for them:
-a visit is a pure function of what it was given.
+A run only notes the inputs of every visit, which takes almost no time. A visit is a pure function of its inputs, so
+its steps are computed when they are first read.
 
 Source: docs/semantics/propagation.md#what-a-step-records
 """
@@ -18,8 +18,8 @@ from pyshardy.propagation.step import Move, StepInput, explain_step
 from pyshardy.propagation.trace import GROUP, MAIN_RESULT, Step
 
 Visit = tuple[Any, ...]
-"""Number of the op, what is done, the shardings before, user priority and op-priority round; or for a copy between
-members of a sharding group, `GROUP`, the member that was given the sharding, the one that gets it, the sharding."""
+"""Op number, step, shardings before, user priority and op-priority round. For a copy between members of a sharding
+group: `GROUP`, the member that was given the sharding, the member that gets it, the sharding."""
 
 
 class Recording(NamedTuple):
@@ -35,7 +35,7 @@ class Recording(NamedTuple):
 
 
 class Steps(Sequence[Step]):
-    """The steps of a run, worked out from its visits when they are first asked for.
+    """The steps of a run, computed from its visits when they are first read.
 
     Args:
         program: The program.
@@ -84,7 +84,7 @@ class Steps(Sequence[Step]):
 
 
 def steps_of(program: Program, visits: Sequence[Visit]) -> Iterator[Step]:
-    """What every visit moves, even what writing the shardings drops.
+    """The moves of every visit, even those that writing the shardings drops.
 
     Args:
         program: The program.
@@ -127,7 +127,7 @@ def steps_of(program: Program, visits: Sequence[Visit]) -> Iterator[Step]:
 
 
 def _copies(cause: Step, value: int, member: int, sharding: TensorSharding) -> Iterator[Step]:
-    """That a member of a sharding group gets the sharding of another, as part of the last visit."""
+    """The steps that copy a sharding from one member of a sharding group to another, as part of the last visit."""
     for dim, dim_sharding in enumerate(sharding.dims):
         if dim_sharding.axes:
             yield Step(

@@ -22,8 +22,8 @@ class Propagated:
     Attributes:
         shardings: The sharding of every value of the program, by number.
         erased: The ops that were removed as dead code, ascending.
-        steps: What happened, in order; empty without `PropagateOptions.trace`. It is worked out on first use.
-        recording: What a run with other annotations is compared with; None if nobody has run it.
+        steps: The steps, in order; empty without `PropagateOptions.trace`. They are computed on first use.
+        recording: The record that a run with other annotations is compared with; None if none was made.
     """
 
     shardings: tuple[TensorSharding | None, ...]
@@ -42,7 +42,7 @@ def propagate_program(
     Source: docs/semantics/propagation.md#schedules
 
     Args:
-        program: The program; it is not changed.
+        program: The program; it does not change.
         options: How to propagate.
         after_user_priority: Called with the priority and the state after every round of user priorities.
     """

@@ -1,4 +1,4 @@
-"""Which directions an op may use in which round.
+"""The directions that an op may use in each round.
 
 Source: docs/semantics/propagation.md#op-priorities
 """
@@ -15,12 +15,12 @@ from pyshardy.rules.rule import FactorKind, Rule
 ROUNDS = 5
 """Number of op-priority rounds."""
 LAST_ROUND = ROUNDS - 1
-"""The round in which every op may use every direction: also what runs without op priorities."""
+"""The round in which every op may use every direction; the only round without op priorities."""
 
 _NONE, _FORWARD, _BACKWARD, _BOTH = Direction.NONE, Direction.FORWARD, Direction.BACKWARD, Direction.BOTH
 
 _DIRECTIONS: dict[Priority, tuple[tuple[Direction, Direction], ...]] = {
-    # per round: direction of pass-through factors, direction of the others
+    # per round: direction of pass-through factors, direction of the other factors
     Priority.PASS_THROUGH: ((_BOTH, _BOTH),) * ROUNDS,
     Priority.FORWARD: ((_FORWARD, _FORWARD), (_FORWARD, _FORWARD), (_BOTH, _FORWARD), (_BOTH, _BOTH), (_BOTH, _BOTH)),
     Priority.BROADCAST: ((_NONE, _NONE), (_NONE, _NONE), (_BACKWARD, _NONE), (_BACKWARD, _BACKWARD), (_BOTH, _BOTH)),
@@ -31,8 +31,8 @@ _DIRECTIONS: dict[Priority, tuple[tuple[Direction, Direction], ...]] = {
 def directions(rule: Rule, priority: Priority, fixed: Direction, round_: int) -> tuple[Direction, ...]:
     """Direction per factor of an op in a round; blocked factors never move.
 
-    Ops of priority PASS_THROUGH and FORWARD wait in round 0 while an operand is used more than once; that
-    depends on the program and is the caller's to check.
+    In round 0, ops of priority PASS_THROUGH and FORWARD wait while an operand is used more than once. The caller
+    checks this, because it depends on the program.
 
     >>> from pyshardy.rules.rule_builder import identity_rule
     >>> directions(identity_rule((8,)), Priority.OTHER, Direction.BOTH, 1)

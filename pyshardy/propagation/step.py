@@ -23,19 +23,19 @@ from pyshardy.rules.rule import Rule
 class Strategy(Enum):
     """How conflicts between the tensors of an op are resolved."""
 
-    __hash__ = object.__hash__  # plans are looked up by it, and that of `Enum` is a function of Python
+    __hash__ = object.__hash__  # lookups hash it, and the hash of `Enum` is a slow Python function
 
     BASIC = "basic"
-    """Not at all: only axes that all tensors can follow are propagated."""
+    """Do not resolve them: propagate only axes that all tensors can follow."""
     AGGRESSIVE = "aggressive"
-    """In favour of the larger tensor or, for element-wise ops, the more sharded factor."""
+    """Prefer the larger tensor or, for element-wise ops, the factor that is sharded further."""
 
 
 class StepError(ShardyError):
-    """A step, or a priority whose turn came, gave a sharding that is not valid.
+    """A step, or a priority when its turn came, gave an invalid sharding.
 
     Attributes:
-        op: Number of the op; that of a result of the main function lies behind those of the ops.
+        op: Number of the op; results of the main function have numbers after those of the ops.
     """
 
     def __init__(self, op: int, cause: ShardyError) -> None:
@@ -44,7 +44,7 @@ class StepError(ShardyError):
 
 
 class StepInput(NamedTuple):
-    """All that the outcome of a step depends on besides the meshes and the shardings.
+    """All inputs of a step besides the meshes and the shardings.
 
     Attributes:
         rule: The rule of the op.
@@ -66,15 +66,15 @@ Update = tuple[int, TensorSharding]
 
 
 class Move(NamedTuple):
-    """Axes that a step puts on one factor of one tensor, and the tensor they come from.
+    """Axes that a step adds to one factor of one tensor, and the tensor that they come from.
 
     Attributes:
         target: The tensor, operands first.
-        dim: The dimension of it that has the factor.
+        dim: Its dimension that has the factor.
         factor: The factor.
         axes: The axes that are new there.
-        source: The tensor that had them before; None if it cannot be told.
-        is_kept: Whether the target has them afterwards; writing drops what would need a strided layout.
+        source: The tensor that had them before; None if unknown.
+        is_kept: Whether the target has them afterwards; writing drops axes that would need a strided layout.
     """
 
     target: int
@@ -88,7 +88,7 @@ class Move(NamedTuple):
 def propagate_step(
     step: StepInput, shardings: Sequence[TensorSharding | None], meshes: Mapping[str, Mesh]
 ) -> tuple[Update, ...]:
-    """The new shardings that one step gives, in the order in which they are to be written.
+    """The new shardings of one step, in the order in which to write them.
 
     Args:
         step: Rule, directions and strategy.
@@ -127,7 +127,7 @@ def propagate_step(
 def _mesh_of_all(
     shardings: Sequence[TensorSharding | None], meshes: Mapping[str, Mesh]
 ) -> tuple[str | Mesh, Mesh] | None:
-    """`common_mesh`, at once where all shardings have the same."""
+    """`common_mesh`, with a shortcut if all shardings name the same mesh."""
     first = None
     for sharding in shardings:
         if sharding is None:
@@ -142,7 +142,7 @@ def _mesh_of_all(
 def explain_step(
     step: StepInput, shardings: Sequence[TensorSharding | None], meshes: Mapping[str, Mesh]
 ) -> tuple[Move, ...]:
-    """What the step moves: for every factor it extends, the new axes and the tensor that had them before.
+    """The moves of a step: for every factor that it extends, the new axes and the tensor that had them before.
 
     The source is the first operand, else the first result, that was already sharded on the factor at least as
     far as the target is afterwards.

@@ -1,4 +1,4 @@
-"""What propagation did, step by step: every axis placed on every value, and where it came from."""
+"""The steps of propagation: every axis placed on every value, and where it came from."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ class Step:
     """Axes placed on one dimension factor of one value.
 
     Attributes:
-        number: Number of the visit, counted over those that moved anything; copies between the members of a
-            sharding group belong to the visit that caused them.
-        op: Number of the op they moved through; `MAIN_RESULT` for the returned values of the main function,
+        number: Number of the visit, counting only visits that moved axes; a copy between the members of a sharding
+            group belongs to the visit that caused it.
+        op: Number of the op that the axes moved through; `MAIN_RESULT` for the returned values of the main function,
             `GROUP` for a copy between the members of a sharding group.
-        source: The value (its holder) that was sharded so before; None if it cannot be told.
+        source: The value (its holder) that had the axes before; None if unknown.
         target: The value (its holder) that received them.
-        source_tensor: The source among the tensors of the op's rule, operands first; None if it cannot be told.
-        target_tensor: The target among them.
+        source_tensor: The source among the tensors of the op's rule, operands first; None if unknown.
+        target_tensor: The target among these tensors.
         dim: The dimension of the target.
         factor: The factor of the op's rule.
         axes: The axes, major to minor.
-        is_kept: Whether the target has them afterwards; writing drops what would need a strided layout.
-        direction: The direction that was allowed for the factor.
+        is_kept: Whether the target has them afterwards; writing drops axes that would need a strided layout.
+        direction: The allowed direction of the factor.
         strategy: How conflicts were resolved.
         user_priority: The user priority of the round.
         op_priority: The op-priority round, 0 to 4.

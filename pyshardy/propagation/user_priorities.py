@@ -1,4 +1,4 @@
-"""User priorities: what is not yet in its turn is hidden, and restored later.
+"""User priorities: dimensions of later priorities are hidden, and restored in their turn.
 
 Source: docs/semantics/propagation.md#user-priorities
 """
@@ -18,10 +18,10 @@ _HIDDEN = DimSharding()
 
 
 def user_priority_rounds(engine: PropagationEngine) -> Iterator[int]:
-    """The user priorities of the program, 0 first; before each is yielded, the shardings are prepared for it.
+    """The user priorities of the program, 0 first; the shardings are prepared for each before it is yielded.
 
-    Dimensions whose turn has not come are empty and closed, and their axes replicated, so that nothing can
-    use them; when it comes they get back the axes the user gave.
+    Dimensions of later priorities are empty and closed, and their axes replicated, so that nothing can use them. In its
+    turn, a dimension gets back the axes that the user gave.
     """
     originals = _mask_all(engine)
     yield 0
@@ -43,7 +43,7 @@ def user_priority_rounds(engine: PropagationEngine) -> Iterator[int]:
 
 
 def _mask_all(engine: PropagationEngine) -> dict[int, TensorSharding]:
-    """Hide all dimensions of a priority above 0; the original sharding of every value that has one."""
+    """Hide all dimensions of a priority above 0; return the original sharding of every value that has one."""
     originals = {}
     masked: dict[TensorSharding, tuple[TensorSharding, bool]] = {}
     for value, sharding in enumerate(engine.shardings):
@@ -76,7 +76,7 @@ def mask(sharding: TensorSharding, meshes: Mapping[str, Mesh]) -> TensorSharding
 
 
 def up_to(sharding: TensorSharding, meshes: Mapping[str, Mesh], priority: int) -> TensorSharding:
-    """The sharding with the dimensions of later priorities hidden, as they are while this one has its turn.
+    """The sharding with the dimensions of later priorities hidden, as during the round of `priority`.
 
     >>> from pyshardy.core.notation import parse_sharding
     >>> up_to(parse_sharding('<@m, [{"p"}p2, {"q", ?}p1]>'), {"m": Mesh([("p", 2), ("q", 2)])}, 1)

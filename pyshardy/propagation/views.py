@@ -1,6 +1,6 @@
-"""The two sides of a manual computation's border.
+"""The two sides of a manual computation's boundary.
 
-Inside, shardings do not mention the manual axes; outside they do, in front of every dimension.
+Inside, shardings do not mention the manual axes; outside, these lead every dimension.
 
 Source: docs/semantics/representation.md#manual-computations
 """
@@ -15,7 +15,7 @@ from pyshardy.graph.program import View
 
 
 def strip_manual_axes(sharding: TensorSharding, manual_axes: Collection[str]) -> TensorSharding:
-    """The inner view: every dimension without its leading manual axes, none of them replicated or unreduced.
+    """The inner view: every dimension without its leading manual axes, and none of them replicated or unreduced.
 
     >>> sharding = TensorSharding("m", [DimSharding(["x", "y"])], replicated=["z"])
     >>> strip_manual_axes(sharding, {"x", "z"})
@@ -38,7 +38,7 @@ def strip_manual_axes(sharding: TensorSharding, manual_axes: Collection[str]) ->
 def join_manual_axes(outer: TensorSharding, inner: TensorSharding, manual_axes: Collection[str]) -> TensorSharding:
     """The outer view of `inner`: the leading manual axes of `outer` in front of every dimension.
 
-    Replicated and unreduced axes are those of `outer`, whatever `inner` says.
+    Replicated and unreduced axes are those of `outer`.
 
     >>> outer = TensorSharding("m", [DimSharding(["x", "y"])])
     >>> join_manual_axes(outer, TensorSharding("m", [DimSharding(["z"])]), {"x"})
@@ -52,7 +52,7 @@ def join_manual_axes(outer: TensorSharding, inner: TensorSharding, manual_axes: 
 
 
 def manual_prefix(dim: DimSharding, manual_axes: Collection[str]) -> int:
-    """How many leading axes of the dimension are manual."""
+    """The number of leading axes of the dimension that are manual."""
     count = 0
     while count < len(dim.axes) and dim.axes[count].name in manual_axes:
         count += 1
@@ -60,7 +60,7 @@ def manual_prefix(dim: DimSharding, manual_axes: Collection[str]) -> int:
 
 
 def _kept_priority(dim: DimSharding, manual_axes: Collection[str]) -> int | None:
-    """The priority of the dimension, unless it ends up empty and closed, where none is allowed."""
+    """The priority of the dimension, unless the dimension ends up empty and closed, which may not have one."""
     return dim.priority if dim.is_open or manual_prefix(dim, manual_axes) < len(dim.axes) else None
 
 

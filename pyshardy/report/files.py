@@ -12,7 +12,7 @@ _MOST_LINKS = 40
 
 
 def replace_file(path: str | Path, content: bytes) -> None:
-    """Write a file so that nobody ever sees a part of it, and nothing is left behind on failure.
+    """Write a file at once: no reader sees a part of it, and a failure leaves nothing behind.
 
     Symbolic links are followed, and the mode of a file that is there stays. What is no regular file, such as a device
     or a pipe, is written as it is, never replaced.

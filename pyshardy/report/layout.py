@@ -65,7 +65,7 @@ class Table:
 
     Attributes:
         title: What stands above the headings; empty for nothing.
-        columns: The columns. Those that are empty in all rows are left out, but for those of rank 0 with a heading.
+        columns: The columns. Columns that are empty in all rows are left out, except columns of rank 0 with a heading.
         rows: The cells of every row.
     """
 

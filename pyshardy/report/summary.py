@@ -50,7 +50,7 @@ class TensorRow:
 
     @property
     def given_by(self) -> str:
-        """Who gave the sharding: "user", "propagation", or nobody, because it has none."""
+        """The origin of the sharding: "user", "propagation", or none if there is no sharding."""
         if self.is_inferred:
             return "propagation"
         return "user" if self.sharding is not None and (self.is_split or self.sharding.unreduced) else ""

@@ -1,1 +1,1 @@
-"""Resharding: which shardings make an op run without communication. Pure Python."""
+"""Resharding: shardings that let an op run without communication, and collectives to reach them. Pure Python."""

@@ -1,4 +1,4 @@
-"""All-to-alls and gathers: what leaves a dimension.
+"""The steps that take axes away from dimensions: all-to-alls and gathers.
 
 Source: docs/semantics/reshards-and-collectives.md#all-to-all-and-gather
 """
@@ -10,11 +10,11 @@ from pyshardy.reshard.pieces import Pieces, State, merged
 
 
 def move_wanted(state: State, in_order: bool) -> None:
-    """Move pieces from the ends of dimensions to those at which they are wanted.
+    """Move pieces from the ends of dimensions to the dimensions that want them.
 
     Args:
-        state: How far the plan is.
-        in_order: Whether they must be just what is wanted there next.
+        state: The state of the plan.
+        in_order: Whether to move only pieces that the other dimension wants next.
     """
     for dim in state.dims:
         while _move_tail(state, dim, in_order):
@@ -42,7 +42,7 @@ def _move_tail(state: State, dim: int, in_order: bool) -> bool:
 
 
 def _tail(state: State, dim: int) -> tuple[int, int]:
-    """How many of the last pieces of a dimension are wanted at one other dimension, and which that is."""
+    """The number of last pieces of a dimension that one other dimension wants, and that dimension."""
     target, length = dim, 0
     for piece in reversed(state.have[dim]):
         place = state.places.get(piece)
@@ -53,7 +53,7 @@ def _tail(state: State, dim: int) -> tuple[int, int]:
 
 
 def gather_unwanted(state: State) -> None:
-    """Gather what is not wanted from the ends of dimensions, and hidden dimensions as a whole."""
+    """Gather unwanted pieces from the ends of dimensions, and hidden dimensions as a whole."""
     gathered: list[Pieces] = []
     for dim in state.dims:
         have = state.have[dim]

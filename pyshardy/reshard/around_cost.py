@@ -1,4 +1,4 @@
-"""What resharding around an op sends."""
+"""The traffic of resharding around an op."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pyshardy.reshard.plan import OpInput, plan_op
 def reshard_cost(
     before: TensorSharding | None, after: TensorSharding | None, shape: tuple[int, ...], meshes: Meshes
 ) -> int:
-    """How many elements every device sends to bring a tensor from one sharding to another; none for none.
+    """The number of elements that every device sends to reshard a tensor; 0 if no step is needed.
 
     Raises:
-        InvalidShardingError: No collectives do that.
+        InvalidShardingError: No collectives reach the new sharding.
 
     >>> from pyshardy.core.mesh import Mesh
     >>> from pyshardy.core.notation import parse_sharding
@@ -29,9 +29,9 @@ def reshard_cost(
 
 
 def cost_around(op: OpInput, meshes: Meshes) -> int | None:
-    """How many elements every device sends to reshard around an op as `sdy-insert-explicit-reshards` does.
+    """The number of elements that every device sends in the reshards of `sdy-insert-explicit-reshards` around an op.
 
-    None if that leaves the op alone.
+    None if that pass leaves the op alone.
     """
     plan = plan_op(op, meshes)
     if plan is None or not any(plan.targets):

@@ -1,4 +1,4 @@
-"""Dealing out messages to rounds, in each of which every shard sends at most one and receives at most one."""
+"""Assigning messages to rounds; in a round every shard sends at most one message and receives at most one."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 Edge = tuple[int, int]
-"""The number of a sender, and that of a receiver."""
+"""The number of a sender, and the number of a receiver."""
 
 
 def degree(edges: Sequence[Edge]) -> int:
-    """The largest number of edges at any sender or receiver, and so the least number of rounds.
+    """The largest number of edges at any sender or receiver, which is the least number of rounds.
 
     >>> degree([(0, 1), (0, 2), (1, 2)])
     2
@@ -21,11 +21,11 @@ def degree(edges: Sequence[Edge]) -> int:
 
 
 def edge_colouring(edges: Sequence[Edge]) -> list[int]:
-    """A round for every edge, from 0 to one less than the degree, so that edges that share an end have different ones.
+    """A round for every edge, below the degree, such that edges with a common end have different rounds.
 
     Every bipartite multigraph has such a colouring (König). An edge takes the first round that is free at both ends;
-    if there is none, two rounds change places along a path that begins at its receiver. So edges that come first
-    tend to be in the first rounds.
+    if there is none, two rounds are swapped along a path that begins at its receiver. So the first edges tend to be in
+    the first rounds.
 
     >>> edge_colouring([(0, 0), (1, 1), (0, 1)])
     [0, 0, 1]
@@ -53,7 +53,7 @@ def _swap(
     start: int,
     pair: tuple[int, int],
 ) -> None:
-    """Exchange two colours along the path that begins at a receiver with an edge of the first one."""
+    """Exchange two colours along the path that begins at a receiver with an edge of the first colour."""
     path = []
     node, side, (colour, next_colour) = start, 0, pair
     while (edge := sides[side][node].get(colour)) is not None:

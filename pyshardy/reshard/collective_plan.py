@@ -1,4 +1,4 @@
-"""Planning how a tensor gets from one sharding to another.
+"""Plans collectives that bring a tensor from one sharding to another.
 
 Source: docs/semantics/reshards-and-collectives.md#from-reshards-to-collectives
 """
@@ -26,21 +26,21 @@ Plan = tuple[Collective, ...]
 def plan_collectives(
     before: TensorSharding | None, after: TensorSharding, before_mesh: Mesh | None, mesh: Mesh, shape: tuple[int, ...]
 ) -> Plan | None:
-    """The collectives that bring a tensor from one sharding to another; none if it is there already.
+    """The collectives that bring a tensor from one sharding to another; none if they are the same.
 
     Args:
-        before: The sharding at the beginning, if there is one.
-        after: The sharding to reach.
+        before: The initial sharding, if there is one.
+        after: The final sharding.
         before_mesh: The mesh of `before`.
         mesh: The mesh of `after`.
         shape: The shape of the tensor; -1 is a dynamic size.
 
     Returns:
-        The steps in order; None if collectives cannot do it: if one of the meshes is a single device, or if their
-        axes are not the same.
+        The steps in order; None if collectives cannot do it: one of the meshes is a single device, or their axes
+            differ.
 
     Raises:
-        InvalidShardingError: An axis shards a dimension before and is to be unreduced after.
+        InvalidShardingError: An axis shards a dimension before and is unreduced after.
 
     >>> from pyshardy.core.notation import parse_sharding
     >>> mesh = Mesh([("a", 2), ("b", 2)])
@@ -61,7 +61,7 @@ def plan_collectives(
     if before is None:
         before = TensorSharding.fully_replicated(after.mesh, after.rank)
     elif before_mesh is mesh:
-        after = after.with_mesh(before.mesh)  # the same mesh, maybe under another name, which no collective changes
+        after = after.with_mesh(before.mesh)  # the same mesh, maybe under another name; no collective changes a name
     return _plan(before, after, mesh, shape)
 
 
@@ -87,13 +87,13 @@ def _plan(before: TensorSharding, after: TensorSharding, mesh: Mesh, shape: tupl
 
 
 def _is_grid(sharding: TensorSharding) -> bool:
-    """Whether all parts of an axis can be cut from it at once: else devices along one of them have unlike shards."""
+    """Whether all parts of an axis can be cut from it at once; if not, devices along one part have different shards."""
     axes = [*chain.from_iterable(sharding.dim_axes), *sharding.unreduced]
     return all(axis.can_coexist(other) for axis in axes for other in axes if axis is not other)
 
 
 def _in_rounds(before: TensorSharding, after: TensorSharding, mesh: Mesh, shape: tuple[int, ...]) -> Plan:
-    """The plan of the reference; raises `InvalidShardingError` if it goes by way of a sharding that is not valid."""
+    """The plan of the reference; raises `InvalidShardingError` if an intermediate sharding is not valid."""
     state = State(before, after, mesh, shape)
     while not state.is_done:
         steps = len(state.plan)
@@ -103,12 +103,12 @@ def _in_rounds(before: TensorSharding, after: TensorSharding, mesh: Mesh, shape:
         move_wanted(state, in_order=False)
         gather_unwanted(state)
         if len(state.plan) == steps:
-            break  # what is left are axes of size 1
+            break  # only axes of size 1 are left
     return tuple(state.plan)
 
 
 def _check_unreduced(before: TensorSharding, after: TensorSharding, cause: InvalidShardingError) -> None:
-    """Refuse unreduced axes that shard a dimension: gathering them would not make partial values of whole ones."""
+    """Refuse unreduced axes that shard a dimension before: a gather makes whole values, not partial ones."""
     sharded = [axis for dim in before.dims for axis in dim.axes]
     found = next((axis for axis in after.unreduced if lists_overlap([axis], sharded)), None)
     if found is not None:
@@ -121,7 +121,7 @@ def _check_unreduced(before: TensorSharding, after: TensorSharding, cause: Inval
 
 
 def gather_and_slice(before: TensorSharding, after: TensorSharding, mesh: Mesh, shape: tuple[int, ...]) -> Plan:
-    """A plan that always works: take the order of the devices, gather all that differs, slice.
+    """A plan that always works: permute into the device order, gather all that differs, slice.
 
     >>> from pyshardy.core.notation import parse_sharding
     >>> before, after = parse_sharding('<@m, [{"a", "b"}, {}]>'), parse_sharding('<@m, [{"a"}, {"b"}]>')

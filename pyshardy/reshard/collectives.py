@@ -18,7 +18,7 @@ from pyshardy.core.sharding import TensorSharding
 
 
 class CollectiveKind(Enum):
-    """What devices do together; the value is the name of the op in the sdy dialect."""
+    """The kinds of collectives; the value is the name of the op in the sdy dialect."""
 
     ALL_GATHER = "all_gather"
     ALL_SLICE = "all_slice"
@@ -44,11 +44,11 @@ class Collective:
     """One step of a plan.
 
     Attributes:
-        kind: What is done.
-        before: The sharding before the step; None if it is the first, of a tensor that had no sharding.
+        kind: The kind of collective.
+        before: The sharding before the step; None if it is the first step of a tensor without a sharding.
         after: The sharding after the step.
-        axes: Along which axes, per dimension; for an all-reduce all of them in one list; empty for the others.
-        params: What an all-to-all moves; empty for the others.
+        axes: The axes per dimension; for an all-reduce all axes in one list; empty for the kinds that use `params`.
+        params: The moves of an all-to-all; empty for other kinds.
     """
 
     kind: CollectiveKind
@@ -65,19 +65,19 @@ class Collective:
         return f"{self.kind.value}{what if self.params or self.axes else ''} -> {self.after}"
 
     def group_size(self, mesh: Mesh) -> int:
-        """How many devices work together; 1 for a permutation, in which every device sends to one other."""
+        """The number of devices in a group; 1 for a permutation, in which every device sends to one other."""
         return prod(axes_size(axes, mesh) for axes in (*self.axes, *(param.axes for param in self.params)))
 
     def sent_bytes_per_device(self, element_bytes: int, shape: Sequence[int], mesh: Mesh) -> int:
-        """How many bytes every device sends, and receives, at most; padding is sent too.
+        """The most bytes that a device sends, and receives; padding is sent too.
 
-        A gather goes around a ring: a device passes on every shard of its group but one. A reduce-scatter is the
-        same the other way around, and an all-reduce is both in a row. In an all-to-all a device sends all that it
-        does not keep, directly. In a permutation it sends its whole shard, if anything changes; slicing is free.
+        A gather goes around a ring: a device passes on every shard of its group but one. A reduce-scatter does the same
+        in reverse, and an all-reduce does both in turn. In an all-to-all a device sends directly all that it does not
+        keep. In a permutation it sends its whole shard if anything changes; slicing is free.
 
         Args:
             element_bytes: Size of an element.
-            shape: The shape of the whole tensor; all sizes are known.
+            shape: The shape of the whole tensor; it must be static.
             mesh: The mesh.
 
         >>> from pyshardy.core.notation import parse_sharding
@@ -101,13 +101,13 @@ class Collective:
 
 
 def sent_by_device(kind: CollectiveKind, before: int, after: int, group_size: int) -> int:
-    """How much a device of a group sends, in the unit of what it holds; see `Collective.sent_bytes_per_device`.
+    """The amount that a device of a group sends, in the unit of `before` and `after`.
 
     Args:
-        kind: What is done.
-        before: What the device holds before.
-        after: What it holds after.
-        group_size: How many devices work together.
+        kind: The kind of collective.
+        before: The amount that the device holds before.
+        after: The amount that it holds after.
+        group_size: The number of devices in the group.
 
     >>> sent_by_device(CollectiveKind.ALL_REDUCE, 100, 100, 4)
     150

@@ -1,7 +1,7 @@
-"""Which axes the tensors of one op should all have, factor by factor.
+"""The axes that the tensors of one op should share, factor by factor.
 
-The tensors of an op are *compatible* when every factor has the same axes in all of them. Where they are not,
-one list of axes is chosen per factor, so that as little data as possible has to move.
+The tensors of an op are *compatible* when every factor has the same axes in all of them. If they are not, one list
+of axes is chosen per factor such that as little data as possible moves.
 
 Source: docs/semantics/reshards-and-collectives.md#ops-with-a-rule
 """
@@ -24,7 +24,7 @@ from pyshardy.rules.rule import FactorKind, Rule
 def common_axes(
     rule: Rule, states: Sequence[TensorState], element_counts: Sequence[int], mesh: Mesh
 ) -> tuple[Axes, ...]:
-    """The axes that every factor gets in all tensors that have it.
+    """The axes of every factor, to be used in all tensors that have it.
 
     Args:
         rule: The rule of the op.
@@ -57,9 +57,9 @@ def common_axes(
 
 @lru_cache(maxsize=16384)
 def shared_axes(rule: Rule, shardings: tuple[TensorSharding | None, ...], mesh: Mesh) -> tuple[Axes, ...] | None:
-    """The axes of every factor if the tensors are compatible as they are and all axes fit; otherwise None.
+    """The axes of every factor if the tensors are compatible as they are and all axes fit; else None.
 
-    Ops of many kinds share a rule and shardings, and are looked at before and after reshards are inserted.
+    Many ops share a rule and shardings, and the pass looks at them before and after it inserts reshards.
 
     >>> from pyshardy.core.notation import parse_sharding
     >>> from pyshardy.rules.notation import parse_rule
@@ -77,9 +77,9 @@ register_cache(shared_axes.cache_clear)
 
 
 def agreed_axes(rule: Rule, states: Sequence[TensorState]) -> tuple[Axes, ...] | None:
-    """The axes of every factor if the tensors are compatible as they are; otherwise None.
+    """The axes of every factor if the tensors are compatible as they are; else None.
 
-    Overflow does not count. Factors that need replication must have no axes, and no two factors may share any.
+    Overflow does not count. Factors that need replication must have no axes, and no two factors may share an axis.
     """
     found: dict[int, Axes] = {}
     for state in states:
@@ -104,7 +104,7 @@ def _preference(rule: Rule, state: TensorState, element_count: int, mesh: Mesh) 
 
 
 def _keep_one(rule: Rule, kept: TensorState, other: TensorState) -> tuple[Axes, ...]:
-    """The axes of one tensor; factors that only the other has keep what does not get in the way."""
+    """The axes of one tensor; factors that only the other tensor has keep the axes that do not conflict."""
     used = axes_of(kept)
     found: list[Axes] = []
     for factor in range(len(rule.factor_sizes)):

@@ -1,4 +1,4 @@
-"""Keeping a better sharded product where nothing else is resharded.
+"""Keeping the better sharded result of a product if nothing else is resharded.
 
 Source: docs/semantics/reshards-and-collectives.md#keeping-a-better-product
 """
@@ -15,11 +15,11 @@ from pyshardy.rules.rule import Rule
 def better_product_axes(
     rule: Rule, states: Sequence[TensorState], element_counts: Sequence[int]
 ) -> tuple[int, Axes] | None:
-    """The factor of the result of a product, and the axes of the operand that the result should take for it.
+    """A factor of a product's result, and the operand's axes that the result should take for it.
 
-    That is so when the result is sharded like the operands but for one factor, which has the axes of the
-    contraction: the product is then partial along axes it would have to be split by as well. It is better
-    computed like the operand and resharded afterwards.
+    It applies if the result is sharded like the operands except for one factor, which has the axes of the contraction:
+    the product would be partial along axes that must also split it. It is better to compute the product with the
+    operand's sharding and reshard it afterwards.
 
     Args:
         rule: The rule of the product.
@@ -27,7 +27,7 @@ def better_product_axes(
         element_counts: Their numbers of elements.
 
     Returns:
-        The factor and its axes; None if the product is to stay as it is.
+        The factor and its axes; None if the product stays as it is.
     """
     left, right, result = states
     contracted: list[Axes] = []

@@ -1,8 +1,8 @@
 """Moving intervals between the shards of one dimension in as few permutations as possible.
 
-What is moved stands on a line of numbered places. Every shard holds an interval of it, and needs another one. A piece
-is what one shard has and another one needs. A permutation carries at most one piece from every shard, and to every
-shard; so there are as many permutations as pieces at the busiest shard, however many shards there are.
+The elements stand on a line of numbered positions. Every shard holds one interval of the line and needs another. A
+piece is an interval that one shard has and another needs. A permutation carries at most one piece from every shard,
+and to every shard; so there are as many permutations as pieces at the busiest shard, however many shards there are.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import NamedTuple
 from pyshardy.reshard.bipartite import edge_colouring
 
 _PARTS = (2, 3, 4)
-"""Into how many parts the largest pieces may be cut."""
+"""The most parts into which the largest pieces may be cut."""
 _ROUND_SHARE = 10
 _MOST_PIECES = 4096
-"""How many pieces are tried to be cut: finding rounds for many takes seconds."""
+"""The most pieces for which cuts are tried: finding rounds for more takes seconds."""
 
 
 class Span(NamedTuple):
-    """A part of the line that is in the buffer of a shard, or is to be.
+    """A part of the line that is in the buffer of a shard, or should be.
 
     Attributes:
-        origin: The place of the first element of the buffer.
-        first: The first place that counts.
-        end: The one behind the last; not more than `first` if none counts.
+        origin: The position of the first element of the buffer.
+        first: The first position in the part.
+        end: The position after the last one; at most `first` if the part is empty.
     """
 
     origin: int
@@ -35,11 +35,11 @@ class Span(NamedTuple):
 
 
 class Holding(NamedTuple):
-    """What the shards of one tensor hold; either parts that do not overlap, or all of them everything.
+    """The spans of the shards of one tensor: either disjoint parts, or everything on every shard.
 
     Attributes:
         spans: One per shard.
-        offset: Where the buffer of this tensor begins in a buffer of several.
+        offset: The start of this tensor's buffer in a joint buffer of several tensors.
     """
 
     spans: tuple[Span, ...]
@@ -52,9 +52,9 @@ class Piece(NamedTuple):
     Attributes:
         source: The shard that has them.
         target: The shard that needs them.
-        source_start: Where they begin in the buffer of the one.
-        target_start: Where they go in the buffer of the other.
-        size: How many they are.
+        source_start: Their start in the buffer of the source.
+        target_start: Their start in the buffer of the target.
+        size: The number of elements.
     """
 
     source: int
@@ -65,10 +65,10 @@ class Piece(NamedTuple):
 
 
 class Round(NamedTuple):
-    """Pieces that move at once, of which every shard has at most one to send and one to receive.
+    """Pieces that move at once; every shard has at most one to send and one to receive.
 
     Attributes:
-        size: Size of the largest one.
+        size: Size of the largest piece.
         pieces: The pieces.
     """
 
@@ -77,11 +77,11 @@ class Round(NamedTuple):
 
 
 class ExchangePlan(NamedTuple):
-    """How all shards get what they need.
+    """How all shards get the elements that they need.
 
     Attributes:
-        kept: What shards have themselves.
-        rounds: What others send them: one permutation each.
+        kept: The pieces that shards have themselves.
+        rounds: The pieces that other shards send, one permutation per round.
     """
 
     kept: tuple[Round, ...]
@@ -89,14 +89,14 @@ class ExchangePlan(NamedTuple):
 
     @property
     def sent(self) -> int:
-        """How many elements along the dimension every shard sends in all."""
+        """The number of elements along the dimension that every shard sends in all."""
         return sum(round_.size for round_ in self.rounds)
 
 
 def plan_exchange(holdings: Sequence[Holding], *wanted: Sequence[Span]) -> ExchangePlan:
-    """The plan for a line that is held as `holdings` say, and of which every shard needs what each of `wanted` says.
+    """The plan for a line that shards hold as `holdings` say and need as `wanted` says.
 
-    What no shard holds stays as it is in the buffers.
+    Positions that no shard holds stay unchanged in the buffers.
 
     >>> held = Holding((Span(0, 0, 3), Span(3, 3, 6)))
     >>> plan = plan_exchange([held], [Span(1, 1, 4), Span(4, 4, 6)])
@@ -117,15 +117,15 @@ Piece(source=1, target=1, source_start=1, target_start=0, size=2))),)
 
 
 def _cost(rounds: Sequence[Round]) -> int:
-    """What rounds cost: what is sent, and a tenth more for every one."""
+    """The cost of rounds: the elements sent, and a tenth more for every round."""
     return sum(round_.size for round_ in rounds) * (_ROUND_SHARE + len(rounds))
 
 
 def _cut(pieces: Sequence[Piece], most: int) -> list[Piece]:
-    """The pieces in parts of no more than so many elements.
+    """The pieces in parts of at most `most` elements.
 
-    Where borders move, large and small pieces share a shard, and which of two is large changes along the shards; in
-    parts of one size they fill the rounds.
+    Where borders move, large and small pieces share a shard, and which of the two is large changes along the shards.
+    Parts of one size fill the rounds.
     """
     return [
         Piece(source, target, start + at, target_start + at, min(most, size - at))
@@ -164,7 +164,7 @@ def _piece(holding: Holding, source: int, target: int, need: Span, first: int, e
 
 
 def _rounds_of(pieces: Sequence[Piece]) -> tuple[Round, ...]:
-    """The largest pieces first, so that they share rounds."""
+    """The rounds of the pieces, largest first, so that large pieces share rounds."""
     ordered = sorted(pieces, key=lambda piece: (-piece.size, piece.target, piece.target_start))
     rounds: dict[int, list[Piece]] = {}
     for piece, colour in zip(ordered, edge_colouring([(piece.source, piece.target) for piece in ordered])):

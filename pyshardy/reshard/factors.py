@@ -1,7 +1,7 @@
-"""From shardings to the axes of factors and back, as inserting reshards needs it.
+"""Shardings to the axes of factors and back, for inserting reshards.
 
-It is the projection of propagation, except that a tensor without a sharding counts as closed, and that a
-factor behind an overflow counts as not sharded.
+This is the projection of propagation with two differences: a tensor without a sharding counts as closed, and a factor
+behind an overflow counts as not sharded.
 
 Source: docs/semantics/reshards-and-collectives.md#ops-with-a-rule
 """
@@ -32,7 +32,7 @@ def project_tensors(rule: Rule, shardings: Sequence[TensorSharding | None], mesh
 
 
 def project_tensor(rule: Rule, mapping: TensorMapping, sharding: TensorSharding | None, mesh: Mesh) -> TensorState:
-    """The factors of a tensor whose dimensions are made of those of `mapping`."""
+    """The factors of a tensor whose dimensions consist of the factors in `mapping`."""
     if sharding is None:
         sharding = TensorSharding.fully_replicated(mesh, len(mapping))
     return project(sharding, mapping, rule.factor_sizes, mesh)
@@ -41,12 +41,12 @@ def project_tensor(rule: Rule, mapping: TensorMapping, sharding: TensorSharding 
 def rebuild(
     state: TensorState, mapping: TensorMapping, rule: Rule, mesh: Mesh, ref: str | Mesh, old: TensorSharding | None
 ) -> TensorSharding:
-    """The sharding that the factors of a tensor make; all but the dimensions is that of the old one.
+    """The sharding of the factors of a tensor; all but the dimensions comes from the old sharding.
 
     Args:
         state: The factors.
-        mapping: Which factors the dimensions are made of.
-        rule: The rule the mapping belongs to.
+        mapping: The factors of every dimension.
+        rule: The rule that the mapping belongs to.
         mesh: The mesh.
         ref: The mesh as the sharding names it.
         old: The sharding that the tensor had.
@@ -58,7 +58,7 @@ def rebuild(
 
 
 def axes_of(state: TensorState) -> Axes:
-    """All axes of a tensor, factor by factor in order of their numbers, each with what overflows it."""
+    """All axes of a tensor, by factor number, each factor with its overflow."""
     found: list[Axes] = []
     for _, factor in sorted(state.factors.items()):
         found += factor.axes, factor.overflow
@@ -66,7 +66,7 @@ def axes_of(state: TensorState) -> Axes:
 
 
 def shard_count(state: TensorState, mesh: Mesh) -> int:
-    """Into how many pieces all axes of a tensor split it."""
+    """The number of shards that all axes of a tensor make."""
     return axes_size(axes_of(state), mesh)
 
 
@@ -76,7 +76,7 @@ def has_overflow(state: TensorState) -> bool:
 
 
 def assign(states: Sequence[TensorState], common: Sequence[Axes]) -> set[int]:
-    """Give every factor of every tensor the common axes, in place; the tensors that this changes."""
+    """Give every factor of every tensor the common axes, in place; return the tensors that this changes."""
     return {index for index, state in enumerate(states) if _assign(state, common)}
 
 

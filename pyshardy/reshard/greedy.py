@@ -1,4 +1,4 @@
-"""Choosing the axes of all factors of an op at once, the most data first.
+"""Choosing the axes of all factors of an op at once, those with the most data first.
 
 Source: docs/semantics/reshards-and-collectives.md#the-general-case
 """
@@ -35,8 +35,8 @@ class _Candidate:
     Attributes:
         factor: The factor.
         axes: The axes; cut while others are chosen.
-        weight: How many elements already have these axes.
-        gain: How much further the factor would be split than it is now.
+        weight: The number of elements that already have these axes.
+        gain: How much further the axes would split the factor than it is split now.
     """
 
     __slots__ = ("factor", "axes", "weight", "gain")
@@ -53,7 +53,7 @@ def choose_greedily(
 ) -> tuple[Axes, ...]:
     """The axes of every factor: repeatedly the list that most elements already have, as far as it still fits.
 
-    Ties go to the factor that costs less when it is sharded, then to the larger gain, then to the later factor.
+    Ties go to the factor that is cheaper to shard, then to the larger gain, then to the later factor.
 
     >>> from pyshardy.core.notation import parse_sharding
     >>> from pyshardy.reshard.factors import project_tensors
@@ -87,7 +87,7 @@ def _key(rule: Rule, candidate: _Candidate) -> tuple[object, ...]:
 
 
 def _dependencies(rule: Rule) -> list[set[int]]:
-    """Per factor, those that must be filled before it: the ones just before it in a dimension."""
+    """Per factor, the factors that must be filled before it: those just before it in a dimension."""
     waiting: list[set[int]] = [set() for _ in rule.factor_sizes]
     for tensor in rule.tensors:
         for dim in tensor:
@@ -97,7 +97,7 @@ def _dependencies(rule: Rule) -> list[set[int]]:
 
 
 def _candidates(states: Sequence[TensorState], element_counts: Sequence[int], mesh: Mesh) -> list[_Candidate]:
-    """Every list that a factor has in some tensor, and each of its beginnings."""
+    """Every list that a factor has in some tensor, and every prefix of it."""
     distinct = {
         (factor, found.axes[:count]): None
         for state in states
@@ -111,7 +111,7 @@ def _candidates(states: Sequence[TensorState], element_counts: Sequence[int], me
 
 
 def _weight(factor: int, axes: Axes, states: Sequence[TensorState], element_counts: Sequence[int]) -> int:
-    """How many elements are in tensors that have these axes, or more, on the factor."""
+    """The number of elements in tensors that have these axes, or more, on the factor."""
     total = 0
     for state, count in zip(states, element_counts):
         found = state.factors.get(factor)
@@ -121,7 +121,7 @@ def _weight(factor: int, axes: Axes, states: Sequence[TensorState], element_coun
 
 
 def _survives(candidate: _Candidate, best: _Candidate, assigned: Sequence[Axes], mesh: Mesh) -> bool:
-    """Cut a candidate by what was chosen, in place; whether it can still be chosen."""
+    """Cut a candidate, in place, by the axes chosen so far; return whether it can still be chosen."""
     if candidate.factor == best.factor:
         if not is_strict_prefix(best.axes, candidate.axes):
             return False
@@ -139,7 +139,7 @@ def _survives(candidate: _Candidate, best: _Candidate, assigned: Sequence[Axes],
 
 
 def _move_from_replicated(rule: Rule, assigned: list[Axes], mesh: Mesh) -> None:
-    """Take the axes from factors that need replication, and give them to batching factors with room."""
+    """Move axes from factors that need replication to batching factors with room."""
     batching = rule.batching_factors
     for factor in rule.factors_of(FactorKind.NEED_REPLICATION):
         axes, assigned[factor] = assigned[factor], ()
@@ -150,7 +150,7 @@ def _move_from_replicated(rule: Rule, assigned: list[Axes], mesh: Mesh) -> None:
 
 
 def _fill(own: Axes, offered: Axes, size: int, mesh: Mesh) -> tuple[Axes, Axes]:
-    """Append to a factor's axes those offered that still divide it; and what of them is left."""
+    """Append to a factor's axes those offered axes that still divide it; return them and the axes left over."""
     taken = axes_size(own, mesh)
     if size == 0 or size % taken:
         return own, offered

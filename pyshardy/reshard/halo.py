@@ -1,7 +1,7 @@
-"""Which neighbours a shard needs for a window of its data, and where the window lies.
+"""The neighbours that a shard needs for a window of its data, and the position of the window.
 
-Along one dimension an input of `size` elements becomes an output, of which every shard computes the same number of
-elements. The elements of the input that such a shard needs are a window; the shards that hold it are *hops* away.
+Along one dimension an input of `size` elements becomes an output; every shard computes equally many elements of it.
+The elements of the input that a shard needs are its window; the shards that hold them are *hops* away.
 
 Source: docs/semantics/partitioner.md#halo-exchange
 """
@@ -20,9 +20,9 @@ class Window(NamedTuple):
         size: Size of the input.
         out_size: Size of the output.
         shards: Number of shards of both.
-        low: How many elements of padding are in front of the input; negative if some of it is cut away.
-        dilation: Distance of neighbouring elements of the input in the output.
-        stride: Distance in the input of neighbouring elements of the output.
+        low: The padding before the input, in elements; negative if elements are cut off.
+        dilation: Distance in the output between neighbouring elements of the input.
+        stride: Distance in the input between neighbouring elements of the output.
     """
 
     size: int
@@ -44,26 +44,26 @@ class Window(NamedTuple):
 
     @property
     def is_whole_slice(self) -> bool:
-        """Whether this is all of a dimension, or every n-th element of it where n divides the shards."""
+        """Whether the output is every n-th element of the whole input, and no shard of either is padded."""
         is_divisible = self.size % self.shards == self.out_size % self.shards == 0
         is_all = self.low == 0 and self.dilation == 1 and self.out_size * self.stride == self.size
         return is_all and self.stride > 1 and is_divisible
 
 
 Part = tuple[int, int]
-"""A part of a shard: the first element, and the one behind the last."""
+"""A part of a shard: the first element, and the one after the last."""
 
 
 class Halo(NamedTuple):
-    """What a shard gets from its neighbours.
+    """The data that a shard gets from its neighbours.
 
     Attributes:
-        left: How many shards before its own it needs.
-        right: How many shards behind its own it needs.
-        moves: Whether any shard needs what is not its own, or needs nothing at all.
+        left: The number of shards before its own that it needs.
+        right: The number of shards after its own that it needs.
+        moves: Whether any shard needs data of others, or needs nothing at all.
         footprint: Size of the window, in the dilated input.
-        slope: By how much the window of every next shard begins further behind, relative to the shard.
-        offset: Where the window of the first shard begins in what it has got, behind a margin of the footprint.
+        slope: How much further, relative to its shard, the window of each next shard begins.
+        offset: The start of the first shard's window in the data that it got, after a margin of the footprint.
     """
 
     left: int
@@ -75,7 +75,7 @@ class Halo(NamedTuple):
 
 
 def is_free_slice(size: int, out_size: int, start: int, stride: int, shards: int) -> bool:
-    """Whether every shard of a slice lies in the same shard of its input, at the front of it.
+    """Whether every shard of a slice lies at the front of the same shard of its input.
 
     >>> is_free_slice(10, 9, 0, 1, 2), is_free_slice(10, 8, 0, 1, 2)
     (True, False)
@@ -86,7 +86,7 @@ def is_free_slice(size: int, out_size: int, start: int, stride: int, shards: int
 
 
 def is_free_pad(size: int, out_size: int, low: int, interior: int, shards: int) -> bool:
-    """Whether every shard of a padded tensor needs nothing but the same shard of its input.
+    """Whether every shard of a padded tensor needs only the same shard of its input.
 
     Raises:
         InvalidShardingError: There are too many shards to look at each.
@@ -109,7 +109,7 @@ def is_free_pad(size: int, out_size: int, low: int, interior: int, shards: int) 
 
 
 def halo_of(window: Window) -> Halo | None:
-    """What shards need from their neighbours; None if they need it from too far away.
+    """The data that shards need from their neighbours; None if it is too far away.
 
     Args:
         window: How the output comes from the input.
@@ -141,7 +141,7 @@ def halo_of(window: Window) -> Halo | None:
 def _needed(window: Window, position: int, footprint: int) -> Part | None:
     """The elements of the window at a position of the padded input; None if it is empty.
 
-    The window is taken to be as wide without the dilation: too wide does no harm.
+    The window is taken as wide as without the dilation: too wide does no harm.
     """
     dilation, start = window.dilation, position - window.low
     first = abs(start) // dilation if start >= 0 else -(abs(start) // dilation)

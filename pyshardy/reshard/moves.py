@@ -1,4 +1,4 @@
-"""What shards hold and need of one dimension that an op cuts, pads, reverses, joins or reshapes."""
+"""The data that shards hold and need of a dimension that an op cuts, pads, reverses, joins or reshapes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from pyshardy.reshard.exchange_plan import ExchangePlan, Holding, Span, plan_exc
 from pyshardy.reshard.halo import Window
 
 MOST_ROUNDS = 32
-"""More permutations than this take longer than an all-to-all, or than gathering."""
+"""The most permutations of a move: more take longer than an all-to-all or a gather."""
 _FEW_ROUNDS = 3
 _MOST_PLACES = 2**31 - 1
-"""Places in a shard are counted in numbers of 32 bits."""
+"""The largest shard: positions in a shard are 32-bit numbers."""
 
 
 class Move(NamedTuple):
@@ -26,15 +26,15 @@ class Move(NamedTuple):
 
     Attributes:
         plan: Which elements go where.
-        size: How many elements of every shard are moved: those of the buffer that is sent from.
-        out_size: Size of the buffer that is filled.
-        result_size: Size of the result's shard: that of this buffer, or what it takes at a distance.
+        size: The number of elements per shard that take part: the size of the send buffer.
+        out_size: Size of the receive buffer.
+        result_size: Size of the result's shard: that of the receive buffer, or larger if elements are spread out.
         stride: Only every n-th element of a shard is moved.
         phases: Per shard, the first element that is moved.
-        dilation: The distance at which elements are put into the shard of the result.
-        offsets: Per shard, where the first one is put.
-        held: Per shard, what it has of the line, if that is one interval.
-        is_all_to_all: Whether all shards send to all at once, as the result is much smaller than the operand.
+        dilation: The distance between elements in the shard of the result.
+        offsets: Per shard, the position of its first element in the result.
+        held: Per shard, the interval of the line that it has, if it is one interval.
+        is_all_to_all: Whether all shards send to all at once, because the result is much smaller than the operand.
     """
 
     plan: ExchangePlan
@@ -50,18 +50,18 @@ class Move(NamedTuple):
 
     @property
     def is_short(self) -> bool:
-        """Whether it takes few enough permutations, of shards that are not too large to count their places."""
+        """Whether it takes few enough permutations, and shards are small enough for 32-bit positions."""
         if self.size * self.stride + 2 * self.out_size * self.dilation + self.result_size > _MOST_PLACES:
             return False
         return self.is_all_to_all or len(self.plan.rounds) <= MOST_ROUNDS
 
     @property
     def sent(self) -> int:
-        """How many elements along the dimension every shard sends."""
+        """The number of elements along the dimension that every shard sends."""
         return self.out_size * (len(self.held) - 1) if self.is_all_to_all else self.plan.sent
 
     def at_once(self) -> Move:
-        """The same by one all-to-all, if that is not much more than is sent in rounds, or if these are too many."""
+        """The same with one all-to-all, if that sends little more than the rounds, or if there are too many rounds."""
         rounds, sent = len(self.plan.rounds), self._replace(is_all_to_all=True).sent
         is_better = rounds > MOST_ROUNDS or (rounds > _FEW_ROUNDS and sent * 10 <= self.plan.sent * 11)
         return self._replace(is_all_to_all=is_better)
@@ -77,7 +77,7 @@ def _check(shards: int) -> None:
 
 @lru_cache(maxsize=1024)
 def slice_move(window: Window) -> Move:
-    """The move of a dimension that is sliced; places are numbered as in the result.
+    """The move of a sliced dimension; positions are numbered as in the result.
 
     Raises:
         InvalidShardingError: There are too many shards to look at each.
@@ -98,7 +98,7 @@ def slice_move(window: Window) -> Move:
 
 @lru_cache(maxsize=1024)
 def pad_move(window: Window) -> Move:
-    """The move of a dimension that is padded; places are numbered as in the operand.
+    """The move of a padded dimension; positions are numbered as in the operand.
 
     >>> move = pad_move(Window(size=4, out_size=12, shards=4, low=4))
     >>> [[(piece.source, piece.target) for piece in round.pieces] for round in move.plan.rounds], move.plan.sent
@@ -120,7 +120,7 @@ def pad_move(window: Window) -> Move:
 
 @lru_cache(maxsize=1024)
 def reverse_move(size: int, shards: int) -> Move:
-    """The move of a dimension that is reversed, after every shard has been; places are numbered as in the result.
+    """The move of a reversed dimension, after every shard has reversed its data; positions as in the result.
 
     >>> reverse_move(6, 4).plan.sent
     2
@@ -133,12 +133,12 @@ def reverse_move(size: int, shards: int) -> Move:
 
 
 class Part(NamedTuple):
-    """What a concatenation takes of a tensor.
+    """The part of a tensor that goes into a concatenation.
 
     Attributes:
         tensor: The number of the tensor.
         first: The first element along the joined dimension.
-        size: How many.
+        size: The number of elements.
     """
 
     tensor: int
@@ -148,12 +148,12 @@ class Part(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def join_move(sizes: tuple[int, ...], whole: tuple[bool, ...], parts: tuple[Part, ...], shards: int) -> Move:
-    """The move of a dimension along which parts of tensors are joined; places are numbered as in the result.
+    """The move of a dimension along which parts of tensors are joined; positions are numbered as in the result.
 
     Args:
         sizes: The size of every tensor.
-        whole: Whether all shards hold it whole; the others are sharded as the result is.
-        parts: What is joined.
+        whole: Per tensor, whether all shards hold it whole; the others are sharded like the result.
+        parts: The parts to join, in order.
         shards: Number of shards of the result.
 
     >>> third = [Part(number, 0, 4) for number in range(3)]
@@ -177,11 +177,11 @@ def join_move(sizes: tuple[int, ...], whole: tuple[bool, ...], parts: tuple[Part
 
 
 def border_move(held: Sequence[Blocks], wanted: Sequence[Blocks], size: int, out_size: int) -> Move:
-    """The move of elements whose shards change their borders; places are numbered in row-major order.
+    """The move of elements whose shards change their borders; positions are numbered in row-major order.
 
     Args:
-        held: Per shard, the intervals it has.
-        wanted: The same of the result.
+        held: Per shard, the intervals that it has.
+        wanted: Per shard, the intervals that the result needs.
         size: Size of the buffer of a shard.
         out_size: Size of the buffer of a shard of the result.
     """
@@ -195,16 +195,16 @@ def _even(size: int, shards: int) -> list[Span]:
 
 
 Blocks = tuple[Span, ...]
-"""The intervals of a shard, in order; as many for every shard of a tensor."""
+"""The intervals of a shard, in order; every shard of a tensor has the same number."""
 _MOST_INTERVALS = 8
 
 
 def shard_blocks(shape: Sequence[int], counts: Sequence[int]) -> list[Blocks] | None:
-    """The places of every shard in row-major order; None if a shard has too many intervals.
+    """The intervals of every shard in row-major order; None if a shard has too many.
 
     Args:
         shape: The sizes of some dimensions.
-        counts: Their numbers of shards.
+        counts: The shard counts of these dimensions.
 
     >>> shard_blocks((2, 7), (2, 2))[3], shard_blocks((2, 6), (1, 2))[1]
     ((Span(origin=11, first=11, end=14),), (Span(origin=3, first=3, end=6), Span(origin=6, first=9, end=12)))
@@ -218,7 +218,7 @@ def shard_blocks(shape: Sequence[int], counts: Sequence[int]) -> list[Blocks] | 
 
 
 def _blocks(shape: Sequence[int], tiles: Sequence[int], indices: Sequence[int], cut: int) -> Blocks:
-    """The intervals of one shard; they are cut along one dimension, and the ones behind it are whole."""
+    """The intervals of one shard; `cut` is the dimension that is split, and those after it are whole."""
     starts = [index * tile for index, tile in zip(indices, tiles)]
     behind, found = prod(shape[cut + 1 :]), []
     is_empty = any(start >= size for start, size in zip(starts, shape))

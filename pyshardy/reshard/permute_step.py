@@ -1,4 +1,4 @@
-"""Permuting: putting the axes in an order in which all-to-alls and gathers find them.
+"""Permutations, which bring axes into an order in which all-to-alls and gathers can use them.
 
 Source: docs/semantics/reshards-and-collectives.md#permute
 """
@@ -30,13 +30,13 @@ def _fits(state: State, first: AxisRef, second: AxisRef) -> bool:
 
 
 def _can_settle(state: State, dim: int) -> bool:
-    """Whether the first piece wanted can take the place of the first one there is."""
+    """Whether the first wanted piece of a dimension can replace its first present piece."""
     have, want = state.have[dim], state.want[dim]
     return bool(have and want) and _fits(state, have[0], want[0])
 
 
 def _is_unordered(state: State, dim: int) -> bool:
-    """Whether pieces stand in the way of one another."""
+    """Whether pieces block one another."""
     seen, previous = {dim}, None
     for piece in state.have[dim]:
         place = state.places.get(piece)
@@ -53,7 +53,7 @@ def _is_unordered(state: State, dim: int) -> bool:
 
 
 def _can_replace(state: State) -> bool:
-    """Whether a piece that is missing can take the place of one that is not wanted."""
+    """Whether a missing piece can replace an unwanted one."""
     held = state.held()
     missing = [piece for pieces in state.want for piece in pieces if piece not in held]
     spare = [piece for pieces in state.have for piece in pieces if piece not in state.places]
@@ -61,7 +61,7 @@ def _can_replace(state: State) -> bool:
 
 
 def _fill(state: State) -> None:
-    """Deal all pieces out anew, without changing the number of shards of a dimension as far as that is possible."""
+    """Distribute all pieces again, keeping the shard count of every dimension where possible."""
     own = dict(enumerate(_own_targets_first(state)))
     pool = [piece for pieces in state.want for piece in pieces]
     state.distribute(lambda _: pool)
@@ -72,7 +72,7 @@ def _fill(state: State) -> None:
 
 
 def _own_targets_first(state: State) -> Iterator[Pieces]:
-    """Settle what every dimension wants itself; yields its unwanted pieces, first those to go first."""
+    """Settle the pieces that every dimension wants; yield its unwanted pieces, in the order in which to place them."""
     for dim in state.dims:
         have, want = state.have[dim], state.want[dim]
         shards = state.size(have)
@@ -87,7 +87,7 @@ def _own_targets_first(state: State) -> Iterator[Pieces]:
 
 
 def _move_replaced_last(state: State, dim: int, pieces: Pieces, shards: int) -> Pieces:
-    """As much of the pieces as was replaced goes last."""
+    """Move as many unwanted shards to the end as settled pieces replaced."""
     left = state.capacity[dim]
     state.capacity[dim] = shards // left
     moved: Pieces = []

@@ -1,4 +1,4 @@
-"""What the planner of collectives works on: axes in pieces, as they shard a tensor and as they are to.
+"""The state of the planner of collectives: pieces of axes, as they shard a tensor and as they should.
 
 Source: docs/semantics/reshards-and-collectives.md#pieces-of-axes
 """
@@ -14,11 +14,11 @@ from pyshardy.reshard.collectives import AllToAllParam, Collective, CollectiveKi
 
 Pieces = list[AxisRef]
 Position = tuple[int, int]
-"""A dimension and an index in the list of what is wanted there."""
+"""A dimension and an index in its list of wanted pieces."""
 
 
 def split(axes: Iterable[AxisRef], others: Iterable[AxisRef], mesh: Mesh) -> Pieces:
-    """The axes cut at the borders of the others.
+    """The axes, cut at the borders of the others.
 
     >>> split([AxisRef("x")], [AxisRef("x", 2, 2)], Mesh([("x", 8)]))
     [AxisRef('x', 1, 2), AxisRef('x', 2, 2), AxisRef('x', 4, 2)]
@@ -46,7 +46,7 @@ def split(axes: Iterable[AxisRef], others: Iterable[AxisRef], mesh: Mesh) -> Pie
 
 
 def merged(axes: Iterable[AxisRef], mesh: Mesh) -> Axes:
-    """The axes with neighbours joined that make one reference."""
+    """The axes, with neighbours merged if they form one reference."""
     found: Pieces = []
     for axis in axes:
         append_or_merge(found, axis, mesh)
@@ -54,22 +54,22 @@ def merged(axes: Iterable[AxisRef], mesh: Mesh) -> Axes:
 
 
 class State:
-    """How far a plan is. The axes of a dimension are those that are settled, then those in `have`.
+    """The state of a plan. The axes of a dimension are the settled ones, then those in `have`.
 
     Args:
-        before: The sharding at the beginning.
-        after: The sharding to reach; its mesh has the same axes.
+        before: The initial sharding.
+        after: The final sharding; its mesh has the same axes.
         mesh: A mesh with these axes.
         shape: The shape of the tensor; -1 is a dynamic size.
 
     Attributes:
-        settled: Per dimension, the axes in front that stay.
-        have: Per dimension, the pieces behind them, by which the tensor is sharded too.
-        want: Per dimension, the pieces that are to follow the settled axes.
-        hidden: Per dimension, whether it must be unsharded as a whole before it can be sharded anew, because its
-            padding changes.
-        places: Where every piece is wanted, as of the last `take_places`.
-        capacity: Per dimension, by how much it may still be split; a working number.
+        settled: Per dimension, the leading axes that stay.
+        have: Per dimension, the pieces after them that shard the tensor now.
+        want: Per dimension, the pieces that should follow the settled axes.
+        hidden: Per dimension, whether it must be unsharded completely before it is sharded again, because its padding
+            changes.
+        places: The place that wants each piece, as of the last `take_places`.
+        capacity: Per dimension, how much further it may be split; a working number.
         plan: The steps so far.
     """
 
@@ -105,11 +105,11 @@ class State:
             have.pop(0)
 
     def size(self, axes: Iterable[AxisRef]) -> int:
-        """By how much the axes split a tensor."""
+        """The number of shards that the axes make."""
         return axes_size(axes, self.mesh)
 
     def axes(self, dim: int) -> Axes:
-        """All axes of a dimension as they are now."""
+        """The current axes of a dimension."""
         return merged((*self.settled[dim], *self.have[dim]), self.mesh)
 
     @property
@@ -118,11 +118,11 @@ class State:
         return self.sharding.mesh == self.after.mesh and not any(self.have) and not any(self.want)
 
     def held(self) -> set[AxisRef]:
-        """The pieces by which the tensor is sharded and that are not settled."""
+        """The pieces that shard the tensor and are not settled."""
         return {piece for pieces in self.have for piece in pieces}
 
     def take_places(self) -> None:
-        """Note where every piece is wanted now."""
+        """Record which place wants each piece now."""
         self.places = {}
         for dim in self.dims:
             if not self.hidden[dim]:
@@ -130,7 +130,7 @@ class State:
                     self.places.setdefault(piece, (dim, index))
 
     def unhide(self) -> None:
-        """Let dimensions be sharded again that have been hidden and are unsharded now."""
+        """Make hidden dimensions available again that are unsharded now."""
         if any(hidden and not have for hidden, have in zip(self.hidden, self.have)):
             self.hidden = [hidden and bool(have) for hidden, have in zip(self.hidden, self.have)]
             self.take_places()
@@ -138,7 +138,7 @@ class State:
     def emit(
         self, kind: CollectiveKind, axes: Iterable[Iterable[AxisRef]] = (), params: tuple[AllToAllParam, ...] = ()
     ) -> None:
-        """Add a step that leads to the axes as they are now."""
+        """Add a step that leads to the current axes."""
         ref = self.after.mesh if kind is CollectiveKind.COLLECTIVE_PERMUTE else self.sharding.mesh
         dims = [DimSharding(self.axes(dim)) for dim in self.dims]
         after = TensorSharding(ref, dims, unreduced=self.after.unreduced)
@@ -149,7 +149,7 @@ class State:
     # Filling dimensions
 
     def fit(self, piece: AxisRef, dim: int) -> tuple[AxisRef, Pieces] | None:
-        """What of a piece fits into the capacity of a dimension, which shrinks, and the rest; None if nothing does."""
+        """The part of a piece that fits a dimension's capacity, which shrinks, and the rest; None if nothing fits."""
         size, capacity = piece.length(self.mesh), self.capacity[dim]
         if capacity <= 1 or (size % capacity and capacity % size):
             return None
@@ -160,11 +160,11 @@ class State:
         return piece.head(capacity, self.mesh), [piece.tail(capacity, self.mesh)]
 
     def distribute(self, pool_of: Callable[[int], Pieces], front: bool = False) -> None:
-        """Let pieces go from the pool of every dimension into what the dimension has, as they fit.
+        """Move pieces from the pool of every dimension into its `have`, as far as they fit.
 
         Args:
             pool_of: The pool of a dimension, which shrinks.
-            front: Whether they go to the front of what the dimension has.
+            front: Whether they go to the front of `have`.
         """
         cuts: Pieces = []
         for dim in self.dims:

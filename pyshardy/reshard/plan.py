@@ -1,6 +1,6 @@
-"""What to reshard around one op so that it runs as it is sharded.
+"""Planning the reshards around one op that let it run as it is sharded.
 
-A plan depends on the rule, the shardings and the sizes alone, so it is made once and used for all equal ops.
+A plan depends only on the rule, the shardings and the sizes, so it is made once for all equal ops.
 
 Source: docs/semantics/reshards-and-collectives.md#the-mesh-of-an-op
 Source: docs/semantics/reshards-and-collectives.md#ops-with-a-rule
@@ -31,14 +31,14 @@ Shardings = tuple[TensorSharding | None, ...]
 
 
 class OpInput(NamedTuple):
-    """All that a plan depends on besides the meshes.
+    """All inputs of a plan besides the meshes.
 
     Attributes:
         name: Name of the op.
         rule: Its rule.
         shapes: Shape of every operand and result.
         shardings: The sharding of every operand and result.
-        is_full: Whether operands and results may be resharded at all; if not, only a better product is kept.
+        is_full: Whether operands and results may be resharded; if not, only a better product is kept.
     """
 
     name: str
@@ -49,11 +49,11 @@ class OpInput(NamedTuple):
 
 
 class OpPlan(NamedTuple):
-    """What is to be done.
+    """The reshards around one op.
 
     Attributes:
         mesh: The mesh of the op, as shardings name it.
-        targets: Per operand and result, the sharding it must have while the op runs; None to leave it alone.
+        targets: Per operand and result, the sharding that it must have for the op; None to leave it unchanged.
         reduced: The axes along which the results are partial.
     """
 
@@ -68,11 +68,11 @@ class OpPlan(NamedTuple):
 
 
 def plan_op(op: OpInput, meshes: Meshes) -> OpPlan | None:
-    """The plan for an op; None if it is to be left alone.
+    """The plan for an op; None if the op stays as it is.
 
     Raises:
-        InvalidShardingError: The tensors disagree on a reduction factor under a result that is unreduced, or a
-            new sharding would use an axis twice.
+        InvalidShardingError: The tensors disagree on a reduction factor and the result is unreduced, or a new sharding
+            would use an axis twice.
 
     >>> from pyshardy.core.notation import parse_sharding
     >>> from pyshardy.rules.notation import parse_rule
@@ -95,7 +95,7 @@ def plan_op(op: OpInput, meshes: Meshes) -> OpPlan | None:
 
 
 def op_mesh(shardings: Shardings) -> str | Mesh | None:
-    """The mesh that most shardings with axes are on, the first to get there; None if none has axes.
+    """The mesh of most shardings that have axes, the first to reach that number; None if none has axes.
 
     >>> from pyshardy.core.notation import parse_sharding
     >>> op_mesh((parse_sharding('<@m, [{}]>'), parse_sharding('<@n, [{"a"}]>')))
@@ -121,7 +121,7 @@ def element_count(shape: Shape) -> int:
 
 
 class _Position(NamedTuple):
-    """An op with the factors of its tensors, and the mesh it runs on.
+    """An op with the factors of its tensors, and the mesh that it runs on.
 
     Attributes:
         op: The op.
@@ -152,7 +152,7 @@ class _Position(NamedTuple):
         return self._plan(changed, dict(enumerate(common)))
 
     def minimal_plan(self) -> OpPlan:
-        """Change the result of a product where that is better."""
+        """Change the result of a product if that is better."""
         op, states = self.op, self.states
         reduced = self._reduced_by_all()
         if op.name not in PRODUCTS or op.shardings[2] is None:
@@ -185,7 +185,7 @@ class _Position(NamedTuple):
         return new.is_fully_replicated if old is None else is_equivalent(old, new)
 
     def _reduced_by_all(self) -> dict[int, Axes]:
-        """The axes of the reduction factors where the first result is unreduced, and so may stay partial."""
+        """The axes of the reduction factors that may stay partial, because the first result is unreduced."""
         first = self.op.shardings[len(self.op.rule.operands)]
         found: dict[int, Axes] = {}
         if first is None or not first.unreduced:
@@ -200,7 +200,7 @@ class _Position(NamedTuple):
 
 
 def _reduced(rule: Rule, axes: Mapping[int, Axes]) -> Axes:
-    """The axes of all factors that are reduced."""
+    """The axes of all reduction factors."""
     return sum((axes.get(factor, ()) for factor in rule.factors_of(FactorKind.REDUCTION)), ())
 
 
@@ -214,7 +214,7 @@ def _disagreement(name: str, factor: int, first: Axes, second: Axes) -> InvalidS
     return InvalidShardingError(
         f"finding the axes along which {name} gives partial results",
         got=f"{_format(first)} and {_format(second)} for factor {factor_symbol(factor)}",
-        needed="operands that are sharded alike where they are reduced",
+        needed="operands that are sharded alike in the factors that are reduced",
     )
 
 

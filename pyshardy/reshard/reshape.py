@@ -1,4 +1,4 @@
-"""The common axes of a reshape where some axes do not fit the factors.
+"""The common axes of a reshape whose axes do not all fit the factors.
 
 Source: docs/semantics/reshards-and-collectives.md#reshapes-that-do-not-fit
 """
@@ -19,8 +19,8 @@ from pyshardy.rules.rule import Rule, TensorMapping
 def reshape_axes(rule: Rule, states: Sequence[TensorState], mesh: Mesh) -> tuple[Axes, ...]:
     """The axes that every factor gets in both tensors of a reshape.
 
-    All axes of the tensor that is split further are dealt out to the factors of both sides; what both agree on
-    is kept.
+    All axes of the tensor that is split further are distributed over the factors of both sides; the axes on which both
+    sides agree are kept.
 
     >>> from pyshardy.core.notation import parse_sharding
     >>> from pyshardy.reshard.factors import project_tensors
@@ -46,7 +46,7 @@ def _shared(states: Sequence[TensorState], factor: int) -> Axes:
 
 
 def _deal(state: TensorState, mapping: TensorMapping, axes: Axes, rule: Rule, mesh: Mesh) -> TensorState:
-    """The factors of one side with the axes dealt out to them, as they are once that has become a sharding."""
+    """The factors of one side after distributing the axes to them and making a sharding of the result."""
     factors = [factor for dim in mapping for factor in dim if factor in state.factors]
     given, rest = _hand_out(axes, [rule.factor_sizes[factor] for factor in factors], mesh)
     dealt = {
@@ -60,7 +60,7 @@ def _deal(state: TensorState, mapping: TensorMapping, axes: Axes, rule: Rule, me
 
 
 def _append_overflow(last: FactorState, rest: Axes, mesh: Mesh) -> None:
-    """What no factor takes goes behind the last one."""
+    """Append the axes that no factor takes after the last factor."""
     axes = list(last.axes)
     for axis in rest:
         append_or_merge(axes, axis, mesh)
@@ -68,7 +68,7 @@ def _append_overflow(last: FactorState, rest: Axes, mesh: Mesh) -> None:
 
 
 def _hand_out(axes: Axes, sizes: Sequence[int], mesh: Mesh) -> tuple[list[list[AxisRef]], Axes]:
-    """Give every factor what divides it, always trying the first factor again after a whole axis.
+    """Give every factor the axes that divide it, trying the first factor again after every whole axis.
 
     Returns:
         The axes of every factor, and those that no factor takes.
@@ -81,7 +81,7 @@ def _hand_out(axes: Axes, sizes: Sequence[int], mesh: Mesh) -> tuple[list[list[A
 
 
 def _give_first(room: list[int], queue: list[AxisRef], given: list[list[AxisRef]], mesh: Mesh) -> bool:
-    """Give the first axis of the queue, or parts of it, to the factors in order; whether any took some of it."""
+    """Give the first axis of the queue, or parts of it, to the factors in order; return whether any took a part."""
     progressed = False
     for index in range(len(room)):
         length = queue[0].length(mesh)

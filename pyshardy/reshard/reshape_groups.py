@@ -1,4 +1,4 @@
-"""A reshape cut into groups of dimensions that become one another.
+"""A reshape as groups of dimensions that turn into one another.
 
 Source: docs/semantics/partitioner.md#groups-of-a-reshape
 """
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class GroupKind(Enum):
-    """What a group of a reshape does; dimensions of size 1 do not count."""
+    """The change that a group of a reshape makes; dimensions of size 1 do not count."""
 
     PASS_THROUGH = "pass_through"
     SPLIT = "split"
@@ -25,7 +25,7 @@ class Group(NamedTuple):
     Attributes:
         dims: The dimensions of the input.
         out_dims: The dimensions of the output.
-        kind: What becomes of them.
+        kind: The change that it makes.
     """
 
     dims: tuple[int, ...]

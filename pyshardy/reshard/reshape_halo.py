@@ -1,4 +1,4 @@
-"""Splitting a dimension whose shards change their size: which neighbours they need.
+"""Splitting a dimension when the shard size changes: the neighbours that shards need.
 
 Source: docs/semantics/partitioner.md#reshapes
 """
@@ -18,7 +18,7 @@ from pyshardy.reshard.strides import equivalent_across_reshape
 
 
 class Reshape(NamedTuple):
-    """A reshape and how both sides are sharded.
+    """A reshape, and the shardings of both sides.
 
     Attributes:
         shape: Shape of the input.
@@ -50,29 +50,29 @@ class Reshape(NamedTuple):
         return shard_counts(self.out_sharding, self.mesh)
 
     def is_divisible(self, group: Group) -> bool:
-        """Whether all dimensions of a group are divisible by their numbers of shards."""
+        """Whether the shard counts of a group's dimensions divide them."""
         counts, out_counts = self.counts, self.out_counts
         return all(self.shape[dim] % counts[dim] == 0 for dim in group.dims) and all(
             self.out_shape[dim] % out_counts[dim] == 0 for dim in group.out_dims
         )
 
     def is_equivalent(self, is_exact: bool) -> bool:
-        """Whether the axes step alike through the elements of both sides, exactly or but for padding."""
+        """Whether the axes have the same strides over the elements of both sides, exactly or up to padding."""
         return equivalent_across_reshape(
             self.sharding, self.shape, self.out_sharding, self.out_shape, self.mesh, is_exact
         )
 
 
 class SplitHalo(NamedTuple):
-    """What a shard of a dimension that is split gets from its neighbours.
+    """The data that a shard of a split dimension gets from its neighbours.
 
     Attributes:
         dim: The dimension.
-        out_dims: What it is split into.
-        left: How many shards before its own it needs.
-        right: How many shards behind its own it needs.
+        out_dims: The dimensions that it is split into.
+        left: The number of shards before its own that it needs.
+        right: The number of shards after its own that it needs.
         size: Size of a shard of the padded dimension.
-        offsets: Per shard, where its data begins in what it has got, behind a margin of `size`.
+        offsets: Per shard, the start of its data in the data that it got, after a margin of `size`.
     """
 
     dim: int
@@ -91,7 +91,7 @@ def is_free_reshape(reshape: Reshape) -> bool:
 
 
 def split_halos(reshape: Reshape) -> list[SplitHalo] | None:
-    """What shards need from their neighbours, per dimension; None if some group is not a simple split.
+    """The data that shards need from their neighbours, per dimension; None if some group is not a simple split.
 
     >>> from pyshardy.core.notation import parse_sharding
     >>> one, two = parse_sharding('<@m, [{"a", "b"}]>'), parse_sharding('<@m, [{"a"}, {"b"}]>')
@@ -126,7 +126,7 @@ def _split_halo(reshape: Reshape, group: Group) -> SplitHalo | None:
 
 
 def _starts(sizes: Sequence[int], counts: Sequence[int], tiles: Sequence[int]) -> list[int]:
-    """The position, among all elements, of the first one of every shard."""
+    """The position, among all elements, of the first element of every shard."""
     check_count(prod(counts), "finding what shards need from their neighbours", "shards")
     found = []
     for shard in product(*map(range, counts)):
@@ -150,7 +150,7 @@ def _halo_of_starts(group: Group, size: int, tile: int, starts: Sequence[int]) -
 
 
 def replicated_groups(reshape: Reshape) -> tuple[TensorSharding, TensorSharding]:
-    """The shardings of both sides without the axes of groups that change and whose data would move."""
+    """The shardings of both sides without the axes of groups that change and would move data."""
     groups = [group for group in reshape.groups if group.kind is not GroupKind.PASS_THROUGH]
     groups = [group for group in groups if not reshape.is_divisible(group) or not is_free_group(reshape, group)]
     dims = {dim for group in groups for dim in group.dims}
@@ -159,7 +159,7 @@ def replicated_groups(reshape: Reshape) -> tuple[TensorSharding, TensorSharding]
 
 
 def is_free_group(reshape: Reshape, group: Group) -> bool:
-    """Whether the axes of one group step alike on both sides."""
+    """Whether the axes of one group have the same strides on both sides."""
     dims, out_dims = group.dims, group.out_dims
     part = Reshape(
         tuple(reshape.shape[dim] for dim in dims),
@@ -183,7 +183,7 @@ def without_axes(sharding: TensorSharding, dims: set[int]) -> TensorSharding:
 
 
 def exchanged_axes(reshape: Reshape) -> tuple[str, ...]:
-    """The names of the axes of all groups that are not divisible, in order of the mesh."""
+    """The names of the axes of all groups that are not divisible, in mesh order."""
     groups = [group for group in reshape.groups if not reshape.is_divisible(group)]
     dims = [reshape.sharding.dims[dim] for group in groups for dim in group.dims]
     dims += [reshape.out_sharding.dims[dim] for group in groups for dim in group.out_dims]

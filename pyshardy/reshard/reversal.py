@@ -1,4 +1,4 @@
-"""Reversing sharded dimensions: the mesh on which that moves nothing, and the shift before.
+"""Reversing sharded dimensions: a mesh on which no data moves, and the shift before it.
 
 Source: docs/semantics/partitioner.md#reversed-dimensions
 """
@@ -28,10 +28,10 @@ def reversed_mesh(mesh: Mesh, axes: Iterable[AxisRef]) -> Mesh:
 
 
 class Shift(NamedTuple):
-    """How padding moves from behind the data to its front.
+    """How padding moves from the end of the data to its start.
 
     Attributes:
-        hops: How many shards further behind the first part of the data of a shard goes; the rest goes one more.
+        hops: How many shards ahead the first part of a shard's data moves; the rest moves one shard more.
         kept: Size of that first part.
     """
 
@@ -40,7 +40,7 @@ class Shift(NamedTuple):
 
 
 def shift_of(size: int, shards: int) -> Shift:
-    """How to move the padding of a dimension.
+    """The shift of the padding of a dimension.
 
     >>> shift_of(18, 4)
     Shift(hops=0, kept=3)

@@ -1,4 +1,4 @@
-"""Slicing: the axes that are wanted and shard nothing yet.
+"""Slices: wanted axes that do not shard the tensor yet.
 
 Source: docs/semantics/reshards-and-collectives.md#slice
 """
@@ -13,7 +13,7 @@ from pyshardy.reshard.pieces import Pieces, State
 
 
 def slice_missing(state: State) -> None:
-    """Slice as much as a permutation and all-to-alls can use."""
+    """Slice as many axes as a permutation and all-to-alls can use."""
     state.capacity = [1 if state.hidden[dim] else _room(state, dim) for dim in state.dims]
     sliced: list[Pieces] = [[] for _ in state.dims]
     for dim in state.dims:
@@ -33,13 +33,13 @@ def slice_missing(state: State) -> None:
 
 
 def _room(state: State, dim: int) -> int:
-    """By how much a dimension must be split more to get to what is wanted."""
+    """How much further a dimension must be split to reach its wanted size."""
     have, want = state.size(state.have[dim]), state.size(state.want[dim])
     return want // gcd(have, want)
 
 
 def _borrow(state: State, dim: int, sliced: list[Pieces]) -> None:
-    """Slice, on a dimension that goes elsewhere, what is to follow it there, so that all of it moves at once."""
+    """Slice, on a dimension whose last piece will move, the pieces wanted after it, so that all move at once."""
     have = state.have[dim]
     if not have or state.want[dim] or have[-1] not in state.places:
         return
@@ -69,14 +69,14 @@ def _is_wanted_at(state: State, piece: AxisRef, dim: int) -> bool:
 
 
 def _divides(state: State, dim: int, extra: Pieces) -> bool:
-    """Whether a dimension can be split by `extra` too without padding; a dynamic one by powers of two only."""
+    """Whether `extra` can split a dimension further without padding; a dynamic dimension only by powers of two."""
     size = state.shape[dim]
     shards = state.size(state.axes(dim)) * state.size(extra)
     return (1 << 63 if size < 0 else size) % shards == 0
 
 
 def _slice_in_place(state: State, dim: int, sliced: list[Pieces]) -> Pieces:
-    """Slice what a dimension wants on that dimension, as far as there is room; returns what does not fit."""
+    """Slice the pieces that a dimension wants on that dimension, as far as there is room; return the rest."""
     left: Pieces = []
     want, have, held = state.want[dim], state.have[dim], state.held()
     index = 0

@@ -1,7 +1,7 @@
 """Whether two shardings lay out the same data alike although the shapes differ.
 
 Every axis of a sharding steps through the row-major order of the elements with a stride. Across a reshape, two
-shardings agree when the same axes step at the same places.
+shardings agree when the same axes step at the same positions.
 
 Source: docs/semantics/reshards-and-collectives.md#the-same-data-under-another-shape
 """
@@ -17,7 +17,7 @@ from pyshardy.core.sharding import TensorSharding
 
 
 class _Step:
-    """One axis, how far apart its shards are, and in how many runs the elements before it are cut.
+    """One axis, the distance between its shards, and the number of runs into which axes before it cut the elements.
 
     Attributes:
         axis: The axis.
@@ -43,15 +43,15 @@ def equivalent_across_reshape(
     mesh: Mesh,
     is_exact: bool = False,
 ) -> bool:
-    """Whether a reshape between tensors sharded like this moves nothing, even where axes do not divide dimensions.
+    """Whether a reshape between tensors with these shardings moves nothing, even if axes do not divide dimensions.
 
     Args:
-        first: How the one tensor is sharded.
+        first: The sharding of one tensor.
         first_shape: Its shape.
-        second: How the other is sharded.
+        second: The sharding of the other tensor.
         second_shape: Its shape.
         mesh: The mesh of both.
-        is_exact: Whether shards count as padded, as they are in memory, and not as exact fractions of a dimension.
+        is_exact: Whether shards count with their padding, as in memory, and not as exact fractions of a dimension.
 
     >>> from pyshardy.core.notation import parse_sharding
     >>> mesh = Mesh([("a", 2), ("b", 4)])
@@ -82,7 +82,7 @@ def _strides(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh) -> list
 
 
 def _steps(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh, is_padded: bool = False) -> list[_Step]:
-    """The axes from the last to the first, then ordered by stride; unless padded, in parts of an element."""
+    """The axes from last to first, sorted by stride; without padding, strides are fractions of an element."""
     before = [1]
     for size in shape:
         before.append(before[-1] * size)
@@ -100,7 +100,7 @@ def _steps(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh, is_padded
 
 
 def _merged(steps: Sequence[_Step], mesh: Mesh, is_one: Callable[[_Step, _Step, Mesh], bool]) -> list[_Step]:
-    """Join neighbouring parts of an axis that step as one."""
+    """Merge neighbouring parts of an axis that step as one."""
     found: list[_Step] = []
     for step in steps:
         minor = found[-1] if found else None

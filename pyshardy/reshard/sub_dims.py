@@ -1,7 +1,7 @@
-"""All-to-alls instead of a permutation: on a dimension with one sub-dimension per axis.
+"""All-to-alls instead of a permutation, on a dimension with one sub-dimension per axis.
 
-A permutation that only brings the axes of one dimension in the order in which all-to-alls take them away is not
-needed if every axis has a dimension of its own, from which it can be taken at any time.
+A permutation may only reorder the axes of one dimension so that all-to-alls can take them. It is not needed if every
+axis has a dimension of its own, from which an all-to-all can take it at any time.
 
 Source: docs/semantics/reshards-and-collectives.md#fewer-permutations
 """
@@ -27,7 +27,7 @@ class SubDims:
 
     Attributes:
         shape: The shape between the reshapes.
-        before: The sharding behind the first reshape.
+        before: The sharding after the first reshape.
         steps: The all-to-alls.
     """
 
@@ -52,7 +52,7 @@ class Reordering:
 
 
 def reordered_dim(before: TensorSharding, after: TensorSharding, mesh: Mesh) -> Reordering | None:
-    """What a permutation reorders, if that is one dimension only.
+    """The reordering that a permutation does, if it reorders only one dimension.
 
     >>> from pyshardy.core.notation import parse_sharding
     >>> before, after = parse_sharding('<@m, [{"a", "b"}, {}]>'), parse_sharding('<@m, [{"b", "a"}, {}]>')
@@ -80,13 +80,13 @@ def plan_sub_dims(
     shape: tuple[int, ...],
     mesh: Mesh,
 ) -> SubDims | None:
-    """How to do without a permutation that all-to-alls follow.
+    """All-to-alls that replace a permutation and the all-to-alls after it.
 
     Args:
-        reordering: What the permutation does.
+        reordering: The reordering that the permutation does.
         before: The sharding before the permutation.
-        chain: What the all-to-alls behind it move, all from the dimension that is reordered.
-        after: The sharding behind them.
+        chain: The moves of the all-to-alls after it, all from the reordered dimension.
+        after: The sharding after them.
         shape: The shape of the tensor, which is static.
         mesh: The mesh.
 
@@ -104,7 +104,7 @@ def plan_sub_dims(
 
 
 def _is_worth_it(reordering: Reordering, chain: Sequence[Params]) -> bool:
-    """Whether a piece that changes its place is moved away."""
+    """Whether the chain moves a piece that changes its position."""
     moved = [axis for params in chain for param in params for axis in param.axes]
     return any(
         old is not new and any(axis.contains(old) for axis in moved)
@@ -114,7 +114,7 @@ def _is_worth_it(reordering: Reordering, chain: Sequence[Params]) -> bool:
 
 @dataclass
 class _Splitter:
-    """The tensor with a dimension in sub-dimensions, and the all-to-alls so far."""
+    """The tensor with one dimension split into sub-dimensions, and the all-to-alls so far."""
 
     reordering: Reordering
     old: TensorSharding
@@ -140,7 +140,7 @@ class _Splitter:
         return TensorSharding(self.old.mesh, map(DimSharding, self.axes), unreduced=self.old.unreduced)
 
     def move(self, params: Params) -> bool:
-        """Do what an all-to-all of the chain does; whether that is possible."""
+        """Do the moves of one all-to-all of the chain; return whether that is possible."""
         moves = [
             AllToAllParam((piece,), self.reordering.dim + self.reordering.before.index(piece), self._shifted(target))
             for axes, _, target in params
@@ -165,7 +165,7 @@ class _Splitter:
         self.steps.append(Collective(CollectiveKind.ALL_TO_ALL, before, self.sharding, params=params))
 
     def reorder(self, wanted: Axes) -> bool:
-        """Bring what is left to the first sub-dimensions, one axis each; whether that is possible."""
+        """Move the rest to the first sub-dimensions, one axis each; return whether that is possible."""
         first = self.reordering.dim
         places = range(first, first + len(wanted))
         if len(wanted) > self.count:

@@ -1,8 +1,8 @@
-"""What shards need of each other where windows move along a sharded dimension: convolutions, reductions of windows.
+"""The data that shards need from each other when windows move along a sharded dimension.
 
-Along one dimension every shard needs a stretch of the input. The stretches of all shards are equally long, and each
-begins by the same distance behind the one before. Where the input is dilated, its elements stand at every n-th
-position; stretches are measured in positions. What a shard needs of the one so many *hops* behind it is a part.
+Along one dimension every shard needs a stretch of the input. All stretches have the same length, and each begins at
+the same distance after the previous one. If the input is dilated, its elements stand at every n-th position;
+stretches are measured in positions. A part is the data that a shard needs from the shard a number of *hops* away.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from pyshardy.core.mesh import check_count
 
 
 class Stretches(NamedTuple):
-    """Which positions of the dilated input every shard needs.
+    """The positions of the dilated input that every shard needs.
 
     Attributes:
         size: Size of the input, in elements.
         shards: Number of shards.
-        first: The position at which the stretch of the first shard begins; negative if that is in the padding.
-        step: How far behind it that of the next shard begins; negative if it is before it.
-        extent: How many positions a stretch has.
-        used: How many shards have anything to compute; those behind them need nothing.
-        dilation: The distance of neighbouring elements, in positions.
+        first: The position where the stretch of the first shard begins; negative if that is in the padding.
+        step: The distance from a stretch's start to the start of the next shard's stretch; may be negative.
+        extent: The number of positions in a stretch.
+        used: The number of shards that compute anything; the shards after them need nothing.
+        dilation: The distance between neighbouring elements, in positions.
     """
 
     size: int
@@ -39,22 +39,22 @@ class Stretches(NamedTuple):
         return -(-self.size // self.shards)
 
     def begin(self, index: int) -> int:
-        """The position at which the stretch of a shard begins."""
+        """The position where the stretch of a shard begins."""
         return self.first + index * self.step
 
     def elements(self, index: int) -> tuple[int, int]:
-        """The elements in the stretch of a shard, also those before and behind the data: the first, and the end."""
+        """The elements in the stretch of a shard, as first and end; they may lie before or after the data."""
         begin = self.begin(index)
         return -(-begin // self.dilation), (begin + self.extent - 1) // self.dilation + 1
 
 
 class Part(NamedTuple):
-    """What shards need of the one so many hops behind them, or before them if that is negative.
+    """The data that shards need from the shard `hop` shards after them, or before them if `hop` is negative.
 
     Attributes:
-        hop: How many shards behind.
-        first: The first element of that shard that any needs.
-        end: The one behind the last.
+        hop: The number of shards after.
+        first: The first element of that shard that any shard needs.
+        end: The element after the last one.
     """
 
     hop: int
@@ -66,12 +66,12 @@ class Fetch(NamedTuple):
     """How shards get their stretches.
 
     Attributes:
-        parts: What they get of others, in order; the own shard is not among them.
-        begin: Where what they have then begins, relative to the own shard; the parts and the own shard lie in it.
-        end: Where it ends.
-        starts: Per shard, where the elements to keep begin in that; they may reach out of it on both sides.
-        length: How many elements to keep.
-        phases: Per shard, at which position of the stretch the first of these is.
+        parts: The parts that they get from other shards, in order; their own shard is not among them.
+        begin: The start of the resulting buffer, relative to the own shard; the parts and the own shard lie in it.
+        end: The end of the buffer.
+        starts: Per shard, the start in the buffer of the elements to keep; they may exceed it on both sides.
+        length: The number of elements to keep.
+        phases: Per shard, the position in the stretch of the first element to keep.
     """
 
     parts: tuple[Part, ...]
@@ -83,22 +83,22 @@ class Fetch(NamedTuple):
 
     @property
     def moved(self) -> int:
-        """How many elements a device sends."""
+        """The number of elements that a device sends."""
         return sum(part.end - part.first for part in self.parts)
 
     @property
     def start(self) -> int | None:
-        """Where the elements to keep begin, if that is the same for all shards."""
+        """The start of the elements to keep, if it is the same for all shards."""
         return _only(self.starts)
 
     @property
     def phase(self) -> int | None:
-        """The position of the first element to keep, if that is the same for all shards."""
+        """The position of the first element to keep, if it is the same for all shards."""
         return _only(self.phases)
 
 
 def fetch_of(stretches: Stretches) -> Fetch | None:
-    """How shards get their stretches from other shards; None if all of them getting everything moves no more.
+    """How shards get their stretches from other shards; None if gathering the whole input moves no more.
 
     Raises:
         InvalidShardingError: There are too many shards to look at each.
@@ -129,7 +129,7 @@ def fetch_of(stretches: Stretches) -> Fetch | None:
 
 
 def fetch_of_whole(stretches: Stretches) -> Fetch:
-    """How shards get their stretches where every device has all of the input.
+    """How shards get their stretches if every device has the whole input.
 
     >>> fetch_of_whole(Stretches(16, 4, first=-1, step=4, extent=6, used=4)).starts
     (-1, 3, 7, 11)
@@ -147,7 +147,7 @@ def _kept(stretches: Stretches, parts: tuple[Part, ...], begin: int, end: int, s
 
 
 def _short(numbers: list[int]) -> tuple[int, ...]:
-    """The numbers, or the one that they all are."""
+    """The numbers, or one number if they are all equal."""
     return tuple(numbers[:1] if len(set(numbers)) == 1 else numbers)
 
 

@@ -1,1 +1,1 @@
-"""What `propagate` and `partition` give: results that go on from what is known, and show themselves alike."""
+"""The results of `propagate` and `partition`, which continue from known work and share one surface."""

@@ -1,8 +1,8 @@
-"""Collectives of a program that add up the parts of a sum, which passes would add up once more.
+"""Collectives that add up the parts of a sum; the passes would add them up a second time.
 
-Passes complete such a sum before its first use by anything but a reshard, also before such a collective, which would
-then add up whole sums. `partition` makes reshards of these collectives. Which they are is known at the start alone,
-since XLA's view drops the shardings of ops; so they are marked there.
+Before the first use of such a sum by anything but a reshard, the passes complete it. They do so also before such a
+collective, which would then add up whole sums. `partition` turns these collectives into reshards. XLA's view drops
+the shardings of ops, so the collectives are found and marked at the start.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _COLLECTIVES = ("sdy.all_reduce", "sdy.reduce_scatter")
 
 
 def mark_completed_sums(root: Op, attrs: AttrTable) -> bool:
-    """Mark the collectives that complete sums; whether there are any."""
+    """Mark the collectives that complete sums; return whether there are any."""
     found = [op for op in ops_named(root, _COLLECTIVES) if _completes(op)]
     for op in found:
         op.set_attr(_MARK, attrs.parse("unit"))
@@ -25,13 +25,13 @@ def mark_completed_sums(root: Op, attrs: AttrTable) -> bool:
 
 
 def forget_marks(root: Op) -> None:
-    """Leave the collectives as the program had them."""
+    """Remove the marks."""
     for op in _marked(root):
         op.remove_attr(_MARK)
 
 
 def leave_sums_to_passes(root: Op) -> None:
-    """Make reshards of the marked collectives."""
+    """Turn the marked collectives into reshards."""
     for op in _marked(root):
         op.replace_attrs({"sharding": op.attrs["out_sharding"]})
         op.rename("sdy.reshard")

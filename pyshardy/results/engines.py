@@ -1,4 +1,4 @@
-"""What runs a program: one way to choose an engine, to compile for it, and to see that memory suffices."""
+"""Choosing an engine, compiling a program for it, and checking memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Engine(Enum):
-    """What runs a program: the per-device program on JAX's devices, XLA's own partitioner, or an interpreter."""
+    """Runs a program: the per-device program on JAX's devices, XLA's own partitioner, or an interpreter."""
 
     LOCAL = "local"
     XLA = "xla"
@@ -22,7 +22,7 @@ class Engine(Enum):
 
 
 def as_engine(engine: Engine | str | None, default: Engine) -> Engine:
-    """An engine by its name; raises `UsageError` if there is none of that name."""
+    """An engine by its name; raises `UsageError` for an unknown name."""
     return default if engine is None else enum_value(Engine, engine, "running a program", "the engine ")
 
 
@@ -40,7 +40,7 @@ def run_on(
 
 
 def executable_of(result: ProgramResult, devices: Sequence[Any] | None, engine: Engine) -> Executable:
-    """A program compiled for an engine and some devices, once."""
+    """A program compiled for an engine and some devices; compiled once."""
     program = result.for_engine(engine)
     return _executable(program, engine, _devices(program, devices))
 
@@ -57,7 +57,7 @@ def _key(engine: Engine, devices: Sequence[Any] | None) -> Any:
 
 
 def _check_memory(program: ProgramResult, arrays: Sequence[Any], devices: Sequence[Any] | None, engine: Engine) -> None:
-    """Refuse a first run of what the virtual devices of this process have no memory for."""
+    """Refuse the first run of a program that needs more memory than this machine has for virtual devices."""
     from pyshardy.runtime.devices import devices_in_memory
     from pyshardy.runtime.memory import check_memory, placed_bytes
 
@@ -68,7 +68,7 @@ def _check_memory(program: ProgramResult, arrays: Sequence[Any], devices: Sequen
 
 
 def _devices(program: ProgramResult, devices: Any) -> tuple[Any, ...] | None:
-    """The devices that are given, or else those that a JAX function was lowered for; None for those that JAX has."""
+    """The given devices, or else those that a JAX function was lowered for; None for JAX's own."""
     if devices is not None:
         from pyshardy.runtime.devices import checked_devices
 

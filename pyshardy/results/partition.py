@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 class Partition(ProgramResult):
     """A program per device, with local shapes and explicit collectives.
 
-    `module` is the per-device module, `before` the one that was given. `inputs`, `outputs` and `meshes` are those of
-    the whole program. `summary` is plain data, `traffic` every collective. `run` runs it on all devices.
+    `module` is the per-device module, `before` the module given. `inputs`, `outputs` and `meshes` are those of the
+    whole program. `summary` is plain data, `traffic` lists every collective. `run` runs the program on all devices.
 
     Attributes:
         options: How it was partitioned.
@@ -79,7 +79,7 @@ class Partition(ProgramResult):
 
     @cached_property
     def bytes_per_device(self) -> int:
-        """An estimate of the most that a device holds at a time: inputs, outputs, and what is needed in between."""
+        """An estimate of the peak memory of a device: inputs, outputs, and intermediate values."""
         from pyshardy.runtime.memory import peak_bytes
 
         return peak_bytes(self.module.root)
@@ -91,7 +91,7 @@ class Partition(ProgramResult):
 
     @cached_property
     def traffic(self) -> Traffic:
-        """Every collective: its kind, axes and bytes, and the op and source line that made it necessary."""
+        """Every collective: its kind, axes and bytes, and the op and source line that require it."""
         return Traffic(tuple(collectives_of(self.module.root, dict(self.meshes), self.before.name)))
 
     @property
@@ -101,23 +101,23 @@ class Partition(ProgramResult):
 
     @property
     def why(self) -> Why:
-        """Explains the values of the whole program; without a trace it is propagated once more for that."""
+        """Explains the values of the whole program; if there is no trace, the first call propagates once more."""
         return self.propagated.why
 
     @cached_property
     def collectives(self) -> tuple[CollectiveStory, ...]:
-        """Every collective with its reason in one sentence, those that send most first; those alike make one."""
+        """Every collective with its reason in one sentence, largest traffic first; equal ones are merged."""
         from pyshardy.explain.collectives import tell
 
         return tuple(found.story for found in tell(self.why, self.traffic.collectives))
 
     def hints(self, most: int = 3) -> tuple[CollectiveStory, ...]:
-        """Of the conflicts that send most, those for which one annotation makes the program send less, with it.
+        """Annotations that make the program send less, for the conflicts that send most.
 
-        The program is partitioned with each of a few other annotations, so that what is said has been tried.
+        Every annotation is tried: the program is partitioned with it.
 
         Args:
-            most: For how many conflicts to look for a hint.
+            most: The number of conflicts to look for hints for.
         """
         from pyshardy.explain.collectives import tell
         from pyshardy.frontend.hints import Edit, Trial, hint_for, work_of
@@ -140,7 +140,7 @@ class Partition(ProgramResult):
 
     @cached_property
     def summary(self) -> PartitionSummary:
-        """What the program sends, and how long it took to make it, as plain data."""
+        """The traffic of the program and the time to make it, as plain data."""
         return PartitionSummary(
             title=self.title,
             device_count=self.device_count,
@@ -186,7 +186,7 @@ def finish_partition(
     Args:
         sharded: The program.
         options: How to partition.
-        root: A copy of its nodes that may be changed; made here if there is none.
+        root: A copy of its nodes that may be changed; by default, one is made.
         propagation: The result of propagation, if it is known.
 
     Raises:
@@ -213,7 +213,7 @@ def finish_partition(
 
 
 def _user_partitioners(sharded: ShardedProgram) -> Iterator[Pass]:
-    """The pass that asks the user's partitioners, if the program comes with any."""
+    """The pass that calls the user's partitioners, if the program comes with any."""
     if getattr(sharded.before.origin, "partitioners", None):
         from pyshardy.runtime.user_partitioners import ExpandUserPartitioners
 
@@ -221,13 +221,13 @@ def _user_partitioners(sharded: ShardedProgram) -> Iterator[Pass]:
 
 
 def _put_first(root: Op, meshes: Mapping[str, Mesh]) -> None:
-    """Let passes that take the first mesh with axes for all devices take one that shardings are on."""
+    """Put first a mesh that shardings are on: some passes take the first mesh with axes for all devices."""
     for op in reversed([op for op in root.region.block if op.name == "sdy.mesh" and op.attrs["sym_name"] in meshes]):
         root.region.block.prepend(op.detach())
 
 
 def _meshes_in_use(sharded: ShardedProgram) -> Mapping[str, Mesh]:
-    """The meshes that shardings are on, of one number of devices; all meshes if nothing is on one with axes."""
+    """The meshes in use, all with one number of devices; all meshes if no sharding is on a mesh with axes."""
     meshes = sharded.interface.meshes
     used = {sharding.mesh for function in functions(sharded.root) for sharding in distinct_shardings(function)}
     found = {name: mesh for name, mesh in meshes.items() if name in used}

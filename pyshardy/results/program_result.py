@@ -1,4 +1,4 @@
-"""What the results of `propagate` and `partition` have in common."""
+"""The common surface of the results of `propagate` and `partition`."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 class ProgramResult(ABC):
     """A program that was propagated or partitioned.
 
-    Nothing of it changes. `print` shows it as tables, a notebook as HTML, `repr` in one line.
+    It never changes. `print` shows it as tables, a notebook as HTML, `repr` in one line.
 
     Attributes:
-        module: The module that came out.
+        module: The resulting module.
         sharded: The program with final shardings that it came from.
-        diagnostics: What the user should know.
+        diagnostics: Messages for the user.
         stages: Name and seconds of every stage.
         passes: Name and seconds of every pass.
     """
@@ -52,7 +52,7 @@ class ProgramResult(ABC):
 
     @property
     def before(self) -> Module:
-        """The module that was given."""
+        """The module given."""
         return self.sharded.before
 
     @property
@@ -87,7 +87,7 @@ class ProgramResult(ABC):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the user should know, with places."""
+        """Warnings and notes for the user, with places."""
         return self.diagnostic_texts()
 
     def diagnostic_texts(self) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ class ProgramResult(ABC):
 
     @property
     def title(self) -> str:
-        """What the program is called: "module @jit_step" or "function @main"."""
+        """The title of the program: "module @jit_step" or "function @main"."""
         root = self.module.root
         name = root.attrs.get("sym_name")
         return (
@@ -108,7 +108,7 @@ class ProgramResult(ABC):
     @property
     @abstractmethod
     def summary(self) -> Any:
-        """What there is to see of it, as plain data."""
+        """A summary of the result, as plain data."""
 
     @property
     @abstractmethod
@@ -123,16 +123,16 @@ class ProgramResult(ABC):
     @property
     @abstractmethod
     def default_engine(self) -> Engine:
-        """What runs it unless the user says otherwise."""
+        """The engine that runs it by default."""
 
     @property
     @abstractmethod
     def bytes_on_all_devices(self) -> int:
-        """An estimate of the most that all devices hold at a time."""
+        """An estimate of the peak memory of all devices together."""
 
     @abstractmethod
     def for_engine(self, engine: Engine) -> ProgramResult:
-        """The form of the program that an engine runs; shardings are not propagated again."""
+        """The form of the program for an engine; shardings are not propagated again."""
 
     @abstractmethod
     def make_executable(self, engine: Engine, devices: Sequence[Any] | None) -> Executable:
@@ -140,7 +140,7 @@ class ProgramResult(ABC):
 
     @abstractmethod
     def tables(self) -> Any:
-        """What `print` shows, for a `rich` console."""
+        """The tables that `print` shows, for a `rich` console."""
 
     def run(
         self,
@@ -149,23 +149,23 @@ class ProgramResult(ABC):
         engine: Engine | str | None = None,
         force: bool = False,
     ) -> tuple[Any, ...]:
-        """The outputs of the program, global arrays; see `pyshardy.run`.
+        """Run the program and return its outputs, global arrays; see `pyshardy.run`.
 
         Args:
             arrays: The inputs, one global array per input.
-            devices: The devices, in the order that device ids count them; by default those that a JAX function was
+            devices: The devices, in the order of device ids; by default those that a JAX function was
                 lowered for, or those that JAX has.
-            engine: "local", "xla" or "interpreter"; by default what is natural for this result.
+            engine: "local", "xla" or "interpreter"; the default depends on the kind of result.
             force: Whether to run a program that seems to need more memory than this machine has for virtual devices.
 
         Raises:
             UsageError: Inputs that do not fit, too few devices, an unknown engine, or too little memory.
-            ShardyError: What runs it cannot compile it or fails on the way.
+            ShardyError: The engine cannot compile the program, or fails while it runs.
         """
         return run_on(self, arrays, devices, as_engine(engine, self.default_engine), force)
 
     def executable(self, devices: Sequence[Any] | None = None, engine: Engine | str | None = None) -> Executable:
-        """The program compiled for these devices, once; the arguments are those of `run`."""
+        """The program compiled for these devices; compiled once. The arguments are those of `run`."""
         return executable_of(self, devices, as_engine(engine, self.default_engine))
 
     def edit(self, shardings: Mapping[str, Any], mesh: Any = None) -> Edit[Self]:
@@ -200,7 +200,7 @@ class ProgramResult(ABC):
         return make_edit(self, shardings, mesh)
 
     def to_json(self, times: bool = False) -> dict[str, Any]:
-        """The summary as JSON-ready data; with `times`, also how long every stage took."""
+        """The summary as JSON-ready data; with `times`, also the time of every stage."""
         found: dict[str, Any] = self.summary.to_json(times)
         return found
 
@@ -263,7 +263,7 @@ def _counted(count: int, what: str) -> str:
 
 
 def warning_text(diagnostic: Diagnostic, name: str = "-") -> str:
-    """A message with its place, if it has one; `name` is what to call the text that the module was read from."""
+    """A message with its place, if it has one; `name` is the name of the text that the module was read from."""
     position = source_position(diagnostic.location)
     if position is None:
         return diagnostic.message

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 class Propagation(ProgramResult, ResultShardings):
     """A module with a sharding for every tensor.
 
-    `module` has shardings on arguments, results and ops; `before` is the module that was given, `options` say how it
-    was propagated. `inputs` and `outputs` have the shardings at the border, `summary` is all that `print` shows as
-    plain data. `run` runs it on the devices of its mesh, by default as XLA's own partitioner partitions it.
+    `module` has shardings on arguments, results and ops; `before` is the module given; `options` say how it was
+    propagated. `inputs` and `outputs` have the shardings at the border; `summary` is the content of `print` as plain
+    data. `run` runs it on the devices of its mesh, by default with XLA's own partitioner.
 
     >>> from pyshardy import propagate
     >>> result = propagate('''
@@ -76,11 +76,11 @@ class Propagation(ProgramResult, ResultShardings):
 
     @cached_property
     def summary(self) -> Summary:
-        """What the propagated program looks like from outside, as plain data."""
+        """A summary of the propagated program's inputs, outputs and totals, as plain data."""
         return summarize(self)
 
     def explain(self, value: str, *, details: bool = False) -> Explanation:
-        """Why a value is sharded as it is: where each axis was given and how it came, why the rest stayed whole.
+        """Why a value is sharded as it is: the origin and path of each axis, and why the other dimensions stayed whole.
 
         Without `PropagateOptions.trace`, the first explanation propagates once more.
 
@@ -90,7 +90,7 @@ class Propagation(ProgramResult, ResultShardings):
             details: Whether sentences name rules, factors, strategies and priorities.
 
         Raises:
-            UsageError: Nothing has that name; names the nearest ones.
+            UsageError: Nothing has that name; the error names the nearest ones.
 
         >>> from pyshardy import propagate
         >>> result = propagate('''
@@ -107,10 +107,10 @@ class Propagation(ProgramResult, ResultShardings):
         return self.why.explain(value, details)
 
     def after_priority(self, priority: int) -> Propagation:
-        """The program as it is after the rounds up to a user priority: what is annotated for later ones is ignored.
+        """The program after the rounds up to a user priority; annotations of later priorities are ignored.
 
         Args:
-            priority: The last priority to take part, from 0.
+            priority: The last priority that takes part, from 0.
 
         >>> from pyshardy import propagate
         >>> result = propagate('''
@@ -129,7 +129,7 @@ class Propagation(ProgramResult, ResultShardings):
         return finish_propagation(*shard(self.before.with_root(root), self.options))
 
     def conflicts(self) -> Conflicts:
-        """Every place where two shardings met and one lost, ranked by the bytes of the reshard that follows."""
+        """Every place where two shardings met and one lost, ranked by the bytes of the resulting reshard."""
         from pyshardy.explain.conflicts import find_conflicts
 
         return find_conflicts(self.why)
@@ -145,7 +145,7 @@ class Propagation(ProgramResult, ResultShardings):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the user should know, with places."""
+        """Warnings and notes for the user, with places."""
         return self.summary.warnings
 
     @property
@@ -155,7 +155,7 @@ class Propagation(ProgramResult, ResultShardings):
 
     @cached_property
     def bytes_on_all_devices(self) -> int:
-        """An estimate of the most that all devices hold at a time: as much as one would, or else all their inputs."""
+        """The larger of two estimates: the peak of the whole program on one device, and all inputs and outputs."""
         from pyshardy.runtime.memory import peak_bytes
 
         tensors = [*self.inputs, *self.outputs]
@@ -173,7 +173,7 @@ class Propagation(ProgramResult, ResultShardings):
         return finish_partition(self.sharded)
 
     def make_executable(self, engine: Engine, devices: Sequence[Any] | None) -> Executable:
-        """What XLA's partitioner makes of the program for these devices."""
+        """The propagated program, compiled by XLA with its own partitioner for these devices."""
         from pyshardy.runtime.execute import GlobalExecutable
 
         return GlobalExecutable(self.module, self.interface, devices)
@@ -188,7 +188,7 @@ def finish_propagation(sharded: ShardedProgram, root: Op | None = None) -> Propa
 
     Args:
         sharded: The program.
-        root: The nodes that propagation worked on, which may be changed; without, a copy is made.
+        root: The nodes that propagation worked on, which may be changed; by default, a copy is made.
     """
     watch = Stopwatch(sharded.stages, sharded.passes)
     diagnostics = Diagnostics()

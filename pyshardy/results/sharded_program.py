@@ -1,4 +1,4 @@
-"""A program whose shardings are final: what propagation ends with, and partitioning goes on from."""
+"""A program with final shardings: the result of propagation and the start of partitioning."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """The shardings at the border of a program as its user gave them.
+    """The shardings that the user gave at the border of a program.
 
     Attributes:
         inputs: Of the arguments of the main function.
@@ -46,7 +46,7 @@ class Annotations:
 
     @classmethod
     def of(cls, root: Op) -> Annotations:
-        """Those of a module; none if it has no main function with a body, which propagates all the same."""
+        """The annotations of a module; none if it has no main function with a body."""
         try:
             main = main_function(root)
             arguments = main.region.blocks[0].args
@@ -63,13 +63,13 @@ class ShardedProgram:
 
     Attributes:
         before: The module it was read from.
-        options: How shardings propagated, as the user gave it.
-        applied: The same with the view that was meant for this module.
+        options: How shardings propagate, as the user gave it.
+        applied: The same options with the view chosen for this module.
         annotations: The shardings that the user gave.
-        root: The program as nodes; nobody changes them.
-        propagated: What propagation found, with its steps if they were asked for.
-        traced: The same with the nodes that its numbers stand for, if they were asked for; not those of `root`.
-        diagnostics: What the user should know.
+        root: The program as nodes; do not change them.
+        propagated: The result of propagation, with its steps if they were asked for.
+        traced: The same with the nodes that its numbers refer to, if they were asked for; these differ from `root`.
+        diagnostics: Messages for the user.
         stages: Name and seconds of every stage up to here.
         passes: The same for every pass.
         completes_sums: Whether it has collectives that complete sums; they are marked.
@@ -104,7 +104,7 @@ class ShardedProgram:
         return self.edited_from or first_state(self)
 
     def copy_root(self) -> Op:
-        """The nodes once more, to work on."""
+        """A copy of the nodes that may be changed."""
         with self.before.context, pause_gc():
             return copy_module(self.root)
 
@@ -191,13 +191,13 @@ def shard(module: Module, options: PropagateOptions, dump_directory: str = "") -
     Args:
         module: The module; it is not changed.
         options: How to propagate.
-        dump_directory: Where the module is written on the way; where the options say if it is empty.
+        dump_directory: Where to write the module on the way; if empty, the options decide.
 
     Returns:
-        The program, and a copy of its nodes to go on with.
+        The program, and a copy of its nodes that may be changed.
 
     Raises:
-        PassError: A module that breaks what propagation needs; names the op.
+        PassError: The module breaks a requirement of propagation; names the op.
     """
     with pause_gc():
         return finish_sharding(import_program(module, options, dump_directory), dump_directory)

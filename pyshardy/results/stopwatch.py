@@ -10,7 +10,7 @@ from typing import Any
 from pyshardy.passes.base import Pass
 
 Seconds = tuple[tuple[str, float], ...]
-"""Names with seconds, in the order in which they came first."""
+"""Names with seconds, in the order of first appearance."""
 
 
 class Stopwatch:
@@ -33,13 +33,13 @@ class Stopwatch:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Time what is done inside the block."""
+        """Time the code inside the `with` block."""
         start = time.perf_counter()
         yield
         self._stages[name] = self._stages.get(name, 0.0) + time.perf_counter() - start
 
     def after_pass(self, pass_: Pass, _: Any, seconds: float) -> None:
-        """Note what a pass took; a hook for pipelines."""
+        """Record the time of a pass; a hook for pipelines."""
         self._passes[pass_.name] = self._passes.get(pass_.name, 0.0) + seconds
 
     @property

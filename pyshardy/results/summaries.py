@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def summarize(propagation: Propagation) -> Summary:
-    """What a propagated program looks like from outside."""
+    """The summary of a propagated program."""
     sharded = replicated = 0
     for op in walk(propagation.module.root):
         for result in op.results:
@@ -48,7 +48,7 @@ def summarize(propagation: Propagation) -> Summary:
 
 
 def _lost(side: str, rows: Iterable[TensorRow]) -> Iterator[str]:
-    """What to say of annotations that are not kept, since inputs and outputs have even shards."""
+    """Messages for annotations that are not kept, because inputs and outputs have even shards."""
     for row in rows:
         if row.bytes_per_device > row.bytes_per_device_before:
             sharding, shape = format_sharding(row.sharding), format_shape(row.shape, row.dtype)

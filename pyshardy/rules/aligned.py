@@ -1,4 +1,4 @@
-"""The shape that most rules share: dimension `d` of every tensor is one factor.
+"""The pattern that most rules share: dimension `d` of every tensor is one factor.
 
 Source: docs/semantics/rules.md#building-a-rule
 """
@@ -28,13 +28,13 @@ def aligned_rule(
     kind: FactorKind = FactorKind.NEED_REPLICATION,
     blocked: Collection[int] = (),
 ) -> Rule:
-    """The rule with one factor per dimension, in that dimension of every tensor of rank 1 or more.
+    """The rule with one factor per dimension, shared by that dimension of every tensor of rank 1 or more.
 
     Args:
         spec: The op.
         sizes: Size of every factor.
         special: The dimensions whose factor is not pass-through.
-        kind: The kind of these.
+        kind: The kind of these factors.
         blocked: The dimensions along which nothing propagates.
 
     >>> print(aligned_rule(OpSpec("stablehlo.slice", [(6, 10)], [(6, 4)]), (6, 10), special=[1]))

@@ -1,4 +1,4 @@
-"""The collectives of StableHLO, which pass over devices outside of the mesh of Shardy.
+"""The collectives of StableHLO. Their devices are not part of Shardy's mesh.
 
 Source: docs/semantics/rules.md#rules-of-ops
 """
@@ -15,7 +15,7 @@ from pyshardy.rules.rule_builder import RuleBuilder
 
 
 def all_reduce(spec: OpSpec, conservative: bool) -> Rule | None:
-    """Pointwise over the first tensor; where another one has a larger rank, every tensor for itself.
+    """Pointwise over the first tensor; if another one has a larger rank, factors link an operand to its result alone.
 
     >>> print(all_reduce(OpSpec("stablehlo.all_reduce", [(6, 10), (12,)], [(6, 10), (12,)]), False))
     <([i, j], [i])->([i, j], [i]) {i=6, j=10}>
@@ -33,7 +33,7 @@ def all_reduce(spec: OpSpec, conservative: bool) -> Rule | None:
 
 
 def all_gather(spec: OpSpec, conservative: bool) -> Rule | None:
-    """The gathered dimension needs replication, with one factor before and one after.
+    """The gathered dimension needs replication; it has one factor before and one after.
 
     None if the tensors differ in rank.
 
@@ -44,7 +44,7 @@ def all_gather(spec: OpSpec, conservative: bool) -> Rule | None:
 
 
 def reduce_scatter(spec: OpSpec, conservative: bool) -> Rule | None:
-    """The scattered dimension needs replication, with one factor before and one after.
+    """The scattered dimension needs replication; it has one factor before and one after.
 
     None if the tensors differ in rank.
 
@@ -55,7 +55,7 @@ def reduce_scatter(spec: OpSpec, conservative: bool) -> Rule | None:
 
 
 def all_to_all(spec: OpSpec, conservative: bool) -> Rule | None:
-    """The split and the joined dimension need replication, each with one factor before and one after.
+    """The split and the joined dimension need replication; each has one factor before and one after.
 
     None if the tensors differ in rank.
 

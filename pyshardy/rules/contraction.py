@@ -28,7 +28,7 @@ def dot(spec: OpSpec, conservative: bool) -> Rule:
 
 
 def dot_general(spec: OpSpec, conservative: bool) -> Rule:
-    """Batching, lhs, rhs and contracting dimensions, in this order, which is also that of the result.
+    """Batching, lhs, rhs and contracting dimensions, in this order; the result has its dimensions in the same order.
 
     >>> numbers = DotNumbers(lhs_contracting=(1,), rhs_contracting=(0,))
     >>> spec = OpSpec("stablehlo.dot_general", [(4, 8), (8, 16)], [(4, 16)], {"dot_dimension_numbers": numbers})

@@ -15,7 +15,7 @@ _LHS, _KERNEL, _OUTPUT = range(3)
 
 
 def convolution(spec: OpSpec, conservative: bool) -> Rule:
-    """Windows exchange their borders and the input features are summed; conservatively, nothing spatial is sharded.
+    """Windows exchange their borders, input features are summed; in conservative mode no spatial dimension is sharded.
 
     >>> numbers = ConvolutionNumbers(0, 2, (1,), 1, 2, (0,), 0, 2, (1,))
     >>> facts = {"dimension_numbers": numbers, "batch_group_count": 1, "feature_group_count": 1}
@@ -51,7 +51,7 @@ def _size(builder: RuleBuilder, place: tuple[int, int]) -> int:
 
 
 def _add_spatial(builder: RuleBuilder, lhs_dim: int, kernel_dim: int, output_dim: int) -> None:
-    """Let the windows and the kernel share the input dimension, the larger of the two first."""
+    """Let the windows and the kernel share the input dimension; the larger of the two takes its factor first."""
     left = _size(builder, (_LHS, lhs_dim))
     candidates = [
         ((_OUTPUT, output_dim), FactorKind.PERMUTATION),

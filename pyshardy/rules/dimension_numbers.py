@@ -1,4 +1,4 @@
-"""Which dimension plays which part in a contraction, convolution, gather or scatter, as plain tuples."""
+"""The role of every dimension in a contraction, convolution, gather or scatter, as plain tuples."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class DotNumbers(NamedTuple):
-    """The dimensions of a `dot_general`, in the order of the attribute; entry by entry they form pairs."""
+    """The dimensions of a `dot_general`, in the order of the attribute; entries at the same position form pairs."""
 
     lhs_batching: tuple[int, ...] = ()
     rhs_batching: tuple[int, ...] = ()
@@ -15,7 +15,7 @@ class DotNumbers(NamedTuple):
 
 
 class ConvolutionNumbers(NamedTuple):
-    """The dimensions of a `convolution`; the spatial ones entry by entry belong together."""
+    """The dimensions of a `convolution`; spatial entries at the same position belong together."""
 
     lhs_batch: int
     lhs_feature: int
@@ -29,14 +29,14 @@ class ConvolutionNumbers(NamedTuple):
 
 
 class GatherNumbers(NamedTuple):
-    """The dimensions of a `gather` or a `scatter`, which are each other's mirror image.
+    """The dimensions of a `gather` or a `scatter`, which mirror each other.
 
     Attributes:
         window: Dimensions of the gather's result, or of the updates, that run over a window.
         dropped: Dimensions of the input that the windows lack: collapsed, or inserted.
         input_batching: Batching dimensions of the input.
-        index_batching: The dimensions of the indices they are paired with, entry by entry.
-        index_vector: The dimension of the indices that holds one index; their rank if it is implicit.
+        index_batching: The matching batching dimensions of the indices, entry by entry.
+        index_vector: The dimension of the indices that holds one index; equal to their rank if it is implicit.
     """
 
     window: tuple[int, ...] = ()

@@ -4,8 +4,8 @@
     value = ["..." digits] {dim}            nothing at all is a scalar; values are separated by commas
     dim   = name | "(" name name ... ")"    a compound dimension, major to minor
 
-The same name in two values links their dimensions. `...` stands for any number of leading dimensions, as many
-wherever it stands; `...1` and `...2` are independent of it.
+The same name in two values links their dimensions. `...` stands for leading dimensions, the same number of them
+wherever it appears; `...1` and `...2` are independent of `...`.
 
 Source: docs/semantics/rules.md#rules-of-the-user
 """
@@ -40,9 +40,9 @@ class _Value:
     """One operand or result.
 
     Attributes:
-        group: The ellipsis it begins with, such as "..." or "...1"; empty if with none.
+        group: The ellipsis at its start, such as "..." or "...1"; empty if there is none.
         dims: The dimensions after it.
-        position: Where it stands in the text.
+        position: Its position in the text.
     """
 
     group: str
@@ -58,11 +58,11 @@ class EinsumRule:
 
     Attributes:
         text: The notation.
-        operands: What the text says of every operand.
-        results: What it says of every result.
-        kinds: The kind of every name that is no pass-through.
+        operands: The notation of every operand.
+        results: The notation of every result.
+        kinds: The kind of every name that is not pass-through.
         blocked: The names along which nothing propagates.
-        sizes: The sizes given.
+        sizes: The sizes that the user gave.
     """
 
     text: str
@@ -90,7 +90,7 @@ class EinsumRule:
             )
 
     def misfit(self, position: int, got: str, needed: str, hint: str | None = None) -> RuleNotationError:
-        """The error for an op that the notation does not fit, pointing at a place of the text."""
+        """The error for an op that the notation does not fit, pointing at a place in the text."""
         return RuleNotationError(
             f"using the sharding rule '{self.text}'",
             text=self.text,
@@ -114,15 +114,15 @@ def einsum_rule(
 
     Args:
         text: Such as "... i k, ... k j -> ... i j" or "b (h d) -> b h d".
-        reduction: Names of factors that, sharded, leave partial results; a list, or a string with spaces.
+        reduction: Names of factors that leave partial results when sharded; a list, or a string with spaces.
         need_replication: Names of factors that cannot be sharded without gathering first.
         permutation: Names of factors along which neighbours exchange data.
         blocked: Names of factors along which nothing propagates.
-        sizes: Sizes of factors that only compound dimensions have, where these do not tell.
+        sizes: Sizes of factors that appear only in compound dimensions, if the dimensions do not determine them.
 
     Raises:
         NotationError: Text that is not valid, with the place.
-        UsageError: Names that the text does not have, or that are given twice.
+        UsageError: Names that the text does not have, or names given twice.
 
     >>> rule = einsum_rule("... i k, ... k j -> ... i j", reduction="k")
     >>> print(rule(OpSpec("my.matmul", [(2, 4, 8), (2, 8, 16)], [(2, 4, 16)])))
@@ -163,7 +163,7 @@ def _check_names(rule: EinsumRule) -> None:
     alone = {dim.names[0] for value in rule.operands + rule.results for dim in value.dims if len(dim.names) == 1}
     for name, size in rule.sizes.items():
         if name in alone or name.startswith("."):
-            raise _refuse(rule.text, f"a size for {name}", "sizes of what only compound dimensions have")
+            raise _refuse(rule.text, f"a size for {name}", "sizes of factors that appear only in compound dimensions")
         if size < 1:
             raise _refuse(rule.text, f"size {size} for {name}", "a positive size")
     for value in rule.results:
@@ -238,7 +238,7 @@ def _scan_name(scanner: Scanner, seen: set[str], otherwise: str = "") -> str:
 
 
 class _Instance:
-    """A rule in the making, for one op."""
+    """A rule being built for one op."""
 
     def __init__(self, einsum: EinsumRule, spec: OpSpec) -> None:
         self.einsum = einsum
@@ -275,7 +275,7 @@ class _Instance:
         )
 
     def measure(self, value: _Value, shape: tuple[int, ...], where: str) -> None:
-        """Take the sizes of leading dimensions and of factors that stand alone."""
+        """Record the sizes of leading dimensions and of factors that stand alone."""
         leading = len(shape) - len(value.dims)
         if leading < 0 or (leading and not value.group):
             least = "at least " if value.group else ""
@@ -293,7 +293,7 @@ class _Instance:
                 self.sizes[dim.names[0]] = min(size, self.sizes.get(dim.names[0], size))
 
     def infer(self) -> None:
-        """Find the sizes of factors that only compound dimensions have, by division."""
+        """Find, by division, the sizes of factors that appear only in compound dimensions."""
         compounds = [
             (dim, size, shape, where)
             for value, shape, where in self.values
@@ -323,7 +323,7 @@ class _Instance:
                 raise self.misfit(dim.position, shape, where, f"{product} instead of {size}")
 
     def factors(self, value: _Value) -> list[list[_Factor]]:
-        """The factors of every dimension; those of size 1 are left out of compound dimensions."""
+        """The factors of every dimension, without those of size 1 in compound dimensions."""
         tensor: list[list[_Factor]] = [[(value.group, index)] for index in range(self.lengths.get(value.group, 0))]
         for dim in value.dims:
             tensor.append([name for name in dim.names if self.sizes[name] != 1] or [dim.names[0]])

@@ -1,4 +1,4 @@
-"""Ops that treat every position alike: pointwise ops, clamp, select, normalisation with given statistics.
+"""Rules of pointwise ops, clamp, select, and normalisation with given statistics.
 
 Source: docs/semantics/rules.md#rules-of-ops
 """
@@ -14,9 +14,9 @@ from pyshardy.rules.rule import Rule, Shape
 
 
 def pointwise(spec: OpSpec, conservative: bool) -> Rule | None:
-    """One pass-through factor per dimension of the first result; a value of smaller rank has the leading ones.
+    """One pass-through factor per dimension of the first result; a value of smaller rank has the leading factors.
 
-    None if the first result has no dimensions to speak of (a token), or if some value has a larger rank.
+    None if the first result has no dimensions (a token), or if some value has a larger rank.
 
     >>> print(pointwise(OpSpec("stablehlo.add", [(6, 1), (6, 1)], [(6, 1)]), False))
     <([i, j], [i, j])->([i, j]) {i=6, j=1}>

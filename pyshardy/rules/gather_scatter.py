@@ -1,4 +1,4 @@
-"""Gather and scatter, which share one scheme: a scatter is a gather read backwards.
+"""Gather and scatter, which share one scheme: a scatter reverses a gather.
 
 Source: docs/semantics/rules.md#gather-and-scatter
 """
@@ -17,7 +17,7 @@ _PASS, _REDUCE, _REPLICATE = FactorKind.PASS_THROUGH, FactorKind.REDUCTION, Fact
 
 
 def gather(spec: OpSpec, conservative: bool) -> Rule:
-    """Sharded input dimensions that windows pick from give partial results; index dimensions pass through.
+    """Windows that pick from sharded input dimensions give partial results; index dimensions pass through.
 
     >>> numbers = GatherNumbers(window=(1,), dropped=(0,), index_vector=1)
     >>> spec = OpSpec("stablehlo.gather", [(50, 16), (7,)], [(7, 16)], {"dimension_numbers": numbers})
@@ -28,7 +28,7 @@ def gather(spec: OpSpec, conservative: bool) -> Rule:
 
 
 def scatter(spec: OpSpec, conservative: bool) -> Rule:
-    """Updates of one place are reduced if the fact `plain_combiner` holds, and else need replication.
+    """Updates of the same place are reduced if the fact `plain_combiner` holds; else they need replication.
 
     >>> facts = {"scatter_dimension_numbers": GatherNumbers((1,), (0,), index_vector=1), "plain_combiner": True}
     >>> spec = OpSpec("stablehlo.scatter", [(50, 16), (7, 1), (7, 16)], [(50, 16)], facts)
@@ -51,16 +51,16 @@ def scatter(spec: OpSpec, conservative: bool) -> Rule:
 
 @dataclass(slots=True)
 class _Scheme:
-    """The three parties of a gather or scatter, as numbers of values, and the walk over the windows' dimensions.
+    """The inputs, indices and windows of a gather or scatter, and the walk over the windows' dimensions.
 
     Attributes:
         builder: The rule under construction.
-        numbers: The parts the dimensions play.
-        inputs: What is read or updated; for a scatter with its results.
+        numbers: The roles of the dimensions.
+        inputs: The values read or updated; for a scatter also its results.
         indices: The start indices.
-        windows: What was read, or the updates.
-        is_scatter: Which of the two it is.
-        index_kind: Kind of the factors that run over the indices, batching dimensions apart.
+        windows: The values read, or the updates.
+        is_scatter: Whether the op is a scatter.
+        index_kind: Kind of the factors of the index dimensions, except batching dimensions.
     """
 
     builder: RuleBuilder
@@ -93,7 +93,7 @@ class _Scheme:
         return self.builder.shapes[value] or ()
 
     def add_window(self, input_dim: int, window_dim: int) -> None:
-        """A dimension of the windows that is one of the input too, whole or cut."""
+        """A dimension of the windows that is also a dimension of the input, whole or cut."""
         size, cut = self.shape(self.inputs[0])[input_dim], self.shape(self.windows[0])[window_dim]
         inputs = [(value, input_dim) for value in self.inputs]
         windows = [(value, window_dim) for value in self.windows]
@@ -106,7 +106,7 @@ class _Scheme:
             self.builder.factor(size, inputs + windows, _REPLICATE, blocked=True)
 
     def add_batch(self, index_dim: int, window_dim: int) -> None:
-        """A dimension of the windows that is one of the indices, and of the input if that is a batching dimension."""
+        """A dimension of both windows and indices, and of the input if it is a batching dimension."""
         size, kind = self.shape(self.windows[0])[window_dim], self.index_kind
         places = [(self.indices, index_dim), *((value, window_dim) for value in self.windows)]
         if index_dim in self.numbers.index_batching:

@@ -1,4 +1,4 @@
-"""Slices, with constant and with computed places.
+"""Rules of slices, at constant and at computed positions.
 
 Source: docs/semantics/rules.md#rules-of-ops
 """
@@ -31,7 +31,7 @@ def dynamic_slice(spec: OpSpec, conservative: bool) -> Rule:
 
 
 def dynamic_update_slice(spec: OpSpec, conservative: bool) -> Rule:
-    """In a dimension that is updated in part, the update has a factor of its own; both are permutations.
+    """A dimension that is updated in part has a separate factor in the update; both factors are permutations.
 
     >>> print(dynamic_update_slice(OpSpec("stablehlo.dynamic_update_slice", [(10,), (3,), ()], [(10,)]), False))
     <([i], [j], [])->([i]) {i=10, j=3} permutation={i, j}>

@@ -1,4 +1,4 @@
-"""Linear algebra and Fourier transforms: batch dimensions pass through, the matrix dimensions mostly do not.
+"""Linear algebra and Fourier transforms: batch dimensions pass through, most matrix dimensions do not.
 
 Source: docs/semantics/rules.md#rules-of-ops
 """
@@ -25,7 +25,7 @@ def cholesky(spec: OpSpec, conservative: bool) -> Rule:
 
 
 def fft(spec: OpSpec, conservative: bool) -> Rule:
-    """The transformed dimensions need replication; the last is blocked where real data halves it.
+    """The transformed dimensions need replication; the last one is blocked if real data halves it.
 
     >>> print(fft(OpSpec("stablehlo.fft", [(6, 12)], [(6, 7)], {"fft_length": (12,)}), False))
     <([i, j])->([i, j]) {i=6, j=12} need_replication={j} blocked_propagation={j}>
@@ -60,7 +60,7 @@ def triangular_solve(spec: OpSpec, conservative: bool) -> Rule:
 
 
 def eigh(spec: OpSpec, conservative: bool) -> Rule:
-    """Eigenvectors are shaped as the matrix, eigenvalues as its last dimension.
+    """Eigenvectors have the shape of the matrix, eigenvalues that of its last dimension.
 
     >>> print(eigh(OpSpec("stablehlo.custom_call", [(6, 5, 5)], [(6, 5, 5), (6, 5)]), False))
     <([i, j, k])->([i, j, k], [i, k]) {i=6, j=5, k=5}>
@@ -75,7 +75,7 @@ def eigh(spec: OpSpec, conservative: bool) -> Rule:
 
 
 def qr(spec: OpSpec, conservative: bool) -> Rule:
-    """The matrix dimensions and that of the second result need replication.
+    """The matrix dimensions and the last dimension of the second result need replication.
 
     >>> print(qr(OpSpec("stablehlo.custom_call", [(7, 5)], [(7, 5), (5,)]), False))
     <([i, j])->([i, j], [k]) {i=7, j=5, k=5} need_replication={i, j, k}>
@@ -84,7 +84,7 @@ def qr(spec: OpSpec, conservative: bool) -> Rule:
 
 
 def householder_product(spec: OpSpec, conservative: bool) -> Rule:
-    """The matrix dimensions and that of the second operand need replication.
+    """The matrix dimensions and the last dimension of the second operand need replication.
 
     >>> print(householder_product(OpSpec("stablehlo.custom_call", [(7, 5), (5,)], [(7, 5)]), False))
     <([i, j], [k])->([i, j]) {i=7, j=5, k=5} need_replication={i, j, k}>
@@ -93,7 +93,7 @@ def householder_product(spec: OpSpec, conservative: bool) -> Rule:
 
 
 def _matrix_and_vector(spec: OpSpec, vector: int) -> Rule:
-    """Matrices as first operand and first result, beside a batch of vectors, the value number `vector`."""
+    """Matrices as first operand and first result, and a batch of vectors as value number `vector`."""
     builder = builder_of(spec)
     sizes = spec.operand(0)
     _add_batch(builder, sizes)

@@ -1,7 +1,6 @@
-"""Reading a rule from text; `str` of a rule is the exact inverse.
+"""Parser of rules; `str` of a rule is the exact inverse.
 
-Factors are the letters `i` to `z`, then `z_1`, `z_2` and so on; a compound dimension is written without
-spaces, `ij`.
+Factors are the letters `i` to `z`, then `z_1`, `z_2` and so on. A compound dimension has no spaces: `ij`.
 
 Source: docs/semantics/rules.md#notation
 """

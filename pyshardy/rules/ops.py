@@ -1,8 +1,8 @@
-"""Every op that passes treat by its name, with its traits, by family: the one place to add an op.
+"""Every op that passes treat specially, with its traits, by family: the one place to add an op.
 
-A line is a dialect, names, and traits; `@` before a name stands for `stablehlo.custom_call` of that target. The first
-traits of a family say all that has to be said (`OpTraits`), the others what is different. `tests/test_ops.py` walks
-the lines, and the ops of MLIR's dialects, and tells which traits are missing.
+A line has a dialect, names, and traits; `@` before a name stands for a `stablehlo.custom_call` of that target. The
+first traits of a family (`OpTraits`) are complete; the others list only differences. `tests/test_ops.py` checks the
+lines against the ops of MLIR's dialects and reports missing traits.
 
 Source: docs/semantics/rules.md#traits-of-ops
 """
@@ -30,22 +30,22 @@ from pyshardy.rules.traits import (
 )
 
 Line = tuple[str, str, OpTraits]
-"""The prefix of some names, the names with spaces between, and the traits of all of them."""
+"""A prefix, names separated by spaces, and the traits of all of them."""
 
 _NO, _OTHER, _FIRST = Elementwise.NO, Priority.OTHER, Priority.PASS_THROUGH
 
 _HLO = OpTraits(UNKNOWN, _NO, True, _OTHER, NO_ATTRIBUTES, PAD_LIKE_ANY, ON_SHARDS, NOTHING)
-"""An op of StableHLO of which nothing special is known."""
+"""The traits of an op of StableHLO without special ones."""
 _FOREIGN = _HLO._replace(pad=PAD_IF_OPERANDS)
-"""An op of another dialect of which nothing special is known."""
+"""The traits of an op of another dialect without special ones."""
 
 # Elementwise ops
 
 _POINTWISE = _HLO._replace(rule="elementwise:pointwise", elementwise=Elementwise.YES, priority=_FIRST)
 _UNRULED = _FOREIGN._replace(elementwise=Elementwise.YES, priority=_FIRST)
-"""An elementwise op that the reference has no rule for."""
+"""The traits of an elementwise op for which the reference has no rule."""
 FOREIGN_POINTWISE: Final = _UNRULED._replace(rule="elementwise:pointwise")
-"""An elementwise op of another dialect, with a rule."""
+"""The traits of an elementwise op of another dialect, with a rule."""
 _NOT_CONSTANT = _UNRULED._replace(keeps_constants=False)
 _OF_HLO_ALONE = _UNRULED._replace(xla_rule="elementwise:pointwise")
 
@@ -177,7 +177,7 @@ COMBINING_LINES: Final[tuple[Line, ...]] = (
     ("mhlo.", "topk", _FOREIGN._replace(rule="reduction:top_k", is_top_k=True)),
 )  # fmt: skip
 
-# Collectives and other ops that know of devices
+# Collectives and other ops that depend on devices
 
 _COLLECTIVE = _HLO._replace(pure=False, has_replica_groups=True)
 
@@ -222,7 +222,7 @@ SOURCE_LINES: Final[tuple[Line, ...]] = (
     ("", "func.constant builtin.unrealized_conversion_cast ub.poison", _FOREIGN),
 )  # fmt: skip
 
-# Control flow, calls, and what ends blocks
+# Control flow, calls, and terminators of blocks
 
 _FLOW = _HLO._replace(rule=SILENT, local="calls:localize_same_index")
 _BRANCHES = _FLOW._replace(
@@ -299,7 +299,7 @@ SDY_LINES: Final[tuple[Line, ...]] = (
         pad="collectives:pad_in_place", local="collectives:lower_replicated_to_unreduced")),
 )  # fmt: skip
 
-# Custom calls: all of them, and those of some targets
+# Custom calls: the traits of all, then of some targets
 
 _CALL = _HLO._replace(pure=BY_ATTRIBUTE)
 _POINTWISE_CALL = _CALL._replace(rule="elementwise:pointwise")
@@ -340,7 +340,7 @@ FAMILIES: Final[Mapping[str, tuple[Line, ...]]] = {
     "call": CALL_LINES,
 }
 PURE_DIALECTS: Final = frozenset(("stablehlo", "chlo", "arith", "math", "complex", "tensor", "mhlo", "scf", "shape"))
-"""Dialects whose ops have no effect but their results, unless a line above says otherwise."""
+"""Dialects whose ops have no side effects, unless a line above says otherwise."""
 
 
 def names_of(line: Line) -> list[str]:
@@ -355,11 +355,11 @@ def names_of(line: Line) -> list[str]:
 
 _LINES: Final = [(names_of(line), line[2]) for lines in FAMILIES.values() for line in lines]
 OPS: Final = {name: traits for names, traits in _LINES for name in names}
-"""The traits of every op that has a line, by its name, or by `@target` for custom calls."""
+"""The traits of every op that has a line, by name, or by `@target` for custom calls."""
 
 
 def ops_that(has: Callable[[OpTraits], object]) -> frozenset[str]:
-    """The names of the ops whose traits are as `has` says: how passes get their sets of ops, once, at import.
+    """The names of the ops whose traits satisfy `has`; passes build their sets of ops with it, once, at import.
 
     >>> sorted(ops_that(lambda traits: traits.is_product))
     ['stablehlo.dot', 'stablehlo.dot_general']

@@ -1,4 +1,4 @@
-"""What rules know of an op: its name, the shapes of its operands and results, and a few facts. No MLIR."""
+"""What a sharding rule depends on: an op's name, the shapes of its operands and results, and a few facts. No MLIR."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _REQUIRED: Final = object()
 
 
 class OpSpec(Interned):
-    """The description of one op that its rule is a function of.
+    """The description of one op; its rule is a function of it.
 
     Args:
         name: The name of the op, such as "stablehlo.dot_general".
         operand_shapes: Shape of every operand; None for a value without dimensions, -1 for a dynamic dimension.
         result_shapes: The same for every result.
-        attributes: What the rule of this op reads: attributes under their MLIR names, decoded to integers,
-            strings, booleans, tuples and dimension numbers, and facts about the surroundings of the op.
+        attributes: The attributes that the rule of this op reads, under their MLIR names, decoded to integers, strings,
+            booleans, tuples and dimension numbers; and facts about the surroundings of the op.
 
     >>> spec = OpSpec("stablehlo.transpose", [(6, 5)], [(5, 6)], {"permutation": (1, 0)})
     >>> spec.attr("permutation"), spec.operand(0)
@@ -57,7 +57,7 @@ class OpSpec(Interned):
         return f"OpSpec({self}{facts})"
 
     def attr(self, name: str, default: Any = _REQUIRED) -> Any:
-        """The value of an attribute, or `default`; without one, a missing attribute is an `InvalidRuleError`."""
+        """The value of an attribute, or `default`; without a default, a missing attribute is an `InvalidRuleError`."""
         for found, value in self.attributes:
             if found == name:
                 return value
@@ -84,7 +84,7 @@ class OpSpec(Interned):
 
     @property
     def key(self) -> str:
-        """What sharding rules go by: the name; `@target` of a custom call; `composite:name` of a composite.
+        """The key of the rule of this op: its name; `@target` for a custom call; `composite:name` for a composite.
 
         >>> OpSpec("stablehlo.custom_call", [], [], {"call_target_name": "f"}).key
         '@f'
@@ -100,7 +100,7 @@ class OpSpec(Interned):
 
 
 def op_names(prefix: str, names: str) -> list[str]:
-    """The words of `names`, each with `prefix` before it: how the tables of ops are written.
+    """The words of `names`, each with `prefix` before it, as the tables of ops write them.
 
     >>> op_names("stablehlo.", "abs add")
     ['stablehlo.abs', 'stablehlo.add']

@@ -1,4 +1,4 @@
-"""Rules as JAX's `custom_partitioning` takes them: `SdyShardingRule`s and callbacks; JAX is not needed for it.
+"""Rules in the forms of JAX's `custom_partitioning`, `SdyShardingRule`s and callbacks, without importing JAX.
 
 Source: docs/semantics/rules.md#rules-of-the-user
 """
@@ -15,13 +15,13 @@ from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.rule import Shape
 
 _BATCHING = "\u2026"
-"""What `BATCHING` of JAX is: stands for leading dimensions, perhaps with a number behind."""
+"""The value of JAX's `BATCHING`; it stands for leading dimensions, optionally with a number behind it."""
 _ARGUMENTS_OF_CALLBACK = 3
 
 
 @dataclass(frozen=True)
 class ShapeOf:
-    """A tensor as a callback sees it.
+    """A tensor as a callback gets it.
 
     Attributes:
         shape: Sizes of its dimensions.
@@ -41,7 +41,7 @@ class ShapeOf:
 
 
 def is_jax_rule(rule: Any) -> bool:
-    """Whether this is an `SdyShardingRule`, or something of its fields."""
+    """Whether this is an `SdyShardingRule`, or an object with its fields."""
     return hasattr(rule, "operand_mappings") and hasattr(rule, "result_mappings")
 
 
@@ -82,10 +82,10 @@ def _dim(dim: Any) -> str:
 
 
 def call(callback: Callable[..., Any], spec: OpSpec) -> Any:
-    """What a callback answers for an op, given lists of tensors as by JAX. Its mesh is None: a rule is for all meshes.
+    """The answer of a callback for an op, from lists of tensors as JAX passes them. Its mesh is None.
 
     Raises:
-        InvalidRuleError: It fails.
+        InvalidRuleError: The callback fails.
     """
     try:
         return callback(None, [*map(_shape_of, spec.operand_shapes)], [*map(_shape_of, spec.result_shapes)])

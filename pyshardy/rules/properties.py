@@ -1,6 +1,6 @@
-"""Properties of ops beside their rule: element-wise, preserving constants, and the classes of op priority.
+"""Properties of ops besides their rule: element-wise, preserving constants, and the classes of op priority.
 
-They follow from the traits of ops, and here and there from shapes. Being element-wise is independent of having a rule.
+They follow from the traits of ops, and sometimes from shapes. Whether an op is element-wise is independent of its rule.
 
 Source: docs/semantics/rules.md#elementwise-ops
 """
@@ -17,22 +17,22 @@ from pyshardy.rules.traits import Priority as Priority
 ELEMENTWISE: Final = ops_that(lambda traits: traits.elementwise is Elementwise.YES)
 """Names of the ops that are element-wise whatever their shapes."""
 CONSTANTS: Final = ops_that(lambda traits: traits.is_constant)
-"""Constants of all dialects."""
+"""Constant ops of all dialects."""
 PROGRAM_CONSTANTS: Final = frozenset([name for name in CONSTANTS if name.startswith(("sdy.", "stablehlo."))])
-"""Constants as programs of StableHLO have them, here and between the passes."""
+"""Constant ops in programs of StableHLO, also between the passes."""
 PRODUCTS: Final = ops_that(lambda traits: traits.is_product)
 """Products of two matrices, or of batches of them."""
 CONTROL_FLOW: Final = ops_that(lambda traits: traits.is_control_flow)
 """Loops and conditionals."""
 CONDITIONALS: Final = ops_that(lambda traits: traits.data_flow is DataFlow.BRANCHES)
 RESHARDING_COLLECTIVES: Final = ops_that(lambda traits: traits.own_shardings == ("out_sharding",))
-"""Collectives that only change the sharding of a value, and say to which."""
+"""Collectives that change only the sharding of a value, to one that they state."""
 HANDING_ON: Final = ops_that(lambda traits: traits.hands_on)
-"""Ops whose result is their operand."""
+"""Ops whose result equals their operand."""
 REDUCING_COLLECTIVES: Final = ops_that(lambda traits: traits.reduces and traits.has_replica_groups)
 """Collectives of StableHLO that combine values of several devices."""
 REDUCING_RESHARDS: Final = ops_that(lambda traits: traits.reduces and traits.own_shardings)
-"""Those of Shardy."""
+"""Such collectives of Shardy."""
 _IF_SAME_SHAPE: Final = ops_that(lambda traits: traits.elementwise is Elementwise.IF_SAME_SHAPE)
 _PRIORITIES: Final = {name: traits.priority for name, traits in OPS.items() if traits.priority}
 
@@ -47,9 +47,9 @@ _MAY_PRESERVE: Final = ops_that(_keeps_constants)
 
 
 def is_elementwise(spec: OpSpec) -> bool:
-    """Whether every element of the results depends on the elements at the same place alone.
+    """Whether every element of the results depends only on the elements at the same position.
 
-    Scalar operands beside larger ones do not matter. `bitcast_convert` counts if it keeps the shape.
+    Scalar operands beside larger ones do not count. `bitcast_convert` is element-wise if it keeps the shape.
 
     >>> is_elementwise(OpSpec("stablehlo.select", [(), (4,), (4,)], [(4,)]))
     True
@@ -62,7 +62,7 @@ def is_elementwise(spec: OpSpec) -> bool:
 
 
 def may_preserve_constants(name: str) -> bool:
-    """Whether ops of this name preserve constants, as far as their shapes allow it.
+    """Whether ops of this name preserve constants, if their shapes allow it.
 
     >>> may_preserve_constants("stablehlo.add"), may_preserve_constants("stablehlo.dot")
     (True, False)
@@ -73,8 +73,8 @@ def may_preserve_constants(name: str) -> bool:
 def preserves_constants(spec: OpSpec) -> bool:
     """Whether the results are constants if the operands are, for splitting constant expressions.
 
-    True for broadcast, reshape, slice and element-wise ops, as far as they can be computed at any time, in any
-    number of copies. Calls and named computations depend on their content and are not judged here.
+    True for broadcast, reshape, slice and element-wise ops that may run at any time and any number of times. Calls and
+    named computations depend on their content; this function does not judge them.
 
     >>> preserves_constants(OpSpec("stablehlo.add", [(4,), (4,)], [(4,)]))
     True
@@ -87,7 +87,7 @@ def preserves_constants(spec: OpSpec) -> bool:
 
 
 def _cannot_fail(spec: OpSpec) -> bool:
-    """Whether the sizes, where dynamic, are sure to fit: nothing dynamic is asserted to be some static size."""
+    """Whether no dynamic size can turn out wrong: no dynamic dimension is asserted to have a static size."""
     if not any(-1 in shape for shape in spec.operand_shapes if shape):
         return True
     pairs = zip(spec.operand(0), spec.result(0))

@@ -1,4 +1,4 @@
-"""Random bits, and the state they are made from.
+"""Rules of random bits, and of the states that they are made from.
 
 Source: docs/semantics/rules.md#rules-of-ops
 """
@@ -12,7 +12,7 @@ from pyshardy.rules.rule import FactorKind, Rule
 
 
 def rng_bit_generator(spec: OpSpec, conservative: bool) -> Rule:
-    """The state needs replication; the bits can be sharded at will.
+    """The state needs replication; the bits can be sharded freely.
 
     >>> print(rng_bit_generator(OpSpec("stablehlo.rng_bit_generator", [(2,)], [(2,), (6, 10)]), False))
     <([i])->([i], [j, k]) {i=2, j=6, k=10} need_replication={i} blocked_propagation={i}>

@@ -1,4 +1,4 @@
-"""Ops along some dimensions of a tensor: reduce, sort, the largest elements.
+"""Rules of ops along some dimensions of a tensor: reduce, sort, the largest elements.
 
 Source: docs/semantics/rules.md#rules-of-ops
 """
@@ -11,7 +11,7 @@ from pyshardy.rules.rule import FactorKind, Rule
 
 
 def reduce(spec: OpSpec, conservative: bool) -> Rule:
-    """The reduced dimensions are reductions; all inputs, and all results, are alike.
+    """The reduced dimensions are reductions; all inputs are sharded alike, and all results too.
 
     >>> print(reduce(OpSpec("stablehlo.reduce", [(6, 10), ()], [(6,)], {"dimensions": (1,)}), False))
     <([i, j], [])->([i]) {i=6, j=10} reduction={j}>
@@ -30,9 +30,9 @@ def reduce(spec: OpSpec, conservative: bool) -> Rule:
 
 
 def sort(spec: OpSpec, conservative: bool) -> Rule:
-    """The sorted dimension needs replication; it is blocked where no other dimension has more than one element.
+    """The sorted dimension needs replication; it is blocked if no other dimension has more than one element.
 
-    A negative `dimension`, the default too, counts from the last one.
+    A negative `dimension`, also the default, counts from the last dimension.
 
     >>> print(sort(OpSpec("stablehlo.sort", [(6, 10)], [(6, 10)], {"dimension": -1}), False))
     <([i, j])->([i, j]) {i=6, j=10} need_replication={j}>
@@ -44,7 +44,7 @@ def sort(spec: OpSpec, conservative: bool) -> Rule:
 
 
 def top_k(spec: OpSpec, conservative: bool) -> Rule:
-    """The dimension of which only some elements are kept is blocked.
+    """The dimension that loses elements is blocked.
 
     >>> print(top_k(OpSpec("stablehlo.custom_call", [(6, 10)], [(6, 3), (6, 3)]), False))
     <([i, j])->([i, j], [i, j]) {i=6, j=10} need_replication={j} blocked_propagation={j}>
@@ -54,7 +54,7 @@ def top_k(spec: OpSpec, conservative: bool) -> Rule:
 
 
 def partial_reduce(spec: OpSpec, conservative: bool) -> Rule:
-    """Approximate top-k, of values and their indices: the results have a factor of their own where they are shorter.
+    """Approximate top-k of values and their indices: a dimension that shrinks has separate factors in the results.
 
     >>> print(partial_reduce(OpSpec("stablehlo.custom_call", [(6,), (6,), (), ()], [(4,), (4,)]), False))
     <([i], [i], [], [])->([j], [j]) {i=6, j=4} need_replication={j} blocked_propagation={j}>

@@ -1,4 +1,4 @@
-"""Reshape: both shapes are consumed from the major side, factor by factor.
+"""The rule of reshape: it consumes both shapes from the major side, factor by factor.
 
 Source: docs/semantics/rules.md#reshape
 """
@@ -14,7 +14,7 @@ from pyshardy.rules.rule_builder import RuleBuilder
 
 
 def reshape(spec: OpSpec, conservative: bool) -> Rule | None:
-    """Dimensions that are split or merged share factors; what does not fit together needs communication.
+    """Dimensions that are split or merged share factors; parts that do not match need communication.
 
     None if the tensor has no elements.
 
@@ -42,11 +42,11 @@ def reshape(spec: OpSpec, conservative: bool) -> Rule | None:
 
 
 class _Side:
-    """One of the two shapes, consumed up to some place inside its dimension `dim`.
+    """One of the two shapes, consumed up to a point inside its dimension `dim`.
 
     Attributes:
-        rest: What is left of that dimension; 1 behind the last one.
-        done: Product of the sizes of all factors given to this side.
+        rest: The remaining size of that dimension; 1 after the last one.
+        done: Product of the sizes of all factors of this side so far.
     """
 
     def __init__(self, value: int, shape: tuple[int, ...]) -> None:
@@ -84,7 +84,7 @@ class _Side:
         self.step()
 
     def catch_up(self, builder: RuleBuilder, ahead: _Side) -> None:
-        """Give this side, which is behind, a factor of its own that brings both level, or at least nearer."""
+        """Give this side, which is behind, a factor of its own that brings it level, or closer."""
         common = gcd(self.rest, ahead.rest)
         size, odd = divmod(ahead.done, self.done)
         if odd or self.rest % size:
@@ -94,7 +94,7 @@ class _Side:
 
 
 def _share(builder: RuleBuilder, source: _Side, target: _Side) -> None:
-    """Give both sides, which are level, one factor: the common part, or all that is left if there is none."""
+    """Give both sides, which are level, one factor: the common part, or the whole rest if there is none."""
     common = gcd(source.rest, target.rest)
     if common > 1:
         builder.factor(common, [source.place, target.place])

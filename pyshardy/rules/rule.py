@@ -1,8 +1,7 @@
 """Sharding rules as data.
 
-A rule names the *factors* of an op, its independent loop-like indices, with their sizes, and gives for every
-dimension of every operand and result the factors it is made of, major to minor. The same factor in two
-tensors links their dimensions.
+A rule names the *factors* of an op, its independent loop indices, with their sizes, and lists the factors of every
+dimension of every operand and result, major to minor. The same factor in two tensors links their dimensions.
 
 Source: docs/semantics/rules.md#what-a-rule-is
 """
@@ -22,12 +21,12 @@ Shape = tuple[int, ...] | None
 
 
 class FactorKind(Enum):
-    """What sharding a factor costs."""
+    """The cost of sharding a factor."""
 
-    __hash__ = object.__hash__  # rules are looked up by it, and that of `Enum` is a function of Python
+    __hash__ = object.__hash__  # lookups hash it, and the hash of `Enum` is a slow Python function
 
     PASS_THROUGH = "pass_through"
-    """Nothing, if all tensors that have the factor are sharded alike on it."""
+    """Free, if all tensors that have the factor are sharded alike on it."""
     REDUCTION = "reduction"
     """Results are partial and need an all-reduce."""
     NEED_REPLICATION = "need_replication"
@@ -53,7 +52,7 @@ class Rule(Interned):
     """The sharding rule of one op.
 
     Args:
-        factor_sizes: Size of every factor. They need not multiply to the sizes of the dimensions.
+        factor_sizes: Size of every factor. Their product need not equal the sizes of the dimensions.
         operands: Per operand and dimension, the factors of the dimension, major to minor.
         results: The same for every result.
         kinds: Kind of every factor; empty means pass-through for all.
@@ -176,7 +175,7 @@ def _check(
             used.update(_check_tensor(tensor, sizes, kind, index))
     if len(used) != len(sizes):
         missing = min(set(range(len(sizes))) - used)
-        raise InvalidRuleError(_DOING, got=f"factor {missing} that no tensor has", needed="factors that are used")
+        raise InvalidRuleError(_DOING, got=f"factor {missing} that no tensor has", needed="factors in use")
     if blocked and (list(blocked) != sorted(set(blocked)) or not set(blocked) <= used):
         raise InvalidRuleError(_DOING, got=f"blocked factors {blocked}", needed="factors, ascending, each once")
     reduced = {factor for factor, kind in enumerate(kinds) if kind is FactorKind.REDUCTION}

@@ -51,7 +51,7 @@ class RuleBuilder:
         kind: FactorKind = FactorKind.PASS_THROUGH,
         blocked: bool = False,
     ) -> None:
-        """Declare the next factor at pairs of value and dimension; of size 1, only where a slot is still empty."""
+        """Declare the next factor at pairs of value and dimension. A factor of size 1 fills only empty slots."""
         index = len(self.sizes)
         self.sizes.append(size)
         self.kinds.append(kind)
@@ -63,11 +63,11 @@ class RuleBuilder:
                 slot.append(index)
 
     def everywhere(self, dim: int) -> list[tuple[int, int]]:
-        """Dimension `dim` of every value of rank 1 or more."""
+        """Places in dimension `dim` of every value of rank 1 or more."""
         return [(value, dim) for value, slots in enumerate(self.slots) if slots]
 
     def finish(self) -> Rule:
-        """The rule; every dimension still without a factor gets one of its own, of size 1."""
+        """The rule; every dimension without a factor gets one of its own, of size 1."""
         for slots in self.slots:
             for slot in slots:
                 if not slot:
@@ -84,7 +84,7 @@ class RuleBuilder:
 
 
 def identity_rule(shape: tuple[int, ...], operand_count: int = 1, result_count: int = 1) -> Rule:
-    """Every dimension of every value is one factor: the rule of element-wise ops and of data-flow edges.
+    """The rule in which every dimension is one factor of all values, as for element-wise ops and data-flow edges.
 
     >>> print(identity_rule((8, 16), operand_count=2))
     <([i, j], [i, j])->([i, j]) {i=8, j=16}>

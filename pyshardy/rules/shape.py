@@ -1,4 +1,4 @@
-"""Ops that rearrange, repeat, join or reinterpret elements.
+"""Rules of ops that rearrange, repeat, join or reinterpret elements.
 
 Source: docs/semantics/rules.md#rules-of-ops
 """
@@ -23,7 +23,7 @@ def transpose(spec: OpSpec, conservative: bool) -> Rule:
 
 
 def broadcast_in_dim(spec: OpSpec, conservative: bool) -> Rule:
-    """New dimensions, and those grown from size 1, have a factor only in the result.
+    """New dimensions, and dimensions that grow from size 1, have a factor only in the result.
 
     >>> facts = {"broadcast_dimensions": (1, 2)}
     >>> print(broadcast_in_dim(OpSpec("stablehlo.broadcast_in_dim", [(5, 1)], [(6, 5, 7)], facts), False))
@@ -53,9 +53,9 @@ def reverse(spec: OpSpec, conservative: bool) -> Rule:
 
 
 def concatenate(spec: OpSpec, conservative: bool) -> Rule:
-    """The joined dimension is a permutation where slices are shifted back together, and else needs replication.
+    """The joined dimension is a permutation if the op joins slices back together; else it needs replication.
 
-    The fact `joins_slices` says which of the two it is. In conservative mode the dimension has no factor.
+    The fact `joins_slices` tells the two cases apart. In conservative mode the dimension has no factor.
 
     >>> print(concatenate(OpSpec("stablehlo.concatenate", [(6,), (4,)], [(10,)], {"dimension": 0}), False))
     <([i], [i])->([i]) {i=10} need_replication={i}>
@@ -86,7 +86,7 @@ def pad(spec: OpSpec, conservative: bool) -> Rule:
 
 
 def bitcast_convert(spec: OpSpec, conservative: bool) -> Rule:
-    """Pointwise; the dimension that the wider elements lack needs replication.
+    """Pointwise; the dimension that the tensor of wider elements lacks needs replication.
 
     >>> print(bitcast_convert(OpSpec("stablehlo.bitcast_convert", [(6, 10)], [(6, 10, 4)]), False))
     <([i, j])->([i, j, k]) {i=6, j=10, k=4} need_replication={k}>

@@ -1,7 +1,7 @@
-"""Which op has which rule, by the traits of ops and the rules of users.
+"""The rule of every op, from the traits of ops and the rules of users.
 
-The function that gives a rule is imported when the first op needs it; it takes an `OpSpec` and whether propagation
-is conservative, and returns a rule or None.
+The first op that needs a function imports it. The function takes an `OpSpec` and whether propagation is
+conservative, and returns a rule or None.
 
 Source: docs/semantics/rules.md#rules-of-ops
 """
@@ -21,20 +21,20 @@ from pyshardy.rules.traits import SILENT, load_function, names_function
 from pyshardy.rules.user_rules import USER_RULES, user_rule_of
 
 RULES: Final = {name: traits.rule for name, traits in OPS.items() if traits.rule and names_function(traits.rule)}
-"""The functions that give the rules of ops, by `OpSpec.key`."""
+"""The functions that make the rules of ops, by `OpSpec.key`."""
 NO_RULE: Final = ops_that(lambda traits: traits.rule == SILENT)
-"""Ops that have no rule on purpose: they are crossed by other means, or stop propagation."""
+"""Ops without a rule on purpose: other means carry shardings across them, or they stop propagation."""
 
 
 def rule_of(spec: OpSpec, conservative: bool = False) -> Rule | None:
-    """The sharding rule of an op, or None if it has none: nothing propagates through it then.
+    """The sharding rule of an op; None if it has none, and then nothing propagates through it.
 
     Args:
         spec: The op.
-        conservative: Whether dimensions that sharding would move data between devices for are held back.
+        conservative: Whether to hold back dimensions that move data between devices when they are sharded.
 
     Raises:
-        InvalidRuleError: A dynamic dimension, or an op that lacks an operand, result or attribute it should have.
+        InvalidRuleError: A dynamic dimension, or a missing operand, result or attribute.
 
     >>> print(rule_of(OpSpec("stablehlo.dot", [(4, 8), (8, 16)], [(4, 16)])))
     <([i, k], [k, j])->([i, j]) {i=4, j=16, k=8} reduction={k}>
@@ -45,7 +45,7 @@ def rule_of(spec: OpSpec, conservative: bool = False) -> Rule | None:
 
 
 def is_known(spec: OpSpec) -> bool:
-    """Whether the op has a rule, or is meant to have none; False for ops that deserve a warning.
+    """Whether the op has a rule, or has none on purpose; False for ops that deserve a warning.
 
     >>> is_known(OpSpec("stablehlo.while", [], [])), is_known(OpSpec("stablehlo.rng", [], [(4,)]))
     (True, False)
@@ -55,7 +55,7 @@ def is_known(spec: OpSpec) -> bool:
 
 
 def is_known_name(name: str) -> bool:
-    """Whether ops of this name have a rule or are meant to have none, whatever their attributes."""
+    """Whether ops of this name have a rule, or have none on purpose, whatever their attributes."""
     return name in RULES or name in NO_RULE
 
 
@@ -76,7 +76,7 @@ def _cached_rule(spec: OpSpec, conservative: bool) -> Rule | None:
             f"building the sharding rule of {key}",
             where=str(spec),
             got="operands and results of these shapes",
-            needed="those that this op is known to have",
+            needed="the shapes that this op requires",
         ) from error
 
 

@@ -1,7 +1,7 @@
-"""Traits of ops: all that passes know of an op by its name. `rules/ops.py` says which op has which.
+"""Traits of ops: all that passes know of an op by its name. `rules/ops.py` lists the traits of every op.
 
-A trait may name a function as text, "module:function", in the room of that trait (`ROOMS`); the function is imported
-when the first op needs it. So this half knows which function makes an op local without importing MLIR.
+A trait may name a function as text, "module:function", in the package of that trait (`ROOMS`). The first op that
+needs the function imports it, so this half can refer to functions that make ops local without importing MLIR.
 
 Source: docs/semantics/rules.md#traits-of-ops
 """
@@ -19,19 +19,19 @@ SILENT: Final = "silent"
 UNKNOWN: Final = "unknown"
 """A `rule`: none, as in the reference; propagation warns about such ops."""
 BY_ATTRIBUTE: Final = "has_side_effect"
-"""A `pure`: the attribute of that name says it, op by op."""
+"""A `pure`: the attribute of that name decides for every op."""
 PAD_LIKE_ANY: Final = "shape:pad_any"
-"""A `pad`: operands and results are padded behind their data."""
+"""A `pad`: operands and results are padded after their data."""
 PAD_IF_OPERANDS: Final = "control:pad_carried"
-"""A `pad`: results are padded where operands are."""
+"""A `pad`: results are padded in the dimensions where operands are."""
 ON_SHARDS: Final = "table:localize_any"
 """A `local`: the same op on shards, if its rule says that this gives the shards of the result."""
 LEFT_ALONE: Final = "table:leave_alone"
 """A `local`: the op computes nothing."""
 GONE_BEFORE: Final = "table:refuse"
-"""A `local`: earlier passes remove the op, so that it is refused."""
+"""A `local`: earlier passes remove the op, so it is refused here."""
 NOTHING: Final = ""
-"""An `exchange`: shards need no data of each other, or the op is replicated where they do."""
+"""An `exchange`: shards need no data from each other, or the op is replicated where they do."""
 NO_ATTRIBUTES: Final[Mapping[str, str]] = {}
 """`attributes`: the rule depends on shapes alone."""
 
@@ -44,7 +44,7 @@ ROOMS: Final[Mapping[str, str]] = {
     "whole_factors": "pyshardy.transforms.exchanges",
     "exchange_pieces": "pyshardy.transforms.exchanges",
 }
-"""The traits that name functions, and the packages in which these are."""
+"""The traits that name functions, and the packages of these functions."""
 
 
 class Priority(IntEnum):
@@ -54,7 +54,7 @@ class Priority(IntEnum):
     """
 
     OTHER = 0
-    """Joins with its pass-through factors in round 2 and with all factors in round 3."""
+    """Takes part with its pass-through factors in round 2 and with all factors in round 3."""
     PASS_THROUGH = 1
     """Element-wise ops, reshape, transpose, moves between host and device, data-flow edges: from round 0."""
     FORWARD = 2
@@ -62,73 +62,73 @@ class Priority(IntEnum):
     BROADCAST = 3
     """broadcast_in_dim: backward from round 2, both ways in round 4."""
     FIXED = 4
-    """Propagation barriers and results of the main function: their own direction in every round."""
+    """Propagation barriers and results of the main function: their own direction, in every round."""
 
 
 class Elementwise(Enum):
-    """Whether every element of the results depends on the elements at the same place alone."""
+    """Whether every element of the results depends only on the elements at the same position."""
 
     NO = 0
     YES = 1
     IF_SAME_SHAPE = 2
-    """Where the op keeps the shape."""
+    """If the op keeps the shape."""
     FOR_PARTITIONER = 3
-    """Yes, but the reference does not know it: propagation takes the op for another one, the partitioner does not."""
+    """Yes for the partitioner; no for propagation, because the reference does not treat the op as elementwise."""
 
 
 class DataFlow(Enum):
-    """Which values of a data-flow op are sharded alike.
+    """The values of a data-flow op that are sharded alike.
 
     Source: docs/semantics/representation.md#data-flow-edges
     """
 
     SAME_INDEX = 0
-    """Operand and result of the same number."""
+    """An operand and the result of the same number."""
     BRANCHES = 1
-    """A result, and what every region returns for it."""
+    """A result, and the value that every region returns for it."""
     COMPUTATION = 2
-    """An operand and an argument of the body; what the body returns and a result."""
+    """An operand and an argument of the body; a returned value of the body and a result."""
 
 
-class OpTraits(NamedTuple):  # its annotations are no text: `NamedTuple` would compile each, half a millisecond in all
-    """What is known of an op. The first eight have to be said of every op; None stands for what is not said.
+class OpTraits(NamedTuple):  # `NamedTuple` would compile annotations given as text, in half a millisecond
+    """The traits of an op. The first eight are required of every op; None means not stated.
 
     Attributes:
         rule: Function that gives the sharding rule from an `OpSpec` and whether propagation is conservative; `SILENT`
             or `UNKNOWN` if there is none.
         elementwise: Whether the op is elementwise.
-        pure: Whether the op, without what its regions hold, has no effect but its results: it may be removed when
-            nothing uses them. `BY_ATTRIBUTE` where an attribute says it.
+        pure: Whether the op, apart from its regions, has no side effects, so it may be removed when nothing uses its
+            results. `BY_ATTRIBUTE` if an attribute decides.
         priority: When the op takes part in op-priority propagation.
         attributes: The attributes that the rule reads, each with the name of its decoder in `ir/opspec.py`.
         pad: Function that pads the op, from the op and a `Padder`.
         local: Function that makes the op local, from the op and a `Localizer`.
-        exchange: Function by which `sdy-resolve-permutation-factors` lets shards get what they need of each other,
-            from the op and a `Resolver`; `NOTHING` if there is none. It says whether that is done; else the op gets
-            whole dimensions.
+        exchange: Function with which `sdy-resolve-permutation-factors` lets shards exchange the data they need, from
+            the op and a `Resolver`; `NOTHING` if there is none. It returns whether it did so; else the op gets whole
+            dimensions.
 
-        whole_factors: Function that gives the factors that every device needs as a whole, besides those that are
+        whole_factors: Function that gives the factors that every device needs whole, besides those that are
             permutations, from the op, its rule and a `PassContext`.
         exchange_pieces: The same as `exchange` for `pyshardy-exchange-shards`, from a `Site`.
-        xla_rule: Like `rule`, for an op that only HLO has: the rule that XLA gives it, which import writes onto it.
-        keeps_constants: Whether results are constants if operands are; None for what being elementwise says.
-        looks_around: The name of a function in `ir/opspec.py` that adds to the attributes what is around the op.
-        own_shardings: The attributes that hold shardings; () for that of most ops, `sdy.sharding`.
-        data_flow: Which values are sharded alike, for data-flow ops.
+        xla_rule: Like `rule`, for an op that only HLO has; import writes the rule onto the op.
+        keeps_constants: Whether results are constants if operands are; None if `elementwise` decides.
+        looks_around: The name of a function in `ir/opspec.py` that adds facts about the op's surroundings.
+        own_shardings: The attributes that hold shardings; () for the usual one, `sdy.sharding`.
+        data_flow: The values that are sharded alike, for data-flow ops.
         is_constant: Whether the op is a constant, with its elements in the attribute `value`.
         is_product: Whether it is a product of two matrices, or of batches of them.
-        is_control_flow: Whether it chooses or repeats the regions that it holds.
+        is_control_flow: Whether it chooses or repeats its regions.
         is_terminator: Whether it ends a block of a function, of control flow or of a computation.
         ends_other_blocks: Whether it ends a block of an op that passes do not look into.
-        hands_on: Whether its only result is its only operand, with other words about sharding.
+        hands_on: Whether its only result equals its only operand, with another sharding annotation.
         reduces: Whether it is a collective that combines values of several devices.
-        has_replica_groups: Whether the attribute `replica_groups` tells which devices take part.
-        completes_parts: Whether partial results are completed where the op becomes local.
-        is_checked_apart: Whether the function that makes it local looks itself whether elements have to move.
-        takes_sizes: Whether an operand tells a size of the whole tensor.
-        is_made_in_parts: Whether it has no operands and every device makes its part.
+        has_replica_groups: Whether the attribute `replica_groups` lists the devices that take part.
+        completes_parts: Whether making the op local completes partial results.
+        is_checked_apart: Whether the function that makes it local checks itself whether elements have to move.
+        takes_sizes: Whether an operand gives a size of the whole tensor.
+        is_made_in_parts: Whether it has no operands and every device makes its own part.
         needs_matrices: Whether it works on whole matrices although its rule does not say so.
-        takes_shards: Whether it shows Python what every device has, whatever that is.
+        takes_shards: Whether it passes the data of every device to Python as it is.
         is_top_k: Whether it keeps the largest elements along the last dimension.
         rounds: Whether floating-point results are rounded.
         applies: Whether it applies a region to elements.
@@ -170,11 +170,11 @@ class OpTraits(NamedTuple):  # its annotations are no text: `NamedTuple` would c
 
 
 REQUIRED: Final = ("rule", "elementwise", "pure", "priority", "attributes", "pad", "local", "exchange")
-"""The traits that have to be said of every op."""
+"""The traits that are required of every op."""
 
 
 def missing_traits(traits: OpTraits) -> list[str]:
-    """The required traits that are not said.
+    """The required traits that are not stated.
 
     >>> missing_traits(OpTraits(rule=SILENT, pure=True, priority=Priority.OTHER, attributes=NO_ATTRIBUTES))
     ['elementwise', 'pad', 'local', 'exchange']
@@ -183,7 +183,7 @@ def missing_traits(traits: OpTraits) -> list[str]:
 
 
 def names_function(entry: str | None) -> bool:
-    """Whether a trait names a function, not a special case."""
+    """Whether a trait names a function, rather than a special case."""
     return entry is not None and ":" in entry
 
 

@@ -1,4 +1,4 @@
-"""Rules that users give to ops; they go before the built-in ones.
+"""Rules that users give to ops; they override the built-in ones.
 
 Source: docs/semantics/rules.md#rules-of-the-user
 """
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pyshardy.core.intern import clear_caches
+from pyshardy.core.text import named_type
 from pyshardy.errors import InvalidRuleError, UsageError
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.partitioning_rules import call, is_callback, is_jax_rule, notation_of
@@ -21,7 +22,7 @@ RuleBuilder = Callable[[OpSpec, bool], Rule | None]
 UserRuleBuilder = Callable[[OpSpec, bool], Rule | str | None]
 
 USER_RULES: Final[dict[str, UserRuleBuilder]] = {}
-"""What users have registered, by `OpSpec.key`."""
+"""The rules that users have registered, by `OpSpec.key`."""
 
 
 def register_rule(
@@ -34,24 +35,26 @@ def register_rule(
     blocked: str | Iterable[str] = (),
     sizes: Mapping[str, int] | None = None,
 ) -> None:
-    """Give an op a sharding rule of your own; it goes before the built-in one.
+    """Give an op a sharding rule of your own; it overrides the built-in one.
 
     Args:
         name: The name of an op, "my_dialect.my_op"; "@target" for custom calls of a target; "composite:my.name" for
             composites of a name.
-        rule: Einsum notation, "... i k, ... k j -> ... i j"; or a `Rule`, for ops of its shapes only; or a function
-            from `OpSpec` (shapes and attributes) and whether propagation is conservative, which returns either of
-            these, or None for an op that nothing propagates through. Also what JAX's `custom_partitioning` takes: an
-            `SdyShardingRule`, or a callback of a mesh (None) and lists of arguments and results that have a `shape`.
-        reduction: With a notation: factors that, sharded, leave partial results; a list, or a string with spaces.
+        rule: Einsum notation, "... i k, ... k j -> ... i j"; or a `Rule`, for ops of exactly its shapes; or a
+            function of an `OpSpec` (shapes and attributes) and whether propagation is conservative, which returns
+            either of these, or None if nothing may propagate through the op. The forms of JAX's `custom_partitioning`
+            work too: an `SdyShardingRule`, or a callback of a mesh (None) and lists of arguments and results that have
+            a `shape`.
+        reduction: With a notation: factors that leave partial results when sharded; a list, or a string with spaces.
         need_replication: With a notation: factors that cannot be sharded without gathering first.
         permutation: With a notation: factors along which neighbours exchange data.
         blocked: With a notation: factors along which nothing propagates.
-        sizes: With a notation: sizes of factors that only compound dimensions have, where these do not tell.
+        sizes: With a notation: sizes of factors that appear only in compound dimensions, where these leave
+            them open.
 
     Raises:
         NotationError: Notation that is not valid, with the place.
-        UsageError: What is no name or no rule, a name that has a rule of yours already, or options that do not go with
+        UsageError: An invalid name or rule, a name that already has a registered rule, or options that do not go with
             the rule.
 
     >>> from pyshardy.rules.table import rule_of
@@ -85,30 +88,30 @@ def register_rule(
     }
     given = ", ".join(option for option, value in options.items() if value)
     if given and not isinstance(rule, str):
-        raise UsageError(f"registering a sharding rule for {name}", got=given, needed="them with a notation alone")
+        raise UsageError(f"registering a sharding rule for {name}", got=given, needed="these only with a notation")
     USER_RULES[name] = _builder(rule, options)
     clear_caches()
 
 
 def unregister_rule(name: str) -> None:
-    """Forget the rule that `register_rule` gave to a name; raises `UsageError` if there is none.
+    """Remove the rule that `register_rule` gave to a name; raises `UsageError` if there is none.
 
     >>> unregister_rule("@nobody")
     Traceback (most recent call last):
-    pyshardy.errors.UsageError: unregistering the sharding rule of @nobody: got a name without a rule...
+    pyshardy.errors.UsageError: unregistering the sharding rule of @nobody: got a name without a registered rule...
     """
     if name not in USER_RULES:
         raise UsageError(
             f"unregistering the sharding rule of {name}",
-            got="a name without a rule of yours",
-            needed=f"one of {', '.join(USER_RULES) or 'those given to register_rule'}",
+            got="a name without a registered rule",
+            needed=f"one of {', '.join(USER_RULES) or 'the names given to register_rule'}",
         )
     del USER_RULES[name]
     clear_caches()
 
 
 def user_rule_of(spec: OpSpec, conservative: bool) -> Rule | None:
-    """What the user's rule for an op gives; raises `InvalidRuleError` if it does not fit the op."""
+    """The rule from a user's rule for an op; raises `InvalidRuleError` if it does not fit the op."""
     found = USER_RULES[spec.key](spec, conservative)
     if isinstance(found, str):
         found = _einsum_rule(found)(spec)
@@ -118,7 +121,7 @@ def user_rule_of(spec: OpSpec, conservative: bool) -> Rule | None:
     if found is not None and not isinstance(found, Rule):
         raise InvalidRuleError(
             "calling the function registered for the sharding rule",
-            got=f"a {type(found).__name__}",
+            got=named_type(found),
             needed="a Rule, a notation or None",
         )
     if found is not None:
@@ -127,7 +130,7 @@ def user_rule_of(spec: OpSpec, conservative: bool) -> Rule | None:
 
 
 def _einsum_rule(notation: str, **options: Any) -> EinsumRule:
-    from pyshardy.rules.einsum import einsum_rule  # most programs have no use for it
+    from pyshardy.rules.einsum import einsum_rule  # most programs do not need it
 
     return einsum_rule(notation, **options)
 
@@ -147,7 +150,7 @@ def _builder(rule: Any, options: Mapping[str, object]) -> UserRuleBuilder:
 
 
 def _check_fit(rule: Rule, spec: OpSpec) -> None:
-    """Refuse a user's rule that does not have one mapping per value with one entry per dimension."""
+    """Refuse a user's rule unless it has one mapping per value with one entry per dimension."""
     for kind, mappings, shapes in (
         ("operands", rule.operands, spec.operand_shapes),
         ("results", rule.results, spec.result_shapes),

@@ -1,4 +1,4 @@
-"""Ops that move a window over a tensor: reduce_window, select_and_scatter.
+"""Rules of ops that move a window over a tensor: reduce_window, select_and_scatter.
 
 Source: docs/semantics/rules.md#rules-of-ops
 """
@@ -11,7 +11,7 @@ from pyshardy.rules.rule import FactorKind, Rule
 
 
 def reduce_window(spec: OpSpec, conservative: bool) -> Rule:
-    """A dimension along which windows overlap or skip is a permutation, blocked in conservative mode.
+    """A dimension along which windows overlap or skip elements is a permutation, blocked in conservative mode.
 
     >>> facts = {"window_dimensions": (1, 3), "padding": ((0, 0), (1, 1))}
     >>> print(reduce_window(OpSpec("stablehlo.reduce_window", [(6, 10), ()], [(6, 10)], facts), False))
@@ -22,7 +22,7 @@ def reduce_window(spec: OpSpec, conservative: bool) -> Rule:
 
 
 def select_and_scatter(spec: OpSpec, conservative: bool) -> Rule:
-    """Along a dimension with windows the source has a factor of its own; both are blocked in conservative mode.
+    """In a dimension with windows, the source has a separate factor; both factors are blocked in conservative mode.
 
     >>> facts = {"window_dimensions": (1, 2), "window_strides": (1, 2)}
     >>> spec = OpSpec("stablehlo.select_and_scatter", [(6, 10), (6, 5), ()], [(6, 10)], facts)

@@ -17,7 +17,7 @@ TOLERANCE = 1e-3
 _BLIND = 0.5
 """Where only errors of this part of the values, or more, would be noticed, nothing is said."""
 _BLUNT = 0.01
-"""Where errors of this part of a value go unnoticed, the user is told."""
+"""The user is told if relative errors of this size may go unnoticed."""
 
 
 class Verdict(Enum):

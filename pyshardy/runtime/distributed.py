@@ -18,7 +18,7 @@ from pyshardy.runtime.peers import watch
 
 _RETRY_SECONDS = 0.1
 _HELLO_SECONDS = 5.0
-"""How long process 0 listens to one connection: whoever it is says its number at once."""
+"""How long process 0 listens to one connection; a process sends its number at once."""
 _LONGEST_HELLO = 20
 _LAST_PORT = 65535
 _PORT_DIGITS = 5
@@ -129,7 +129,7 @@ def _gather(host: str, port: int, process_count: int, deadline: float, timeout_s
 
 
 def _said(connection: socket.socket) -> tuple[int, int | None]:
-    """The number that a process says of itself, and of how many it thinks it is one; -1 and None for somebody else."""
+    """The number of a process and the process count, as it reports them; -1 and None for any other caller."""
     connection.settimeout(_HELLO_SECONDS)
     try:
         with connection.makefile(errors="replace") as lines:

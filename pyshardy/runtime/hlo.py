@@ -121,7 +121,7 @@ def _called(rest: str) -> Iterator[tuple[str, str]]:
 
 
 def _sent(kind: CollectiveKind, type: str, rest: str) -> int | None:
-    """Bytes that a device sends; None for a permutation in which nobody does."""
+    """Bytes that a device sends; None for a permutation in which no device sends."""
     held = sum(map(_bytes, _SHAPE.finditer(type)))
     if kind is CollectiveKind.COLLECTIVE_PERMUTE:
         pairs = _PAIRS.search(rest)

@@ -1,6 +1,6 @@
 """The process in which StableHLO's interpreter runs: a module and arrays on standard input, arrays on standard output.
 
-Both are pickled; nobody else than `interpreter.py` starts it.
+Both are pickled; only `interpreter.py` starts it.
 """
 
 from __future__ import annotations

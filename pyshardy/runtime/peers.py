@@ -25,7 +25,7 @@ _DOING = "running a program in several processes"
 _BEAT_SECONDS = 1.0
 _LOOK_SECONDS = 0.2
 _PAUSE_SECONDS = 3.0
-"""A process that has not looked for so long has been stopped itself: what it saw is old."""
+"""A process that has not looked for so long was stopped itself, so its observations are old."""
 _ALIVE = "pyshardy/alive/"
 _LATE = re.compile(r"Some timed out task names:\n(.*?)(?:\nRPC:|\Z)", re.DOTALL)
 _NUMBER = re.compile(r"(\d+)\s*$", re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Making StableHLO ops at one place of a program.
+"""Making StableHLO ops at one position of a program.
 
 Source: docs/semantics/partitioner.md#device-numbers
 """
@@ -24,14 +24,14 @@ _LARGEST_INDEX = 2**31 - 1
 
 
 class Builder:
-    """Makes ops, each in front of the one given, or at the end of a block.
+    """Makes ops, each before a given op, or at the end of a block.
 
     Args:
         attrs: The attributes and types of the context.
-        place: The op in front of which new ops go, or the block at whose end they go.
-        location: Where new ops say they come from.
-        sharding: The sharding of the result of every new op with a tensor of that rank; None for none.
-        use_replicas: Whether devices are replicas, not partitions.
+        place: The op before which new ops go, or the block at whose end they go.
+        location: The location of new ops.
+        sharding: The sharding of the result of every new op whose rank fits; None for none.
+        use_replicas: Whether devices are replicas rather than partitions.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Builder:
     # Ops in general
 
     def put(self, op: Op) -> Op:
-        """Insert a detached op at the place of this builder."""
+        """Insert a detached op at the position of this builder."""
         if isinstance(self.place, Block):
             return self.place.append(op)
         return op.insert_before(self.place)
@@ -64,7 +64,7 @@ class Builder:
         attrs: dict[str, Any] | None = None,
         region_count: int = 0,
     ) -> Op:
-        """An op of any kind; `name` is without its dialect if that is StableHLO."""
+        """An op of any kind; a `name` without a dialect is an op of StableHLO."""
         full_name = name if "." in name else f"stablehlo.{name}"
         made = Op(full_name, operands, types, attrs or {}, region_count, self.location)
         sharding = self.sharding
@@ -120,21 +120,21 @@ class Builder:
         return self.value("compare", [first, second], self.like_bool(first.type), comparison_direction=attr)
 
     def like_bool(self, type: ValueType) -> ValueType:
-        """The type of truth values of the same shape."""
+        """The type of booleans of the same shape."""
         return self.type(type.shape or (), "i1")
 
     def select(self, predicate: Value, on_true: Value, on_false: Value) -> Value:
-        """Elementwise, or the whole of one if the predicate is a scalar."""
+        """Select elementwise, or one whole value if the predicate is a scalar."""
         return self.value("select", [predicate, on_true, on_false], on_true.type)
 
     def broadcast(self, value: Value, shape: Sequence[int], dims: Iterable[int] = ()) -> Value:
-        """`broadcast_in_dim`; `dims` says where the dimensions of the value go."""
+        """`broadcast_in_dim`; `dims` gives the target of every dimension of the value."""
         return self.value(
             "broadcast_in_dim", [value], self.like(shape, value.type), broadcast_dimensions=self.array(dims)
         )
 
     def convert(self, value: Value, element: str) -> Value:
-        """The value with another element type; emitted also if it is the same."""
+        """The value with another element type; the op is made even if the types are equal."""
         return self.value("convert", [value], self.type(value.type.shape or (), element))
 
     def reshape(self, value: Value, shape: Sequence[int]) -> Value:
@@ -163,11 +163,11 @@ class Builder:
         )
 
     def cut(self, value: Value, shape: Sequence[int]) -> Value:
-        """The front part of the value, of the given shape."""
+        """The leading part of the value, of the given shape."""
         return self.slice(value, [0] * len(shape), shape)
 
     def dynamic_slice(self, value: Value, starts: Iterable[Value], shape: Sequence[int]) -> Value:
-        """A slice with start indices that are computed."""
+        """A slice with computed start indices."""
         return self.value(
             "dynamic_slice", [value, *starts], self.like(shape, value.type), slice_sizes=self.array(shape)
         )
@@ -206,7 +206,7 @@ class Builder:
         return self.value("iota", (), type, iota_dimension=self.number(dim))
 
     def permute(self, value: Value, pairs: Sequence[Sequence[int]], channel: Any = None) -> Value:
-        """`collective_permute`: every first device of a pair sends the value to the second one."""
+        """`collective_permute`: the first device of every pair sends the value to the second."""
         text = ", ".join(f"[{source}, {target}]" for source, target in pairs)
         table = self.attrs.parse(f"dense<[{text}]> : tensor<{len(pairs)}x2xi64>")
         attrs = {"source_target_pairs": table}
@@ -227,7 +227,7 @@ class Builder:
         return self.op("all_to_all", [value], [value.type], attrs).result
 
     def all_reduce(self, value: Value, groups: Sequence[Sequence[int]], channel: Any) -> Value:
-        """`all_reduce`: the sum of the values of a group; of truth values whether one is true."""
+        """`all_reduce`: the sum of the values of a group; for booleans, whether any is true."""
         attrs = {
             "replica_groups": self.attrs.parse(groups_text(groups)),
             "channel_handle": channel,
@@ -242,16 +242,16 @@ class Builder:
     # Devices
 
     def device_id(self) -> Value:
-        """The number of the device that runs this, a `tensor<ui32>`."""
+        """The id of the device that runs this, a `tensor<ui32>`."""
         return self.value("replica_id" if self.use_replicas else "partition_id", (), self.type((), "ui32"))
 
     def look_up(self, values: Sequence[int] | Sequence[bool], element: str = "i32", id: Value | None = None) -> Value:
-        """The entry of this device in a list of one per device, a scalar.
+        """The entry of this device in a list with one entry per device, a scalar.
 
         Args:
             values: One per device id.
             element: Their type.
-            id: The number of the device if it is there already.
+            id: The device id, if it is computed already.
         """
         id = self.device_id() if id is None else id
         return self.entry(values, id, element)
@@ -261,7 +261,7 @@ class Builder:
         return self.reshape(self.dynamic_slice(self.table(values, element), [id], [1]), ())
 
     def dim_offset(self, axes: Axes, mesh: Mesh, shard_size: int, id: Value | None = None) -> Value:
-        """Where the shard of this device begins: its index in the grid of `axes` times the size of a shard.
+        """The start of this device's shard: its index in the grid of `axes` times the size of a shard.
 
         Raises:
             PassError: An offset does not fit into 32 bits.
@@ -275,7 +275,7 @@ class Builder:
     # Regions
 
     def body(self, op: Op, types: Sequence[ValueType], fill: Callable[[Builder, list[Value]], Sequence[Value]]) -> None:
-        """Add a block to the only region of an op: arguments of these types, what `fill` makes, and a return."""
+        """Add a block to the only region of an op: arguments of these types, the ops of `fill`, and a return."""
         block = op.region.add_block()
         args = [block.add_arg(type, self.location) for type in types]
         inner = Builder(self.attrs, block, self.location, use_replicas=self.use_replicas)

@@ -1,4 +1,4 @@
-"""Numbers for the channels of collectives.
+"""Numbers of channels for collectives.
 
 Source: docs/semantics/partitioner.md#channels
 """
@@ -18,9 +18,9 @@ CHANNEL = "channel_handle"
 
 
 class Channels:
-    """Hands out channel handles: numbers from one above the largest that the module has, in order of the calls.
+    """Hands out channel handles, numbered from one above the largest in the module, in order of the calls.
 
-    The module is looked at when the first is asked for.
+    The module is searched on the first request.
 
     Args:
         root: The module.

@@ -18,11 +18,11 @@ from pyshardy.propagation.run import Propagated
 
 
 class Traced(NamedTuple):
-    """A run of propagation, with what its numbers stand for.
+    """A run of propagation, with the ops and values behind its numbers.
 
     Attributes:
-        program: What was propagated through.
-        places: The ops and values of its numbers; later passes change them in place.
+        program: The program that shardings propagated through.
+        places: The ops and values behind its numbers; later passes change them in place.
         propagated: The result.
         grouped: The shardings that members of sharding groups had before they were made equal, by number, if steps
             were recorded.
@@ -48,16 +48,16 @@ class Known(NamedTuple):
 
 @dataclass(slots=True)
 class PassContext:
-    """What the passes over one module share.
+    """The data that the passes over one module share.
 
     Attributes:
         root: The module op.
         attrs: The attributes and types of its context.
         specs: Describes ops for the sharding rules.
-        diagnostics: Where warnings go.
+        diagnostics: The list that warnings go to.
         propagated: The results of the propagation passes that ran.
-        runs: The same with what their numbers stand for.
-        traced: Those of them whose steps were recorded, for explanations.
+        runs: The same results with the ops and values behind their numbers.
+        traced: Those whose steps were recorded, for explanations.
         known: A run to take over, if the program turns out to be the one that it belongs to.
     """
 
@@ -72,5 +72,5 @@ class PassContext:
 
     @property
     def meshes(self) -> Meshes:
-        """The meshes of the module by name, as they are now."""
+        """The current meshes of the module by name."""
         return module_meshes(self.root)

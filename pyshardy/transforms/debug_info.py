@@ -1,4 +1,4 @@
-"""Debug attributes: where shardings come from, and how they got there.
+"""Debug attributes: the origins of shardings, and the paths of their axes.
 
 Source: docs/semantics/propagation.md#debug-attributes
 """
@@ -43,11 +43,11 @@ _STEP = re.compile(r"\bstep-(\d+) = ")
 
 
 class DebugOptions(Record):
-    """What to write; nothing by default.
+    """Which debug attributes to write; none by default.
 
     Attributes:
-        origins: Which annotation every axis of every value goes back to.
-        edges: Through which op, and in which step, every axis moved.
+        origins: Whether to write the annotation that every axis of every value originates from.
+        edges: Whether to write the op and the step through which every axis moved.
     """
 
     origins: bool = False
@@ -58,12 +58,12 @@ class DebugOptions(Record):
 
 
 class DebugInfo:
-    """Collects what the debug attributes of a module say, then writes them.
+    """Collects the debug attributes of a module, then writes them.
 
     Args:
-        root: The module, with the shardings that it has before.
+        root: The module, with the shardings before propagation.
         context: The pass context.
-        options: What to write.
+        options: Which attributes to write.
     """
 
     def __init__(self, root: Op, context: PassContext, options: DebugOptions) -> None:
@@ -72,14 +72,14 @@ class DebugInfo:
         self._options = options
         self._origins = Origins()
         self._names: dict[Op, str] = {}
-        self._edges: dict[Op | None, tuple[int, list[Edge]]] = {}  # None stands for the results of the main function
+        self._edges: dict[Op | None, tuple[int, list[Edge]]] = {}  # None: results of the main function
         self._next = _last_step(root) + 1
         if options.origins:
             self._name_constraints()
             self._name_manual_computations()
             self._name_functions()
 
-    # What is known before
+    # The state before propagation
 
     def _name_constraints(self) -> None:
         constraints = ops_named(self._root, (CONSTRAINT,))
@@ -122,10 +122,10 @@ class DebugInfo:
         if sharding is not None:
             self._origins.add(holder_of(value) or value, (axis for dim in sharding.dims for axis in dim.axes), origin)
 
-    # What happens
+    # Recording
 
     def apply(self, op: Op, sharding: TensorSharding) -> None:
-        """Record that a constraint wrote its sharding onto its input; on a scalar, that is nothing."""
+        """Record that a constraint wrote its sharding onto its input; ignore scalars."""
         axes = [axis for dim in sharding.dims for axis in dim.axes]
         self._add_edges(op, 1, [Edge(self._next, axis, 1, 0) for axis in axes])
         self._next += bool(sharding.dims)
@@ -133,7 +133,7 @@ class DebugInfo:
             self._origins.inherit(holder_of(op.operands[0]) or op.operands[0], axis, op.result)
 
     def follow(self, propagated: Propagated, program: Program, index: ProgramIndex) -> None:
-        """Record what propagation did."""
+        """Record the steps of propagation."""
 
         def mesh_of_step(step: Step) -> Mesh:
             assert step.source is not None
@@ -145,7 +145,7 @@ class DebugInfo:
             numbered = edge._replace(number=edge.number + self._next)
             assert step.source is not None
             source, target = index.values[step.source], index.values[step.target]
-            if step.op == MAIN_RESULT:  # of a result and what is returned as it, the latter stands for both
+            if step.op == MAIN_RESULT:  # the returned value stands for itself and the result
                 self._add_edges(None, 1, [numbered])
                 source = target = target if edge.target == 0 else source
             else:
@@ -158,7 +158,7 @@ class DebugInfo:
         for edge in edges:
             self._edges.setdefault(op, (operand_count, []))[1].append(edge)
 
-    # What is written
+    # Writing
 
     def write(self) -> None:
         """Write the attributes."""
@@ -186,7 +186,7 @@ class DebugInfo:
                 self._write_on_function_result(arg)
 
     def _write_origins_of_results(self, op: Op) -> None:
-        # What is known of a block argument without an edge shows as entries of the results, empty ones.
+        # The origins of a block argument without an edge show as entries of the results, which are empty.
         if not any(map(self._origins.of, (*op.results, *block_arg_owners(op)))):
             return
         if op.name in (CONSTRAINT, EDGE):
@@ -198,7 +198,7 @@ class DebugInfo:
             self._write_on_function_result(result)
 
     def _own_name(self, op: Op) -> str:
-        """What a constraint, or the edge of a manual computation, is called as an origin."""
+        """The name of a constraint, or of the edge of a manual computation, as an origin."""
         if op.name == CONSTRAINT:
             return self._names[op]
         owner = op.operands[0]

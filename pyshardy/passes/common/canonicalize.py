@@ -1,9 +1,9 @@
-"""`canonicalize`: the clean-up between the steps of export, there with a label.
+"""`canonicalize`: the clean-up between the steps of export, where it has a label.
 
-Whatever the label, dead ops go, and equal constants of a function become one at its start, even if their
-shardings differ. On top of that come the rewrites of the label, all rewrites if there is none. The ops are tried from
-the first to the last, or, as the pipelines have it, from the last to the first; this matters for chains of all-to-alls,
-where a pair found first is merged.
+With any label, dead ops are removed, and equal constants of a function become one at its start, even if their
+shardings differ. In addition come the rewrites of the label, or all rewrites if there is none. The ops are tried from
+first to last or, in the pipelines, from last to first; this matters for chains of all-to-alls, where the pair found
+first is merged.
 
 Source: docs/semantics/export.md#canonicalization
 """
@@ -22,10 +22,10 @@ class Canonicalize(Pass):
     """Simplify reshards or collectives, remove dead ops, and share equal constants.
 
     Attributes:
-        enable_patterns: Which rewrites to apply, `sdy-reshard` or `sdy-collective`, or both with a comma between. By
-            default both, and those without a label: manual computations take what they use, a reshard that has been
-            done is used again.
-        top_down: Whether the first op is tried first instead of the last.
+        enable_patterns: Which rewrites to apply: `sdy-reshard`, `sdy-collective`, or both with a comma between. By
+            default both, and those without a label: manual computations take only what they use, and equal reshards
+            share one.
+        top_down: Whether to start with the first op rather than the last.
     """
 
     enable_patterns: str = ""

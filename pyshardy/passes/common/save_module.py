@@ -1,4 +1,4 @@
-"""`sdy-save-module`: writes the module to a file on the way.
+"""`sdy-save-module`: writes the module to a file.
 
 Source: docs/semantics/export.md#sdy-save-module
 """
@@ -13,25 +13,25 @@ from pyshardy.transforms.dumps import module_text, save_text
 
 
 class Dump(Record):
-    """A place in a pipeline at which the module is written, if the pipeline has a folder for that.
+    """A point in a pipeline where the module is written, if the pipeline has a directory for dumps.
 
     Attributes:
-        title: What to call the module there.
+        title: The name of the module there.
     """
 
     title: str
 
 
 class SaveModule(Pass):
-    """Write the module to `{directory}/{index}.{title}.mlir`; pipelines have it, text cannot ask for it.
+    """Write the module to `{directory}/{index}.{title}.mlir`; only pipelines can contain it, not pipeline text.
 
-    The folder must be there, and a file of this name is overwritten. If the file cannot be written, standard error
-    says so, and nothing else happens.
+    The directory must exist, and a file of this name is overwritten. If the file cannot be written, the pass says so
+    on standard error and does nothing else.
 
     Attributes:
-        directory: The folder.
-        index: How many dumps of the pipeline come before.
-        title: What to call the module.
+        directory: The directory.
+        index: The number of earlier dumps of the pipeline.
+        title: The name of the module.
     """
 
     directory: str

@@ -40,7 +40,7 @@ def symbol_dce(root: Op, attrs: AttrTable) -> None:
     with_meshes = any(op.name == "sdy.mesh" for op in private.values())
     live = [op for op in block if op.attrs.get("sym_name") not in private]
     _follow_calls(live, private)
-    # What calls do not reach may be reached otherwise: only then are attributes looked at.
+    # Attributes are looked at only for symbols that no call reaches.
     names: frozenset[str] | None = None if with_meshes else attrs.names_of_references()
     references = _References(names)
     pending = [] if names == frozenset(["callee"]) else list(live)
@@ -53,8 +53,8 @@ def symbol_dce(root: Op, attrs: AttrTable) -> None:
 
 
 def _follow_calls(live: list[Op], private: dict[str, Op]) -> None:
-    """Move what the ops of `live` call, directly or not, from `private` to them."""
-    for symbol in live:  # which grows meanwhile
+    """Move the functions that the ops of `live` call, directly or indirectly, from `private` to `live`."""
+    for symbol in live:  # grows during the loop
         if not private:
             return
         for call in calls(symbol):
@@ -63,7 +63,7 @@ def _follow_calls(live: list[Op], private: dict[str, Op]) -> None:
 
 
 class _References:
-    """Finds the symbols that ops refer to; of an attribute that many ops share, once.
+    """Finds the symbols that ops refer to; an attribute that many ops share is searched once.
 
     Args:
         names: The attributes that may refer to symbols; None for all.
@@ -74,7 +74,7 @@ class _References:
         self._seen: dict[int, Any] = {}  # by identity, with the attribute, which keeps it alive
 
     def of(self, symbol: Op) -> Iterator[tuple[str, ...]]:
-        """The paths of the symbols that an op or anything in it refers to, but those found before."""
+        """The paths of the symbols that an op or anything in it refers to, except those found before."""
         seen, names = self._seen, self._names
         for op in ops_in(symbol):
             attrs = op.attrs

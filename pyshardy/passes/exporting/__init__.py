@@ -1,1 +1,1 @@
-"""Export: from a propagated module to one that a partitioner can take."""
+"""Export: from a propagated module to one that a partitioner accepts."""

@@ -1,4 +1,4 @@
-"""`sdy-close-shardings`: all shardings are final.
+"""`sdy-close-shardings`: makes all shardings final.
 
 Source: docs/semantics/export.md#sdy-close-shardings
 """

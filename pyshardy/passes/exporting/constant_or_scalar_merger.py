@@ -1,4 +1,4 @@
-"""`sdy-constant-or-scalar-merger`: undoes the splitting of constants where shardings agree.
+"""`sdy-constant-or-scalar-merger`: undoes the splitting of constants whose shardings agree.
 
 Source: docs/semantics/export.md#sdy-constant-or-scalar-merger
 """
@@ -29,7 +29,7 @@ class ConstantOrScalarMerger(Pass):
 
 
 def merge(function: Op) -> None:
-    """Merge what is equal in every region of a function."""
+    """Merge equal ops in every region of a function."""
     originals = _Originals()
     for op in ops_named(function, _MERGED, post_order=True):
         scalar = op.operands[0] if op.name == _BROADCAST else None
@@ -43,11 +43,11 @@ def merge(function: Op) -> None:
 
 
 class _Originals:
-    """Finds the first of equal ops: the bindings compare and hash attributes slowly, so by identity if possible."""
+    """Finds the first of equal ops: by identity of attributes if possible, since the bindings compare them slowly."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[Hashable, ...], Op] = {}  # by the identity of attributes
-        self._kept: list[Any] = []  # these attributes: while they live, no other has the same identity
+        self._kept: list[Any] = []  # keeps these attributes alive, so that identities stay unique
         self._numbers: dict[Any, int] = {}
         self._first: dict[tuple[Hashable, ...], Op] = {}
 

@@ -1,4 +1,4 @@
-"""`sdy-drop-sharding-and-mesh`: a program without global shapes has no shardings.
+"""`sdy-drop-sharding-and-mesh`: removes shardings and meshes from a program without global shapes.
 
 Source: docs/semantics/export.md#sdy-drop-sharding-and-mesh
 """
@@ -21,12 +21,12 @@ _MODULE = ("builtin.module",)
 
 
 class DropShardingAndMesh(Pass):
-    """Remove the shardings of ops, arguments and results, and the meshes that nothing refers to any more.
+    """Remove the shardings of ops, arguments and results, and the meshes that become unused.
 
-    Shardings that an op cannot do without stay: those of reshards, collectives, edges and manual computations.
+    Shardings that an op requires stay: those of reshards, collectives, edges and manual computations.
 
     Attributes:
-        keep_module_sharding_metadata: Whether the shardings that are noted on the module stay.
+        keep_module_sharding_metadata: Whether the shardings recorded on the module stay.
     """
 
     keep_module_sharding_metadata: bool = False
@@ -55,7 +55,7 @@ def _erase_unused_meshes(module: Op) -> None:
     meshes = [op for op in module.region.block if op.name == "sdy.mesh"]
     if not meshes:
         return
-    uses = _symbol_uses(ops_in(module, closed=_MODULE)[1:])  # inner modules have symbols of their own
+    uses = _symbol_uses(ops_in(module, closed=_MODULE)[1:])  # inner modules have their own symbols
     for op in meshes:
         if not uses[op.attrs["sym_name"]]:
             uses.subtract(_symbol_uses([op]))
@@ -63,8 +63,8 @@ def _erase_unused_meshes(module: Op) -> None:
 
 
 def _symbol_uses(ops: list[Op]) -> Counter[str]:
-    """How often some ops refer to which symbol; an attribute that many of them have is looked at once."""
-    # The attributes of functions hold lists; channels, of which there are many, have no symbols.
+    """How often ops refer to each symbol; an attribute that many ops share is searched once."""
+    # The attributes of functions hold lists; channels are frequent and have no symbols.
     counts, functions = count_attributes(ops, ("func.func",), "channel_handle")
     uses = Counter(path[0] for op in functions for attr in op.attrs.values() for path in symbols_in(attr))
     for attr, count in counts.items():

@@ -1,4 +1,4 @@
-"""`sdy-drop-sharding-rules`: rules that no user gave go.
+"""`sdy-drop-sharding-rules`: removes rules that no user gave.
 
 Source: docs/semantics/export.md#sdy-drop-sharding-rules
 """

@@ -1,4 +1,4 @@
-"""`sdy-export-named-computations`: named computations become functions again.
+"""`sdy-export-named-computations`: turns named computations into functions again.
 
 Source: docs/semantics/export.md#sdy-export-named-computations
 """
@@ -50,7 +50,7 @@ def _export(op: Op, symbols: SymbolTable) -> None:
 
 
 def _function(op: Op) -> Op:
-    """A detached function with the body of the computation, which loses it."""
+    """A detached function that takes over the body of the computation."""
     name = op.attrs["name"]
     types = [[operand.type for operand in op.operands], [result.type for result in op.results]]
     attrs: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""`sdy-inline-meshes`: shardings hold their meshes, and no mesh has a name.
+"""`sdy-inline-meshes`: puts meshes into shardings instead of their names.
 
 Source: docs/semantics/export.md#sdy-inline-meshes
 """

@@ -1,4 +1,4 @@
-"""`sdy-insert-func-call-reshards`: results of calls are resharded from what the callee gives.
+"""`sdy-insert-func-call-reshards`: reshards results of calls from the sharding that the callee returns.
 
 Source: docs/semantics/export.md#sdy-insert-func-call-reshards
 """
@@ -15,10 +15,10 @@ from pyshardy.transforms.context import PassContext
 
 
 class InsertFuncCallReshards(Pass):
-    """Put a reshard behind every result of a call whose sharding is not that of the callee's result.
+    """Put a reshard after every result of a call whose sharding differs from that of the callee's result.
 
-    A result that is unreduced along other axes than the callee's stays as it is, for `sdy-verify-unreduced-axes` to
-    refuse: no reshard may add or drop those silently.
+    A result that is unreduced along other axes than the callee's stays unchanged, and `sdy-verify-unreduced-axes`
+    refuses it: no reshard may add or drop such axes silently.
     """
 
     name = "sdy-insert-func-call-reshards"
@@ -39,7 +39,7 @@ class InsertFuncCallReshards(Pass):
 def _reshard_results(
     call: Op, given: tuple[TensorSharding, ...], wanted: tuple[TensorSharding, ...]
 ) -> tuple[TensorSharding, ...]:
-    """Reshard from what the callee gives to what the call wanted; the call's new shardings."""
+    """Reshard from the callee's shardings to those that the call wanted; return the call's new shardings."""
     if not wanted:
         wanted = tuple(TensorSharding.fully_replicated(sharding.mesh, sharding.rank) for sharding in given)
     made: list[TensorSharding] = []

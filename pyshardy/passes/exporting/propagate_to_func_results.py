@@ -1,4 +1,4 @@
-"""`sdy-propagate-to-func-results`: function results take the shardings of the returned values.
+"""`sdy-propagate-to-func-results`: gives function results the shardings of the returned values.
 
 Source: docs/semantics/export.md#sdy-propagate-to-func-results
 """
@@ -36,5 +36,5 @@ class PropagateToFuncResults(Pass):
 
 
 def _on_many_devices(sharding: TensorSharding | None, meshes: Meshes) -> TensorSharding | None:
-    """The sharding, unless it is on a single device: functions do not give such results."""
+    """The sharding, unless it is on a single device: functions cannot return such results."""
     return None if sharding is None or mesh_of(sharding, meshes).is_single_device else sharding

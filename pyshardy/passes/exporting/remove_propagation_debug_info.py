@@ -1,4 +1,4 @@
-"""`sdy-remove-propagation-debug-info`: sharding origins and propagation edges go.
+"""`sdy-remove-propagation-debug-info`: removes sharding origins and propagation edges.
 
 Source: docs/semantics/export.md#sdy-remove-propagation-debug-info
 """

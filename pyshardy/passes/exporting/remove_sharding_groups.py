@@ -1,4 +1,4 @@
-"""`sdy-remove-sharding-groups`: groups go.
+"""`sdy-remove-sharding-groups`: removes sharding groups.
 
 Source: docs/semantics/export.md#sdy-remove-sharding-groups
 """

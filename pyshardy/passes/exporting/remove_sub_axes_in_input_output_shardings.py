@@ -1,4 +1,4 @@
-"""`sdy-remove-sub-axes-in-input-output-shardings`: main takes and gives whole axes only.
+"""`sdy-remove-sub-axes-in-input-output-shardings`: leaves only whole axes in the shardings of main.
 
 Source: docs/semantics/export.md#sdy-remove-sub-axes-in-input-output-shardings
 """

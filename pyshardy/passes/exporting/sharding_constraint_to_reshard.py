@@ -1,4 +1,4 @@
-"""`sdy-sharding-constraint-to-reshard`: constraints become reshards.
+"""`sdy-sharding-constraint-to-reshard`: turns constraints into reshards.
 
 Source: docs/semantics/export.md#sdy-sharding-constraint-to-reshard
 """

@@ -1,4 +1,4 @@
-"""`sdy-sink-data-flow-edges`: the shardings of edges go back onto the data-flow ops.
+"""`sdy-sink-data-flow-edges`: moves the shardings of edges back onto the data-flow ops.
 
 Source: docs/semantics/export.md#sdy-sink-data-flow-edges
 """
@@ -24,8 +24,8 @@ class SinkDataFlowEdges(Pass):
     """Store the shardings of all edges on their data-flow ops and remove the edges.
 
     Attributes:
-        sink_debug_sharding_origins: Whether the origins on the edges go onto the ops.
-        sink_debug_propagation_edge_sharding: Whether the propagation edges on the edges go onto the ops.
+        sink_debug_sharding_origins: Whether the origins on the edges move onto the ops.
+        sink_debug_propagation_edge_sharding: Whether the propagation edges on the edges move onto the ops.
     """
 
     name = "sdy-sink-data-flow-edges"
@@ -62,7 +62,7 @@ def sink_result_edges(op: Op) -> None:
 def _sink_debug_info(op: Op, kinds: Sequence[str], attrs: AttrTable) -> None:
     """Store the debug attributes of the edges, one entry for each edge.
 
-    An edge without propagation edges has no entry for them: MLIR's text for none of them cannot be read again.
+    An edge without propagation edges has no entry for them, because MLIR cannot parse the text of an empty entry.
     """
     by_prefix = {
         prefix: [edge for edge in map(edge_of, owners) if edge is not None]
@@ -76,7 +76,7 @@ def _sink_debug_info(op: Op, kinds: Sequence[str], attrs: AttrTable) -> None:
 
 
 def _edge_shardings(owners: Sequence[Value]) -> tuple[TensorSharding, ...] | None:
-    """One sharding per owner, open where there is none; None if no edge has a sharding."""
+    """One sharding per owner, open for owners without one; None if no edge has a sharding."""
     edges = [edge_of(owner) for owner in owners]
     found: list[TensorSharding | None] = [None if edge is None else edge.attrs.get("sharding") for edge in edges]
     first = next((sharding for sharding in found if sharding is not None), None)
@@ -89,6 +89,6 @@ def _edge_shardings(owners: Sequence[Value]) -> tuple[TensorSharding, ...] | Non
 
 
 def remove_edge(edge: Op) -> None:
-    """Let the users of an edge use its input."""
+    """Make the users of an edge use its input."""
     edge.result.replace_uses(edge.operands[0])
     edge.erase()

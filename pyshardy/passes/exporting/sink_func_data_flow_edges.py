@@ -1,4 +1,4 @@
-"""`sdy-sink-func-data-flow-edges`: the shardings of function edges go onto arguments and calls.
+"""`sdy-sink-func-data-flow-edges`: moves the shardings of function edges onto arguments and calls.
 
 Source: docs/semantics/export.md#sdy-sink-func-data-flow-edges
 """

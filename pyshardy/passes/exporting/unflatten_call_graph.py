@@ -1,4 +1,4 @@
-"""`sdy-unflatten-call-graph`: calls of equal copies of a function go to one of them.
+"""`sdy-unflatten-call-graph`: redirects calls of equal copies of a function to one of them.
 
 Source: docs/semantics/export.md#sdy-unflatten-call-graph
 """
@@ -22,7 +22,7 @@ class UnflattenCallGraph(Pass):
     """Redirect calls of copies of one function with equal shardings, or with any, to one of the copies.
 
     Attributes:
-        dedup_functions_fully: Whether copies with different shardings become one as well.
+        dedup_functions_fully: Whether copies with different shardings are merged too.
     """
 
     name = "sdy-unflatten-call-graph"
@@ -58,7 +58,7 @@ def _full_key(function: Op, meshes: Meshes) -> Hashable:
 
 
 def _most_called(callees: list[Op], keys: dict[Op, Hashable], full_keys: dict[Op, Hashable]) -> dict[Hashable, Op]:
-    """Per key a callee: the first, replaced by any whose shardings pull ahead in the running count of calls."""
+    """Per key one callee: the first, replaced by any other whose shardings lead in the running count of calls."""
     chosen: dict[Hashable, Op] = {}
     for callee in callees:
         chosen.setdefault(keys[callee], callee)

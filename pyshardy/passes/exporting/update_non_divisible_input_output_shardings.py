@@ -1,4 +1,4 @@
-"""`sdy-update-non-divisible-input-output-shardings`: shardings at borders divide dimensions.
+"""`sdy-update-non-divisible-input-output-shardings`: makes shardings at function boundaries divide dimensions.
 
 Source: docs/semantics/export.md#sdy-update-non-divisible-input-output-shardings
 """
@@ -32,7 +32,7 @@ _OTHER_BORDERS = (CALL, "sdy.manual_computation")
 
 
 class UpdateNonDivisibleInputOutputShardings(Pass):
-    """Shorten the shardings of function borders, calls and manual computations to what divides the dimensions."""
+    """Shorten the shardings of function arguments and results, calls and manual computations until they divide."""
 
     name = "sdy-update-non-divisible-input-output-shardings"
 
@@ -63,14 +63,14 @@ def _update_function(function: Op, shorter: _Shorter) -> None:
 
 
 class _Shorter:
-    """Shortens shardings to what divides the values that have them; the same for the same shape once."""
+    """Shortens shardings until they divide the dimensions of their values; caches results by sharding and shape."""
 
     def __init__(self, meshes: Meshes) -> None:
         self._meshes = meshes
         self._known: dict[tuple[TensorSharding, tuple[int, ...]], TensorSharding] = {}
 
     def of(self, sharding: TensorSharding, value: Value) -> TensorSharding:
-        """What is left of the sharding of a value."""
+        """The shortened sharding of a value."""
         shape = value.type.shape
         if not value.type.is_static or shape is None or not sharding.dims:
             return sharding

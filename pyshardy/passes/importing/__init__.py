@@ -1,1 +1,1 @@
-"""Import: from a module as it arrives to one that shardings can propagate through."""
+"""Import: from a module as given to one that shardings can propagate through."""

@@ -1,4 +1,4 @@
-"""`sdy-add-data-flow-edges`: one edge op per owner of every data-flow op.
+"""`sdy-add-data-flow-edges`: adds one edge op per owner of every data-flow op.
 
 Source: docs/semantics/import.md#sdy-add-data-flow-edges
 """
@@ -17,7 +17,7 @@ from pyshardy.transforms.context import PassContext
 
 
 class AddDataFlowEdges(Pass):
-    """Put an `sdy.data_flow_edge` behind every owner of an edge."""
+    """Put an `sdy.data_flow_edge` after every owner of an edge."""
 
     name = "sdy-add-data-flow-edges"
 
@@ -26,7 +26,7 @@ class AddDataFlowEdges(Pass):
 
 
 def add_data_flow_edges(root: Op, names: Iterable[str] = DATA_FLOW_OPS) -> None:
-    """Add edges to all data-flow ops, or to those of some names, that are inside `root`.
+    """Add edges to all data-flow ops inside `root`, or to those of some names.
 
     Owners that have an edge keep it.
 
@@ -47,7 +47,7 @@ def _add_edges(op: Op) -> None:
 
 
 def insert_edge(name: str, owner: Value, attrs: dict[str, Any], previous: Op | None, location: Any = None) -> Op:
-    """Put an edge op behind a value, or behind the edge before it, and send all uses of the value through it."""
+    """Put an edge op after a value, or after the previous edge, and redirect all uses of the value to it."""
     op = owner.defining_op
     if location is None:
         location = owner.place if op is None else op.place

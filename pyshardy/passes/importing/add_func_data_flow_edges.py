@@ -1,4 +1,4 @@
-"""`sdy-add-func-data-flow-edges`: edges on arguments of called functions and on results of calls.
+"""`sdy-add-func-data-flow-edges`: adds edges to arguments of called functions and to results of calls.
 
 Source: docs/semantics/import.md#sdy-add-func-data-flow-edges
 """
@@ -18,7 +18,7 @@ from pyshardy.transforms.context import PassContext
 
 
 class AddFuncDataFlowEdges(Pass):
-    """Put an `sdy.func_data_flow_edge` behind every argument of a function but main, and every result of a call.
+    """Put an `sdy.func_data_flow_edge` after every argument of a function except main, and every result of a call.
 
     Values that have one keep it.
     """

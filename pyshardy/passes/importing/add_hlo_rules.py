@@ -1,4 +1,4 @@
-"""`pyshardy-add-hlo-rules`: ops that come from HLO alone have the rules that XLA gives them."""
+"""`pyshardy-add-hlo-rules`: gives ops that only HLO has the rules of XLA."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RULES = {name: traits.xla_rule for name, traits in OPS.items() if traits.xla_ru
 
 
 class AddHloRules(Pass):
-    """Give elementwise `mhlo` ops that StableHLO lacks, such as `mhlo.copy`, the sharding rules they have in XLA."""
+    """Give elementwise `mhlo` ops that StableHLO lacks, such as `mhlo.copy`, their sharding rules in XLA."""
 
     name = "pyshardy-add-hlo-rules"
 

@@ -1,4 +1,4 @@
-"""`sdy-apply-sharding-constraints`: a constraint alone decides the sharding of its input.
+"""`sdy-apply-sharding-constraints`: writes a constraint's sharding onto its input if nothing else decides it.
 
 Source: docs/semantics/import.md#sdy-apply-sharding-constraints
 """
@@ -22,11 +22,11 @@ _CONSTRAINING = (CONSTRAINT, _MANUAL)
 
 
 class ApplyShardingConstraints(Pass):
-    """Write the sharding of a constraint onto its input where nothing else has a say.
+    """Write the sharding of a constraint onto its input if nothing else decides it.
 
     Attributes:
-        debug_sharding_origins: Whether to write which annotation every axis goes back to.
-        debug_propagation_edge_sharding: Whether to write through which op, and in which step, every axis moved.
+        debug_sharding_origins: Whether to write the annotation that every axis originates from.
+        debug_propagation_edge_sharding: Whether to write the op and the step through which every axis moved.
     """
 
     name = "sdy-apply-sharding-constraints"
@@ -52,7 +52,7 @@ class ApplyShardingConstraints(Pass):
 
 
 def _redirect_later_uses(first: Op, main: Op) -> None:
-    """At the head of a chain of constraints on a free value, send the later uses of the value through the chain."""
+    """At the head of a chain of constraints on a free value, redirect later uses of the value to the chain."""
     value = first.operands[0]
     last = first
     while (user := last.result.only_user()) is not None and user.name == CONSTRAINT:
@@ -75,7 +75,7 @@ def _redirect_later_uses(first: Op, main: Op) -> None:
 
 
 def _apply(op: Op, sharding: TensorSharding, value: Value, info: DebugInfo | None) -> None:
-    """Write the sharding that `op` wants onto `value` if it is closed and nothing else has a say."""
+    """Write the sharding that `op` wants onto `value` if it is closed and nothing else decides the value's sharding."""
     if (
         not sharding.is_fully_closed
         or holder_of(value) is None
@@ -95,7 +95,7 @@ def _apply(op: Op, sharding: TensorSharding, value: Value, info: DebugInfo | Non
 
 
 def _constrain_behind(op: Op, sharding: TensorSharding, value: Value) -> None:
-    """Put the constraint right behind a value whose sharding is shared, and send all other uses through it."""
+    """Put the constraint right after a value whose sharding is shared, and redirect all other uses to it."""
     constraint = (
         op.detach()
         if op.name == CONSTRAINT
@@ -112,7 +112,7 @@ def _constrain_behind(op: Op, sharding: TensorSharding, value: Value) -> None:
 
 
 def _is_free(value: Value) -> bool:
-    """Whether the value has no sharding, or one that says nothing."""
+    """Whether the value has no sharding, or one without constraints."""
     sharding = get_sharding(value)
     if sharding is None:
         return True
@@ -138,6 +138,6 @@ def _is_constraint_result(value: Value) -> bool:
 
 
 def _is_on_edge(value: Value) -> bool:
-    """Whether the sharding of the value is shared with others through an edge."""
+    """Whether the value shares its sharding with others through an edge."""
     op = value.defining_op
     return (op is not None and op.name in (EDGE, FUNCTION_EDGE)) or edge_held(value) is not None

@@ -1,6 +1,6 @@
-"""`sdy-constant-or-scalar-splitter`: a copy of every constant expression for every use.
+"""`sdy-constant-or-scalar-splitter`: copies every constant expression for every use.
 
-Otherwise the uses of one constant would influence each other's shardings.
+Otherwise the uses of one constant would affect each other's shardings.
 
 Source: docs/semantics/import.md#sdy-constant-or-scalar-splitter
 """
@@ -24,7 +24,7 @@ _SOURCES = frozenset(("sdy.constant", "stablehlo.iota"))
 
 
 class ConstantOrScalarSplitter(Pass):
-    """Give every use of a constant expression, and of a broadcast scalar, a copy of its own."""
+    """Give every use of a constant expression, and of a broadcast scalar, its own copy."""
 
     name = "sdy-constant-or-scalar-splitter"
 
@@ -43,14 +43,14 @@ class ConstantOrScalarSplitter(Pass):
 
 
 _Split = dict[Any, bool]
-"""The ops whose results are copied for every use: whether they are constant, and not just a broadcast scalar."""
+"""The ops whose results are copied for every use, each with whether it is constant or only a broadcast scalar."""
 
 
 class _Splitter:
     """Splits function by function, callees first.
 
     Args:
-        symbols: Where copies of functions go.
+        symbols: The table that copies of functions are added to.
         specs: Describes ops.
         has_groups: Whether there are sharding groups, which copies join.
 
@@ -72,7 +72,7 @@ class _Splitter:
             self.split_inside(op, function)
 
     def split_inside(self, holder: Op, function: Op) -> None:
-        """Split in a function, or in a named computation of it, but not in the named computations inside."""
+        """Split in a function, or in one of its named computations, but not in computations inside."""
         split: _Split = {}
         is_marked = False
         for op in ops_in(holder, closed=(_COMPUTATION,))[1:]:
@@ -86,7 +86,7 @@ class _Splitter:
                 is_touched = is_touched or found is not None
                 is_constant = is_constant and found is True
             if is_marked and operands and not is_touched and name != _BROADCAST:
-                continue  # most ops: nothing here concerns them
+                continue  # most ops need nothing here
             if name == _GROUP:
                 continue
             preserving = self.is_preserving(op)
@@ -113,7 +113,7 @@ class _Splitter:
         return op.name == _COMPUTATION and op.attrs["name"] not in self.other_computations
 
     def mark_other(self, op: Op, function: Op) -> None:
-        """Note that the function and the named computation around `op` are not constant."""
+        """Record that the function and the named computation around `op` are not constant."""
         self.other_functions.add(original_name(function))
         computation = op.enclosing(_COMPUTATION)
         if computation is not None:
@@ -124,8 +124,8 @@ class _Splitter:
 
         Args:
             value: The value.
-            copies: What has been copied, which grows.
-            takes_last: Whether an original that nothing else uses may stand for its copy, as it would be erased.
+            copies: The copies made so far; grows.
+            takes_last: Whether an original without other uses may serve as its own copy, because it would be erased.
         """
         if value.type.shape == () or value in copies:
             return copies.get(value, value)
@@ -150,13 +150,13 @@ class _Splitter:
 
 
 def _use_anew(op: Op, index: int, value: Value) -> None:
-    """Use a value as an operand, and as its last user, as a copy of the op would, even if it is the operand already."""
+    """Make the op the last user of a value, as a new copy would be, even if it uses the value already."""
     if value is not op.operands[index] or not value.has_one_use():
         op.set_operand(index, value)
 
 
 def _is_static(op: Op) -> bool:
-    """Whether the name of the op says whether it preserves constants: no size is dynamic."""
+    """Whether the name of the op decides whether it preserves constants: no size is dynamic."""
     if op.name == "stablehlo.bitcast_convert":
         return False
     for values in (op.operands, op.results):
@@ -167,7 +167,7 @@ def _is_static(op: Op) -> bool:
 
 
 def _erase_unused(split: _Split, has_groups: bool) -> None:
-    """Erase the originals that nothing but sharding groups uses, with those groups, users before what they use."""
+    """Erase originals that only sharding groups use, with those groups, users first."""
     expansions = [op for op in split if not split[op]]
     for op in (*expansions, *[op for op in reversed(split) if split[op]]):
         if not has_groups:
@@ -180,7 +180,7 @@ def _erase_unused(split: _Split, has_groups: bool) -> None:
 
 
 def _is_used(op: Op) -> bool:
-    """Whether anything but sharding groups uses a result."""
+    """Whether anything except sharding groups uses a result."""
     for result in op.results:
         for user in result.users():
             if user.name != _GROUP:

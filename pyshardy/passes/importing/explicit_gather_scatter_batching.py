@@ -1,4 +1,4 @@
-"""`sdy-explicit-gather-scatter-batching`: a row indexed by its own number is a batch.
+"""`sdy-explicit-gather-scatter-batching`: makes a dimension a batching dimension if its number is the index.
 
 Source: docs/semantics/import.md#sdy-explicit-gather-scatter-batching
 """
@@ -20,13 +20,13 @@ from pyshardy.transforms.rewriting.greedy import GreedyDriver, Rewriter
 _CONCATENATE = "stablehlo.concatenate"
 _IOTA = "stablehlo.iota"
 _SEEN_THROUGH = {"stablehlo.reshape": 0, "stablehlo.broadcast_in_dim": 0, "stablehlo.clamp": 1}
-"""Ops that one of their operands stands for, and which one."""
+"""Ops that one of their operands stands for, with the number of that operand."""
 
 
 class ExplicitGatherScatterBatching(Pass):
-    """Make the first dimension of a gather or scatter a batching dimension where every row is indexed by its number.
+    """Make the first dimension of a gather or scatter a batching dimension if every row is indexed by its own number.
 
-    The number must come from an iota. Afterwards dead ops are gone, and equal constants are one.
+    The number must come from an iota. The pass also removes dead ops and merges equal constants.
     """
 
     name = "sdy-explicit-gather-scatter-batching"
@@ -39,7 +39,7 @@ class ExplicitGatherScatterBatching(Pass):
 
 @dataclass(frozen=True)
 class _Kind:
-    """A gather or a scatter, and what its dimension numbers are called.
+    """A gather or a scatter, and the names of its dimension numbers.
 
     Attributes:
         name: The op.
@@ -48,9 +48,9 @@ class _Kind:
         window: Its field for the dimensions of windows.
         dropped: Its field for the dimensions that windows lack.
         batching: Its field for the batching dimensions of the input.
-        index_batching: Its field for those of the indices.
+        index_batching: Its field for the batching dimensions of the indices.
         index_map: Its field for the dimensions that the components of an index refer to.
-        flags: The attributes that are set even where they are false.
+        flags: The attributes that are written even if false.
     """
 
     name: str
@@ -64,7 +64,7 @@ class _Kind:
     flags: tuple[str, ...]
 
     def rewrite(self, op: Op, rewriter: Rewriter) -> bool:
-        """Replace an op whose first dimension is indexed by its own number; whether it was one."""
+        """Replace an op whose first dimension is indexed by its own number; return whether it was one."""
         numbers = self.numbers(op.attrs[self.attribute])
         place = 1 if self is _GATHER else len(op.operands) // 2
         indices = op.operands[place]
@@ -123,7 +123,7 @@ _SCATTER = _Kind(
 
 
 def _are_paired(given: tuple[int, ...] | None, indices: tuple[int, ...] | None, vector: int) -> bool:
-    """Whether there are as many first entries of the input as of the indices, and indices of several components."""
+    """Whether input and indices have the same first size, and indices have several components."""
     return bool(given and indices and given[0] == indices[0] and vector < len(indices) and indices[vector] > 1)
 
 
@@ -151,7 +151,7 @@ def _comes_from_iota(value: Value) -> bool:
 
 
 def _without_component(indices: Value, vector: int, component: int, op: Op, rewriter: Rewriter) -> Value:
-    """The indices without one component; what is needed for that goes before `op`."""
+    """The indices without one component; the ops for that go before `op`."""
     joined, count = indices.defining_op, (indices.type.shape or ())[vector]
     if joined is not None and joined.name == _CONCATENATE and len(joined.operands) == count:
         kept = [value for index, value in enumerate(joined.operands) if index != component]
@@ -160,7 +160,7 @@ def _without_component(indices: Value, vector: int, component: int, op: Op, rewr
 
 
 def _slices(indices: Value, vector: int, component: int, op: Op, rewriter: Rewriter) -> Iterator[Value]:
-    """What comes before a component, and what comes behind, as far as there is any."""
+    """The parts before and after a component, those that are not empty."""
     shape = indices.type.shape
     assert shape is not None
     for first, end in ((0, component), (component + 1, shape[vector])):
@@ -181,7 +181,7 @@ def _slices(indices: Value, vector: int, component: int, op: Op, rewriter: Rewri
 
 
 def _join(values: list[Value], dim: int, op: Op, rewriter: Rewriter) -> Value:
-    """Values one behind the other."""
+    """The concatenation of values."""
     if len(values) == 1:
         return values[0]
     size = sum((value.type.shape or ())[dim] for value in values)
@@ -197,7 +197,7 @@ def _resized(type: ValueType, dim: int, size: int, rewriter: Rewriter) -> ValueT
 
 
 def _replace(op: Op, new: Op, rewriter: Rewriter) -> None:
-    """Put an op in the place of another one, whose regions it takes."""
+    """Replace an op by another one, which takes over its regions."""
     rewriter.insert(new, op)
     for region, old_region in zip(new.regions, op.regions):
         region.take_body(old_region)

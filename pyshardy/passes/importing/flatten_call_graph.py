@@ -1,4 +1,4 @@
-"""`sdy-flatten-call-graph`: a function of its own for every call.
+"""`sdy-flatten-call-graph`: gives every call its own function.
 
 Source: docs/semantics/import.md#sdy-flatten-call-graph
 """

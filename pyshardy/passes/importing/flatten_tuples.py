@@ -1,4 +1,4 @@
-"""`pyshardy-flatten-tuples`: custom calls have a result per value instead of a tuple of them."""
+"""`pyshardy-flatten-tuples`: gives custom calls one result per value instead of a tuple of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ELEMENT = "stablehlo.get_tuple_element"
 
 
 class FlattenTuples(Pass):
-    """Give custom calls that return a tuple, as in HLO, a result for every element, where only elements are used."""
+    """Give custom calls that return a tuple, as in HLO, one result per element, if only elements are used."""
 
     name = "pyshardy-flatten-tuples"
 
@@ -47,7 +47,7 @@ def _flatten(call: Op, context: PassContext) -> None:
 
 
 def _read_through(element: Op) -> None:
-    """Use what a tuple was made of instead of its element."""
+    """Use the value that a tuple was made of instead of its element."""
     made = element.operands[0].defining_op if element.operands else None
     if made is None or made.name != "stablehlo.tuple":
         return

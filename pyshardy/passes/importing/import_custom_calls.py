@@ -1,4 +1,4 @@
-"""`pyshardy-import-custom-calls`: the custom calls that stand for ops of the dialect are those ops."""
+"""`pyshardy-import-custom-calls`: turns custom calls that stand for ops of the dialect into those ops."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _INTEGER = re.compile(r"(-?\d+)(?: : i(?:64|32))?")
 class ImportCustomCalls(Pass):
     """Turn custom calls into constraints, groups and barriers.
 
-    `@Sharding` is a constraint or puts its operand into a group, and is nothing where it says nothing.
-    `@xla.sdy.FuncResultSharding` is the sharding of the result it is returned as, or, once its function is inlined, a
+    `@Sharding` is a constraint, puts its operand into a group, or does nothing if it says nothing.
+    `@xla.sdy.FuncResultSharding` is the sharding of the result that returns it or, after its function was inlined, a
     constraint with open dimensions.
     """
 
@@ -65,10 +65,10 @@ def _constrain(call: Op, sharding: TensorSharding) -> None:
 def _import_result(call: Op) -> None:
     shardings = call.attrs.get(SHARDING)
     if not shardings:
-        raise PassError(call, "is without the sharding that the result of the function has")
+        raise PassError(call, "lacks the sharding that the result of the function has")
     for user in call.result.users():
         if user.name == "stablehlo.reshape" and not user.has_uses():
-            user.erase()  # with which HLO marks the sharding of the root, for nobody
+            user.erase()  # HLO marks the sharding of the root with it; nothing reads it
     uses = call.result.uses
     if any(user.name != "func.return" for user, _ in uses):
         _constrain(call, shardings[0].opened())

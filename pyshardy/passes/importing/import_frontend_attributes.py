@@ -1,4 +1,4 @@
-"""`pyshardy-import-frontend-attributes`: Shardy's attributes, where they travel through HLO as strings."""
+"""`pyshardy-import-frontend-attributes`: imports Shardy's attributes from the strings that carry them through HLO."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from pyshardy.transforms.context import PassContext
 
 T = TypeVar("T")
 _MLIR_REASON = re.compile(r'error: (?:"[^"\n]*":\d+:\d+: )?(.*)')
-"""What is wrong, in an error of MLIR that has lines around it."""
+"""The problem in an MLIR error that has other lines around it."""
 
 
 class ImportFrontendAttributes(Pass):
     """Turn `xla.sdy.*` strings in `mhlo.frontend_attributes` into meshes, shardings and rules.
 
-    In a module that has them, `mhlo.sharding` says the same with less precision and is removed. As in XLA,
-    ops keep no sharding but for what stands for ops of the dialect, Python callbacks, and communication with the host.
+    In a module that has them, `mhlo.sharding` says the same less precisely and is removed. As in XLA, the only ops that
+    keep a sharding are custom calls for ops of the dialect, Python callbacks, and communication with the host.
     """
 
     name = "pyshardy-import-frontend-attributes"
@@ -51,7 +51,7 @@ class ImportFrontendAttributes(Pass):
 
 
 def import_frontend_attributes(root: Op, context: PassContext) -> None:
-    """Import what frontend attributes say; does nothing to a module without meshes in them, but for rules."""
+    """Import frontend attributes; in a module without meshes in them, import only rules."""
     meshes = frontend_attribute(root.attrs, MESHES)
     if meshes is not None:
         _import_meshes(root, meshes, context)
@@ -81,7 +81,7 @@ def _import_meshes(root: Op, text: str, context: PassContext) -> None:
 
 
 def _import_entry(function: Op, has_meshes: bool, entry: Attributes) -> Attributes:
-    """The attributes of an argument or result with what they say."""
+    """The attributes of an argument or result, with the frontend attributes imported."""
     text = frontend_attribute(entry, SHARDING)
     if text is not None:
         entry = entry.with_value(SDY_SHARDING, _read(function, SHARDING, text, parse_sharding))
@@ -109,7 +109,7 @@ def _parse_list(text: str) -> Any:
 
 
 def _read(op: Op, name: str, text: str, parse: Callable[[str], T]) -> T:
-    """Read the text of an attribute; what is wrong with it is told of the op."""
+    """Read the text of an attribute; errors point at the op."""
     try:
         return parse(text)
     except (ShardyError, ir.MLIRError) as error:

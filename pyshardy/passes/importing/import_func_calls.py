@@ -1,4 +1,4 @@
-"""`sdy-import-func-calls`: calls become named computations with the body of the callee.
+"""`sdy-import-func-calls`: turns calls into named computations with the body of the callee.
 
 Source: docs/semantics/import.md#sdy-import-func-calls
 """
@@ -58,7 +58,7 @@ def import_func_calls(root: Op, context: PassContext) -> None:
 
 
 def _replace_call(call: Op, function: Op, earlier: Op | None, meshes: Meshes) -> Op:
-    """Put a named computation in place of the call; it takes the body, or copies that of an earlier computation."""
+    """Replace the call by a named computation, which takes the body, or copies that of an earlier computation."""
     computation = Op(
         _COMPUTATION,
         call.operands,

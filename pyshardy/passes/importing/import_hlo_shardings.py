@@ -1,4 +1,4 @@
-"""`pyshardy-import-hlo-shardings`: `mhlo.sharding`, GSPMD's tilings or named axes, as shardings of the dialect."""
+"""`pyshardy-import-hlo-shardings`: imports `mhlo.sharding`, GSPMD's tilings or named axes, as Shardy's shardings."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _SAY_MORE = (CONSTRAINT, FULL_TO_SHARD, SHARD_TO_FULL)
 
 
 class ImportHloShardings(Pass):
-    """Turn `mhlo.sharding` into shardings of the dialect, on meshes written out in them.
+    """Turn `mhlo.sharding` into shardings of the dialect, with inlined meshes.
 
-    Tilings are laid on the coarsest mesh that all of them fit on, or on that of the option `mesh`. Where a module names
-    its axes, a `{replicated}` without a mesh says nothing and ops keep no sharding, but for custom calls that stand for
-    ops of the dialect, Python callbacks, and communication with the host, as in XLA.
+    Tilings are laid on the coarsest mesh that fits all of them, or on that of the option `mesh`. If a module names its
+    axes, `{replicated}` without a mesh says nothing. As in XLA, the only ops that then keep a sharding are custom calls
+    for ops of the dialect, Python callbacks, and communication with the host.
 
     Attributes:
-        mesh: The axes of the mesh that tilings are on, as `data=4,model=2`.
+        mesh: The axes of the mesh for tilings, as `data=4,model=2`.
     """
 
     name = "pyshardy-import-hlo-shardings"
@@ -57,10 +57,10 @@ class ImportHloShardings(Pass):
 
 
 def read_axes(text: str) -> tuple[tuple[str, int], ...] | None:
-    """The axes of a mesh as a command line has them; None for an empty text.
+    """The axes of a mesh as on a command line; None for an empty text.
 
     Raises:
-        UsageError: It is no list of names with sizes.
+        UsageError: The text is not a list of names with sizes.
 
     >>> read_axes("data=4,model=2")
     (('data', 4), ('model', 2))
@@ -81,14 +81,14 @@ def read_axes(text: str) -> tuple[tuple[str, int], ...] | None:
 
 @dataclass
 class _AnnotatedPlace:
-    """A place where `mhlo.sharding` stands.
+    """A place with an `mhlo.sharding`.
 
     Attributes:
-        op: The op to name: the one that has it, or the function.
-        attrs: The attributes it is in; `store` puts those that come of it in their place.
-        types: The types that it is about.
-        place: Of an argument or result the kind of attribute of the function, and the number; None on an op.
-        says_more: The custom call that may say which dimensions are open: the op, or the one that a result repeats.
+        op: The op to name in errors: the op that has it, or the function.
+        attrs: The attributes that contain it; `store` writes the changed ones back.
+        types: The types of the values.
+        place: For an argument or result, the name of the function's attribute, and the number; None for an op.
+        says_more: The custom call that may say which dimensions are open: the op, or the call that a result repeats.
     """
 
     op: Op
@@ -99,11 +99,11 @@ class _AnnotatedPlace:
 
     @property
     def is_on_op(self) -> bool:
-        """Whether it is that of an op, and not of an argument or result."""
+        """Whether it belongs to an op rather than to an argument or result."""
         return self.place is None
 
     def store(self) -> None:
-        """Give the op, argument or result its new attributes."""
+        """Write the new attributes to the op, argument or result."""
         if self.place is None:
             self.op.attrs = self.attrs
         else:
@@ -173,7 +173,7 @@ class _Importer:
         site.attrs = site.attrs.with_value(SHARDING, complete)
 
     def _keeps(self, site: _AnnotatedPlace, found: tuple[HloSharding, ...]) -> bool:
-        """Whether an op is to have a sharding, after noting its manual axes."""
+        """Whether an op gets a sharding; also records its manual axes."""
         is_call, is_kept = site.op.name == "func.call", keeps_sharding(site.op)
         manual = next(filter(None, (self._manual_axes(site.op, one) for one in found)), ())
         if manual and (is_call or is_kept):
@@ -181,7 +181,7 @@ class _Importer:
         return SHARDING not in site.attrs and not is_call and (is_kept or not self.is_named)
 
     def _convert_all(self, site: _AnnotatedPlace, found: tuple[HloSharding, ...]) -> list[TensorSharding | None]:
-        """The sharding of every value; of an op without results, such as a callback, the one that it has too."""
+        """The sharding of every value; an op without results, such as a callback, has one too."""
         types: list[ValueType | None] = [*site.types] or [None] * min(len(found), 1)
         if len(found) == 1:
             found = found * len(types)
@@ -194,7 +194,7 @@ class _Importer:
         return [_with_open_dims(site.says_more, sharding) for sharding in shardings]
 
     def _convert(self, one: HloSharding, type: ValueType | None, is_constraint: bool) -> TensorSharding | None:
-        """The sharding of a value; None where nothing is said of it."""
+        """The sharding of a value; None if it says nothing."""
         rank = 0 if type is None else type.rank
         if one.kind is HloKind.ONE_DEVICE:
             return TensorSharding(Mesh([], [one.device]))
@@ -228,12 +228,12 @@ class _Importer:
 
 
 def _import_group(site: _AnnotatedPlace, found: tuple[HloSharding, ...]) -> None:
-    """Note the group that a constraint puts its tensor into."""
+    """Record the group that a constraint puts its tensor into."""
     groups = [one.group for one in found if one.group is not None]
     if not groups:
         return
     if not site.is_on_op or target_of(site.op) != CONSTRAINT:
-        needed = f"it in that of a @{CONSTRAINT}"
+        needed = f"it only in the sharding of a @{CONSTRAINT}"
         raise InvalidShardingError("grouping tensors", got="shard_as or shard_like in its sharding", needed=needed)
     site.attrs = with_frontend_attribute(site.attrs, GROUP_ID, f"{groups[0]} : i64")
 
@@ -243,7 +243,7 @@ def _manual_text(names: tuple[str, ...]) -> str:
 
 
 def _with_open_dims(op: Op, sharding: TensorSharding | None) -> TensorSharding | None:
-    """A constraint with the dimensions open that it leaves to propagation."""
+    """A constraint with those dimensions opened that it leaves to propagation."""
     match = _UNSPECIFIED.search(string_of(op.attrs.get("backend_config")) or "")
     if sharding is None or match is None:
         return sharding

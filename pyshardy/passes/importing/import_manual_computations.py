@@ -1,4 +1,4 @@
-"""`pyshardy-import-manual-computations`: functions between changes of shape are manual computations again."""
+"""`pyshardy-import-manual-computations`: turns functions between changes of shape back into manual computations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from pyshardy.transforms.context import PassContext
 
 
 class ImportManualComputations(Pass):
-    """Put manual computations in the place of calls of their bodies.
+    """Replace calls of the bodies of manual computations by the computations.
 
     In HLO the body is a function `@xla.sdy.manual_computation_body...`, called between custom calls
     `@xla.sdy.GlobalToLocalShape` and `@xla.sdy.LocalToGlobalShape`.
@@ -49,7 +49,7 @@ class ImportManualComputations(Pass):
             symbols.erase(name)
         for left in custom_calls(op, GLOBAL_TO_LOCAL, LOCAL_TO_GLOBAL):
             if left.has_uses() or target_of(left) == LOCAL_TO_GLOBAL:
-                raise PassError(left, f"is a @{target_of(left)} around no call of a function @{MANUAL_BODY}...")
+                raise PassError(left, f"is a @{target_of(left)} without a call of @{MANUAL_BODY}... beside it")
             left.erase()
 
 
@@ -98,7 +98,7 @@ def _replace(call: Op, entry: Op | None, leave: Op | None, computation: Op) -> N
 
 
 def _only_call(call: Op, found: Iterable[Op | None], target: str) -> Op | None:
-    """The one custom call that all of some values belong to; None if there are no values."""
+    """The one custom call to which all of some values belong; None if there are no values."""
     distinct = list(dict.fromkeys(found))
     if not distinct:
         return None
@@ -108,7 +108,7 @@ def _only_call(call: Op, found: Iterable[Op | None], target: str) -> Op | None:
 
 
 def _inputs(entry: Op | None, taken: Sequence[int]) -> tuple[list[Value], tuple[TensorSharding, ...]]:
-    """The global operands of a manual computation, in the order in which its body takes them, and their shardings."""
+    """The global operands of a manual computation, in the order of its body's arguments, and their shardings."""
     if entry is None:
         return [], ()
     if frontend_attribute(entry.attrs, IN_SHARDINGS) is not None:
@@ -119,10 +119,10 @@ def _inputs(entry: Op | None, taken: Sequence[int]) -> tuple[list[Value], tuple[
 
 
 def global_operand(entry: Op, index: int) -> tuple[Value, TensorSharding]:
-    """A tensor that enters a manual computation, and its sharding: that of the constraint in front of the entry.
+    """A tensor that enters a manual computation, and its sharding, from the constraint before the entry.
 
     Raises:
-        PassError: There is neither a constraint nor a sharding of an argument.
+        PassError: There is neither a constraint nor the sharding of an argument.
     """
     value = entry.operands[index]
     constraint = defining_call(value, CONSTRAINT)
@@ -136,7 +136,7 @@ def global_operand(entry: Op, index: int) -> tuple[Value, TensorSharding]:
 
 
 def erase_entry(entry: Op) -> None:
-    """Remove an entry that nothing uses, with the constraints in front of it that nothing else uses."""
+    """Remove an unused entry, with the constraints before it that nothing else uses."""
     constraints = [defining_call(value, CONSTRAINT) for value in dict.fromkeys(entry.operands)]
     entry.erase()
     for constraint in dict.fromkeys(constraints):
@@ -161,7 +161,7 @@ def _listed(op: Op, name: str) -> tuple[TensorSharding, ...]:
 
 
 def manual_axes(*ops: Op | None) -> tuple[str, ...]:
-    """The manual axes, from the first of some ops that names any."""
+    """The manual axes, from the first op that names any."""
     for op in ops:
         text = None if op is None else frontend_attribute(op.attrs, MANUAL_AXES)
         if op is not None and text is not None:

@@ -1,4 +1,4 @@
-"""`pyshardy-import-spmd-regions`: what stands between GSPMD's changes of shape is a manual computation."""
+"""`pyshardy-import-spmd-regions`: turns the ops between GSPMD's changes of shape into manual computations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OF_DEVICE = ("stablehlo.partition_id", "stablehlo.replica_id")
 class ImportSpmdRegions(Pass):
     """Put ops between `@SPMDFullToShardShape` and `@SPMDShardToFullShape` into manual computations.
 
-    Everything that local tensors flow through, connected, makes one computation; constants go with their users.
+    All connected ops that local tensors flow through make one computation; constants go with their users.
     """
 
     name = "pyshardy-import-spmd-regions"
@@ -65,7 +65,7 @@ def _regions(block: Block, entries: list[Op]) -> list[_Region]:
 
 
 def _without_entries(end: Op) -> _Region:
-    """The region of a tensor that is made from nothing global; all that only it needs."""
+    """The region of a local tensor that is not made from global ones: all ops that only it needs."""
     found: dict[Op, None] = {}
     pending = [end]
     while pending:
@@ -81,7 +81,7 @@ def _without_entries(end: Op) -> _Region:
 
 
 def _reach(entry: Op, block: Block, owner: dict[Op, Op]) -> None:
-    """Note that all ops that a local tensor flows through belong together with its entry."""
+    """Record that all ops that a local tensor flows through belong to its entry's region."""
     owner[entry] = entry
     pending = [entry]
     while pending:
@@ -105,7 +105,7 @@ def _root(owner: dict[Op, Op], op: Op) -> Op:
 
 
 def _in_block(op: Op, block: Block) -> Op:
-    """The op of a block that an op inside it is, or is in."""
+    """The op of a block that is, or contains, an inner op."""
     while op.block is not block:
         parent = op.parent_op
         assert parent is not None
@@ -114,7 +114,7 @@ def _in_block(op: Op, block: Block) -> Op:
 
 
 def _enclose(region: _Region) -> None:
-    """Put a region into a manual computation, at the place of its last op."""
+    """Put a region into a manual computation, at the position of its last op."""
     last = max(region.ops(), key=_place)
     later = _dependents(region, last)
     inputs = [global_operand(entry, 0) for entry in region.entries]
@@ -142,7 +142,7 @@ def _enclose(region: _Region) -> None:
 
 
 def _manual_axes(region: _Region) -> tuple[str, ...]:
-    """The axes that are manual inside a region and not around it."""
+    """The axes that are manual inside a region but not around it."""
     if region.entries:
         inside: Op | None = region.entries[0]
         outside = defining_call(region.entries[0].operands[0], CONSTRAINT)
@@ -161,7 +161,7 @@ def _place(op: Op) -> int:
 
 
 def _dependents(region: _Region, last: Op) -> list[Op]:
-    """The ops in front of `last` that need a result of the region: they are to come behind the computation."""
+    """The ops before `last` that need a result of the region; they must move after the computation."""
     members, found, block = set(region.ops()), dict[Op, None](), last.block
     assert block is not None
     for op in block:
@@ -223,7 +223,7 @@ def _is_outside(value: Value, outer: Block) -> bool:
 
 
 def _copy_in(value: Value, copies: dict[Value, Value], user: Op) -> Iterable[Op]:
-    """Copies of the op that makes a value, and of those that it needs, if they need nothing global."""
+    """Copies of the op that makes a value, and of the ops it needs, if none of them needs a global value."""
     if value in copies:
         return []
     maker = value.defining_op

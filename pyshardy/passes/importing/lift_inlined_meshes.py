@@ -1,4 +1,4 @@
-"""`sdy-lift-inlined-meshes`: every sharding names its mesh, and no two meshes are equal.
+"""`sdy-lift-inlined-meshes`: gives every mesh one symbol, to which all shardings refer.
 
 Source: docs/semantics/import.md#sdy-lift-inlined-meshes
 """
@@ -34,7 +34,7 @@ class LiftInlinedMeshes(Pass):
     """Give every mesh a symbol and every sharding the symbol of its mesh; merge equal meshes.
 
     Attributes:
-        use_single_device_mesh_names: Whether meshes of one device are called `single_device...`, not `maximal_mesh...`.
+        use_single_device_mesh_names: Whether single-device meshes are named `single_device...`, not `maximal_mesh...`.
     """
 
     name = "sdy-lift-inlined-meshes"
@@ -51,7 +51,7 @@ def lift_inlined_meshes(root: Op, context: PassContext, single_device_prefix: st
     Args:
         root: The module.
         context: The pass context.
-        single_device_prefix: Beginning of the names of new single-device meshes.
+        single_device_prefix: Prefix for the names of new single-device meshes.
     """
     lifter = _Lifter(root, context, single_device_prefix)
     transform_shardings(root, lifter.lift)
@@ -79,7 +79,7 @@ class _Lifter:
                 self.merge(op)
 
     def merge(self, op: Op) -> None:
-        """Keep a mesh op, or erase it in favour of an equal one before it."""
+        """Keep a mesh op, or erase it if an equal one precedes it."""
         name = op.attrs["sym_name"]
         kept = self.names.setdefault(op.attrs["mesh"], name)
         if kept == name:
@@ -89,19 +89,19 @@ class _Lifter:
             self.symbols.erase(name)
 
     def lift(self, sharding: TensorSharding) -> TensorSharding:
-        """The sharding with its mesh as a symbol that stays."""
+        """The sharding with the symbol of a mesh that stays."""
         mesh = sharding.mesh
         return sharding.with_mesh(self.name_of(mesh) if isinstance(mesh, Mesh) else self.replaced.get(mesh, mesh))
 
     def name_of(self, mesh: Mesh) -> str:
-        """The symbol of a mesh, made if there is none yet."""
+        """The symbol of a mesh; made if there is none yet."""
         found = self.names.get(mesh)
         if found is None:
             found = self.names[mesh] = self.add(mesh)
         return found
 
     def add(self, mesh: Mesh) -> str:
-        """A new mesh op behind the others."""
+        """Add a mesh op after the others."""
         if mesh.is_single_device:
             assert mesh.device_ids is not None
             base = f"{self.single_device_prefix}_{mesh.device_ids[0]}"
@@ -116,7 +116,7 @@ class _Lifter:
         return self.symbols.insert(op)
 
     def lift_replica_groups(self, groups: object) -> object:
-        """Replica groups in mesh-axes form with their mesh as a symbol that stays; others as they are."""
+        """Replica groups in mesh-axes form with the symbol of a mesh that stays; other groups unchanged."""
         found = self.lifted_groups.get(groups)
         if found is None:
             text = str(groups)

@@ -1,4 +1,4 @@
-"""`sdy-manual-axes-cleanup`: manual axes sorted, and mentioned by every in- and out-sharding.
+"""`sdy-manual-axes-cleanup`: sorts manual axes, and mentions them in every in- and out-sharding.
 
 Source: docs/semantics/import.md#sdy-manual-axes-cleanup
 """

@@ -1,4 +1,4 @@
-"""`sdy-pre-order-funcs`: callers before callees.
+"""`sdy-pre-order-funcs`: puts callers before callees.
 
 Source: docs/semantics/import.md#sdy-pre-order-funcs
 """

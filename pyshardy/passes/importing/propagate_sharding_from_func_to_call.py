@@ -1,4 +1,4 @@
-"""`sdy-propagate-sharding-from-func-to-call`: calls take the result shardings of their callee.
+"""`sdy-propagate-sharding-from-func-to-call`: gives calls the result shardings of their callee.
 
 Source: docs/semantics/import.md#sdy-propagate-sharding-from-func-to-call
 """

@@ -15,7 +15,7 @@ from pyshardy.transforms.context import PassContext
 
 
 class RemoveSizeOneAxes(Pass):
-    """Drop axes of size 1 from all shardings, and join what they stood between; meshes and manual axes stay."""
+    """Drop axes of size 1 from all shardings, and merge their neighbours; meshes and manual axes stay."""
 
     name = "sdy-remove-size-one-axes"
 
@@ -28,7 +28,7 @@ class RemoveSizeOneAxes(Pass):
 def remove_size_one_axes(sharding: TensorSharding, mesh: Mesh) -> TensorSharding:
     """The sharding without axes of size 1; a dimension that ends up empty and closed loses its priority.
 
-    What stands on both sides of such an axis is joined if it is two parts of one axis.
+    Neighbours of such an axis are merged if they are two parts of one axis.
 
     >>> from pyshardy.core.notation import parse_sharding
     >>> mesh = Mesh([("x", 4), ("o", 1)])

@@ -1,4 +1,4 @@
-"""`sdy-convert-global-to-local`: from a program on whole tensors to that of one device.
+"""`sdy-convert-global-to-local`: turns a program on whole tensors into that of one device.
 
 Source: docs/semantics/partitioner.md#from-global-to-local
 Source: docs/semantics/partitioner.md#collectives
@@ -23,19 +23,19 @@ from pyshardy.transforms.local.table import localize_all
 
 
 class ConvertGlobalToLocal(Pass):
-    """Give every value the type of what one device holds of it, and make ops work on that.
+    """Give every value the type of its part on one device, and make ops work on that.
 
-    Collectives of the sdy dialect become those of StableHLO, ops that need to know where a device stands compute it.
+    Collectives of the sdy dialect become those of StableHLO. Ops that depend on the device's position compute it.
 
     Attributes:
         per_dim_all_gather: Whether a gather of several dimensions is one collective per dimension.
         combine_multi_dimension_reduce_scatter: Whether a scatter of several dimensions is one collective, not an
             all-reduce and a slice.
-        enable_rgv3: Whether groups of devices are written as axes of a mesh, not as numbers of devices.
-        rgv3_where_same: Whether groups are axes only where that says the same to all: not on a mesh with an order of
-            its devices, which XLA forgets, nor where the installed StableHLO has no groups along axes.
-        replica_count: How many replicas run; if several, their number tells a device.
-        partition_count: How many partitions run; only one of both counts can be more than one.
+        enable_rgv3: Whether groups of devices are written as axes of a mesh, not as lists of device ids.
+        rgv3_where_same: Whether groups are axes only if every consumer reads them alike: not on a mesh with a device
+            order, which XLA forgets, nor if the installed StableHLO has no groups along axes.
+        replica_count: The number of replicas; if several, the replica id identifies a device.
+        partition_count: The number of partitions; only one of the two counts can exceed 1.
         name_causes: Whether collectives that complete a result are located at its op, by name.
     """
 
@@ -51,7 +51,7 @@ class ConvertGlobalToLocal(Pass):
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         if self.replica_count > 1 and self.partition_count > 1:
-            raise PassError(op, "is for several replicas and several partitions; one of both counts must be 1")
+            raise PassError(op, "is for several replicas and several partitions; one of the two counts must be 1")
         options = LocalOptions(
             self.per_dim_all_gather,
             self.combine_multi_dimension_reduce_scatter,
@@ -68,14 +68,14 @@ def localize(root: Op, local: Localizer) -> None:
     """Make all ops of a module local.
 
     Raises:
-        PassError: An op that cannot run on shards.
+        PassError: An op cannot run on shards.
     """
     localize_all(ops_in(root), local)
     local.finish()
 
 
 def note_shardings(root: Op, context: PassContext) -> None:
-    """Note on the module how arguments and results of the main function are sharded."""
+    """Record on the module the shardings of arguments and results of the main function."""
     main = next((op for op in functions(root) if op.attrs["sym_name"] == "main"), None)
     if main is None or is_declaration(main):
         return

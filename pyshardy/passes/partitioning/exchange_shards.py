@@ -1,4 +1,4 @@
-"""`pyshardy-exchange-shards`: ops that move data between shards do so in few permutations of no more than is needed."""
+"""`pyshardy-exchange-shards`: moves data between shards in few permutations that carry little more than needed."""
 
 from __future__ import annotations
 
@@ -27,23 +27,24 @@ from pyshardy.transforms.reshards.kinds import kind_of
 
 _JOIN = "stablehlo.concatenate"
 _EXCHANGES = {name: traits.exchange_pieces for name, traits in OPS.items() if traits.exchange_pieces}
-"""The functions for ops of one sharded operand; reshapes and concatenations need to know what resharding costs."""
+"""The functions for ops with one sharded operand; reshapes and concatenations also need the cost of resharding."""
 _RESHAPE = "stablehlo.reshape"
 _SLICE = "stablehlo.slice"
 _MOST_DEVICES = 2**14
-"""For more devices it takes long to find who sends what to whom."""
+"""The most devices: for more, planning the messages takes too long."""
 
 
 class ExchangeShards(Pass):
-    """Let shards send each other what slices, pads, concatenations, uneven reversals and reshapes of theirs need.
+    """Let shards send each other the data that slices, pads, concatenations, uneven reversals and reshapes need.
 
-    A shard of the result is an interval of the operand, which a few shards hold. There are as many permutations as
-    shards that one shard sends to, or gets from, however many shards there are; each carries as much as its largest
-    piece. What takes too many permutations, or no more if `sdy-resolve-permutation-factors` does it, is left to that.
+    A shard of the result is an interval of the operand, which a few shards hold. There are as many permutations as the
+    largest number of shards that one shard sends to or gets from, however many shards there are; each carries as
+    much as its largest piece. If there are too many, or `sdy-resolve-permutation-factors` sends no
+    more, that pass does it.
 
     Attributes:
-        before_reshards: Whether the module has no reshards yet: concatenations and reshapes exchange where resharding
-            would send more, and what slices leave is gathered, not what they are of.
+        before_reshards: Whether the module has no reshards yet: then concatenations and reshapes exchange data if
+            resharding would send more, and a slice's result is gathered rather than its operand.
     """
 
     before_reshards: bool = False
@@ -65,7 +66,7 @@ class ExchangeShards(Pass):
 
 
 def _exchange(op: Op, context: PassContext, env: Environment) -> bool:
-    """Resolve one op; whether there was anything to do that is done."""
+    """Resolve one op; return whether it needed that and it is done."""
     try:
         return _exchange_op(op, context, env)
     except InvalidShardingError as error:
@@ -98,7 +99,7 @@ def _exchange_op(op: Op, context: PassContext, env: Environment) -> bool:
 
 
 def _alternative(op: Op, context: PassContext) -> int | None:
-    """How many elements every device would send if its operands and results were resharded; None if they would not."""
+    """The elements that every device would send to reshard the op's operands and results; None if they stay."""
     rule = op.attrs.get(RULE) or rule_of(context.specs.spec(op))
     values = (*op.operands, op.result)
     if rule is None:

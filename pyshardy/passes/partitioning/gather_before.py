@@ -1,4 +1,4 @@
-"""`pyshardy-gather-before`: ops do not run along axes that are gathered right behind them, where that saves bytes."""
+"""`pyshardy-gather-before`: gathers operands instead of the result if that saves bytes."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ _SLICE = "stablehlo.slice"
 
 
 class GatherBefore(Pass):
-    """Gather the operands of an op along axes that its result loses next, where that sends less than to do it behind.
+    """Gather the operands of an op along axes that its result loses next, if that sends less than gathering the result.
 
-    Resharding makes the operands of an op agree, by moving an axis to another dimension, for example. If the result is
-    gathered along that axis, the operands may as well be. What is made of a slice alone is gathered at the slice.
+    Resharding makes the operands of an op agree, for example by moving an axis to another dimension. If the result is
+    gathered along that axis, the operands can be gathered instead. Values made only from a slice are gathered
+    at the slice.
     """
 
     name = "pyshardy-gather-before"
@@ -40,7 +41,7 @@ class GatherBefore(Pass):
 
 
 def _is_plain(op: Op, reshard: Op) -> bool:
-    """Whether an op has a rule, and one result, which a reshard alone uses."""
+    """Whether an op has a rule and a single result that only a reshard uses."""
     types = [value.type for value in (*op.operands, *op.results)]
     return (
         len(op.results) == 1
@@ -52,13 +53,13 @@ def _is_plain(op: Op, reshard: Op) -> bool:
 
 
 def _source(value: Value) -> Value:
-    """What a value is before it is resharded."""
+    """The value before it is resharded."""
     op = value.defining_op
     return op.operands[0] if op is not None and op.name == _RESHARD else value
 
 
 def _is_of_slice(value: Value) -> bool:
-    """Whether a value is made of one slice alone: so little may be left that it is cheaper to add it up there."""
+    """Whether a value is made from a single slice: it may be so small that completing its sum there is cheaper."""
     op = value.defining_op
     while op is not None and op.name != _SLICE and len(op.operands) == 1 and op.operands[0].only_user() is op:
         op = op.operands[0].defining_op
@@ -66,7 +67,7 @@ def _is_of_slice(value: Value) -> bool:
 
 
 def _gather_before(op: Op, reshard: Op, meshes: Meshes) -> list[Op]:
-    """Reshard the operands of an op as its result is; the new reshards, if that is done."""
+    """Reshard the operands of an op as its result will be; return the new reshards, if any."""
     values = (*op.operands, op.result)
     shardings = [get_sharding(value) for value in values]
     target: TensorSharding = reshard.attrs["sharding"]
@@ -107,7 +108,7 @@ def _without(sharding: TensorSharding, lost: Axes, meshes: Meshes) -> TensorShar
 
 
 def _cost(op: Op, shardings: Sequence[TensorSharding | None], target: TensorSharding, meshes: Meshes) -> int:
-    """How many elements every device sends so that the operands get there, and the result to its target."""
+    """The elements that every device sends to reshard the operands, and the result to its target."""
     total = reshard_cost(shardings[-1], target, op.result.type.shape or (), meshes)
     for value, sharding in zip(op.operands, shardings):
         total += reshard_cost(get_sharding(_source(value)), sharding, value.type.shape or (), meshes)

@@ -1,4 +1,4 @@
-"""`sdy-insert-explicit-reshards`: ops become compatible, partial results complete.
+"""`sdy-insert-explicit-reshards`: makes ops compatible and partial results complete.
 
 Source: docs/semantics/reshards-and-collectives.md#inserting-reshards
 """
@@ -33,19 +33,19 @@ from pyshardy.transforms.reshards.survey import distinct_shardings
 
 _ALWAYS_FULL = "mhlo.ragged_dot"
 _TOUCHED_ALWAYS = PRODUCTS | {"func.call", "stablehlo.concatenate", _ALWAYS_FULL}
-"""Ops that the version that is not full looks at; only this pass asks that."""
+"""Ops that the version without all reshards looks at; only this pass uses it."""
 _NOT_BY_KIND = DATA_FLOW_OPS | {"func.call", "func.return"}
-"""Ops for which it takes more than their kind to tell whether they need something."""
+"""Ops whose kind alone does not tell whether they need reshards."""
 
 
 class InsertExplicitReshards(Pass):
-    """Insert reshards so that every op can run as it is sharded, and all-reduces where results are partial.
+    """Insert reshards so that every op can run as it is sharded, and all-reduces for partial results.
 
     Attributes:
-        enable_full_version: Whether all ops get reshards; if not, only a few kinds do.
+        enable_full_version: Whether all ops get reshards; if not, only a few kinds of ops do.
         mark_partial_result_with_unreduced_axes: Whether an op whose result is all-reduced is itself marked as
             unreduced.
-        name_causes: Whether what is inserted is located at the op that needs it, by name.
+        name_causes: Whether inserted ops are located at the op that needs them, by name.
     """
 
     enable_full_version: bool = False
@@ -80,7 +80,7 @@ class _Inserter:
     def run(self) -> None:
         if is_declaration(self.function):
             return
-        names_all = False  # until a reshard gets others around it, which are for the ops behind it
+        names_all = False  # until a reshard gets reshards around it, which are for later ops
         for op in (*self._ops(), return_op(self.function)):
             try:
                 changes = not self._is_fine(op)
@@ -93,13 +93,13 @@ class _Inserter:
                 self.namer.name(op)
 
     def _ops(self) -> list[Op]:
-        """The ops to visit, inner ones first: those there are now, not those inserted on the way."""
+        """The ops to visit, inner ones first: those present now, without ops inserted later."""
         if self.is_full or self.has_unreduced or self.has_single_device:
             return [op for op in ops_in(self.function, post_order=True)[:-1] if not op.is_terminator]
         return [op for op in self.named if op.name != BARRIER]
 
     def _is_fine(self, op: Op) -> bool:
-        """Whether an op is known to need nothing, by its kind."""
+        """Whether the kind of an op shows that it needs nothing."""
         if self.has_unreduced or self.has_single_device or op.name in _NOT_BY_KIND:
             return False
         kind = kind_of(op, AS_THEY_ARE, _before_barriers if self.has_barriers else get_shardings)
@@ -148,7 +148,7 @@ class _Inserter:
         return sharding is not None and not mesh_of(sharding, self.meshes).is_single_device
 
     def _replace_reshard(self, op: Op) -> bool:
-        """Replace a reshard to new unreduced axes by the ops that do that; whether it was one."""
+        """Replace a reshard to new unreduced axes by the ops that do that; return whether it was one."""
         value = op.operands[0]
         OpOperand(op, 0, self.meshes).make_unreduced(op.attrs["sharding"])
         if op.operands[0] is value:
@@ -202,7 +202,7 @@ def _survey(function: Op, meshes: Meshes) -> tuple[bool, bool]:
 
 
 def _target_of_sources(op: Op, owner: Value) -> TensorSharding | None:
-    """What the sources of an edge must be sharded like to become its owner: what the op says, not an edge op."""
+    """The sharding that the sources of an edge need: the one on the op, not on an edge op."""
     if op.name != "sdy.manual_computation":
         return stored_sharding(owner)
     axes = op.attrs["manual_axes"]
@@ -226,7 +226,7 @@ def _is_unreduced(sharding: TensorSharding | None) -> bool:
 
 
 def _joins_different(op: Op) -> bool:
-    """Whether this is a concatenation of tensors that are not all sharded like the result; sees no further back."""
+    """Whether this is a concatenation of tensors that are not all sharded like the result; looks no further back."""
     if op.name != "stablehlo.concatenate":
         return False
     wanted = get_sharding(op.result)

@@ -1,4 +1,4 @@
-"""Which part of an indexed tensor a device holds: shared by gathers, scatters and dynamic update slices."""
+"""The part of an indexed tensor on a device, for gathers, scatters and dynamic update slices."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _INTEGER = re.compile(r"(?:u|s)?i(\d+)")
 
 
 class IndexedDim(NamedTuple):
-    """One dimension of a tensor that indices run over.
+    """One dimension of a tensor that indices address.
 
     Attributes:
-        axes: The axes it is sharded by, none if the index stays as it is.
+        axes: The axes that shard it; none if the index stays unchanged.
         size: Its size on one device.
     """
 
@@ -59,7 +59,7 @@ def per_component(
 
 
 def holds(element: str, number: int) -> bool:
-    """Whether a type of integers has a number.
+    """Whether an integer type can hold a number.
 
     >>> holds("i8", 127), holds("i8", 128), holds("ui8", 128)
     (True, False, True)
@@ -68,7 +68,7 @@ def holds(element: str, number: int) -> bool:
 
 
 def largest(element: str) -> int:
-    """The largest number of a type of integers.
+    """The largest number of an integer type.
 
     >>> largest("i8"), largest("ui16")
     (127, 65535)
@@ -79,7 +79,7 @@ def largest(element: str) -> int:
 
 
 def wide_enough(builder: Builder, indices: Value, largest: int) -> Value:
-    """The indices in a type that has the largest number they are compared with."""
+    """The indices in a type that can hold the largest number that they are compared with."""
     if holds(indices.type.element, largest):
         return indices
     return builder.convert(indices, "i32" if holds("i32", largest) else "i64")

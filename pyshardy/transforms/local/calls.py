@@ -1,4 +1,4 @@
-"""Functions, calls, returns, and computations that hold a body."""
+"""Making functions, calls, returns, and computations with a body local."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def localize_function(op: Op, local: Localizer) -> None:
 
 
 def inline_manual_computation(op: Op, local: Localizer) -> None:
-    """The arguments of the body are the operands; the body follows when its end is reached."""
+    """The operands replace the arguments of the body; the body follows when its end is reached."""
     for arg, operand in zip(op.region.block.args, op.operands):
         check_passes_on(op, local.sharding(operand), op.attrs["in_shardings"][arg.index], local)
         _check_type(op, local.value(operand), local.local_type_of(op, arg))
@@ -49,12 +49,12 @@ def localize_same_index(op: Op, local: Localizer) -> None:
 
 
 def localize_branches(op: Op, local: Localizer) -> None:
-    """The same with branches that have become local; what ends them is compared with the results."""
+    """The same with branches that are local; the values they return are compared with the results."""
     local.keep(op)
 
 
 def localize_call(op: Op, local: Localizer) -> None:
-    """The same call of a function that has become local."""
+    """The same call of a function that is local."""
     callee = local.symbols.ops.get(op.attrs["callee"])
     if callee is not None and callee.name == "func.func":
         for index, operand in enumerate(op.operands):
@@ -65,14 +65,14 @@ def localize_call(op: Op, local: Localizer) -> None:
 
 
 def localize_named_computation(op: Op, local: Localizer) -> None:
-    """The same with a body that has become local."""
+    """The same with a body that is local."""
     for arg, operand in zip(op.region.block.args, op.operands):
         check_passes_on(op, local.sharding(operand), local.sharding(arg), local)
     local.keep(op)
 
 
 def localize_return(op: Op, local: Localizer) -> None:
-    """What a function or a branch gives."""
+    """The values that a function or a branch returns."""
     parent = op.parent_op
     assert parent is not None
     if parent.name == "func.func":
@@ -85,7 +85,7 @@ def localize_return(op: Op, local: Localizer) -> None:
 
 
 def leave_region(op: Op, local: Localizer) -> None:
-    """What ends a body; the ops of a manual computation then take its place."""
+    """The end of a body; the ops of a manual computation then take its place."""
     parent = op.parent_op
     if parent is None or parent.name != "sdy.manual_computation":
         localize_return(op, local)

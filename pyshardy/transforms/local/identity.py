@@ -12,8 +12,8 @@ COMBINERS = {ReductionKind.SUM: "add", ReductionKind.MAX: "maximum", ReductionKi
 
 
 def identity_text(op: Op, kind: ReductionKind, type: ValueType) -> str:
-    """The value that changes nothing; raises `PassError` at the op if its type has none."""
+    """The identity value of a combiner; raises `PassError` at the op if its type has none."""
     found = text_of(COMBINERS[kind], type.element)
     if found is None:
-        raise PassError(op, f"combines values by {kind.value}, which {type.element} has not")
+        raise PassError(op, f"combines values by {kind.value}, which {type.element} does not support")
     return found

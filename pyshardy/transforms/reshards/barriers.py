@@ -9,7 +9,7 @@ from pyshardy.ir.shardings import get_sharding
 
 
 def before_barriers(value: Value) -> Value:
-    """The value that comes out of `value` when barriers are taken away."""
+    """The value with all barriers before it skipped."""
     while True:
         op = value.defining_op
         if op is None or op.name != BARRIER:

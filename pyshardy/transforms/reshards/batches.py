@@ -1,4 +1,4 @@
-"""Ops of which some dimensions are a batch, which may be cut into shards: top-k, and custom calls that say so."""
+"""Ops with batch dimensions that may be sharded: top-k, and custom calls that declare them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def is_top_k(op: Op) -> bool:
 
 
 def batch_rank(op: Op) -> int:
-    """How many dimensions all tensors of an op begin with that are a batch; 0 if it does not say so, or is wrong."""
+    """The number of leading batch dimensions in all tensors of an op; 0 if it declares none or a wrong number."""
     if is_top_k(op):
         return op.operands[0].type.rank - 1
     attributes = op.attrs.get(_ATTRIBUTES) if op.name == "stablehlo.custom_call" else None
@@ -43,7 +43,7 @@ def batch_rank(op: Op) -> int:
 
 
 def split_batch(op: Op, rank: int, meshes: Meshes) -> None:
-    """Reshard around an op so that its batch is sharded alike everywhere, and nothing else is."""
+    """Reshard around an op so that its batch dimensions are sharded alike everywhere, and no other dimension is."""
     values = (*op.operands, *op.results)
     shardings = [get_sharding(value) for value in values]
     batches = [_batch_of(sharding, rank, sharding.rank) for sharding in shardings if sharding and sharding.dims]
@@ -59,7 +59,7 @@ def split_batch(op: Op, rank: int, meshes: Meshes) -> None:
 
 
 def _batch_of(sharding: TensorSharding, rank: int, full_rank: int) -> TensorSharding:
-    """A sharding of the batch alone, for a tensor of another rank."""
+    """A sharding of only the batch dimensions, for a tensor of another rank."""
     batch = sharding.dim_axes[:rank]
     dims = [DimSharding(axes) for axes in (*batch, *((),) * (full_rank - rank))]
     return TensorSharding.fully_replicated(sharding.mesh, full_rank).with_dims(dims)

@@ -1,6 +1,6 @@
-"""Naming what made a reshard necessary, in its location, which the collectives that it becomes take over.
+"""Naming the cause of a reshard in its location, which its collectives inherit.
 
-The name is that of the op, as JAX scopes it, and what is resharded: `jit(f)/dot_general/reshard of operand 0 of
+The name consists of the op, as JAX scopes it, and the resharded value: `jit(f)/dot_general/reshard of operand 0 of
 stablehlo.dot_general`. XLA shows it in profiles as the name of the collective.
 """
 
@@ -15,16 +15,16 @@ from pyshardy.transforms.reshards.operand_shardings import all_reduce_kind
 
 _ALL_REDUCE = "sdy.all_reduce"
 MADE = frozenset(("sdy.reshard", _ALL_REDUCE, "sdy.sharded_to_unreduced", "sdy.replicated_to_unreduced"))
-"""The ops that bring a value to where another op needs it."""
+"""The ops that bring a value to the sharding that another op needs."""
 _WITH_BODIES = frozenset(("stablehlo.reduce", "stablehlo.scatter"))
 _SUMS = {ReductionKind.SUM: "add", ReductionKind.MAX: "maximum", ReductionKind.MIN: "minimum"}
 
 
 def reduction_word(op: Op, index: int = 0) -> str:
-    """What combining the parts of a result of an op is called: "sum", "max" and so on.
+    """The name of combining the parts of a result of an op: "sum", "max" and so on.
 
     Args:
-        op: The op; one with a body combines as that does, any other adds.
+        op: The op; an op with a body combines with it, any other adds.
         index: The number of the result.
     """
     if not op.regions or op.name not in _WITH_BODIES:
@@ -39,7 +39,7 @@ def result_text(op: Op, index: int) -> str:
 
 
 def _word(made: Op) -> str:
-    """What is said of an op that brings a value to where another op needs it."""
+    """The word for an op that brings a value to the sharding that another op needs."""
     if made.name != _ALL_REDUCE:
         return "reshard"
     value = made.operands[0]
@@ -52,17 +52,17 @@ def _word(made: Op) -> str:
 
 
 class CauseNamer:
-    """Locates new reshards at the op that needs them; those that are in the function already stay as they are.
+    """Locates new reshards at the op that needs them; reshards already in the function stay unchanged.
 
     Args:
-        root: A module or function before any new reshard is in it.
+        root: A module or function, before new reshards are inserted.
     """
 
     def __init__(self, root: Op) -> None:
         self._named = set(ops_named(root, MADE))
 
     def name(self, op: Op) -> None:
-        """Name the new reshards in front of an op, behind it, and at the ends of its regions."""
+        """Name the new reshards before an op, after it, and at the ends of its regions."""
         for index, value in enumerate(op.operands):
             self._before(value, f"operand {index} of {op.name}", op)
         for result in () if op.name in MADE else op.results:

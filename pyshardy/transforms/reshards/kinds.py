@@ -1,6 +1,6 @@
-"""Kinds of ops: repeated layers repeat their ops, and what holds for one op of a kind holds for all.
+"""Kinds of ops: repeated layers repeat their ops, and a fact about one op of a kind holds for all.
 
-A pass that decides by the kind of an op alone does so once for every kind that a module has.
+A pass that decides by the kind of an op alone decides once per kind in a module.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pyshardy.ir.opspec import LOOKS_AROUND
 from pyshardy.ir.shardings import get_shardings
 
 AS_THEY_ARE: dict[Value, ValueType] = {}
-"""No types that count instead of those that values have."""
+"""No types that replace the types of values."""
 
 
 def kind_of(
@@ -22,13 +22,13 @@ def kind_of(
     types: dict[Value, ValueType] = AS_THEY_ARE,
     shardings_of: Callable[[Iterable[Value]], Iterable[TensorSharding | None]] = get_shardings,
 ) -> Hashable:
-    """What ops share of the same name, attributes, types and shardings; their regions do not count.
+    """The key that ops of the same name, attributes, types and shardings share; their regions do not count.
 
-    None for an op of a kind that can only be told by what is around it.
+    None if the surroundings of an op decide.
 
     Args:
         op: An op whose results have their shardings in its attributes: no data-flow op, no function.
-        types: The types of values that count instead of those they have.
+        types: Types of values that replace the current ones.
         shardings_of: Gives the shardings of operands.
     """
     name, operands = op.name, op.operands

@@ -1,4 +1,4 @@
-"""What an `sdy.all_to_all` moves: read from its attribute, and made into one."""
+"""The parameters of an `sdy.all_to_all`, from its attribute and back."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pyshardy.reshard.collectives import AllToAllParam
 
 
 def read_params(op: Op) -> list[AllToAllParam]:
-    """What an all-to-all moves."""
+    """The parameters of an all-to-all."""
     return parse_params(str(op.attrs["params"]))
 
 
 def parse_params(text: str) -> list[AllToAllParam]:
-    """The parameters from their attribute's text.
+    """The parameters from the text of their attribute.
 
     >>> [str(param) for param in parse_params('#sdy<all_to_all_param_list[{"a"}: 0->2, {"b", "c"}: 1->3]>')]
     ['{"a"}: 0->2', '{"b", "c"}: 1->3']
     """
-    scanner = Scanner(text, "reading what an all-to-all moves")
+    scanner = Scanner(text, "reading the parameters of an all-to-all")
     scanner.expect("#sdy<all_to_all_param_list")
     scanner.expect("[")
     return scanner.comma_list(lambda: _scan_param(scanner), "]")

@@ -1,8 +1,8 @@
-"""Rewriting ops until nothing changes, in the order and with the side work of MLIR's greedy driver.
+"""Rewriting ops until nothing changes, in the order and with the side effects of MLIR's greedy driver.
 
-An iteration puts all ops on a stack, once each; an op taken from it is removed if it is dead, else the patterns
-for its name are tried. Whatever a rewrite touches goes back on the stack. Besides, equal constants of a region
-that is isolated become one, and stand at its start.
+An iteration puts all ops on a stack, once each. An op taken from the stack is removed if it is dead; else the patterns
+for its name are tried. Every op that a rewrite touches goes back on the stack. Besides, equal constants of an isolated
+region become one at its start.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from pyshardy.ir.purity import is_pure
 from pyshardy.rules.properties import CONSTANTS
 
 _FOLDED_CONSTANTS = CONSTANTS - {"sdy.constant"}
-"""The constants that MLIR's own rewriting knows as such."""
+"""The ops that MLIR's own rewriting knows as constants."""
 OWN_CONSTANTS = frozenset(("func.func", "builtin.module", "sdy.manual_computation", "sdy.named_computation"))
-"""Ops whose region keeps its constants to itself."""
+"""Ops whose region has constants of its own."""
 
 
 class Rewriter:
-    """What a pattern changes a program with.
+    """The changes that a pattern makes to a program.
 
     Args:
         attrs: The attributes of the context.
@@ -40,7 +40,7 @@ class Rewriter:
         self._drop = drop
 
     def touch(self, op: Op) -> None:
-        """Have an op, and those around it, looked at again."""
+        """Visit an op, and the ops around it, again."""
         self._push(op)
         for outer in op.ancestors():
             self._push(outer)
@@ -59,7 +59,7 @@ class Rewriter:
         self.erase(op)
 
     def erase(self, op: Op) -> None:
-        """Erase an op that nothing uses; what it used may be dead now."""
+        """Erase an op that nothing uses; the ops that it used may be dead now."""
         for value in op.operands:
             definition = value.defining_op
             if definition is not None and not _has_two_users_besides(value, op):
@@ -81,16 +81,16 @@ def _has_two_users_besides(value: Value, op: Op) -> bool:
 
 
 Pattern = Callable[[Op, Rewriter], bool]
-"""Rewrites an op if it can; whether it did."""
+"""Rewrites an op if it can; returns whether it did."""
 
 
 class GreedyDriver:
-    """Applies patterns to all that an op holds, and cleans up.
+    """Applies patterns to all ops inside an op, and cleans up.
 
     Args:
-        patterns: By name of the op they rewrite, in the order in which they are tried.
+        patterns: The patterns by name of the op that they rewrite, in the order in which they are tried.
         attrs: The attributes of the context.
-        top_down: Whether the first op is tried first instead of the last.
+        top_down: Whether to start with the first op rather than the last.
     """
 
     def __init__(self, patterns: Mapping[str, Sequence[Pattern]], attrs: AttrTable, top_down: bool) -> None:
@@ -177,12 +177,12 @@ _ConstantKey = tuple[Region, str, object, ValueType]
 
 
 class _Constants:
-    """The constants of every region that keeps its own, each once, at the start of the region.
+    """The constants of every region that has its own, each once, at the start of the region.
 
-    One that stands for several, or comes out of an inner region, has no location any more.
+    A constant that stands for several, or comes from an inner region, loses its location.
 
     Attributes:
-        keys: What equal constants of a region share, by constant.
+        keys: The key that equal constants of a region share, by constant.
     """
 
     def __init__(self, rewriter: Rewriter, ops: Iterable[Op]) -> None:
@@ -192,11 +192,11 @@ class _Constants:
         self.kept: set[Op] = set()
 
     def are_distinct(self) -> bool:
-        """Whether no two constants are equal in one region."""
+        """Whether all constants of each region differ."""
         return len(set(self.keys.values())) == len(self.keys)
 
     def keep(self, op: Op) -> bool:
-        """Replace a constant by an equal one, or move it to the start; whether the op stays."""
+        """Replace a constant by an equal one, or move it to the start; return whether the op stays."""
         key = self.keys.get(op)
         if key is None:
             return True

@@ -25,20 +25,20 @@ _AXES_PER_DIM = {
 
 
 def _operation_of(op: Op, name: str) -> Op | None:
-    """The op of this name that the operand of `op` comes from."""
+    """The op of this name that defines the operand of `op`."""
     found = op.operands[0].defining_op
     return found if found is not None and found.name == name else None
 
 
 def _both(op: Op, inner: Op) -> Any:
-    """The location of an op that does what two did."""
+    """The location of an op that replaces two ops."""
     if op.location is None or inner.location is None:
         return op.location or inner.location
     return ir.Location.fused([op.location, inner.location])
 
 
 def reshard_of_reshard(op: Op, rewriter: Rewriter) -> bool:
-    """Go from the first sharding to the last at once, if nothing else uses the one in between."""
+    """Go directly from the first sharding to the last, if nothing else uses the one in between."""
     inner = _operation_of(op, "sdy.reshard")
     if inner is None or not inner.result.has_one_use():
         return False
@@ -49,7 +49,7 @@ def reshard_of_reshard(op: Op, rewriter: Rewriter) -> bool:
 
 
 def without_axes(op: Op, rewriter: Rewriter) -> bool:
-    """Remove a collective that has no axes to work along."""
+    """Remove a collective without axes."""
     name = _AXES_PER_DIM.get(op.name)
     if op.attrs["reduction_axes"] if name is None else any(op.attrs[name]):
         return False
@@ -66,7 +66,7 @@ def permute_to_same(op: Op, rewriter: Rewriter) -> bool:
 
 
 def slice_of_gather(op: Op, rewriter: Rewriter) -> bool:
-    """Use what was gathered where the same axes are sliced again."""
+    """Use the value before a gather if the same axes are sliced again."""
     gather = _operation_of(op, "sdy.all_gather")
     if gather is None or gather.attrs["gathering_axes"] != op.attrs["slicing_axes"]:
         return False
@@ -75,7 +75,7 @@ def slice_of_gather(op: Op, rewriter: Rewriter) -> bool:
 
 
 def reduce_of_replicated(op: Op, rewriter: Rewriter) -> bool:
-    """Use what was made unreduced where the same axes are reduced again."""
+    """Use the value before it was made unreduced if the same axes are reduced again."""
     unreduced = _operation_of(op, "sdy.replicated_to_unreduced")
     if unreduced is None or unreduced.attrs["axes"] != op.attrs["reduction_axes"]:
         return False
@@ -84,7 +84,7 @@ def reduce_of_replicated(op: Op, rewriter: Rewriter) -> bool:
 
 
 def reduce_of_sharded(op: Op, rewriter: Rewriter) -> bool:
-    """Gather where axes of dimensions were made unreduced and are all reduced."""
+    """Gather axes that dimensions lose when they are made unreduced, if all of them are reduced."""
     unreduced = _operation_of(op, "sdy.sharded_to_unreduced")
     if unreduced is None:
         return False
@@ -99,11 +99,11 @@ def reduce_of_sharded(op: Op, rewriter: Rewriter) -> bool:
 
 
 def all_to_all_of_all_to_all(op: Op, rewriter: Rewriter) -> bool:
-    """Do two all-to-alls between different dimensions at once, if nothing else uses the one in between."""
+    """Merge two all-to-alls between different dimensions, if nothing else uses the value in between."""
     inner = _operation_of(op, "sdy.all_to_all")
     if inner is None or not inner.result.has_one_use():
         return False
-    from pyshardy.transforms.rewriting.all_to_all import make_params, read_params  # few programs have any
+    from pyshardy.transforms.rewriting.all_to_all import make_params, read_params  # few programs need it
 
     params = sorted([*read_params(inner), *read_params(op)], key=lambda param: param.source)
     dims = [dim for param in params for dim in (param.source, param.target)]
@@ -124,7 +124,7 @@ def unused(op: Op, rewriter: Rewriter) -> bool:
 
 
 def slice_of_all_reduce(op: Op, rewriter: Rewriter) -> bool:
-    """Reduce-scatter, and slice what is left, where all that is done with an all-reduce is to slice it."""
+    """Turn an all-reduce that is only sliced into a reduce-scatter, and slice the rest."""
     reduce = _operation_of(op, "sdy.all_reduce")
     if reduce is None or not _is_first_of_equal_slices(op, reduce):
         return False
@@ -147,7 +147,7 @@ def slice_of_all_reduce(op: Op, rewriter: Rewriter) -> bool:
 
 
 def _is_first_of_equal_slices(op: Op, reduce: Op) -> bool:
-    """Whether only slices like this one use the reduction, and all others come after it."""
+    """Whether all uses of the reduction are equal slices, and this one comes first."""
     for user in reduce.result.users():
         if user.name != "sdy.all_slice" or user.attrs["slicing_axes"] != op.attrs["slicing_axes"]:
             return False
@@ -157,13 +157,13 @@ def _is_first_of_equal_slices(op: Op, reduce: Op) -> bool:
 
 
 def _comes_after(later: Op, op: Op) -> bool:
-    """Whether `later`, or an op around it, stands behind `op` in the same block."""
+    """Whether `later`, or an op around it, comes after `op` in the same block."""
     around = next((outer for outer in (later, *later.ancestors()) if outer.block is op.block), None)
     return around is not None and op.is_before(around)
 
 
 def split_slice(slicing: Sequence[Axes], reduced: Axes) -> tuple[tuple[Axes, ...], tuple[Axes, ...]]:
-    """Per dimension, the axes at the front that are reduced, each taken once, and the rest.
+    """Per dimension, the leading axes that are reduced, each taken once, and the rest.
 
     >>> a, b = AxisRef("a"), AxisRef("b")
     >>> split_slice([(a, b), (a,)], (a,))
@@ -181,7 +181,7 @@ def split_slice(slicing: Sequence[Axes], reduced: Axes) -> tuple[tuple[Axes, ...
 
 
 def _scattered_sharding(op: Op, reduce: Op, scattered: Sequence[Axes]) -> TensorSharding:
-    """The dimensions of what is reduced with the scattered axes appended; otherwise as the slice says."""
+    """The sharding of the reduced value with the scattered axes appended; otherwise that of the slice."""
     old: TensorSharding = reduce.attrs["out_sharding"]
     out: TensorSharding = op.attrs["out_sharding"]
     mesh = mesh_of(old, _meshes_around(op))

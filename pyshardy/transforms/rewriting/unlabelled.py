@@ -18,12 +18,12 @@ from pyshardy.transforms.rewriting.greedy import Pattern, Rewriter
 from pyshardy.transforms.rewriting.patterns import reshard_of_reshard
 
 _INLINED = ("sdy.", "stablehlo.", "chlo.")
-"""The dialects that may hold, or be, the body of a manual computation that is inlined; in the bindings not `func`."""
+"""The dialects of ops that an inlined manual computation may contain or be inside; the bindings lack `func`."""
 _SHAPED = ("stablehlo.reshape", "stablehlo.transpose")
 
 
 def drop_unused_inputs(op: Op, rewriter: Rewriter) -> bool:
-    """Let a manual computation take only what its body uses."""
+    """Let a manual computation take only the values that its body uses."""
     args = op.region.block.args
     kept = [arg.index for arg in args if arg.flat_uses]
     if len(kept) == len(args):
@@ -42,7 +42,7 @@ def drop_unused_inputs(op: Op, rewriter: Rewriter) -> bool:
 
 
 def erase_empty(op: Op, rewriter: Rewriter) -> bool:
-    """Remove a manual computation that takes nothing, gives nothing and does nothing."""
+    """Remove a manual computation without inputs, results and ops."""
     if op.operands or op.results or op.region.block.first is not op.region.block.terminator:
         return False
     rewriter.erase(op)
@@ -50,7 +50,7 @@ def erase_empty(op: Op, rewriter: Rewriter) -> bool:
 
 
 def inline_redundant(op: Op, rewriter: Rewriter) -> bool:
-    """Put the body of a manual computation in its place if its axes have one device."""
+    """Inline the body of a manual computation whose axes have one device."""
     parent = op.parent_op
     inside = ops_in(op)[1:]
     if parent is None or not all(one.name.startswith(_INLINED) for one in (parent, *inside)) or not _is_single(op):
@@ -76,7 +76,7 @@ def _is_single(op: Op) -> bool:
 
 
 def _moved(block: Block, put: Callable[[Op], Op]) -> list[Op]:
-    """Take what is in a block to another place, in order."""
+    """Move the content of a block to another place, in order."""
     moved = list(block)
     for inner in moved:
         put(inner.detach())
@@ -92,8 +92,8 @@ def _replace(op: Op, values: Sequence[Value], rewriter: Rewriter) -> None:
 
 
 def take_known_branch(op: Op, rewriter: Rewriter) -> bool:
-    """Put the branch that a constant chooses in the place of a choice."""
-    from pyshardy.transforms.local.bounds import constant_integer  # few programs have any
+    """Replace a conditional by the branch that a constant chooses."""
+    from pyshardy.transforms.local.bounds import constant_integer  # few programs need it
 
     made = op.operands[0].defining_op
     if made is None or made.name != "stablehlo.constant":
@@ -111,7 +111,7 @@ def take_known_branch(op: Op, rewriter: Rewriter) -> bool:
 
 
 def reuse_reshard(op: Op, rewriter: Rewriter) -> bool:
-    """Use an earlier reshard of the same data to the same layout, maybe in another shape."""
+    """Use an earlier reshard of the same data to the same layout, even in another shape."""
     chain, root, target = _up(op)
     if target is None or not root.type.is_ranked_tensor or not op.result.type.is_ranked_tensor:
         return False
@@ -132,7 +132,7 @@ def reuse_reshard(op: Op, rewriter: Rewriter) -> bool:
 
 
 def _up(op: Op) -> tuple[list[Op], Value, TensorSharding | None]:
-    """The reshapes and transposes in front of a reshard, their source, and what the reshard asks for in terms of it."""
+    """The reshapes and transposes before a reshard, their source, and the target sharding in terms of the source."""
     value, target = op.operands[0], op.attrs["sharding"]
     chain: list[Op] = []
     is_open = True
@@ -154,7 +154,7 @@ def _transposed_back(sharding: TensorSharding, order: Sequence[int]) -> TensorSh
 
 
 def _equivalent(op: Op, root: Value, target: TensorSharding) -> Op | None:
-    """A reshard before `op` that lays the data of `root` out as `target` says."""
+    """A reshard before `op` that lays out the data of `root` as `target` says."""
     meshes, type = _meshes_around(op), op.result.type
     stack, seen = [root], {root}
     while stack:
@@ -183,4 +183,4 @@ UNLABELLED: Mapping[str, Sequence[Pattern]] = {
     "sdy.reshard": (reshard_of_reshard, reuse_reshard),
     "stablehlo.case": (take_known_branch,),
 }
-"""What is done without a label, besides what the labels stand for."""
+"""The rewrites without a label, applied if no label is given."""

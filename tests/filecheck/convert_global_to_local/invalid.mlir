@@ -407,7 +407,7 @@ func.func @offsets() -> (tensor<4294967296xi8> {sdy.sharding = #sdy.sharding<@m,
 // NEWER: tables, groups and special treatment are others
 sdy.mesh @m = <["a"=6, "b"=4]>
 func.func @more_takers_than_holders(%arg0: tensor<4x4xf32> {sdy.sharding = #sdy.sharding<@m, [{"b":(1)2}, {"b":(2)2}]>}) -> tensor<4x4xf32> {
-  // expected-error@+1 {{sending every shard to one device: got parts of an axis that do not fit each other, so that some shards have more holders than takers, needed as many holders as takers of every shard}}
+  // expected-error@+1 {{sending every shard to one device: got parts of an axis that do not fit each other, so that some shards have more holders than receivers, needed as many holders as receivers of every shard}}
   %0 = sdy.collective_permute %arg0 out_sharding=<@m, [{"a":(1)2}, {"a":(3)2}]> : tensor<4x4xf32>
   return %0 : tensor<4x4xf32>
 }

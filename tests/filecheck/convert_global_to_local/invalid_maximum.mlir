@@ -5,7 +5,7 @@
 // DIFFERS: the reference ends its process
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @no_maximum(%arg0: tensor<8xcomplex<f32>> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}, %arg1: tensor<3x1xi32>) -> (tensor<3xcomplex<f32>> {sdy.sharding = #sdy.sharding<@m, [{}], unreduced=max{"x"}>}) {
-  // expected-error@+1 {{combines values by max, which complex<f32> has not}}
+  // expected-error@+1 {{combines values by max, which complex<f32> does not support}}
   %0 = "stablehlo.gather"(%arg0, %arg1) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>}> {sdy.sharding = #sdy.sharding_per_value<[<@m, [{}], unreduced=max{"x"}>]>} : (tensor<8xcomplex<f32>>, tensor<3x1xi32>) -> tensor<3xcomplex<f32>>
   return %0 : tensor<3xcomplex<f32>>
 }

@@ -1,7 +1,7 @@
 // RUN: sdy_opt %s -split-input-file -verify-diagnostics -pyshardy-import-custom-calls
 
 func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{'stablehlo.custom_call' op is without the sharding that the result of the function has}}
+  // expected-error@+1 {{'stablehlo.custom_call' op lacks the sharding that the result of the function has}}
   %0 = stablehlo.custom_call @xla.sdy.FuncResultSharding(%x) : (tensor<8xf32>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }

@@ -18,7 +18,7 @@ func.func private @f0(%a: tensor<8xf32>) -> tensor<8xf32> {
   %7 = call @f1(%6) : (tensor<8xf32>) -> tensor<8xf32>
   return %7 : tensor<8xf32>
 }
-// expected-error@+1 {{'func.func' op is one of the functions that call each other so often that a copy for every call takes 9287313 ops more; at most 1000000 are copied; let a loop repeat the calls, or call the functions less often}}
+// expected-error@+1 {{'func.func' op is one of the functions that call each other so often that one copy per call would add 9287313 ops; at most 1000000 are copied; let a loop repeat the calls, or call the functions less often}}
 func.func private @f1(%a: tensor<8xf32>) -> tensor<8xf32> {
   %0 = call @f2(%a) : (tensor<8xf32>) -> tensor<8xf32>
   %1 = call @f2(%0) : (tensor<8xf32>) -> tensor<8xf32>

@@ -14,7 +14,7 @@ func.func @main(%a: tensor<8xf32> {mhlo.sharding = "{devices=[4]<=[4]}"}, %b: te
 
 // -----
 
-// expected-error@+1 {{got a tiling whose parts cross those of others: axes would end at 2 and at 3 devices, needed tilings that are cut from one mesh}}
+// expected-error@+1 {{got a tiling whose parts cross those of others: axes would end at 2 and at 3 devices, needed tilings cut from one mesh}}
 func.func @main(%a: tensor<6x6xf32> {mhlo.sharding = "{devices=[2,3]<=[6]}"}, %b: tensor<6x6xf32> {mhlo.sharding = "{devices=[3,2]<=[6]}"}) {
   return
 }
@@ -43,7 +43,7 @@ func.func @main(%a: tensor<8xf32>) {
 
 // -----
 
-// expected-error@+1 {{grouping tensors: got shard_as or shard_like in its sharding, needed it in that of a @Sharding}}
+// expected-error@+1 {{grouping tensors: got shard_as or shard_like in its sharding, needed it only in the sharding of a @Sharding}}
 func.func @main(%a: tensor<8xf32> {mhlo.sharding = "{devices=[2]<=[2] shard_as 1}"}) {
   return
 }

@@ -1,7 +1,7 @@
 // RUN: sdy_opt %s -split-input-file -verify-diagnostics -pyshardy-import-manual-computations
 
 func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{'stablehlo.custom_call' op is a @xla.sdy.LocalToGlobalShape around no call of a function @xla.sdy.manual_computation_body...}}
+  // expected-error@+1 {{'stablehlo.custom_call' op is a @xla.sdy.LocalToGlobalShape without a call of @xla.sdy.manual_computation_body... beside it}}
   %0 = stablehlo.custom_call @xla.sdy.LocalToGlobalShape(%x) : (tensor<8xf32>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }

@@ -119,5 +119,5 @@ def test_a_permutation_needs_as_many_holders_as_takers() -> None:
         TensorSharding("m", [DimSharding([axis]) for axis in axes])
         for axes in ((AxisRef("b", 1, 2), AxisRef("b", 2, 2)), (AxisRef("a", 1, 2), AxisRef("a", 3, 2)))
     )
-    with pytest.raises(InvalidShardingError, match="more holders than takers"):
+    with pytest.raises(InvalidShardingError, match="more holders than receivers"):
         permutation(before, mesh, after, mesh)

@@ -144,7 +144,7 @@ def test_what_gspmd_cannot_say(sharding: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{{replicated}, {replicated}}", "got shardings of 2 values, needed that of one tensor"),
+        ("{{replicated}, {replicated}}", "got shardings of 2 values, needed the sharding of one tensor"),
         ("{manual}", "got manual, needed a tiling, or replicated"),
         ("{maximal device=1}", "got on one device, needed a tiling"),
         ("{devices=[1,4]<=[4] last_tile_dims={manual}}", "got manual subgroups"),

@@ -235,7 +235,7 @@ def test_what_pyshardy_reads_of_jax_is_there() -> None:
 def test_platforms() -> None:
     module = pyshardy.load(lambda x: jnp.sort(x), X, platform="tpu")
     assert "stablehlo" in module.text()
-    with pytest.raises(UsageError, match="got platform='tpu' for a str, needed it for a function that is not lowered"):
+    with pytest.raises(UsageError, match="got platform='tpu' for a str, needed a platform only for a function"):
         pyshardy.load("module {}", platform="tpu")
 
 

@@ -129,7 +129,7 @@ def test_notes_that_print_the_op_again_are_left_out() -> None:
 
 def test_a_message_that_is_no_utf_8_does_not_end_the_process() -> None:
     (found,) = errors_in('func.func @f() { func.call @"\\FF"() : () -> ()\nreturn }')
-    assert str(found) == "-:1:18: error: something with a name that is no UTF-8"
+    assert str(found) == "-:1:18: error: something with a name that is not UTF-8"
 
 
 def test_listening_ends_with_the_block(capfd: pytest.CaptureFixture[str]) -> None:

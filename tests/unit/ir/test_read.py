@@ -164,7 +164,7 @@ def test_properties_of_unknown_ops_are_refused() -> None:
         read(text, allow_unregistered=True)
     assert str(caught.value) == (
         "reading a module: got properties on 't.op', an op of an unknown dialect, "
-        "needed attributes alone: {...} instead of <{...}>\n  at -:2:6"
+        "needed only attributes: {...} instead of <{...}>\n  at -:2:6"
     )
 
 

@@ -61,7 +61,7 @@ def test_what_is_shown() -> None:
 
 
 def test_names_of_attributes_are_refused() -> None:
-    message = "reading a module: got an attribute of which the name is no UTF-8, needed names in UTF-8"
+    message = "reading a module: got an attribute whose name is not UTF-8, needed names in UTF-8"
     for text in (r'{"\FF" = 1 : i32}', r'{a, b = {c = "\FF, "}, "\FF"}', r'{a = @"\FE", "b c" = ["\FF"], "\FF" = "x"}'):
         with pytest.raises(InvalidModuleError) as caught:
             check_names(ir.Attribute.parse(text))
@@ -150,5 +150,5 @@ def test_names_of_attributes_are_refused_everywhere(where: str) -> None:
       %0 = stablehlo.abs %a {marks["ops"]} : tensor<8xf32>
       return %0 : tensor<8xf32>
     }}"""
-    with pytest.raises(InvalidModuleError, match="got an attribute of which the name is no UTF-8"):
+    with pytest.raises(InvalidModuleError, match="got an attribute whose name is not UTF-8"):
         pyshardy.propagate(pyshardy.load(text))

@@ -161,14 +161,14 @@ def test_copies_for_every_call_are_counted_before_any_is_made(monkeypatch: pytes
     monkeypatch.setattr(symbols, "MOST_COPIED", more)
     assert len(calls_in_post_order(read(text))) == 9
     monkeypatch.setattr(symbols, "MOST_COPIED", more - 1)
-    with pytest.raises(PassError, match=rf"a copy for every call takes {more} ops more; at most {more - 1} are copied"):
+    with pytest.raises(PassError, match=rf"one copy per call would add {more} ops; at most {more - 1} are copied"):
         calls_in_post_order(read(text))
 
 
 @pytest.mark.parametrize(("depth", "count"), [(25, r"\d{9}"), (400, r"about 10\^121")])
 @pytest.mark.parametrize("passes", ["sdy-flatten-call-graph", "sdy-import-func-calls"])
 def test_functions_that_double_at_every_step_are_refused(depth: int, count: str, passes: str) -> None:
-    message = f"call each other so often that a copy for every call takes {count} ops more; at most 1000000 are copied"
+    message = f"call each other so often that one copy per call would add {count} ops; at most 1000000 are copied"
     with pytest.raises(PassError, match=message) as caught:
         run_pipeline(Module.parse(doubling(depth)), passes)
     assert caught.value.diagnostic.location is not None

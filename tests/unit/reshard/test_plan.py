@@ -119,7 +119,7 @@ def test_refuses_disagreement_under_an_unreduced_result() -> None:
         plan(DOT, '<@m, [{}, {"b"}]>', "<@m, [{}, {}]>", '<@m, [{}, {}], unreduced={"b"}>', is_full=False)
     assert str(caught.value) == (
         'finding the axes along which op gives partial results: got {"b"} and {} for factor k, '
-        "needed operands that are sharded alike where they are reduced"
+        "needed operands that are sharded alike in the factors that are reduced"
     )
 
 

@@ -103,7 +103,7 @@ def test_wrong_notation(text: str, position: int, message: str) -> None:
         ({"reduction": "j", "permutation": ["j"]}, "got j as reduction and as permutation, needed one kind"),
         ({"blocked": "l"}, "got a kind for l"),
         ({"sizes": {"l": 2}}, "got a size for l"),
-        ({"sizes": {"i": 2}}, "got a size for i, needed sizes of what only compound dimensions have"),
+        ({"sizes": {"i": 2}}, "got a size for i, needed sizes of factors that appear only in compound dimensions"),
         ({"sizes": {"j": 0}}, "got size 0 for j"),
     ],
 )

@@ -109,7 +109,7 @@ def test_a_wrong_notation_is_refused_at_once() -> None:
 
 
 def test_options_go_with_notations(register: Callable[..., None]) -> None:
-    with pytest.raises(UsageError, match="for @my_kernel: got reduction, sizes, needed them with a notation alone"):
+    with pytest.raises(UsageError, match="for @my_kernel: got reduction, sizes, needed these only with a notation"):
         register("@my_kernel", KERNEL_RULE, reduction="k", sizes={"k": 2})
 
 
@@ -124,7 +124,7 @@ def test_a_function_may_return_a_notation(register: Callable[..., None]) -> None
 
 def test_a_function_that_returns_something_else_is_refused(register: Callable[..., None]) -> None:
     register("my.op", lambda spec, conservative: 3)
-    with pytest.raises(InvalidRuleError, match="for my.op: got a int, needed a Rule, a notation or None"):
+    with pytest.raises(InvalidRuleError, match="for my.op: got an int, needed a Rule, a notation or None"):
         rule("my.op", "4 -> 4")
 
 
