@@ -203,6 +203,8 @@ class PropagateKeywords(TypedDict, total=False):
     user_priorities: bool
     conservative: bool
     trace: bool
+    origins: bool
+    edges: bool
     dump_directory: str | PathLike[str]
     dedup_functions_fully: bool
     explicit_gather_scatter_batching: bool

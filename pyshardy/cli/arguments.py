@@ -37,6 +37,8 @@ def make_parser() -> argparse.ArgumentParser:
 
     show = _command(commands, "show", "infer all shardings and show them as tables")
     show.add_argument("--compare", action="store_true", help="show where XLA decided otherwise, by its dump")
+    text = "instead, what ops compute: a path, FILE:LINE, a name scope, a function or an op; * stands for any text"
+    show.add_argument("--values", metavar="PATTERN", help=text)
     _add_table_options(show)
     _add_propagation_options(show)
 

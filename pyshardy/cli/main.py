@@ -111,17 +111,32 @@ def _show(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     if arguments.compare:
         return _compare(arguments, rest)
     from pyshardy.cli.progress import stage
-    from pyshardy.frontend.origins import origins_of
 
     result = _load_and_propagate(arguments, rest)
+    if arguments.values is not None:
+        return _show_values(result, arguments)
     with stage("finding out where shardings come from"), naming(arguments.source):
-        summary = result.summary.with_origins(*origins_of(result.before, result.options))
+        summary = result.told
     if arguments.json:
         print_json(summary.to_json(arguments.times))
     else:
         from pyshardy.report.tables import summary_tables
 
         print_tables(summary_tables(summary, table_options(arguments)))
+    return 0
+
+
+def _show_values(result: Propagation, arguments: argparse.Namespace) -> int:
+    from pyshardy.cli.progress import stage
+
+    with stage("finding out where shardings come from"), naming(arguments.source):
+        values = result.values[arguments.values]
+    if arguments.json:
+        print_json(values.to_json())
+    else:
+        from pyshardy.report.value_tables import value_tables
+
+        print_tables(value_tables(values, table_options(arguments)))
     return 0
 
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pyshardy.explain.collectives import CollectiveStory
     from pyshardy.explain.why import Why
     from pyshardy.ir.module import Module
+    from pyshardy.report.values import Values
     from pyshardy.runtime.executable import Executable
 
 
@@ -94,6 +95,11 @@ class Partition(ProgramResult):
     def traffic(self) -> Traffic:
         """Every collective: its kind, axes and bytes, and the op and source line that made it necessary."""
         return Traffic(tuple(collectives_of(self.module.root, dict(self.meshes), self.before.name)))
+
+    @property
+    def values(self) -> Values:
+        """Every value of the whole program, with what each device has of it; see `Propagation.values`."""
+        return self.propagated.values
 
     @property
     def why(self) -> Why:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pyshardy.explain.conflicts import Conflicts
     from pyshardy.explain.explanation import Explanation
     from pyshardy.explain.why import Why
+    from pyshardy.report.values import Values
     from pyshardy.results.partition import Partition
     from pyshardy.runtime.executable import Executable
 
@@ -78,6 +79,28 @@ class Propagation(ProgramResult, ResultShardings):
     def summary(self) -> Summary:
         """What the propagated program looks like from outside, as plain data."""
         return summarize(self)
+
+    @cached_property
+    def values(self) -> Values:
+        """Every value: inputs, what ops compute, outputs; by number, or by path, line, name scope, function or op.
+
+        Each has its shape, sharding and spec, its bytes per device, and who gave it. To know who did, the program is
+        propagated once more.
+
+        >>> from pyshardy import propagate
+        >>> result = propagate('''
+        ... sdy.mesh @mesh = <["x"=2]>
+        ... func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<8xf32> {
+        ...   %0 = stablehlo.tanh %a : tensor<8xf32>
+        ...   return %0 : tensor<8xf32>
+        ... }''')
+        >>> row = result.values["tanh"][0]
+        >>> row.spec, row.local_shape, row.given_by, row.origins
+        (PartitionSpec('x'), (4,), 'propagation', ('arg0',))
+        """
+        from pyshardy.results.values import values_of
+
+        return values_of(self)
 
     def explain(self, value: str, *, details: bool = False) -> Explanation:
         """Why a value is sharded as it is: where each axis was given and how it came, why the rest stayed whole.
@@ -179,8 +202,15 @@ class Propagation(ProgramResult, ResultShardings):
         return GlobalExecutable(self.module, self.interface, devices)
 
     def tables(self) -> Any:
-        """The tables of inputs, outputs and totals, for a `rich` console."""
-        return summary_tables(self.summary)
+        """The tables of inputs, outputs and totals, for a `rich` console; they say where shardings come from."""
+        return summary_tables(self.told)
+
+    @cached_property
+    def told(self) -> Summary:
+        """The summary with the annotations that shardings come from; for that, the program is propagated once more."""
+        from pyshardy.frontend.origins import origins_of
+
+        return self.summary.with_origins(*origins_of(self.before, self.options))
 
 
 def finish_propagation(sharded: ShardedProgram, root: Op | None = None) -> Propagation:
