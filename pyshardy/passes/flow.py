@@ -135,19 +135,21 @@ def propagation_ending(options: PropagateOptions) -> list[Pass]:
     return passes_of(steps, options.dump_directory, _FIRST_DUMP + 1)
 
 
-def partition_ending(options: PropagateOptions, partition: PartitionOptions) -> list[Pass]:
+def partition_ending(options: PropagateOptions, partition: PartitionOptions, follows: bool = False) -> list[Pass]:
     """The passes from final shardings to the program of one device.
 
-    With a folder for dumps, they write the module there from `02.after_propagation.mlir` on.
+    With a folder for dumps, they write the module there from `02.after_propagation.mlir` on; behind the dumps of
+    `propagation_ending`, if those are there.
 
     Args:
         options: How shardings have propagated.
         partition: How the program is partitioned.
+        follows: Whether `propagation_ending` has dumped to the same folder.
     """
     exchange = partition.halo_exchange
     steps: list[Step] = [
-        Dump("after_propagation"),
-        *([pass_of("sdy-remove-propagation-debug-info")] if options.origins or options.edges else []),
+        *([] if follows else [Dump("after_propagation")]),
+        pass_of("sdy-remove-propagation-debug-info"),
         pass_of("sdy-verify-unreduced-axes"),
         pass_of("pyshardy-dedup-meshes"),
         pass_of("pyshardy-shard-pointwise"),
@@ -191,7 +193,7 @@ def partition_ending(options: PropagateOptions, partition: PartitionOptions) -> 
         *last_steps(_KEEPS_MESHES),
         *_restore_steps(options),
     ]
-    return passes_of(steps, partition.dump_directory, _FIRST_DUMP + 1)
+    return passes_of(steps, partition.dump_directory, _FIRST_DUMP + (3 if follows else 1))
 
 
 def propagation_passes(options: PropagateOptions) -> list[Pass]:

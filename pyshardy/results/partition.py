@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from pyshardy.report.partition_summary import PartitionSummary
 from pyshardy.report.tables import traffic_tables
 from pyshardy.report.traffic import Traffic
 from pyshardy.results.completed_sums import leave_sums_to_passes
+from pyshardy.results.dumps import write_index
 from pyshardy.results.engines import Engine
 from pyshardy.results.program_result import ProgramResult
 from pyshardy.results.propagation import Propagation, finish_propagation
@@ -77,7 +78,7 @@ class Partition(ProgramResult):
     @cached_property
     def propagated(self) -> Propagation:
         """The whole program with its shardings, as XLA's own partitioner takes it; it is not propagated again."""
-        return self.known_propagation or finish_propagation(self.sharded)
+        return self.known_propagation or finish_propagation(self.sharded, dumps=False)
 
     @cached_property
     def bytes_per_device(self) -> int:
@@ -129,8 +130,8 @@ class Partition(ProgramResult):
             return Trial(sent, found.bytes_per_device, work_of(found.module.root), found.inputs, found.outputs)
 
         def try_out(module: Module) -> Trial:
-            sharded, root = shard(module, self.propagate_options)
-            return trial(finish_partition(sharded, self.options, root))
+            sharded, root = shard(module, replace(self.propagate_options, dump_directory=""))
+            return trial(finish_partition(sharded, replace(self.options, dump_directory=""), root))
 
         why, now = self.why, trial(self)
         stories = [one for one in tell(why, self.traffic.collectives) if any(cause.meeting for cause in one.causes)]
@@ -205,11 +206,14 @@ def finish_partition(
             _put_first(root, interface.meshes)
             if sharded.completes_sums:
                 leave_sums_to_passes(root)
-            passes = [*_user_partitioners(sharded), *partition_ending(sharded.applied, options)]
+            follows = bool(sharded.dumps) and propagation is not None
+            dumped = replace(options, dump_directory=options.dump_directory or sharded.dumps)
+            passes = [*_user_partitioners(sharded), *partition_ending(sharded.applied, dumped, follows)]
             run_on_root(before, root, passes, diagnostics, watch.after_pass)
         module = before.with_root(root)
         with watch.stage("write"):
             module.verify()
+    write_index(sharded.dumps)
     messages = (*sharded.diagnostics, *diagnostics.messages)
     return Partition(module, sharded, messages, watch.stages, watch.passes, options, interface, propagation)
 
