@@ -302,13 +302,18 @@ def partition(
     known = program if isinstance(program, ProgramResult) else None
     wanted = _propagate_options(propagate_options or (known.propagate_options if known else None), others, doing)
     if known is not None and wanted == known.propagate_options:
-        return finish_partition(
-            known.sharded, chosen, propagation=known.propagated if isinstance(known, Propagation) else None
-        )
+        propagation = known.propagated if isinstance(known, Propagation) else None
+        return _inspected(finish_partition(known.sharded, chosen, propagation=propagation))
     module = _module(program)
     dumps = _dumps(module, chosen.dump_directory or wanted.dump_directory)
     sharded, root = shard(module, wanted, chosen.dump_directory, dumps)
-    return finish_partition(sharded, chosen, root)
+    return _inspected(finish_partition(sharded, chosen, root))
+
+
+def _inspected(found: Partition) -> Partition:
+    """What the callbacks of `jax.debug.inspect_array_sharding` have seen the shardings of."""
+    _ = found.sharded.inspected
+    return found
 
 
 _OWN = frozenset(field.name for field in fields(PartitionOptions))

@@ -26,7 +26,7 @@ from pyshardy.frontend.jax_lower import (
     sharding_leaves,
     stage,
 )
-from pyshardy.frontend.jax_private import compile_arg, devices_of, kept_leaves, stand_in_mesh
+from pyshardy.frontend.jax_private import compile_arg, devices_of, inspections, kept_leaves, stand_in_mesh
 from pyshardy.frontend.jax_shardings import NamedShardings, abstract_mesh, jax_mesh, partition_spec
 from pyshardy.frontend.load import load_content
 from pyshardy.frontend.nnx_names import is_nnx_jitted, with_nnx_names
@@ -52,6 +52,7 @@ class JaxSignature:
         mesh: The mesh without devices that it was lowered for, if it was.
         platform: The platform that it was lowered for, if it was for such a mesh.
         partitioners: What JAX knows of the partitioners of `custom_partitioning`, by their names in the module.
+        inspections: What answers `jax.debug.inspect_array_sharding`, by the numbers in the module.
         lowered: What it comes from: JAX refers to Python functions inside, such as partitioners, weakly.
     """
 
@@ -65,6 +66,7 @@ class JaxSignature:
     mesh: AbstractMesh | None = None
     platform: str | None = None
     partitioners: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    inspections: Mapping[int, Any] = field(default_factory=dict, repr=False, compare=False)
     lowered: Any = field(default=None, repr=False, compare=False)
 
 
@@ -228,5 +230,6 @@ def _signature(lowered: jax.stages.Lowered) -> JaxSignature:
         partitioners={
             str(id(kept)): kept for kept in compile_arg(lowered, "keepalive") or () if hasattr(kept, "partition")
         },
+        inspections=inspections(lowered),
         lowered=lowered,
     )

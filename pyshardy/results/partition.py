@@ -206,6 +206,10 @@ def finish_partition(
             _put_first(root, interface.meshes)
             if sharded.completes_sums:
                 leave_sums_to_passes(root)
+            if getattr(before.origin, "inspections", None):
+                from pyshardy.runtime.inspections import drop_answered
+
+                drop_answered(root, before.origin)
             follows = bool(sharded.dumps) and propagation is not None
             dumped = replace(options, dump_directory=options.dump_directory or sharded.dumps)
             passes = [*_user_partitioners(sharded), *partition_ending(sharded.applied, dumped, follows)]

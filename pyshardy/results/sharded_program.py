@@ -90,6 +90,15 @@ class ShardedProgram:
         """The inputs, outputs and meshes of the whole program."""
         return Interface.of(self.root)
 
+    @cached_property
+    def inspected(self) -> bool:
+        """Whether the callbacks of `jax.debug.inspect_array_sharding` have been called; they are now, once."""
+        if getattr(self.before.origin, "inspections", None):
+            from pyshardy.runtime.inspections import answer_inspections
+
+            answer_inspections(self.root, self.before.origin, self.interface.meshes)
+        return True
+
     def copy_root(self) -> Op:
         """The nodes once more, to work on."""
         with self.before.context, pause_gc():

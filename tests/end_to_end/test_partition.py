@@ -85,7 +85,7 @@ def test_callbacks_run_on_one_device_and_get_whole_values() -> None:
     calls = [op for op in walk(root) if op.name == "stablehlo.custom_call"]
     assert [op.parent_op.name for op in calls] == ["stablehlo.if"] * 3
     assert [str(op.operands[-1].type) for op in calls] == ["tensor<f32>", "tensor<8x8xf32>", "tensor<8x8xf32>"]
-    assert any("@InspectSharding" in warning for warning in partition.warnings)
+    assert not any("@InspectSharding" in warning for warning in partition.warnings)  # it is answered
     with pytest.raises(ShardyError, match="calls back into Python.*needed an engine that runs in this process"):
         pyshardy.run(partition, *inputs_of(module, program.concrete_args()), engine="interpreter")
 
