@@ -24,7 +24,6 @@ from pyshardy.report.tables import Page, TableOptions, run_tables
 from pyshardy.results.engines import Engine
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
-from pyshardy.running import run
 
 _Found = TypeVar("_Found")
 _RESULTS = 6
@@ -129,7 +128,7 @@ class _Runner:
         program = found.partition or found.propagation
         what = f"on {program.device_count} devices"
         with stage(f"compiling and running {what}"):
-            return _timed(found, f"run {what}", lambda: run(program, *inputs, engine=self.arguments.engine, force=True))
+            return _timed(found, f"run {what}", lambda: program.run_flat(inputs, None, self.arguments.engine, True))
 
     def _differences(self, found: Ran, inputs: list[Any], outputs: Sequence[Any]) -> list[Any] | None:
         from pyshardy.runtime.compare import compare_outputs

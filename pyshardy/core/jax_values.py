@@ -13,6 +13,10 @@ from pyshardy.core.text import named_type
 from pyshardy.errors import InvalidShardingError
 
 Pairs = tuple[tuple[Any, Any], ...]
+JIT_OPTIONS = frozenset(
+    ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "keep_unused", "inline")
+)
+"""Keywords that are for `jax.jit`; all others are arguments of the function."""
 _UNCONSTRAINED = "UnconstrainedSingleton"
 _NEEDED_AXES = "names with sizes, such as {'x': 2} or [('x', 2)], or a mesh of JAX"
 

@@ -11,14 +11,15 @@ from typing import Any
 import jax
 from jax.sharding import AbstractMesh
 
+from pyshardy.core.jax_values import JIT_OPTIONS
 from pyshardy.core.mesh import Mesh
 from pyshardy.errors import UsageError
 from pyshardy.frontend.annotate import annotate_ports, core_mesh, with_mesh
 from pyshardy.frontend.annotated import Axes
 from pyshardy.frontend.interface import input_ports, output_ports
 from pyshardy.frontend.jax_lower import (
-    JIT_OPTIONS,
     has_own_shardings,
+    is_array,
     is_filtered,
     lower,
     lower_traced,
@@ -52,6 +53,9 @@ class JaxSignature:
         mesh: The mesh without devices that it was lowered for, if it was.
         platform: The platform that it was lowered for, if it was for such a mesh.
         partitioners: What JAX knows of the partitioners of `custom_partitioning`, by their names in the module.
+        static_argnums: The positions of static arguments, where they are known.
+        example: The arguments that it was loaded for, positional and by keyword, without the data of arrays; None if
+            they are not known.
         inspections: What answers `jax.debug.inspect_array_sharding`, by the numbers in the module.
         lowered: What it comes from: JAX refers to Python functions inside, such as partitioners, weakly.
     """
@@ -66,6 +70,8 @@ class JaxSignature:
     mesh: AbstractMesh | None = None
     platform: str | None = None
     partitioners: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    static_argnums: tuple[int, ...] = ()
+    example: tuple[Any, Any] | None = field(default=None, repr=False, compare=False)
     inspections: Mapping[int, Any] = field(default_factory=dict, repr=False, compare=False)
     lowered: Any = field(default=None, repr=False, compare=False)
 
@@ -157,6 +163,12 @@ def load_function(
     for_jax = {name: value for name, value in given.items() if name == "out_shardings" or not keeps_own}
     lowered = lower(function, args, kwargs, target, for_jax, options)
     module = load_lowered(lowered, _axes(mesh) if _is_tiled() else None)
+    fixed = options.get("static_argnums") or ()
+    module.origin = replace(
+        module.origin,
+        static_argnums=(fixed,) if isinstance(fixed, int) else tuple(fixed),
+        example=jax.tree.map(lambda leaf: None if is_array(leaf) else leaf, (tuple(args), dict(kwargs))),
+    )
     if is_nnx_jitted(function):
         module = with_nnx_names(module, function, args, kwargs)
     if target.spec_mesh is not None:

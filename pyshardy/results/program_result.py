@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.text import format_symbol
+from pyshardy.core.text import format_symbol, named_type
+from pyshardy.errors import UsageError
 from pyshardy.frontend.interface import Interface, Port
 from pyshardy.ir.diagnostics import Diagnostic, source_position
 from pyshardy.ir.functions import main_function
@@ -139,20 +140,49 @@ class ProgramResult(ABC):
         devices: Sequence[Any] | None = None,
         engine: Engine | str | None = None,
         force: bool = False,
-    ) -> tuple[Any, ...]:
+        **keywords: Any,
+    ) -> Any:
         """The outputs of the program, global arrays; see `pyshardy.run`.
 
         Args:
-            arrays: The inputs, one global array per input.
+            arrays: The inputs, one global array per input. For the program of a JAX function they may be its arguments,
+                as trees, static ones with them or not.
             devices: The devices, in the order that device ids count them; by default those that a JAX function was
                 lowered for, or those that JAX has.
             engine: "local", "xla" or "interpreter"; by default what is natural for this result.
             force: Whether to run a program that seems to need more memory than this machine has for virtual devices.
+            keywords: The keyword arguments of a JAX function.
+
+        Returns:
+            What the function returns, for its arguments; for inputs one by one a tuple of all outputs.
 
         Raises:
             UsageError: Inputs that do not fit, too few devices, an unknown engine, or too little memory.
             ShardyError: What runs it cannot compile it or fails on the way.
         """
+        signature = self.before.origin
+        if hasattr(signature, "in_tree"):
+            from pyshardy.frontend.jax_calls import inputs_of_call, result_of_call
+
+            inputs = inputs_of_call(signature, arrays, keywords)
+            if inputs is not None:
+                return result_of_call(signature, self.run_flat(inputs, devices, engine, force))
+        if keywords or not all(map(_may_be_array, arrays)):
+            got = ", ".join(map(named_type, (*arrays, *keywords.values())))
+            needed = "one array per input"
+            if hasattr(signature, "in_tree"):
+                needed = f"arguments like those that it was loaded for, {signature.in_tree}, or {needed}"
+            raise UsageError(f"running {self.title}", got=got, needed=needed)
+        return self.run_flat(arrays, devices, engine, force)
+
+    def run_flat(
+        self,
+        arrays: Sequence[Any],
+        devices: Sequence[Any] | None = None,
+        engine: Engine | str | None = None,
+        force: bool = False,
+    ) -> tuple[Any, ...]:
+        """All outputs for all inputs, one global array for each; the other arguments are those of `run`."""
         return run_on(self, arrays, devices, as_engine(engine, self.default_engine), force)
 
     def executable(self, devices: Sequence[Any] | None = None, engine: Engine | str | None = None) -> Executable:
@@ -176,6 +206,11 @@ class ProgramResult(ABC):
 
     def _repr_html_(self) -> str:
         return html(self.tables())
+
+
+def _may_be_array(value: Any) -> bool:
+    """Whether this is no tree: what is no array either is refused where its input is known."""
+    return not isinstance(value, (dict, str)) and value is not None
 
 
 def _counted(count: int, what: str) -> str:

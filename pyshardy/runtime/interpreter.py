@@ -91,7 +91,7 @@ def _check_threads(count: int) -> None:
 
 def _split(array: np.ndarray, interface: Interface, port: Port) -> dict[int, np.ndarray]:
     """What every device holds of an input, by device id."""
-    if port.sharding is None or not port.sharding.dims:
+    if port.sharding is None or port.sharding.is_fully_replicated:
         return dict.fromkeys(range(interface.device_count), array)
     boxes = device_boxes(port.sharding, mesh_of(port.sharding, interface.meshes), port.shape)
     return {device: array[tuple(map(slice, box.starts, box.stops))] for device, box in boxes.items()}
@@ -99,7 +99,7 @@ def _split(array: np.ndarray, interface: Interface, port: Port) -> dict[int, np.
 
 def _join(pieces: Sequence[np.ndarray], interface: Interface, port: Port) -> np.ndarray:
     """The global output from what every device has of it, in order of device ids."""
-    if port.sharding is None or not port.sharding.dims:
+    if port.sharding is None or port.sharding.is_fully_replicated:
         return pieces[0]
     whole = np.empty(port.shape, jax_dtype(port.element))
     for device, box in device_boxes(port.sharding, mesh_of(port.sharding, interface.meshes), port.shape).items():
