@@ -31,6 +31,11 @@ def is_named_sharding(value: object) -> bool:
     return hasattr(value, "spec") and is_jax_mesh(getattr(value, "mesh", None))
 
 
+def is_partition_spec(value: object) -> bool:
+    """Whether a value is a `jax.sharding.PartitionSpec`."""
+    return hasattr(value, "unreduced") and hasattr(value, "partitions")
+
+
 def mesh_axes(axes: Any) -> Pairs:
     """Pairs of name and size, of a mapping, of pairs, or of a mesh of JAX; names and sizes are not checked.
 
@@ -81,7 +86,7 @@ def spec_entries(spec: Any, doing: str) -> list[tuple[Sequence[Any], bool]]:
 
 def spec_partitions(spec: Any) -> Any:
     """What a `PartitionSpec` says of dimensions; one that says more cannot be walked over. Other values as they are."""
-    return spec.partitions if hasattr(spec, "unreduced") and hasattr(spec, "partitions") else spec
+    return spec.partitions if is_partition_spec(spec) else spec
 
 
 def _entry(entry: Any, doing: str) -> tuple[Sequence[Any], bool]:
