@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
+from warnings import warn
 
 from pyshardy.core.axes import sort_axes
 from pyshardy.core.jax_values import (
@@ -80,6 +81,7 @@ def annotate_ports(module: Module, annotations: Iterable[tuple[str, Port, Any]],
         mesh: The mesh that specs are over; by default the one that the module has.
     """
     given = list(annotations)
+    _warn_of_explicit_axes(module, given)
     for mesh_ in {core_mesh(value.mesh): None for _, _, value in given if is_named_sharding(value)}:
         module = with_mesh(module, mesh_)
     root = module.copy_root()
@@ -92,6 +94,18 @@ def annotate_ports(module: Module, annotations: Iterable[tuple[str, Port, Any]],
             raise error.located(f"annotating {port.name}: {error.doing}", f"{port.name}, {_shape(port)}") from error
         _store(main, kind, port.index, sharding)
     return module.with_root(root)
+
+
+def _warn_of_explicit_axes(module: Module, annotations: Iterable[tuple[str, Port, Any]]) -> None:
+    """Say that shardings which JAX does not know of do not go far where JAX decides itself how all is sharded."""
+    axes = getattr(module.origin, "explicit_axes", ())
+    if axes and any(value is not None for _, _, value in annotations):
+        warn(
+            f"JAX has decided along its explicit axes {', '.join(axes)} how everything in the function is sharded, "
+            "without these shardings: they hold for inputs and outputs alone. For axes that propagation is free to "
+            "use, load the function with mesh={'axis': size} or axis_types=(jax.sharding.AxisType.Auto, ...)",
+            stacklevel=4,
+        )
 
 
 def _shape(port: Port) -> str:

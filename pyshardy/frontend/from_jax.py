@@ -9,7 +9,7 @@ from io import BytesIO
 from typing import Any
 
 import jax
-from jax.sharding import AbstractMesh
+from jax.sharding import AbstractMesh, AxisType
 
 from pyshardy.core.jax_values import JIT_OPTIONS
 from pyshardy.core.mesh import Mesh
@@ -53,6 +53,7 @@ class JaxSignature:
         mesh: The mesh without devices that it was lowered for, if it was.
         platform: The platform that it was lowered for, if it was for such a mesh.
         partitioners: What JAX knows of the partitioners of `custom_partitioning`, by their names in the module.
+        explicit_axes: The axes along which JAX itself decides how everything is sharded, while it traces.
         static_argnums: The positions of static arguments, where they are known.
         example: The arguments that it was loaded for, positional and by keyword, without the data of arrays; None if
             they are not known.
@@ -70,6 +71,7 @@ class JaxSignature:
     mesh: AbstractMesh | None = None
     platform: str | None = None
     partitioners: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    explicit_axes: tuple[str, ...] = ()
     static_argnums: tuple[int, ...] = ()
     example: tuple[Any, Any] | None = field(default=None, repr=False, compare=False)
     inspections: Mapping[int, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -174,6 +176,9 @@ def load_function(
     if target.spec_mesh is not None:
         if target.abstract is not None:
             module.origin = replace(module.origin, mesh=target.abstract, platform=target.platform)
+        axes = zip(target.spec_mesh.axis_names, target.spec_mesh.axis_types)
+        explicit = tuple(name for name, kind in axes if kind is AxisType.Explicit)
+        module.origin = replace(module.origin, explicit_axes=explicit)
         module = with_mesh(module, core_mesh(target.spec_mesh))
     return _with_own_shardings(module, in_shardings, out_shardings, target.spec_mesh, keeps_own)
 

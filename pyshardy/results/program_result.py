@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from pyshardy.results.propagation import Propagation
     from pyshardy.runtime.executable import Executable
 
+_LONGEST_TREE = 400
+"""So much of the structure of arguments is part of a message."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProgramResult(ABC):
@@ -167,12 +170,14 @@ class ProgramResult(ABC):
             inputs = inputs_of_call(signature, arrays, keywords)
             if inputs is not None:
                 return result_of_call(signature, self.run_flat(inputs, devices, engine, force))
-        if keywords or not all(map(_may_be_array, arrays)):
-            got = ", ".join(map(named_type, (*arrays, *keywords.values())))
-            needed = "one array per input"
+        is_other_call = hasattr(signature, "in_tree") and len(arrays) != len(self.inputs)
+        if keywords or is_other_call or not all(map(_may_be_array, arrays)):
+            got = ", ".join(map(named_type, (*arrays, *keywords.values()))) or "nothing"
+            needed = f"{_counted(len(self.inputs), 'array')}, one per input"
             if hasattr(signature, "in_tree"):
-                needed = f"arguments like those that it was loaded for, {signature.in_tree}, or {needed}"
-            raise UsageError(f"running {self.title}", got=got, needed=needed)
+                needed = f"arguments like those that it was loaded for, {_shortened(signature.in_tree)}, or {needed}"
+            hint = "run_flat, for functions whose arguments are not the leaves of a tree, such as those of nnx.jit"
+            raise UsageError(f"running {self.title}", got=got, needed=needed, hint=hint if is_other_call else None)
         return self.run_flat(arrays, devices, engine, force)
 
     def run_flat(
@@ -206,6 +211,11 @@ class ProgramResult(ABC):
 
     def _repr_html_(self) -> str:
         return html(self.tables())
+
+
+def _shortened(tree: Any) -> str:
+    text = str(tree).removeprefix("PyTreeDef(").removesuffix(")")
+    return text if len(text) <= _LONGEST_TREE else f"{text[:_LONGEST_TREE]}..."
 
 
 def _may_be_array(value: Any) -> bool:

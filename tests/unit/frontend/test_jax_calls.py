@@ -127,9 +127,11 @@ def test_what_is_not_for_the_function_is_refused() -> None:
         assert inputs_of_call(partition.before.origin, args, keywords) is None
         with pytest.raises(UsageError, match=r"running module @jit_step: got .* needed arguments like those"):
             partition.run(*args, **keywords)
-    with pytest.raises(UsageError, match="got 1 arrays, needed 4, one per input"):
+    with pytest.raises(UsageError, match="got a ndarray, needed arguments like .*, or 4 arrays, one per input"):
         partition.run(X)
-    with pytest.raises(UsageError, match="running function @main: got a ndarray, an int, needed one array per input"):
+    with pytest.raises(
+        UsageError, match="running function @main: got a ndarray, an int, needed 1 array, one per input"
+    ):
         pyshardy.run("func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }", X, scale=3)
 
 
