@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyshardy.results.propagation import Propagation
     from pyshardy.runtime.executable import Executable
 
-_LONGEST_TREE = 400
+_LONGEST_TREE = 200
 """So much of the structure of arguments is part of a message."""
 
 
@@ -214,7 +214,7 @@ class ProgramResult(ABC):
 
 
 def _shortened(tree: Any) -> str:
-    text = str(tree).removeprefix("PyTreeDef(").removesuffix(")")
+    text = " ".join(str(tree).removeprefix("PyTreeDef(").removesuffix(")").split())
     return text if len(text) <= _LONGEST_TREE else f"{text[:_LONGEST_TREE]}..."
 
 

@@ -18,7 +18,9 @@ from jax.sharding import PartitionSpec as P
 import pyshardy
 from pyshardy.errors import UsageError
 from pyshardy.frontend.jax_calls import inputs_of_call
+from support.reference import jaxlib_version
 
+NEWEST = jaxlib_version() >= (0, 12)
 MESH = {"data": 4, "model": 2}
 X, W = np.arange(128, dtype=np.float32).reshape(8, 16) / 64, np.ones((16, 8), np.float32)
 
@@ -63,7 +65,7 @@ def module() -> pyshardy.Module:
     return pyshardy.load(step, *ARGS, **KEYWORDS, **STATIC, mesh=MESH, in_shardings=SHARDINGS)
 
 
-@pytest.mark.parametrize("engine", ["local", "xla", "interpreter"])
+@pytest.mark.parametrize("engine", ["local", "xla", *(["interpreter"] if NEWEST else [])])
 @pytest.mark.parametrize("make", [pyshardy.propagate, pyshardy.partition])
 def test_a_result_takes_and_returns_the_trees_of_the_function(make: Callable[..., Any], engine: str) -> None:
     expected = step(*ARGS, **KEYWORDS)
