@@ -11,10 +11,11 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.text import format_symbol, named_type
 from pyshardy.errors import UsageError
 from pyshardy.frontend.interface import Interface, Port
-from pyshardy.ir.diagnostics import Diagnostic, source_position
+from pyshardy.ir.diagnostics import THIS_FILE, Diagnostic, source_frames
 from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
 from pyshardy.propagation.options import PropagateOptions
+from pyshardy.report.places import short_path, user_place
 from pyshardy.report.tables import html, plain_text
 from pyshardy.results.engines import Engine, as_engine, executable_of, run_on
 from pyshardy.results.sharded_program import ShardedProgram
@@ -228,9 +229,14 @@ def _counted(count: int, what: str) -> str:
 
 
 def warning_text(diagnostic: Diagnostic, name: str = "-") -> str:
-    """A message with its place, if it has one; `name` is what to call the text that the module was read from."""
-    position = source_position(diagnostic.location)
-    if position is None:
+    """A message with its place in the user's code, if it has one.
+
+    Args:
+        diagnostic: The message.
+        name: What to call the text that the module was read from.
+    """
+    frames = source_frames(diagnostic.location)
+    place = user_place([(name if file == THIS_FILE else file, line, column) for file, line, column in frames])
+    if place is None:
         return diagnostic.message
-    file, *place = position
-    return ":".join(map(str, (name if file == "-" else file, *place))) + f": {diagnostic.message}"
+    return f"{short_path(place[0])}:{place[1]}:{place[2]}: {diagnostic.message}"
