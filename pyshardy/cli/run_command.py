@@ -50,8 +50,8 @@ class Ran:
 
     @property
     def summary(self) -> Summary:
-        """The shardings, with all stages and warnings."""
-        return replace(self.propagation.summary, stages=tuple(self.stages), warnings=tuple(self.warnings))
+        """The shardings and where they come from, with all stages and warnings."""
+        return replace(self.propagation.told, stages=tuple(self.stages), warnings=tuple(self.warnings))
 
 
 def run_example(arguments: argparse.Namespace, rest: Sequence[str], options: Any, partition_options: Any) -> Ran:
@@ -128,7 +128,7 @@ class _Runner:
         program = found.partition or found.propagation
         what = f"on {program.device_count} devices"
         with stage(f"compiling and running {what}"):
-            return _timed(found, f"run {what}", lambda: program.run_flat(inputs, None, self.arguments.engine, True))
+            return _timed(found, f"run {what}", lambda: run(program, *inputs, engine=self.arguments.engine))
 
     def _differences(self, found: Ran, inputs: list[Any], outputs: Sequence[Any]) -> list[Any] | None:
         from pyshardy.runtime.compare import compare_outputs
@@ -151,6 +151,11 @@ class _Runner:
 
         with stage("finding out what rounding does"):
             return _timed(found, "measure rounding", lambda: noises(self.module, inputs, expected))
+
+
+def run(program: Partition | Propagation, *arrays: Any, engine: str) -> tuple[Any, ...]:
+    """The outputs of a program, one by one; its memory has been checked."""
+    return program.run_flat(arrays, engine=engine, force=True)
 
 
 def _timed(found: Ran, name: str, action: Callable[[], _Found]) -> _Found:
