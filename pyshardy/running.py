@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import signature
 from typing import Any
 
 from pyshardy.api import load, partition
+from pyshardy.core.jax_values import JIT_OPTIONS
 from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
 from pyshardy.ir.module import Module
@@ -22,21 +24,28 @@ def run(
     devices: Sequence[Any] | None = None,
     engine: Engine | str | None = None,
     force: bool = False,
-) -> tuple[Any, ...]:
+    **keywords: Any,
+) -> Any:
     """The outputs of a program, global arrays with the shardings of the program's outputs.
 
+    For a JAX function, or a program of one, arguments and results are those of the function, as trees.
+
     Args:
-        program: What `partition` or `propagate` returns, or what `load` returns or takes, which is partitioned then; a
-            function takes the arrays as its arguments.
-        arrays: The inputs, one global array per input: NumPy's, or JAX's, placed or not. With several processes, every
-            process gives the same arrays, or arrays that are placed. An input that the program donates is used up if it
-            is placed already.
+        program: What `partition` or `propagate` returns, or what `load` returns or takes, which is partitioned then.
+        arrays: The inputs, one global array per input, or the arguments of the function: NumPy's, or JAX's, placed or
+            not. With several processes, every process gives the same arrays, or arrays that are placed. An input that
+            the program donates is used up if it is placed already.
         devices: The devices, in the order that device ids count them; by default those that a JAX function was lowered
             for, or those that JAX has.
         engine: "local" runs the per-device program through XLA; "xla" lets XLA partition the propagated program itself,
             for comparison; "interpreter" runs the per-device program without devices, slowly, and gives NumPy arrays.
             By default "xla" for what `propagate` returns, else "local".
         force: Whether to run a program that seems to need more memory than this machine has for its virtual devices.
+        keywords: The keyword arguments of the function; for one that is not loaded yet, also what `load` takes, such as
+            `mesh` and `in_shardings`.
+
+    Returns:
+        What the function returns; a tuple of all outputs for any other program, and for inputs one by one.
 
     Raises:
         UsageError: Inputs that do not fit, too few devices, a device twice, an unknown engine, or too little memory.
@@ -48,25 +57,14 @@ def run(
     array([1., 1.], dtype=float32)
     """
     if not isinstance(program, (ProgramResult, Module)) and callable(program):
-        program = load(program, *arrays)
-        arrays = _leaves(program, arrays)
+        program = load(program, *arrays, **keywords)
+        keywords = {name: value for name, value in keywords.items() if name not in _FOR_LOAD}
     result = program if isinstance(program, ProgramResult) else partition(program)
-    return result.run(*arrays, devices=devices, engine=engine, force=force)
+    return result.run(*arrays, devices=devices, engine=engine, force=force, **keywords)
 
 
-def _leaves(module: Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arrays in the arguments of a function that its module takes."""
-    signature = module.origin
-    try:
-        leaves = signature.in_tree.flatten_up_to((arguments, {}))
-    except ValueError as error:
-        raise UsageError(
-            "running a function",
-            got="arguments that are no arrays, such as static ones",
-            needed="arrays alone",
-            hint="run(load(function, *arguments), *arrays)",
-        ) from error
-    return tuple(leaves[index] for index in signature.kept)
+_FOR_LOAD = JIT_OPTIONS | (set(signature(load).parameters) - {"source", "example_args", "keywords"})
+"""Keywords that are not for the function itself."""
 
 
 def compiled_collectives(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from pyshardy.report.partition_summary import PartitionSummary
 from pyshardy.report.tables import traffic_tables
 from pyshardy.report.traffic import Traffic
 from pyshardy.results.completed_sums import leave_sums_to_passes
+from pyshardy.results.dumps import write_index
 from pyshardy.results.engines import Engine
 from pyshardy.results.program_result import ProgramResult
 from pyshardy.results.propagation import Propagation, finish_propagation
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from pyshardy.explain.collectives import CollectiveStory
     from pyshardy.explain.why import Why
     from pyshardy.ir.module import Module
+    from pyshardy.report.values import Values
     from pyshardy.runtime.executable import Executable
 
 
@@ -76,7 +78,7 @@ class Partition(ProgramResult):
     @cached_property
     def propagated(self) -> Propagation:
         """The whole program with its shardings, as XLA's own partitioner takes it; it is not propagated again."""
-        return self.known_propagation or finish_propagation(self.sharded)
+        return self.known_propagation or finish_propagation(self.sharded, dumps=False)
 
     @cached_property
     def bytes_per_device(self) -> int:
@@ -94,6 +96,11 @@ class Partition(ProgramResult):
     def traffic(self) -> Traffic:
         """Every collective: its kind, axes and bytes, and the op and source line that made it necessary."""
         return Traffic(tuple(collectives_of(self.module.root, dict(self.meshes), self.before.name)))
+
+    @property
+    def values(self) -> Values:
+        """Every value of the whole program, with what each device has of it; see `Propagation.values`."""
+        return self.propagated.values
 
     @property
     def why(self) -> Why:
@@ -123,8 +130,8 @@ class Partition(ProgramResult):
             return Trial(sent, found.bytes_per_device, work_of(found.module.root), found.inputs, found.outputs)
 
         def try_out(module: Module) -> Trial:
-            sharded, root = shard(module, self.propagate_options)
-            return trial(finish_partition(sharded, self.options, root))
+            sharded, root = shard(module, replace(self.propagate_options, dump_directory=""))
+            return trial(finish_partition(sharded, replace(self.options, dump_directory=""), root))
 
         why, now = self.why, trial(self)
         stories = [one for one in tell(why, self.traffic.collectives) if any(cause.mismatch for cause in one.causes)]
@@ -199,11 +206,18 @@ def finish_partition(
             _put_first(root, interface.meshes)
             if sharded.completes_sums:
                 leave_sums_to_passes(root)
-            passes = [*_user_partitioners(sharded), *partition_ending(sharded.applied, options)]
+            if getattr(before.origin, "inspections", None):
+                from pyshardy.runtime.inspections import drop_answered
+
+                drop_answered(root, before.origin)
+            follows = bool(sharded.dumps) and propagation is not None
+            dumped = replace(options, dump_directory=options.dump_directory or sharded.dumps)
+            passes = [*_user_partitioners(sharded), *partition_ending(sharded.applied, dumped, follows)]
             run_on_root(before, root, passes, diagnostics, watch.after_pass)
         module = before.with_root(root)
         with watch.stage("write"):
             module.verify()
+    write_index(sharded.dumps)
     messages = (*sharded.diagnostics, *diagnostics.messages)
     return Partition(module, sharded, messages, watch.stages, watch.passes, options, interface, propagation)
 

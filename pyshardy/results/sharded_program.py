@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pyshardy.core.mesh import Mesh
@@ -69,6 +69,7 @@ class ShardedProgram:
         stages: Name and seconds of every stage up to here.
         passes: The same for every pass.
         completes_sums: Whether it has collectives that complete sums; they are marked.
+        dumps: The folder for its dumps, beside that of the options; empty if there is none.
     """
 
     before: Module
@@ -82,11 +83,21 @@ class ShardedProgram:
     stages: Seconds
     passes: Seconds
     completes_sums: bool = False
+    dumps: str = ""
 
     @cached_property
     def interface(self) -> Interface:
         """The inputs, outputs and meshes of the whole program."""
         return Interface.of(self.root)
+
+    @cached_property
+    def inspected(self) -> bool:
+        """Whether the callbacks of `jax.debug.inspect_array_sharding` have been called; they are now, once."""
+        if getattr(self.before.origin, "inspections", None):
+            from pyshardy.runtime.inspections import answer_inspections
+
+            answer_inspections(self.root, self.before.origin, self.interface.meshes)
+        return True
 
     def copy_root(self) -> Op:
         """The nodes once more, to work on."""
@@ -94,13 +105,16 @@ class ShardedProgram:
             return copy_module(self.root)
 
 
-def shard(module: Module, options: PropagateOptions, dump_directory: str = "") -> tuple[ShardedProgram, Op]:
+def shard(
+    module: Module, options: PropagateOptions, dump_directory: str = "", dumps: str = ""
+) -> tuple[ShardedProgram, Op]:
     """Read a module and propagate shardings through it, once.
 
     Args:
         module: The module; it is not changed.
         options: How to propagate.
         dump_directory: Where the module is written on the way; where the options say if it is empty.
+        dumps: A folder for dumps at this and all later stages, if neither says one.
 
     Returns:
         The program, and a copy of its nodes to go on with.
@@ -118,6 +132,8 @@ def shard(module: Module, options: PropagateOptions, dump_directory: str = "") -
                 transform_shardings(root, TensorSharding.without_priorities)
             completes_sums = mark_completed_sums(root, module.attrs)
             applied = for_module(options, root)
+            if dumps and not dump_directory and not options.dump_directory:
+                applied = replace(applied, dump_directory=dumps)
         context: PassContext | None = None
         for stage in sharding_stages(applied, dump_directory):
             with watch.stage(stage.name):
@@ -136,5 +152,6 @@ def shard(module: Module, options: PropagateOptions, dump_directory: str = "") -
         stages=watch.stages,
         passes=watch.passes,
         completes_sums=completes_sums,
+        dumps=dumps,
     )
     return program, root
