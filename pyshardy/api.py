@@ -19,6 +19,7 @@ from pyshardy.frontend.load import load_content, load_path
 from pyshardy.ir.module import Module
 from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.propagation.options import PropagateOptions, StrategyOption, View
+from pyshardy.results.dumps import new_folder
 from pyshardy.results.partition import Partition, finish_partition
 from pyshardy.results.program_result import ProgramResult
 from pyshardy.results.propagation import Propagation, finish_propagation
@@ -201,6 +202,8 @@ class PropagateKeywords(TypedDict, total=False):
     user_priorities: bool
     conservative: bool
     trace: bool
+    origins: bool
+    edges: bool
     dump_directory: str | PathLike[str]
     dedup_functions_fully: bool
     explicit_gather_scatter_batching: bool
@@ -235,9 +238,11 @@ def propagate(
     known = program if isinstance(program, ProgramResult) else None
     wanted = _propagate_options(options or (known.propagate_options if known else None), keywords, "propagating")
     if known is None:
-        return finish_propagation(*shard(_module(program), wanted))
+        module = _module(program)
+        return finish_propagation(*shard(module, wanted, dumps=_dumps(module, wanted.dump_directory)))
     if wanted != known.propagate_options:
-        return finish_propagation(*shard(known.before, wanted))
+        dumps = _dumps(known.before, wanted.dump_directory)
+        return finish_propagation(*shard(known.before, wanted, dumps=dumps))
     return known.propagated
 
 
@@ -294,11 +299,18 @@ def partition(
     known = program if isinstance(program, ProgramResult) else None
     wanted = _propagate_options(propagate_options or (known.propagate_options if known else None), others, doing)
     if known is not None and wanted == known.propagate_options:
-        return finish_partition(
-            known.sharded, chosen, propagation=known.propagated if isinstance(known, Propagation) else None
-        )
-    sharded, root = shard(_module(program), wanted, chosen.dump_directory)
-    return finish_partition(sharded, chosen, root)
+        propagation = known.propagated if isinstance(known, Propagation) else None
+        return _inspected(finish_partition(known.sharded, chosen, propagation=propagation))
+    module = _module(program)
+    dumps = _dumps(module, chosen.dump_directory or wanted.dump_directory)
+    sharded, root = shard(module, wanted, chosen.dump_directory, dumps)
+    return _inspected(finish_partition(sharded, chosen, root))
+
+
+def _inspected(found: Partition) -> Partition:
+    """What the callbacks of `jax.debug.inspect_array_sharding` have seen the shardings of."""
+    _ = found.sharded.inspected
+    return found
 
 
 _OWN = frozenset(field.name for field in fields(PartitionOptions))
@@ -307,6 +319,11 @@ _OWN = frozenset(field.name for field in fields(PartitionOptions))
 def _propagate_options(options: PropagateOptions | None, changes: Mapping[str, Any], doing: str) -> PropagateOptions:
     given = {name: value for name, value in changes.items() if not (name == "view" and value is None)}
     return options_of(PropagateOptions, options, given, doing)
+
+
+def _dumps(module: Module, directory: str) -> str:
+    """The folder for the dumps that the environment asks for, if the options name none."""
+    return "" if directory else new_folder(module)
 
 
 def _module(program: Any) -> Module:

@@ -7,21 +7,18 @@ from functools import update_wrapper
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from pyshardy.api import partition, propagate
+from pyshardy.core.jax_values import JIT_OPTIONS
 from pyshardy.errors import UsageError
 from pyshardy.frontend.from_jax import JaxSignature, load_function
-from pyshardy.frontend.jax_private import key_name
+from pyshardy.frontend.jax_calls import inputs_of_call, result_of_call
 from pyshardy.ir.module import Module
 from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.results.engines import Engine
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
-from pyshardy.running import run
-
-_FOR_JIT = {"static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "keep_unused", "inline"}
 
 
 def jit(
@@ -56,9 +53,9 @@ def jit(
     >>> double(jax.numpy.arange(4)).tolist()
     [0, 2, 4, 6]
     """
-    unknown = sorted(jit_options.keys() - _FOR_JIT)
+    unknown = sorted(jit_options.keys() - JIT_OPTIONS)
     if unknown:
-        raise UsageError("jitting a function", got=f"the option {unknown[0]}", needed=", ".join(sorted(_FOR_JIT)))
+        raise UsageError("jitting a function", got=f"the option {unknown[0]}", needed=", ".join(sorted(JIT_OPTIONS)))
     if hasattr(function, "lower"):
         raise UsageError("jitting a function", got="one that is jitted already", needed="the function itself")
     shared = {"mesh": mesh, "in_shardings": in_shardings, "out_shardings": out_shardings, **jit_options}
@@ -94,8 +91,8 @@ class Jitted:
 
     def lower(self, *args: Any, **kwargs: Any) -> Module:
         """The module for these arguments, arrays or `jax.ShapeDtypeStruct`s."""
-        shared = {name: value for name, value in self._load_options.items() if name not in _FOR_JIT}
-        keywords = {name: value for name, value in self._load_options.items() if name in _FOR_JIT} | kwargs
+        shared = {name: value for name, value in self._load_options.items() if name not in JIT_OPTIONS}
+        keywords = {name: value for name, value in self._load_options.items() if name in JIT_OPTIONS} | kwargs
         return load_function(self._function, args, keywords=keywords, **shared)
 
     def propagate(self, *args: Any, **kwargs: Any) -> Propagation:
@@ -115,33 +112,15 @@ class Jitted:
         """The results of the function, as it returns them."""
         program = self.partition(*args, **kwargs)
         signature: JaxSignature = program.before.origin
-        leaves = self._dynamic_leaves(signature, args, kwargs)
-        outputs = run(program, *(_data(leaves[leaf]) for leaf in signature.kept), engine=self._engine)
-        infos = jax.tree.leaves(signature.lowered.out_info)
-        return jax.tree.unflatten(signature.out_tree, [_typed(one, info) for one, info in zip(outputs, infos)])
+        inputs = inputs_of_call(signature, args, kwargs)
+        if inputs is None:
+            needed = "static arguments by position or keyword alike"
+            raise UsageError("calling a jitted function", got="other arguments than it was lowered for", needed=needed)
+        return result_of_call(signature, program.run_flat(inputs, engine=self._engine))
 
     def _key(self, args: Any, kwargs: Any) -> Any:
         leaves, structure = jax.tree.flatten((args, kwargs))
         return structure, tuple(_kind(leaf) for leaf in leaves)
-
-    def _dynamic_leaves(self, signature: JaxSignature, args: Any, kwargs: Any) -> list[Any]:
-        """The leaves of the arguments that are not static."""
-        fixed, names = (self._load_options.get(name, ()) for name in ("static_argnums", "static_argnames"))
-        positions = {index % len(args) for index in ((fixed,) if isinstance(fixed, int) else fixed) if args}
-        named = {names} if isinstance(names, str) else set(names)
-        dynamic = tuple(arg for index, arg in enumerate(args) if index not in positions)
-        tree = dynamic, {name: value for name, value in kwargs.items() if name not in named}
-        leaves = [leaf for leaf in jax.tree.leaves(tree) if _is_dynamic(leaf)]
-        if len(leaves) != signature.in_tree.num_leaves:
-            got = f"{len(leaves)} arrays for {signature.in_tree.num_leaves}"
-            raise UsageError(
-                "calling a jitted function", got=got, needed="static arguments by position or keyword alike"
-            )
-        return leaves
-
-
-def _is_dynamic(leaf: Any) -> bool:
-    return hasattr(leaf, "dtype") or isinstance(leaf, (bool, int, float, complex))
 
 
 def _kind(leaf: Any) -> Any:
@@ -149,20 +128,3 @@ def _kind(leaf: Any) -> Any:
     if hasattr(leaf, "dtype") and hasattr(leaf, "shape"):
         return leaf.shape, str(leaf.dtype), getattr(leaf, "weak_type", False)
     return type(leaf), leaf
-
-
-def _data(leaf: Any) -> Any:
-    if _is_key(leaf):
-        return jax.random.key_data(leaf)
-    return leaf if hasattr(leaf, "shape") else jax.numpy.asarray(leaf)
-
-
-def _is_key(leaf: Any) -> bool:
-    return hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-
-
-def _typed(array: Any, info: Any) -> Any:
-    """An output as the function's type: key data become keys again."""
-    if not _is_key(info):
-        return array
-    return jax.random.wrap_key_data(array, impl=key_name(info.dtype))

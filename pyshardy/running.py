@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import signature
 from typing import Any
 
 from pyshardy.api import load, partition
+from pyshardy.core.jax_values import JIT_OPTIONS
 from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
 from pyshardy.ir.module import Module
@@ -22,21 +24,29 @@ def run(
     devices: Sequence[Any] | None = None,
     engine: Engine | str | None = None,
     force: bool = False,
-) -> tuple[Any, ...]:
+    **keywords: Any,
+) -> Any:
     """Run a program; return its outputs, global arrays with the shardings of the program's outputs.
+
+    For a JAX function, or a program of one, arguments and results are those of the function, as trees.
 
     Args:
         program: The result of `partition` or `propagate`; or the result of `load`, or anything that `load` takes, which
-            is partitioned first. For a function, the arrays are its arguments.
-        arrays: One global array per input: NumPy's, or JAX's, placed or not. With several processes, every process
-            gives the same arrays, or arrays that are placed. An input that the program donates cannot be used again if
-            it is placed already.
+            is partitioned first.
+        arrays: One global array per input, or the arguments of the function: NumPy's arrays, or JAX's, placed or not.
+            With several processes, every process gives the same arrays, or arrays that are placed. An input that the
+            program donates cannot be used again if it is placed already.
         devices: The devices, in the order of device ids; by default those that a JAX function was lowered for, or those
             that JAX has.
         engine: "local" runs the per-device program through XLA; "xla" lets XLA partition the propagated program itself,
             for comparison; "interpreter" runs the per-device program without devices, slowly, and gives NumPy arrays.
             The default is "xla" for the result of `propagate`, else "local".
         force: Whether to run a program that seems to need more memory for virtual devices than this machine has.
+        keywords: The keyword arguments of the function; for one that is not loaded yet, also those of `load`, such as
+            `mesh` and `in_shardings`.
+
+    Returns:
+        The result of the function; for any other program, and for inputs one by one, a tuple of all outputs.
 
     Raises:
         UsageError: Inputs that do not fit, too few devices, a device twice, an unknown engine, or too little memory.
@@ -48,25 +58,14 @@ def run(
     array([1., 1.], dtype=float32)
     """
     if not isinstance(program, (ProgramResult, Module)) and callable(program):
-        program = load(program, *arrays)
-        arrays = _leaves(program, arrays)
+        program = load(program, *arrays, **keywords)
+        keywords = {name: value for name, value in keywords.items() if name not in _FOR_LOAD}
     result = program if isinstance(program, ProgramResult) else partition(program)
-    return result.run(*arrays, devices=devices, engine=engine, force=force)
+    return result.run(*arrays, devices=devices, engine=engine, force=force, **keywords)
 
 
-def _leaves(module: Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arrays among the arguments of a function that its module takes."""
-    signature = module.origin
-    try:
-        leaves = signature.in_tree.flatten_up_to((arguments, {}))
-    except ValueError as error:
-        raise UsageError(
-            "running a function",
-            got="arguments that are not arrays, such as static ones",
-            needed="only arrays",
-            hint="run(load(function, *arguments), *arrays)",
-        ) from error
-    return tuple(leaves[index] for index in signature.kept)
+_FOR_LOAD = JIT_OPTIONS | (set(signature(load).parameters) - {"source", "example_args", "keywords"})
+"""Keywords that are not for the function itself."""
 
 
 def compiled_collectives(

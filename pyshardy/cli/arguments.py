@@ -39,6 +39,8 @@ def make_parser() -> argparse.ArgumentParser:
 
     show = _command(commands, "show", "infer all shardings and show them as tables")
     show.add_argument("--compare", action="store_true", help="show where XLA decided otherwise, by its dump")
+    text = "instead, what ops compute: a path, FILE:LINE, a name scope, a function or an op; * stands for any text"
+    show.add_argument("--values", metavar="PATTERN", help=text)
     _add_table_options(show)
     _add_propagation_options(show)
 
@@ -131,6 +133,8 @@ def _command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
     parser.add_argument("--shard", action="append", metavar="NAME=SPEC", help=text)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--times", action="store_true", help="say how long every step took")
+    text = "write the module at every stage to DIR, as XLA does, with index.html (also by PYSHARDY_DUMP_TO=DIR)"
+    parser.add_argument("--dump-to", metavar="DIR", help=text)
     text = "accept ops of dialects that jaxlib does not know, in generic form"
     parser.add_argument("--allow-unregistered-dialect", action="store_true", help=text)
     text = "read the file in a process of its own: for bytecode that is not trusted, which may end MLIR's reader"
@@ -160,6 +164,10 @@ def _add_propagation_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--no-op-priorities", action="store_true", help="visit all kinds of ops in one round")
     group.add_argument("--no-user-priorities", action="store_true", help="ignore the priorities on dimensions")
     group.add_argument("--conservative", action="store_true", help="avoid sub-axes and axes that do not divide")
+    text = "write at every tensor, in modules and dumps, which annotation its axes come from"
+    group.add_argument("--origins", action="store_true", help=text)
+    text = "write at every op, in modules and dumps, through which of its tensors axes moved, in which step"
+    group.add_argument("--edges", action="store_true", help=text)
 
 
 def _add_partition_options(parser: argparse.ArgumentParser) -> None:
@@ -205,4 +213,6 @@ def propagate_options(arguments: argparse.Namespace) -> Any:
         op_priorities=not arguments.no_op_priorities,
         user_priorities=not arguments.no_user_priorities,
         conservative=arguments.conservative,
+        origins=arguments.origins,
+        edges=arguments.edges,
     )

@@ -56,7 +56,7 @@ def _values(command: str, parser: argparse.ArgumentParser) -> Iterator[str]:
     for action in parser._actions:
         if action.option_strings and action.nargs is None:
             pattern = "|".join(shlex.quote(f"{command} {option}") for option in action.option_strings)
-            is_file = action.metavar in ("FILE", "NPZ")
+            is_file = action.metavar in ("FILE", "NPZ", "DIR")
             yield f"      {pattern}) {_assigned(list(map(str, action.choices or ())), is_file)} ;;"
 
 

@@ -16,7 +16,8 @@ import argparse
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -51,7 +52,8 @@ def _main(argv: Sequence[str] | None) -> int:
             rest = take_other(arguments, rest)
         if rest and arguments.source != EXAMPLE:
             raise UsageError("reading the command line", got=f"unknown argument '{rest[0]}'", hint="pyshardy --help")
-        return _COMMANDS[arguments.command](arguments, rest)
+        with _dumping_to(getattr(arguments, "dump_to", None)):
+            return _COMMANDS[arguments.command](arguments, rest)
     except ShardyError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
@@ -61,6 +63,22 @@ def _main(argv: Sequence[str] | None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
+
+
+@contextmanager
+def _dumping_to(directory: str | None) -> Iterator[None]:
+    """Have everything dumped to a directory; where the environment says if there is none."""
+    from pyshardy.results.dumps import VARIABLE
+
+    before = os.environ.get(VARIABLE)
+    try:
+        if directory is not None:
+            os.environ[VARIABLE] = directory
+        yield
+    finally:
+        if directory is not None:
+            os.environ.pop(VARIABLE)
+            os.environ.update({} if before is None else {VARIABLE: before})
 
 
 def _propagate(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
@@ -116,17 +134,32 @@ def _show(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     if arguments.compare:
         return _compare(arguments, rest)
     from pyshardy.cli.progress import stage
-    from pyshardy.frontend.origins import origins_of
 
     result = _load_and_propagate(arguments, rest)
+    if arguments.values is not None:
+        return _show_values(result, arguments)
     with stage("finding out where shardings come from"), naming(arguments.source):
-        summary = result.summary.with_origins(*origins_of(result.before, result.options))
+        summary = result.told
     if arguments.json:
         print_json(summary.to_json(arguments.times))
     else:
         from pyshardy.report.tables import summary_tables
 
         print_tables(summary_tables(summary, table_options(arguments)))
+    return 0
+
+
+def _show_values(result: Propagation, arguments: argparse.Namespace) -> int:
+    from pyshardy.cli.progress import stage
+
+    with stage("finding out where shardings come from"), naming(arguments.source):
+        values = result.values[arguments.values]
+    if arguments.json:
+        print_json(values.to_json())
+    else:
+        from pyshardy.report.value_tables import value_tables
+
+        print_tables(value_tables(values, table_options(arguments)))
     return 0
 
 

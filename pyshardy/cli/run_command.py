@@ -24,7 +24,6 @@ from pyshardy.report.tables import Page, TableOptions, run_tables
 from pyshardy.results.engines import Engine
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
-from pyshardy.running import run
 
 _Found = TypeVar("_Found")
 _RESULTS = 6
@@ -51,8 +50,8 @@ class Ran:
 
     @property
     def summary(self) -> Summary:
-        """The shardings, with all stages and warnings."""
-        return replace(self.propagation.summary, stages=tuple(self.stages), warnings=tuple(self.warnings))
+        """The shardings and where they come from, with all stages and warnings."""
+        return replace(self.propagation.told, stages=tuple(self.stages), warnings=tuple(self.warnings))
 
 
 def run_example(arguments: argparse.Namespace, rest: Sequence[str], options: Any, partition_options: Any) -> Ran:
@@ -129,7 +128,7 @@ class _Runner:
         program = found.partition or found.propagation
         what = f"on {program.device_count} devices"
         with stage(f"compiling and running {what}"):
-            return _timed(found, f"run {what}", lambda: run(program, *inputs, engine=self.arguments.engine, force=True))
+            return _timed(found, f"run {what}", lambda: run(program, *inputs, engine=self.arguments.engine))
 
     def _differences(self, found: Ran, inputs: list[Any], outputs: Sequence[Any]) -> list[Any] | None:
         from pyshardy.runtime.compare import compare_outputs
@@ -152,6 +151,11 @@ class _Runner:
 
         with stage("finding out what rounding does"):
             return _timed(found, "measure rounding", lambda: noises(self.module, inputs, expected))
+
+
+def run(program: Partition | Propagation, *arrays: Any, engine: str) -> tuple[Any, ...]:
+    """The outputs of a program, one by one; its memory has been checked."""
+    return program.run_flat(arrays, engine=engine, force=True)
 
 
 def _timed(found: Ran, name: str, action: Callable[[], _Found]) -> _Found:

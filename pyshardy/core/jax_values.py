@@ -13,6 +13,10 @@ from pyshardy.core.text import named_type
 from pyshardy.errors import InvalidShardingError
 
 Pairs = tuple[tuple[Any, Any], ...]
+JIT_OPTIONS = frozenset(
+    ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "keep_unused", "inline")
+)
+"""Keywords that are for `jax.jit`; all others are arguments of the function."""
 _UNCONSTRAINED = "UnconstrainedSingleton"
 _NEEDED_AXES = "names with sizes, such as {'x': 2} or [('x', 2)], or a mesh of JAX"
 
@@ -25,6 +29,11 @@ def is_jax_mesh(value: object) -> bool:
 def is_named_sharding(value: object) -> bool:
     """Whether a value is a `jax.sharding.NamedSharding`."""
     return hasattr(value, "spec") and is_jax_mesh(getattr(value, "mesh", None))
+
+
+def is_partition_spec(value: object) -> bool:
+    """Whether a value is a `jax.sharding.PartitionSpec`."""
+    return hasattr(value, "unreduced") and hasattr(value, "partitions")
 
 
 def mesh_axes(axes: Any) -> Pairs:
@@ -77,7 +86,7 @@ def spec_entries(spec: Any, doing: str) -> list[tuple[Sequence[Any], bool]]:
 
 def spec_partitions(spec: Any) -> Any:
     """The entries of a `PartitionSpec` as an iterable, also of our own, which is not one; other values unchanged."""
-    return spec.partitions if hasattr(spec, "unreduced") and hasattr(spec, "partitions") else spec
+    return spec.partitions if is_partition_spec(spec) else spec
 
 
 def _entry(entry: Any, doing: str) -> tuple[Sequence[Any], bool]:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
+from warnings import warn
 
 from pyshardy.core.axes import sort_axes
+from pyshardy.core.jax_values import (
+    is_jax_mesh,
+    is_named_sharding,
+    is_partition_spec,
+    mesh_axes,
+    spec_entries,
+    spec_unreduced,
+)
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
 from pyshardy.core.sharding import TensorSharding, check_sharding, mesh_of
@@ -87,6 +95,7 @@ def annotate_ports(module: Module, annotations: Iterable[Given], mesh: Mesh | No
         mesh: The mesh that specs are over; by default the one that the module has.
     """
     given = list(annotations)
+    _warn_of_explicit_axes(module, given)
     for mesh_ in meshes_of(given):
         module = with_mesh(module, mesh_)
     return store_annotations(module, checked(given, module_meshes(module.root), mesh))
@@ -94,7 +103,7 @@ def annotate_ports(module: Module, annotations: Iterable[Given], mesh: Mesh | No
 
 def meshes_of(annotations: Iterable[Given]) -> list[Mesh]:
     """The meshes that annotations bring along."""
-    return list({core_mesh(value.mesh): None for _, _, value in annotations if _is_named(value)})
+    return list({core_mesh(value.mesh): None for _, _, value in annotations if is_named_sharding(value)})
 
 
 def checked(annotations: Iterable[Given], meshes: Mapping[str, Mesh], mesh: Mesh | None = None) -> list[Checked]:
@@ -127,6 +136,18 @@ def store_annotations(module: Module, annotations: Iterable[Checked]) -> Module:
     for kind, tensor, sharding in annotations:
         store_annotation(main, kind, tensor.index, sharding)
     return module.with_root(root)
+
+
+def _warn_of_explicit_axes(module: Module, annotations: Iterable[tuple[str, InterfaceTensor, Any]]) -> None:
+    """Say that shardings which JAX does not know of do not go far where JAX decides itself how all is sharded."""
+    axes = getattr(module.origin, "explicit_axes", ())
+    if axes and any(value is not None for _, _, value in annotations):
+        warn(
+            f"JAX has decided along its explicit axes {', '.join(axes)} how everything in the function is sharded, "
+            "without these shardings: they hold for inputs and outputs alone. For axes that propagation is free to "
+            "use, load the function with mesh={'axis': size} or axis_types=(jax.sharding.AxisType.Auto, ...)",
+            stacklevel=4,
+        )
 
 
 def _shape(tensor: InterfaceTensor) -> str:
@@ -208,10 +229,8 @@ def core_mesh(mesh: Any) -> Mesh:
         return mesh
     if isinstance(mesh, str):
         return Mesh(read_axes(mesh) or ())
-    if isinstance(mesh, Mapping):
-        return Mesh(mesh.items())
-    if hasattr(mesh, "axis_names") and hasattr(mesh, "axis_sizes"):
-        return Mesh(zip(mesh.axis_names, mesh.axis_sizes))
+    if isinstance(mesh, Mapping) or is_jax_mesh(mesh):
+        return Mesh(mesh_axes(mesh))
     needed = "axes with sizes, like {'data': 4, 'model': 2}, or a mesh of JAX or pyshardy"
     raise UsageError("reading a mesh", got=f"a {type(mesh).__name__}", needed=needed)
 
@@ -249,7 +268,7 @@ def _sharding(value: Any, tensor: InterfaceTensor, meshes: Mapping[str, Mesh], m
     if isinstance(value, TensorSharding):
         sharding = value
     else:
-        name = _mesh_for_specs(meshes, core_mesh(value.mesh) if _is_named(value) else mesh)
+        name = _mesh_for_specs(meshes, core_mesh(value.mesh) if is_named_sharding(value) else mesh)
         sharding = as_spec(value).sharding(name, len(tensor.shape))
     found = mesh_of(sharding, meshes)
     if all(found.has_axis(axis.name) for axis in sharding.all_axes()):
@@ -268,10 +287,6 @@ def _parsed(text: str, meshes: Mapping[str, Mesh], mesh: Mesh | None) -> Partiti
     return parse_spec(text)
 
 
-def _is_named(value: Any) -> bool:
-    return not isinstance(value, (str, TensorSharding)) and hasattr(value, "spec") and hasattr(value, "mesh")
-
-
 def as_spec(value: Any) -> PartitionSpec:
     """The spec of pyshardy for one of JAX, or for that of a `NamedSharding`.
 
@@ -281,18 +296,17 @@ def as_spec(value: Any) -> PartitionSpec:
     """
     if isinstance(value, PartitionSpec):
         return value
-    spec = value.spec if _is_named(value) else value
-    jax = sys.modules.get("jax")
-    if jax is None or not isinstance(spec, jax.sharding.PartitionSpec):
+    spec = value.spec if is_named_sharding(value) else value
+    if not is_partition_spec(spec):
         needed = "a PartitionSpec, a NamedSharding, a TensorSharding, text, or None"
         raise UsageError("reading a sharding", got=f"a {type(value).__name__}", needed=needed)
+    doing = "reading a PartitionSpec"
     if spec.reduced:
         got = f"{spec}, reduced along {', '.join(sorted(spec.reduced))}"
-        raise InvalidShardingError("reading a PartitionSpec", got=got, needed="one without reduced axes")
-    kind = getattr(spec, "unreduced_kind", None)
-    if spec.unreduced and kind is not None and kind.name.lower() != "sum":
-        got = f"{spec}, unreduced by {kind.name.lower()}"
-        raise InvalidShardingError("reading a PartitionSpec", got=got, needed="partial sums, or a TensorSharding")
-    unconstrained = jax.sharding.PartitionSpec.UNCONSTRAINED
-    entries = [OPEN if entry is unconstrained else entry for entry in spec.partitions]
-    return PartitionSpec(*entries, unreduced=sorted(spec.unreduced))
+        raise InvalidShardingError(doing, got=got, needed="one without reduced axes")
+    unreduced, kind = spec_unreduced(spec)
+    if unreduced and kind.lower() != "sum":
+        got = f"{spec}, unreduced by {kind.lower()}"
+        raise InvalidShardingError(doing, got=got, needed="partial sums, or a TensorSharding")
+    entries = [(*axes, *([OPEN] if is_open else [])) for axes, is_open in spec_entries(spec, doing)]
+    return PartitionSpec(*(entry or None for entry in entries), unreduced=unreduced)

@@ -9,16 +9,17 @@ from io import BytesIO
 from typing import Any
 
 import jax
-from jax.sharding import AbstractMesh
+from jax.sharding import AbstractMesh, AxisType
 
+from pyshardy.core.jax_values import JIT_OPTIONS
 from pyshardy.core.mesh import Mesh
 from pyshardy.errors import UsageError
 from pyshardy.frontend.annotate import annotate_ports, core_mesh, with_mesh
 from pyshardy.frontend.annotated import Axes
 from pyshardy.frontend.interface import input_tensors, output_tensors
 from pyshardy.frontend.jax_lower import (
-    JIT_OPTIONS,
     has_own_shardings,
+    is_array,
     is_filtered,
     lower,
     lower_traced,
@@ -26,7 +27,7 @@ from pyshardy.frontend.jax_lower import (
     sharding_leaves,
     stage,
 )
-from pyshardy.frontend.jax_private import compile_arg, devices_of, kept_leaves, stand_in_mesh
+from pyshardy.frontend.jax_private import compile_arg, devices_of, inspections, kept_leaves, stand_in_mesh
 from pyshardy.frontend.jax_shardings import NamedShardings, abstract_mesh, jax_mesh, partition_spec
 from pyshardy.frontend.load import load_content
 from pyshardy.frontend.nnx_names import is_nnx_jitted, with_nnx_names
@@ -52,6 +53,11 @@ class JaxSignature:
         mesh: The mesh without devices that it was lowered for, if it was.
         platform: The platform that it was lowered for, if it was for such a mesh.
         partitioners: What JAX knows of the partitioners of `custom_partitioning`, by their names in the module.
+        explicit_axes: The axes along which JAX itself decides how everything is sharded, while it traces.
+        static_argnums: The positions of static arguments, where they are known.
+        example: The arguments that it was loaded for, positional and by keyword, without the data of arrays; None if
+            they are not known.
+        inspections: What answers `jax.debug.inspect_array_sharding`, by the numbers in the module.
         lowered: What it comes from: JAX refers to Python functions inside, such as partitioners, weakly.
     """
 
@@ -65,6 +71,10 @@ class JaxSignature:
     mesh: AbstractMesh | None = None
     platform: str | None = None
     partitioners: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    explicit_axes: tuple[str, ...] = ()
+    static_argnums: tuple[int, ...] = ()
+    example: tuple[Any, Any] | None = field(default=None, repr=False, compare=False)
+    inspections: Mapping[int, Any] = field(default_factory=dict, repr=False, compare=False)
     lowered: Any = field(default=None, repr=False, compare=False)
 
 
@@ -155,11 +165,20 @@ def load_function(
     for_jax = {name: value for name, value in given.items() if name == "out_shardings" or not keeps_own}
     lowered = lower(function, args, kwargs, target, for_jax, options)
     module = load_lowered(lowered, _axes(mesh) if _is_tiled() else None)
+    fixed = options.get("static_argnums") or ()
+    module.origin = replace(
+        module.origin,
+        static_argnums=(fixed,) if isinstance(fixed, int) else tuple(fixed),
+        example=jax.tree.map(lambda leaf: None if is_array(leaf) else leaf, (tuple(args), dict(kwargs))),
+    )
     if is_nnx_jitted(function):
         module = with_nnx_names(module, function, args, kwargs)
     if target.spec_mesh is not None:
         if target.abstract is not None:
             module.origin = replace(module.origin, mesh=target.abstract, platform=target.platform)
+        axes = zip(target.spec_mesh.axis_names, target.spec_mesh.axis_types)
+        explicit = tuple(name for name, kind in axes if kind is AxisType.Explicit)
+        module.origin = replace(module.origin, explicit_axes=explicit)
         module = with_mesh(module, core_mesh(target.spec_mesh))
     return _with_own_shardings(module, in_shardings, out_shardings, target.spec_mesh, keeps_own)
 
@@ -228,5 +247,6 @@ def _signature(lowered: jax.stages.Lowered) -> JaxSignature:
         partitioners={
             str(id(kept)): kept for kept in compile_arg(lowered, "keepalive") or () if hasattr(kept, "partition")
         },
+        inspections=inspections(lowered),
         lowered=lowered,
     )

@@ -19,10 +19,6 @@ from pyshardy.errors import UsageError
 from pyshardy.frontend.jax_private import stand_in_mesh
 from pyshardy.frontend.jax_shardings import abstract_mesh
 
-JIT_OPTIONS = frozenset(
-    ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "keep_unused", "inline")
-)
-"""Keywords that are for `jax.jit`; all others are arguments of the function."""
 _PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 _ALIASES = {"gpu": "cuda"}
 _SCALARS = (bool, int, float, complex, np.generic)
@@ -133,7 +129,7 @@ def lower(
         return _lower_jitted(function, args, kwargs, target)
     else:
         fixed = _fixed_positions(options, len(args))
-        args = [arg if index in fixed else _filtered(arg, _is_argument) for index, arg in enumerate(args)]
+        args = [arg if index in fixed else filtered(arg, is_argument) for index, arg in enumerate(args)]
         function = _taking_static(function) if _has_static(args) else function
     args, kwargs = (_abstract(tree, target) for tree in (tuple(args), dict(kwargs)))
     return _lower_jitted(jax.jit(function, **_named(given, target)), args, kwargs, target)
@@ -292,15 +288,18 @@ def is_static(node: Any) -> bool:
     return isinstance(node, Static)
 
 
-def _is_array(leaf: Any) -> bool:
+def is_array(leaf: Any) -> bool:
+    """Whether a leaf is an array, or the shape of one."""
     return hasattr(leaf, "shape") and hasattr(leaf, "dtype")
 
 
-def _is_argument(leaf: Any) -> bool:
-    return _is_array(leaf) or isinstance(leaf, _SCALARS) or hasattr(leaf, "__jax_array__")
+def is_argument(leaf: Any) -> bool:
+    """Whether JAX takes a leaf as an argument that is not static."""
+    return is_array(leaf) or isinstance(leaf, _SCALARS) or hasattr(leaf, "__jax_array__")
 
 
-def _filtered(tree: Any, keeps: Callable[[Any], bool]) -> Any:
+def filtered(tree: Any, keeps: Callable[[Any], bool]) -> Any:
+    """A tree whose other leaves are `Static`."""
     return jax.tree.map(lambda leaf: leaf if keeps(leaf) else Static(leaf), tree)
 
 
@@ -316,7 +315,7 @@ def _taking_static(function: Callable[..., Any]) -> Callable[..., Any]:
         args, kwargs = jax.tree.map(
             lambda node: node.value if is_static(node) else node, (args, kwargs), is_leaf=is_static
         )
-        return _filtered(function(*args, **kwargs), _is_argument)
+        return filtered(function(*args, **kwargs), is_argument)
 
     return taking
 
@@ -338,7 +337,7 @@ def _unfiltered(
     donated = tuple(index for index in range(len(args)) if (rest if index else first))
     if donated and "donate_argnums" not in options:
         options = {**options, "donate_argnums": donated}
-    args, kwargs = _filtered((tuple(args), dict(kwargs)), _is_array)
+    args, kwargs = filtered((tuple(args), dict(kwargs)), is_array)
     return _taking_static(function.__wrapped__), args, kwargs, options
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import jax
 from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import sdy
 
@@ -19,7 +18,7 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding, check_sharding
 from pyshardy.errors import UsageError
 from pyshardy.frontend.annotate import as_spec, core_mesh
-from pyshardy.frontend.jax_private import numbers_of_module
+from pyshardy.frontend.jax_private import ad, batching, mlir, numbers_of_module
 
 _BARRIERS = {"none": 0, "forward": 1, "backward": 2}
 _REVERSED = {"none": "none", "forward": "backward", "backward": "forward"}

@@ -12,10 +12,23 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.interpreters import ad, batching, mlir
 from jax.sharding import AbstractMesh, Mesh
 
 from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import MOST_DEVICES
+
+__all__ = ["ad", "batching", "mlir"]
+"""Where JAX keeps the rules of primitives: how they are differentiated, batched and lowered."""
+
+
+def coordination_client() -> Any:
+    """The client of the service by which the processes of JAX know of each other; None without one."""
+    try:
+        from jax._src.distributed import global_state
+    except ImportError:
+        return None
+    return getattr(global_state, "client", None)
 
 
 def compile_arg(lowered: Any, name: str) -> Any:
@@ -44,6 +57,26 @@ def devices_of(lowered: Any) -> tuple[Any, ...] | None:
 def key_name(dtype: Any) -> str:
     """The name of the kind of keys that a type is for, as `jax.random.key(0, impl=...)` takes it."""
     return str(dtype._impl.name)
+
+
+def inspections(lowered: Any) -> dict[int, Any]:
+    """What `jax.debug.inspect_array_sharding` has put into a `Lowered`, by the numbers of `inspection_number`.
+
+    They are functions that take what `hlo_sharding` gives, and give the user's callback a sharding of JAX.
+    """
+    kept = compile_arg(lowered, "keepalive") or ()
+    return {id(one): one for one in kept if getattr(one, "__name__", "") == "_hlo_sharding_callback"}
+
+
+def inspection_number(config: Any) -> int:
+    """The address of the function that JAX wrote into a call of `InspectSharding`; 0 if there is none."""
+    key = getattr(config, "value_bytes", b"")  # the address of a function of XLA comes first
+    return int.from_bytes(key[8:], "little") if len(key) == 16 else 0
+
+
+def hlo_sharding(sharding: Any, rank: int) -> Any:
+    """A `NamedSharding` as XLA has it."""
+    return sharding._to_xla_hlo_sharding(rank)
 
 
 def numbers_of_module(ctx: Any) -> dict[Any, int]:

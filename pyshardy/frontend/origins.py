@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jaxlib.mlir import ir
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.frontend.interface import input_tensors, output_tensors
+from pyshardy.ir.dataflow import EDGE
 from pyshardy.ir.diagnostics import THIS_FILE, source_frames
 from pyshardy.ir.functions import arg_attrs, functions, is_declaration, main_function, result_attrs
 from pyshardy.ir.module import Module
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_with
 from pyshardy.ir.shardings import transform_shardings
 from pyshardy.ir.strings import string_value
 from pyshardy.passes.base import Pass
 from pyshardy.passes.flow import for_module, propagation_passes
 from pyshardy.passes.pipeline import run_on_root
+from pyshardy.passes.table import pass_of
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.report.places import format_place, user_place
-from pyshardy.transforms.debug_info import ORIGIN_NAME, ORIGINS
+from pyshardy.transforms.debug_info import CONSTRAINT, ORIGIN_NAME, ORIGINS
 
 Origins = tuple[tuple[str, ...], ...]
 _SELF = "self"
@@ -49,28 +51,81 @@ def origins_of(module: Module, options: PropagateOptions) -> tuple[Origins, Orig
     (((),), (('arg0',),))
     """
     root = module.copy_root()
-    if not options.user_priorities:
-        transform_shardings(root, TensorSharding.without_priorities)
-    run_on_root(module, root, _up_to_shardings(propagation_passes(for_module(options, root))))
-    inputs, outputs = input_tensors(root), output_tensors(root)
-    if sum(not is_declaration(function) for function in functions(root)) > 1:
-        return ((),) * len(inputs), ((),) * len(outputs)
-    names = {f"input: {tensor.index}": tensor.name for tensor in inputs}
-    names |= {f"output: {tensor.index}": tensor.name for tensor in outputs}
-    names |= dict(_places(root, module.name))
-    main = main_function(root)
+    run_on_root(module, root, _passes(root, options)[0])
+    return _of_borders(root, module.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A propagated program, with the annotations that the axes of its values come from, but for their own.
+
+    Attributes:
+        root: The program, as propagation gives it.
+        inputs: Those of every input.
+        outputs: Those of every output.
+        values: Those of what ops compute.
+        constraints: What the user's constraints compute.
+    """
+
+    root: Op
+    inputs: Origins
+    outputs: Origins
+    values: Mapping[Value, tuple[str, ...]]
+    constraints: frozenset[Value]
+
+
+def follow(module: Module, options: PropagateOptions) -> Followed:
+    """Propagate a program once more, to see where the axes of all values come from.
+
+    Args:
+        module: What `load` returns.
+        options: How it was propagated.
+    """
+    root = module.copy_root()
+    first, rest = _passes(root, options)
+    run_on_root(module, root, first)
+    inputs, outputs = _of_borders(root, module.name)
+    names = _names(root, module.name)
+    values = {value: _named(found, names) for op in ops_with(root, ORIGINS) for value, found in _of_results(op)}
+    constraints = frozenset(op.result for op in ops_with(root, ORIGIN_NAME) if op.name == CONSTRAINT)
+    run_on_root(module, root, [pass_of("sdy-remove-propagation-debug-info"), *rest])
+    return Followed(root, inputs, outputs, values, constraints)
+
+
+def _of_borders(root: Op, file_name: str) -> tuple[Origins, Origins]:
+    main, names = main_function(root), _names(root, file_name)
     return (
-        tuple(_named(arg_attrs(main, tensor.index).get(ORIGINS), names) for tensor in inputs),
-        tuple(_named(result_attrs(main, tensor.index).get(ORIGINS), names) for tensor in outputs),
+        tuple(_named(arg_attrs(main, tensor.index).get(ORIGINS), names) for tensor in input_tensors(root)),
+        tuple(_named(result_attrs(main, tensor.index).get(ORIGINS), names) for tensor in output_tensors(root)),
     )
 
 
-def _up_to_shardings(passes: Any) -> Iterator[Pass]:
-    """The passes up to the one that propagates; those that can are to note where axes come from."""
-    for pass_ in passes:
-        yield replace(pass_, debug_sharding_origins=True) if hasattr(pass_, "debug_sharding_origins") else pass_
-        if pass_.name.endswith("-propagate"):
-            return
+def _of_results(op: Op) -> Iterator[tuple[Value, Any]]:
+    """The origins of what an op computes; those of an edge are of the value that owns it."""
+    found = op.attrs[ORIGINS]
+    if not isinstance(found, ir.ArrayAttr):
+        yield (op.operands[0] if op.name == EDGE else op.result), found
+        return
+    yield from zip(op.results, found)
+
+
+def _passes(root: Op, options: PropagateOptions) -> tuple[list[Pass], list[Pass]]:
+    """The passes up to the one that propagates, which note where axes come from, and those behind it."""
+    if not options.user_priorities:
+        transform_shardings(root, TensorSharding.without_priorities)
+    options = replace(for_module(options, root), origins=True, edges=False, trace=False, dump_directory="")
+    passes = propagation_passes(options)
+    at = next(at for at, one in enumerate(passes, 1) if one.name.endswith("-propagate"))
+    return passes[:at], passes[at:]
+
+
+def _names(root: Op, file_name: str) -> dict[str, str]:
+    """What the user calls the origins in a program; nothing if it has several functions."""
+    if sum(not is_declaration(function) for function in functions(root)) > 1:
+        return {}
+    names = {f"input: {tensor.index}": tensor.name for tensor in input_tensors(root)}
+    names |= {f"output: {tensor.index}": tensor.name for tensor in output_tensors(root)}
+    return names | dict(_places(root, file_name))
 
 
 def _places(root: Op, file_name: str) -> Iterator[tuple[str, str]]:

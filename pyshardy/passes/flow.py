@@ -40,6 +40,7 @@ _XLA_VIEW = (
     "pyshardy-expand", "pyshardy-inline-and-order", "pyshardy-open-captured",
 )  # fmt: skip
 _VIEWS = {View.XLA: _XLA_VIEW, View.HLO: ("pyshardy-inline-and-order",), View.STABLEHLO: ()}
+_APPLY_CONSTRAINTS = "sdy-apply-sharding-constraints"
 _CONSTRAINTS_AND_GROUPS = ("sdy-apply-sharding-constraints", "sdy-sharding-group-import")
 _PREPARE = (
     "sdy-flatten-call-graph", "symbol-dce", "sdy-add-func-data-flow-edges", "sdy-apply-sharding-constraints",
@@ -100,7 +101,7 @@ def textual_propagation_steps(dedup: bool) -> list[Step]:
     """The steps of the propagation pipeline that has a name."""
     propagate = pass_of("sdy-user-priority-propagate", keep_sharding_rules=True)
     finish = _finish_steps(dedup)
-    return [*import_steps(), *_prepare_steps(dedup), propagate, *finish, *export_steps(_KEEPS_MESHES)]
+    return [*import_steps(), *_named(_prepare_names(dedup)), propagate, *finish, *export_steps(_KEEPS_MESHES)]
 
 
 def sharding_stages(options: PropagateOptions, dump_directory: str = "") -> tuple[Stage, ...]:
@@ -115,8 +116,8 @@ def sharding_stages(options: PropagateOptions, dump_directory: str = "") -> tupl
     """
     dedup = options.dedup_functions_fully
     importing: list[Step] = [*_named(_VIEWS[options.view]), *import_steps(options.explicit_gather_scatter_batching)]
-    exporting: list[Step] = [*_finish_steps(dedup), *closing_steps(_KEEPS_MESHES)]
-    dumped = passes_of([*importing, *_prepare_steps(dedup)], dump_directory or options.dump_directory, _FIRST_DUMP)
+    exporting: list[Step] = [*_finish_steps(dedup), *closing_steps(_closing(options))]
+    dumped = passes_of([*importing, *_prepare_steps(options)], dump_directory or options.dump_directory, _FIRST_DUMP)
     return (
         Stage("import", tuple(dumped)),
         Stage("propagate", (_propagate_pass(options),)),
@@ -134,18 +135,21 @@ def propagation_ending(options: PropagateOptions) -> list[Pass]:
     return passes_of(steps, options.dump_directory, _FIRST_DUMP + 1)
 
 
-def partition_ending(options: PropagateOptions, partition: PartitionOptions) -> list[Pass]:
+def partition_ending(options: PropagateOptions, partition: PartitionOptions, follows: bool = False) -> list[Pass]:
     """The passes from final shardings to the program of one device.
 
-    With a directory for dumps, they write the module from `02.after_propagation.mlir` on.
+    With a directory for dumps, they write the module there from `02.after_propagation.mlir` on, after the dumps of
+    `propagation_ending` if those exist.
 
     Args:
         options: How shardings were propagated.
         partition: How the program is partitioned.
+        follows: Whether `propagation_ending` has dumped to the same folder.
     """
     exchange = partition.halo_exchange
     steps: list[Step] = [
-        Dump("after_propagation"),
+        *([] if follows else [Dump("after_propagation")]),
+        pass_of("sdy-remove-propagation-debug-info"),
         pass_of("sdy-verify-unreduced-axes"),
         pass_of("pyshardy-dedup-meshes"),
         pass_of("pyshardy-shard-pointwise"),
@@ -189,7 +193,7 @@ def partition_ending(options: PropagateOptions, partition: PartitionOptions) -> 
         *last_steps(_KEEPS_MESHES),
         *_restore_steps(options),
     ]
-    return passes_of(steps, partition.dump_directory, _FIRST_DUMP + 1)
+    return passes_of(steps, partition.dump_directory, _FIRST_DUMP + (3 if follows else 1))
 
 
 def propagation_passes(options: PropagateOptions) -> list[Pass]:
@@ -222,12 +226,25 @@ def _named(names: Iterable[str]) -> list[Pass]:
     return [pass_of(name) for name in names]
 
 
-def _prepare_steps(dedup: bool) -> list[Pass]:
-    return _named(_PREPARE_DEDUP if dedup else _PREPARE)
+def _prepare_names(dedup: bool) -> tuple[str, ...]:
+    return _PREPARE_DEDUP if dedup else _PREPARE
+
+
+def _prepare_steps(options: PropagateOptions) -> list[Pass]:
+    passes = _named(_prepare_names(options.dedup_functions_fully))
+    debug = {"debug_sharding_origins": options.origins, "debug_propagation_edge_sharding": options.edges}
+    return [pass_of(one.name, **debug) if one.name == _APPLY_CONSTRAINTS else one for one in passes]
 
 
 def _finish_steps(dedup: bool) -> list[Pass]:
     return _named((*(_FINISH_DEDUP if dedup else _FINISH), "symbol-dce", "sdy-insert-func-call-reshards"))
+
+
+def _closing(options: PropagateOptions) -> ExportOptions:
+    """What ends propagation. Debug attributes stay: who propagates from Python has asked for them."""
+    return ExportOptions(
+        inline_meshes=False, dump_sharding_origins=options.origins, dump_propagation_edges=options.edges
+    )
 
 
 def _restore_steps(options: PropagateOptions) -> list[Pass]:
@@ -243,6 +260,8 @@ def _propagate_pass(options: PropagateOptions) -> Pass:
         module_dump_index=_FIRST_DUMP + 1 if options.dump_directory else 0,
         conservative_propagation=options.conservative,
         trace=options.trace,
+        debug_sharding_origins=options.origins,
+        debug_propagation_edge_sharding=options.edges,
         propagation_strategy=options.strategy,
         run_op_priority_propagation=options.op_priorities,
     )

@@ -53,6 +53,8 @@ class PropagateOptions(Options):
         user_priorities: Whether the priorities on dimensions are obeyed.
         conservative: Whether to avoid sub-axes and axes that do not divide a dimension.
         trace: Whether to record every step, for explanations.
+        origins: Whether to write at every tensor which annotation its axes go back to, as `sdy.sharding_origins`.
+        edges: Whether to write at every op through which of its tensors axes moved, as `sdy.propagation_edges`.
         dump_directory: A directory into which the pipeline writes the module before and after propagation, between
             user priorities, and at the end; nothing is written if it is empty.
         dedup_functions_fully: Whether all calls of a function share one sharding of its body; if not, each call has
@@ -75,6 +77,8 @@ class PropagateOptions(Options):
     user_priorities: bool = True
     conservative: bool = False
     trace: bool = False
+    origins: bool = False
+    edges: bool = False
     dump_directory: str = ""
     dedup_functions_fully: bool = False
     explicit_gather_scatter_batching: bool = False

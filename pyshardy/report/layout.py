@@ -29,12 +29,14 @@ class Column:
         rank: The column of the highest rank is left out first; those of rank 0 stay.
         is_number: Whether its cells stand on the right.
         wraps: Whether its cells may be broken at spaces.
+        is_extra: Whether it is left out, with those of higher ranks, rather than that cells get shorter.
     """
 
     heading: str
     rank: int = 0
     is_number: bool = False
     wraps: bool = False
+    is_extra: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +129,15 @@ def _without_empty(table: Table) -> Table:
 
 
 def _best_fit(table: Table, width: int) -> _Fit:
-    """The first that fits: as it is, shorter, broken into lines, without the columns that matter least."""
+    """The first that fits: as it is, without extra columns, shorter, in more lines, without what matters least."""
     ranks = sorted({column.rank for column in table.columns}, reverse=True)
+    extra = [column.rank for column in table.columns if column.is_extra]
+    for most in (rank for rank in ranks if extra and rank >= min(extra) - 1):
+        fit = _Fit(table, _up_to(table, most), False)
+        if fit.total <= width:
+            return fit
     for most in ranks:
-        shown = tuple(index for index, column in enumerate(table.columns) if column.rank <= most)
+        shown = _up_to(table, most)
         for is_short in (False, True):
             fit = _Fit(table, shown, is_short)
             if fit.total <= width:
@@ -139,6 +146,11 @@ def _best_fit(table: Table, width: int) -> _Fit:
         if narrow is not None:
             return narrow
     return fit.stacked(width)
+
+
+def _up_to(table: Table, most: int) -> tuple[int, ...]:
+    """The columns of at most this rank."""
+    return tuple(index for index, column in enumerate(table.columns) if column.rank <= most)
 
 
 class _Fit:

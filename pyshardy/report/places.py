@@ -13,15 +13,17 @@ SourcePlace = tuple[str, int, int]
 
 _LIBRARY = re.compile(r"(?<![^\\/])(?:site-packages|dist-packages|lib[\\/]python3[.\d]*)[\\/]|^<frozen .*>$")
 """Folders of what is installed: packages, and Python's own modules."""
+_PYSHARDY = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+"""The folder of pyshardy, which may be anywhere while it is worked on."""
 
 
 def is_library(file: str) -> bool:
-    """Whether a file is part of an installed package or of Python.
+    """Whether a file is part of an installed package, of Python or of pyshardy.
 
     >>> is_library("/usr/lib/python3.13/site-packages/flax/linen/linear.py"), is_library("/home/me/train.py")
     (True, False)
     """
-    return _LIBRARY.search(file) is not None
+    return file.startswith(_PYSHARDY) or _LIBRARY.search(file) is not None
 
 
 def user_place(frames: Sequence[SourcePlace]) -> SourcePlace | None:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import StringIO
+from typing import Protocol
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
@@ -36,7 +37,7 @@ _FEWEST_GROUPS = 2
 _TENSOR_COLUMNS = (
     Column("name"),
     Column(""),
-    Column("tensor", rank=3),
+    Column("tensor", rank=3, is_extra=True),
     Column("sharding"),
     Column("given by", rank=1),
     Column("on one device", rank=4),
@@ -268,7 +269,7 @@ def _tensor_table(title: str, rows: Sequence[TensorRow], options: TableOptions, 
     table = []
     for found in folded:
         tensor, sharding, local = cells[found.members[0]]
-        given_by = _given_by([rows[member] for member in found.members])
+        given_by = given_by_cell([rows[member] for member in found.members])
         count = f"×{len(found.members)}" if len(found.members) > 1 else ""
         size = sum(rows[member].bytes_per_device for member in found.members)
         table.append((Cell(found.name), Cell(count), tensor, sharding, given_by, local, Cell(format_bytes(size))))
@@ -287,7 +288,23 @@ def _tensor_cells(row: TensorRow, options: TableOptions, has_meshes: bool) -> tu
     )
 
 
-def _given_by(rows: Sequence[TensorRow]) -> Cell:
+class Given(Protocol):
+    """What tells who gave a tensor its sharding."""
+
+    @property
+    def given_by(self) -> str:
+        """Who."""
+
+    @property
+    def is_inferred(self) -> bool:
+        """Whether it was propagation."""
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """The annotations that it comes from."""
+
+
+def given_by_cell(rows: Sequence[Given]) -> Cell:
     """Who gave tensors that share a row their sharding; where propagation did, from where, if that is known."""
     giver = rows[0].given_by
     origins = dict.fromkeys(origin for row in rows if row.is_inferred for origin in row.origins)

@@ -128,7 +128,7 @@ class Base:
     @cached_property
     def imported(self) -> Imported:
         """The program as propagation was given it, as nodes; it is read again for the first result of an edit."""
-        return import_program(self.sharded.before, self.sharded.options)
+        return import_program(self.sharded.before, replace(self.sharded.options, dump_directory=""))
 
     @cached_property
     def values(self) -> Mapping[tuple[str, int], int]:

@@ -48,6 +48,7 @@ def executable_of(result: ProgramResult, devices: Sequence[Any] | None, engine: 
 def _executable(program: ProgramResult, engine: Engine, devices: Sequence[Any] | None) -> Executable:
     known, key = program._executables, _key(engine, devices)
     if key not in known:
+        _ = program.sharded.inspected
         known[key] = program.make_executable(engine, devices)
     return known[key]
 

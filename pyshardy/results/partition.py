@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from pyshardy.report.partition_summary import PartitionSummary
 from pyshardy.report.tables import traffic_tables
 from pyshardy.report.traffic import Traffic
 from pyshardy.results.completed_sums import leave_sums_to_passes
+from pyshardy.results.dumps import write_index
 from pyshardy.results.engines import Engine
 from pyshardy.results.program_result import ProgramResult
 from pyshardy.results.propagation import Propagation, finish_propagation
@@ -33,6 +34,7 @@ from pyshardy.transforms.reshards.survey import distinct_shardings
 if TYPE_CHECKING:
     from pyshardy.explain.collectives import CollectiveStory
     from pyshardy.explain.why import Why
+    from pyshardy.report.values import Values
     from pyshardy.runtime.executable import Executable
 
 
@@ -75,7 +77,7 @@ class Partition(ProgramResult):
     @cached_property
     def propagated(self) -> Propagation:
         """The whole program with its shardings, as XLA's own partitioner takes it; it is not propagated again."""
-        return self.known_propagation or finish_propagation(self.sharded)
+        return self.known_propagation or finish_propagation(self.sharded, dumps=False)
 
     @cached_property
     def bytes_per_device(self) -> int:
@@ -98,6 +100,11 @@ class Partition(ProgramResult):
     def _sent(self) -> Traffic:
         """The same as `traffic`."""
         return self.traffic
+
+    @property
+    def values(self) -> Values:
+        """Every value of the whole program, with what each device has of it; see `Propagation.values`."""
+        return self.propagated.values
 
     @property
     def why(self) -> Why:
@@ -203,11 +210,18 @@ def finish_partition(
             _put_first(root, interface.meshes)
             if sharded.completes_sums:
                 leave_sums_to_passes(root)
-            passes = [*_user_partitioners(sharded), *partition_ending(sharded.applied, options)]
+            if getattr(before.origin, "inspections", None):
+                from pyshardy.runtime.inspections import drop_answered
+
+                drop_answered(root, before.origin)
+            follows = bool(sharded.dumps) and propagation is not None
+            dumped = replace(options, dump_directory=options.dump_directory or sharded.dumps)
+            passes = [*_user_partitioners(sharded), *partition_ending(sharded.applied, dumped, follows)]
             run_on_root(before, root, passes, diagnostics, watch.after_pass)
         module = before.with_root(root)
         with watch.stage("write"):
             module.verify()
+    write_index(sharded.dumps)
     messages = (*sharded.diagnostics, *diagnostics.messages)
     return Partition(module, sharded, messages, watch.stages, watch.passes, options, interface, propagation)
 

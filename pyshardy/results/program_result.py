@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.text import format_symbol
+from pyshardy.core.text import format_symbol, named_type
+from pyshardy.errors import UsageError
 from pyshardy.frontend.interface import Interface, InterfaceTensor
-from pyshardy.ir.diagnostics import Diagnostic, source_position
+from pyshardy.ir.diagnostics import THIS_FILE, Diagnostic, source_frames
 from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
 from pyshardy.propagation.options import PropagateOptions
+from pyshardy.report.places import short_path, user_place
 from pyshardy.report.tables import plain_text
 from pyshardy.results.engines import Engine, as_engine, executable_of, run_on
 from pyshardy.results.sharded_program import ShardedProgram
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from pyshardy.results.edit import Edit
     from pyshardy.results.propagation import Propagation
     from pyshardy.runtime.executable import Executable
+
+_LONGEST_TREE = 200
+"""So much of the structure of arguments is part of a message."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,20 +153,51 @@ class ProgramResult(ABC):
         devices: Sequence[Any] | None = None,
         engine: Engine | str | None = None,
         force: bool = False,
-    ) -> tuple[Any, ...]:
+        **keywords: Any,
+    ) -> Any:
         """Run the program and return its outputs, global arrays; see `pyshardy.run`.
 
         Args:
-            arrays: The inputs, one global array per input.
+            arrays: The inputs, one global array per input. For the program of a JAX function, its arguments as trees,
+                with or without static ones.
             devices: The devices, in the order of device ids; by default those that a JAX function was
                 lowered for, or those that JAX has.
             engine: "local", "xla" or "interpreter"; the default depends on the kind of result.
             force: Whether to run a program that seems to need more memory than this machine has for virtual devices.
+            keywords: The keyword arguments of a JAX function.
+
+        Returns:
+            What the function returns, for its arguments; for inputs one by one a tuple of all outputs.
 
         Raises:
             UsageError: Inputs that do not fit, too few devices, an unknown engine, or too little memory.
             ShardyError: The engine cannot compile the program, or fails while it runs.
         """
+        signature = self.before.origin
+        if hasattr(signature, "in_tree"):
+            from pyshardy.frontend.jax_calls import inputs_of_call, result_of_call
+
+            inputs = inputs_of_call(signature, arrays, keywords)
+            if inputs is not None:
+                return result_of_call(signature, self.run_flat(inputs, devices, engine, force))
+        is_other_call = hasattr(signature, "in_tree") and len(arrays) != len(self.inputs)
+        if keywords or is_other_call or not all(map(_may_be_array, arrays)):
+            got = ", ".join(map(named_type, (*arrays, *keywords.values()))) or "nothing"
+            needed = f"{_counted(len(self.inputs), 'array')}, one per input"
+            if hasattr(signature, "in_tree"):
+                needed = f"arguments like those that it was loaded for, {_shortened(signature.in_tree)}, or {needed}"
+            hint = "run_flat, for functions whose arguments are not the leaves of a tree, such as those of nnx.jit"
+            raise UsageError(f"running {self.title}", got=got, needed=needed, hint=hint if is_other_call else None)
+        return self.run_flat(arrays, devices, engine, force)
+
+    def run_flat(
+        self,
+        arrays: Sequence[Any],
+        devices: Sequence[Any] | None = None,
+        engine: Engine | str | None = None,
+        force: bool = False,
+    ) -> tuple[Any, ...]:
+        """All outputs for all inputs, one global array for each; the other arguments are those of `run`."""
         return run_on(self, arrays, devices, as_engine(engine, self.default_engine), force)
 
     def executable(self, devices: Sequence[Any] | None = None, engine: Engine | str | None = None) -> Executable:
@@ -258,14 +294,29 @@ class ProgramResult(ABC):
         return notebook_html(self.propagated.summary, self._sent, self.tables())
 
 
+def _shortened(tree: Any) -> str:
+    text = " ".join(str(tree).removeprefix("PyTreeDef(").removesuffix(")").split())
+    return text if len(text) <= _LONGEST_TREE else f"{text[:_LONGEST_TREE]}..."
+
+
+def _may_be_array(value: Any) -> bool:
+    """Whether this is no tree: what is no array either is refused where its input is known."""
+    return not isinstance(value, (dict, str)) and value is not None
+
+
 def _counted(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def warning_text(diagnostic: Diagnostic, name: str = "-") -> str:
-    """A message with its place, if it has one; `name` is the name of the text that the module was read from."""
-    position = source_position(diagnostic.location)
-    if position is None:
+    """A message with its place in the user's code, if it has one.
+
+    Args:
+        diagnostic: The message.
+        name: What to call the text that the module was read from.
+    """
+    frames = source_frames(diagnostic.location)
+    place = user_place([(name if file == THIS_FILE else file, line, column) for file, line, column in frames])
+    if place is None:
         return diagnostic.message
-    file, *place = position
-    return ":".join(map(str, (name if file == "-" else file, *place))) + f": {diagnostic.message}"
+    return f"{short_path(place[0])}:{place[1]}:{place[2]}: {diagnostic.message}"

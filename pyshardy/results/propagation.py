@@ -15,12 +15,14 @@ from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.shardings import module_meshes, transform_shardings
 from pyshardy.passes.flow import propagation_ending
 from pyshardy.passes.pipeline import run_on_root
+from pyshardy.passes.table import pass_of
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.trace import Step
 from pyshardy.propagation.user_priorities import up_to
 from pyshardy.report.summary import Summary
 from pyshardy.report.tables import summary_tables
 from pyshardy.results.completed_sums import forget_marks
+from pyshardy.results.dumps import write_index
 from pyshardy.results.engines import Engine
 from pyshardy.results.program_result import ProgramResult
 from pyshardy.results.sharded_program import ShardedProgram, shard
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from pyshardy.explain.conflicts import Conflicts
     from pyshardy.explain.explanation import Explanation
     from pyshardy.explain.why import Why
+    from pyshardy.report.values import Values
     from pyshardy.results.partition import Partition
     from pyshardy.runtime.executable import Executable
 
@@ -78,6 +81,28 @@ class Propagation(ProgramResult, ResultShardings):
     def summary(self) -> Summary:
         """A summary of the propagated program's inputs, outputs and totals, as plain data."""
         return summarize(self)
+
+    @cached_property
+    def values(self) -> Values:
+        """Every value: inputs, what ops compute, outputs; by number, or by path, line, name scope, function or op.
+
+        Each has its shape, sharding and spec, its bytes per device, and who gave it. To know who did, the program is
+        propagated once more.
+
+        >>> from pyshardy import propagate
+        >>> result = propagate('''
+        ... sdy.mesh @mesh = <["x"=2]>
+        ... func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<8xf32> {
+        ...   %0 = stablehlo.tanh %a : tensor<8xf32>
+        ...   return %0 : tensor<8xf32>
+        ... }''')
+        >>> row = result.values["tanh"][0]
+        >>> row.spec, row.local_shape, row.given_by, row.origins
+        (PartitionSpec('x'), (4,), 'propagation', ('arg0',))
+        """
+        from pyshardy.results.values import values_of
+
+        return values_of(self)
 
     def explain(self, value: str, *, details: bool = False) -> Explanation:
         """Why a value is sharded as it is: the origin and path of each axis, and why the other dimensions stayed whole.
@@ -126,7 +151,7 @@ class Propagation(ProgramResult, ResultShardings):
         root = self.before.copy_root()
         meshes = module_meshes(root)
         transform_shardings(root, lambda sharding: up_to(sharding, meshes, priority))
-        return finish_propagation(*shard(self.before.with_root(root), self.options))
+        return finish_propagation(*shard(self.before.with_root(root), replace(self.options, dump_directory="")))
 
     def conflicts(self) -> Conflicts:
         """Every place where two shardings met and one lost, ranked by the bytes of the resulting reshard."""
@@ -140,7 +165,8 @@ class Propagation(ProgramResult, ResultShardings):
         from pyshardy.frontend.explained import make_why
 
         if self.traced is None:
-            return finish_propagation(*shard(self.before, replace(self.options, trace=True))).why
+            options = replace(self.options, trace=True, dump_directory="")
+            return finish_propagation(*shard(self.before, options)).why
         return make_why(self.traced, self.inputs, self.outputs, self.before, self.module)
 
     @property
@@ -176,19 +202,32 @@ class Propagation(ProgramResult, ResultShardings):
         """The propagated program, compiled by XLA with its own partitioner for these devices."""
         from pyshardy.runtime.execute import GlobalExecutable
 
-        return GlobalExecutable(self.module, self.interface, devices)
+        module = self.module
+        if self.options.origins or self.options.edges:  # which XLA refuses where it drops shardings
+            root = module.copy_root()
+            run_on_root(module, root, [pass_of("sdy-remove-propagation-debug-info")])
+            module = module.with_root(root)
+        return GlobalExecutable(module, self.interface, devices)
 
     def tables(self) -> Any:
-        """The tables of inputs, outputs and totals, for a `rich` console."""
-        return summary_tables(self.summary)
+        """The tables of inputs, outputs and totals, for a `rich` console; they say where shardings come from."""
+        return summary_tables(self.told)
+
+    @cached_property
+    def told(self) -> Summary:
+        """The summary with the annotations that shardings come from; for that, the program is propagated once more."""
+        from pyshardy.frontend.origins import origins_of
+
+        return self.summary.with_origins(*origins_of(self.before, self.options))
 
 
-def finish_propagation(sharded: ShardedProgram, root: Op | None = None) -> Propagation:
+def finish_propagation(sharded: ShardedProgram, root: Op | None = None, dumps: bool = True) -> Propagation:
     """The result of propagation from a program with final shardings.
 
     Args:
         sharded: The program.
         root: The nodes that propagation worked on, which may be changed; by default, a copy is made.
+        dumps: Whether to write the module where the options say.
     """
     watch = Stopwatch(sharded.stages, sharded.passes)
     diagnostics = Diagnostics()
@@ -199,9 +238,11 @@ def finish_propagation(sharded: ShardedProgram, root: Op | None = None) -> Propa
             root = sharded.copy_root() if root is None else root
             if sharded.completes_sums:
                 forget_marks(root)
-            run_on_root(before, root, propagation_ending(sharded.applied), diagnostics, watch.after_pass)
+            options = sharded.applied if dumps else replace(sharded.applied, dump_directory="")
+            run_on_root(before, root, propagation_ending(options), diagnostics, watch.after_pass)
         module = before.with_root(root)
         with watch.stage("write"):
             _ = module.mlir
+    write_index(sharded.dumps)
     messages = (*sharded.diagnostics, *diagnostics.messages)
     return Propagation(module, sharded, messages, watch.stages, watch.passes, traced)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -75,6 +75,7 @@ class ShardedProgram:
         completes_sums: Whether it has collectives that complete sums; they are marked.
         runs: What propagation found, with the nodes that its numbers stand for, which later passes change.
         edited_from: The program that this one is an edit of, with its edits; None if it is none.
+        dumps: The directory for its dumps, beside that of the options; empty if there is none.
     """
 
     before: Module
@@ -90,6 +91,7 @@ class ShardedProgram:
     completes_sums: bool = False
     runs: tuple[Traced, ...] = ()
     edited_from: State | None = None
+    dumps: str = ""
 
     @cached_property
     def interface(self) -> Interface:
@@ -102,6 +104,15 @@ class ShardedProgram:
         from pyshardy.results.edit_base import first_state
 
         return self.edited_from or first_state(self)
+
+    @cached_property
+    def inspected(self) -> bool:
+        """Whether the callbacks of `jax.debug.inspect_array_sharding` have been called; they are now, once."""
+        if getattr(self.before.origin, "inspections", None):
+            from pyshardy.runtime.inspections import answer_inspections
+
+            answer_inspections(self.root, self.before.origin, self.interface.meshes)
+        return True
 
     def copy_root(self) -> Op:
         """A copy of the nodes that may be changed."""
@@ -123,6 +134,7 @@ class Imported:
         diagnostics: Where warnings went, and go.
         watch: What times the stages.
         completes_sums: Whether it has collectives that complete sums; they are marked.
+        dumps: A directory for dumps, beside that of the options; empty if there is none.
     """
 
     module: Module
@@ -134,9 +146,10 @@ class Imported:
     diagnostics: Diagnostics
     watch: Stopwatch
     completes_sums: bool
+    dumps: str = ""
 
 
-def import_program(module: Module, options: PropagateOptions, dump_directory: str = "") -> Imported:
+def import_program(module: Module, options: PropagateOptions, dump_directory: str = "", dumps: str = "") -> Imported:
     """Read a module and prepare it for propagation; the arguments are those of `shard`."""
     watch = Stopwatch()
     diagnostics = Diagnostics()
@@ -148,10 +161,12 @@ def import_program(module: Module, options: PropagateOptions, dump_directory: st
                 transform_shardings(root, TensorSharding.without_priorities)
             completes_sums = mark_completed_sums(root, module.attrs)
             applied = for_module(options, root)
+            if dumps and not dump_directory and not options.dump_directory:
+                applied = replace(applied, dump_directory=dumps)
         first = sharding_stages(applied, dump_directory)[0]
         with watch.stage(first.name):
             context = run_on_root(module, root, first.passes, diagnostics, watch.after_pass)
-    return Imported(module, options, applied, annotations, root, context, diagnostics, watch, completes_sums)
+    return Imported(module, options, applied, annotations, root, context, diagnostics, watch, completes_sums, dumps)
 
 
 def finish_sharding(
@@ -181,17 +196,21 @@ def finish_sharding(
         completes_sums=imported.completes_sums,
         runs=tuple(context.runs),
         edited_from=edited_from,
+        dumps=imported.dumps,
     )
     return program, root
 
 
-def shard(module: Module, options: PropagateOptions, dump_directory: str = "") -> tuple[ShardedProgram, Op]:
+def shard(
+    module: Module, options: PropagateOptions, dump_directory: str = "", dumps: str = ""
+) -> tuple[ShardedProgram, Op]:
     """Read a module and propagate shardings through it, once.
 
     Args:
         module: The module; it is not changed.
         options: How to propagate.
         dump_directory: Where to write the module on the way; if empty, the options decide.
+        dumps: A directory for dumps at this and all later stages, if neither gives one.
 
     Returns:
         The program, and a copy of its nodes that may be changed.
@@ -200,4 +219,4 @@ def shard(module: Module, options: PropagateOptions, dump_directory: str = "") -
         PassError: The module breaks a requirement of propagation; names the op.
     """
     with pause_gc():
-        return finish_sharding(import_program(module, options, dump_directory), dump_directory)
+        return finish_sharding(import_program(module, options, dump_directory, dumps), dump_directory)

@@ -12,11 +12,11 @@ from typing import Any
 
 import jax.extend.core
 import numpy as np
-from jax.interpreters import mlir
 
 from pyshardy.core.text import format_symbol
 from pyshardy.errors import ShardyError
 from pyshardy.frontend.from_jax import JaxSignature
+from pyshardy.frontend.jax_private import mlir
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.diagnostics import format_location
 from pyshardy.ir.functions import change_border_attrs, main_function, return_op

@@ -91,7 +91,7 @@ def _check_threads(count: int) -> None:
 
 def _split(array: np.ndarray, interface: Interface, tensor: InterfaceTensor) -> dict[int, np.ndarray]:
     """What every device holds of an input, by device id."""
-    if tensor.sharding is None or not tensor.sharding.dims:
+    if tensor.sharding is None or tensor.sharding.is_fully_replicated:
         return dict.fromkeys(range(interface.device_count), array)
     boxes = device_boxes(tensor.sharding, mesh_of(tensor.sharding, interface.meshes), tensor.shape)
     return {device: array[tuple(map(slice, box.starts, box.stops))] for device, box in boxes.items()}
@@ -99,7 +99,7 @@ def _split(array: np.ndarray, interface: Interface, tensor: InterfaceTensor) -> 
 
 def _join(pieces: Sequence[np.ndarray], interface: Interface, tensor: InterfaceTensor) -> np.ndarray:
     """The global output from what every device has of it, in order of device ids."""
-    if tensor.sharding is None or not tensor.sharding.dims:
+    if tensor.sharding is None or tensor.sharding.is_fully_replicated:
         return pieces[0]
     whole = np.empty(tensor.shape, jax_dtype(tensor.element))
     for device, box in device_boxes(tensor.sharding, mesh_of(tensor.sharding, interface.meshes), tensor.shape).items():

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import jax
 
 from pyshardy.errors import ShardyError
+from pyshardy.frontend.jax_private import coordination_client
 
 T = TypeVar("T")
 
@@ -119,22 +120,13 @@ def watch(lost_after_s: float = _LOST_AFTER, wait_s: float = _WAIT) -> _Watch | 
         wait_s: Seconds to wait for a process that is alive.
     """
     global _watch
-    client = _client()
+    client = coordination_client()
     with _starting:
         if _watch is None or _watch.client is not client:
             if _watch is not None:
                 _watch.end()
             _watch = None if client is None else _Watch(client, jax.process_index(), lost_after_s, wait_s)
         return _watch
-
-
-def _client() -> Any:
-    """The client of JAX's coordination service, which is not public; None without one."""
-    try:
-        from jax._src.distributed import global_state
-    except ImportError:
-        return None
-    return getattr(global_state, "client", None)
 
 
 def processes_of(devices: Iterable[Any]) -> tuple[int, ...]:

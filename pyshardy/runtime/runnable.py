@@ -13,12 +13,13 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.op_lists import ops_with
 from pyshardy.ir.shardings import module_meshes
-from pyshardy.ir.strings import is_utf8, string_value
+from pyshardy.ir.strings import is_utf8
 from pyshardy.passes.exporting.export_named_computations import ExportNamedComputations
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.rules.properties import HANDING_ON, RESHARDING_COLLECTIVES
 from pyshardy.runtime.callbacks import drop_tokens
 from pyshardy.runtime.device_lists import list_devices
+from pyshardy.runtime.inspections import is_inspection
 from pyshardy.transforms.builder import Builder, zero_text
 from pyshardy.transforms.reshards.op_rules import is_buffer
 from pyshardy.transforms.reshards.single_device import is_on_single_device
@@ -50,6 +51,8 @@ def partitionable(module: Module, device_count: int) -> Module:
             op.rename("sdy.sharding_constraint")
         elif op.name == "sdy.constant":
             op.rename("stablehlo.constant")
+        elif is_inspection(op):  # it holds an address in the process that lowered it
+            _leave_out(op)
     with module.context:
         list_devices(root, module)
     for loop in [op for op in walk(root) if op.name == "stablehlo.while"]:
@@ -98,7 +101,7 @@ def sequential(module: Module) -> Module:
     for function in functions(root):
         change_border_attrs(function, lambda attrs: attrs.without(SHARDING))
     for op in list(walk(root)):
-        if op.name in _RESHARDS or op.name in _MARKS or _inspects(op):
+        if op.name in _RESHARDS or op.name in _MARKS or is_inspection(op):
             _leave_out(op)
         elif op.name in ("sdy.sharding_group", "sdy.mesh"):
             op.erase()
@@ -110,11 +113,6 @@ def _leave_out(op: Op) -> None:
     """Let the users of an op take what it takes."""
     op.result.replace_uses(op.operands[0])
     op.erase()
-
-
-def _inspects(op: Op) -> bool:
-    """Whether an op hands a sharding to Python, which XLA's partitioner does."""
-    return op.name == "stablehlo.custom_call" and string_value(op.attrs["call_target_name"]) == "InspectSharding"
 
 
 def make_runnable(root: Op, module: Module, count: int) -> None:

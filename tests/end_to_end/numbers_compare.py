@@ -127,7 +127,7 @@ def compare_numbers(
         expected = run_on_one_device(module, inputs)
     except ShardyError as error:
         return Outcome(Verdict.NOT_RUN, str(error))
-    found = pyshardy.run(partition, *inputs, engine=engine)
+    found = partition.run_flat(inputs, engine=engine)
     for port, one, other in zip(partition.outputs, found, expected, strict=True):
         problem = difference_on_devices(one, np.asarray(other), is_exact)
         if problem:

@@ -36,7 +36,7 @@ class Ran(NamedTuple):
 def ran(module: pyshardy.Module, seed: int = 0) -> Ran:
     partition = pyshardy.partition(module)
     inputs = random_inputs(partition.inputs, seed, input_uses(module))
-    found = [*pyshardy.run(partition, *inputs)]
+    found = [*partition.run_flat(inputs)]
     expected = [np.asarray(output) for output in run_on_one_device(module, inputs)]
     known = noises(module, inputs, expected)
     assert known is not None

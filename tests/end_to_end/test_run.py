@@ -63,7 +63,7 @@ def test_the_transformer_computes_the_same_on_eight_devices(optimizer: str) -> N
     module = pyshardy.load(example.lower(config))
     inputs = inputs_of(module, example.concrete_args(config))
     result = pyshardy.propagate(module)
-    found = result.run(*inputs)
+    found = result.run_flat(inputs)
     assert agree(result, found, run_on_one_device(module, inputs))
     check_placement(result, found)
     own = arrays(jax.jit(example.step(config))(*example.concrete_args(config)))

@@ -121,7 +121,7 @@ def test_layers_and_their_gradients(name: str, split: str) -> None:
     whole, module, inputs = _training(name, 16, SPLITS[split])
     partition = pyshardy.partition(module)
     assert not any("which are gathered" in warning for warning in partition.warnings)
-    for one, other in zip(pyshardy.run(partition, *inputs), jax.tree.leaves(whole(*inputs)), strict=True):
+    for one, other in zip(partition.run_flat(inputs), jax.tree.leaves(whole(*inputs)), strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-3)
     ours, theirs = (
         sum(total.sent_bytes_per_device for total in compiled_collectives(partition, engine))
@@ -134,7 +134,7 @@ def test_layers_and_their_gradients(name: str, split: str) -> None:
 @pytest.mark.parametrize("name", ["same", "every second", "transposed", "overlapping maxima", "sums"])
 def test_layers_that_axes_do_not_divide(name: str) -> None:
     whole, module, inputs = _training(name, 14, P(None, ("data", "space")))
-    found = pyshardy.run(pyshardy.partition(module), *inputs)
+    found = pyshardy.partition(module).run_flat(inputs)
     for one, other in zip(found, jax.tree.leaves(whole(*inputs)), strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-3)
 
@@ -158,7 +158,7 @@ def test_a_network_of_flax_gathers_nothing() -> None:
     partition = pyshardy.partition(pyshardy.load(step, params, x, in_shardings=(None, rows)))
     assert partition.warnings == ()
     assert {row.kind for row in partition.traffic.collectives} == {"all_reduce", "collective_permute"}
-    found = pyshardy.run(partition, *jax.tree.leaves((params, x)))
+    found = partition.run_flat(jax.tree.leaves((params, x)))
     for one, other in zip(found, jax.tree.leaves(step(params, x)), strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-3)
 
@@ -170,7 +170,7 @@ def test_one_by_one_moves_nothing() -> None:
     jitted = jax.jit(_conv(), in_shardings=(rows, None), out_shardings=rows)
     partition = pyshardy.partition(pyshardy.load(jitted.lower(x, w)))
     assert partition.traffic.collectives == ()
-    (found,) = pyshardy.run(partition, x, w)
+    found = pyshardy.run(partition, x, w)
     assert difference(np.asarray(found), np.full((4, 16, 16, 8), 3, np.float32)) == ""
 
 

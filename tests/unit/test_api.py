@@ -361,7 +361,7 @@ def test_the_text_is_the_tables() -> None:
     row = tables_in(str(result))["inputs"][2]
     assert (row["name"], row["tensor"], row["sharding"]) == ("params['w2']", "f32[256, 64]", "P('model')")
     assert (row["given by"], row["on one device"], row["bytes per device"]) == (
-        "propagation",
+        "params['w1']",
         "f32[128, 64]",
         "32.0 KiB",
     )

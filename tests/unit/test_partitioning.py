@@ -128,7 +128,7 @@ def test_the_functions_own_devices_are_used() -> None:
     devices = [jax.devices()[index] for index in (6, 1)]
     sharding = jax.sharding.NamedSharding(jax.sharding.Mesh(np.array(devices), ("x",)), jax.sharding.PartitionSpec("x"))
     found = pyshardy.partition(pyshardy.load(lambda x: -x, A, in_shardings=sharding))
-    (output,) = pyshardy.run(found, A)
+    output = pyshardy.run(found, A)
     assert output.devices() == set(devices)
     np.testing.assert_array_equal(output, -A)
 

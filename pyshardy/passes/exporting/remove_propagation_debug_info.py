@@ -16,6 +16,7 @@ _DEBUG = tuple(
     for kind in ("propagation_edges", "sharding_origins")
     for prefix in ("", "block_arg_", "result_")
 )
+_DEBUG_NAMES = frozenset(_DEBUG)
 
 
 class RemovePropagationDebugInfo(Pass):
@@ -26,12 +27,13 @@ class RemovePropagationDebugInfo(Pass):
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         for inner in walk(op):
             if inner.name == "func.func":
-                change_border_attrs(inner, _without_debug_info)
-            else:
-                inner.attrs = _without_debug_info(inner.attrs)
+                change_border_attrs(inner, without_debug_info)
+            elif not _DEBUG_NAMES.isdisjoint(inner.attrs):
+                inner.attrs = without_debug_info(inner.attrs)
 
 
-def _without_debug_info(attrs: Attributes) -> Attributes:
+def without_debug_info(attrs: Attributes) -> Attributes:
+    """Attributes without sharding origins and propagation edges."""
     for name in _DEBUG:
         attrs = attrs.without(name)
     return attrs

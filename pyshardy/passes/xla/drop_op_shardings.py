@@ -6,6 +6,7 @@ from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_with
 from pyshardy.passes.base import Pass
+from pyshardy.passes.exporting.remove_propagation_debug_info import without_debug_info
 from pyshardy.transforms.context import PassContext
 
 
@@ -18,7 +19,7 @@ class DropOpShardings(Pass):
         dropped: list[Op] = []
         for found in ops_with(op, SHARDING):
             if not _keeps(found):
-                found.remove_attr(SHARDING)
+                found.attrs = without_debug_info(found.attrs.without(SHARDING))  # edges are refused without a sharding
                 dropped.append(found)
         if dropped:
             context.diagnostics.warn(

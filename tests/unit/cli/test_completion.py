@@ -48,6 +48,8 @@ def completed(script: str, line: str, folder: Path) -> list[str]:
         ("pyshardy show ex", ["example", "examples of mine"]),
         ("pyshardy propagate -o my", ["my file.mlir"]),
         ("pyshardy run --inputs a", ["arrays.npz"]),
+        ("pyshardy show --dump-to ex", ["examples of mine"]),
+        ("pyshardy show --values ", []),
         ("pyshardy completion z", ["zsh"]),
         ("pyshardy nonsense ", []),
     ],

@@ -272,7 +272,7 @@ def test_the_example_runs_and_agrees_with_one_device(cli: Cli) -> None:
     assert re.search(r" compared 11 outputs with one device: all agree; largest error \S+ in result\[", said)
     rows = {row["name"]: row for row in tables_in(found.out)["inputs that are sharded"]}
     row = rows["params['layers'][0]['w2']"]
-    assert (row["sharding"], row["given by"]) == ("P('model')", "propagation")
+    assert (row["sharding"], row["given by"]) == ("P('model')", "params['layers'][0]['w1']")
 
 
 @pytest.mark.parametrize("height", [24, 50])

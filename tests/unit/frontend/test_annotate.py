@@ -186,3 +186,24 @@ def test_meshes() -> None:
     assert core_mesh(jax.make_mesh((4, 2), ("data", "model"))) is core_mesh(MESH) is core_mesh("data=4,model=2")
     with pytest.raises(UsageError, match="reading a mesh: got a list"):
         core_mesh([1, 2])
+
+
+def test_explicit_axes_of_jax_are_warned_about() -> None:
+    """JAX has decided what is inside, as it does by default for meshes that are made without saying otherwise."""
+    import warnings
+
+    jax = pytest.importorskip("jax")
+    kinds = jax.sharding.AxisType
+    x, given = jax.ShapeDtypeStruct((8, 8), "float32"), {"x": jax.sharding.PartitionSpec("data")}
+    explicit, auto = (
+        jax.sharding.AbstractMesh((4,), ("data",), axis_types=(kind,)) for kind in (kinds.Explicit, kinds.Auto)
+    )
+    module = pyshardy.load(lambda x: x + 1, x, mesh=explicit)
+    with pytest.warns(UserWarning, match="along its explicit axes data"):
+        module.annotate(given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        module.annotate({"x": None})
+        annotated = pyshardy.load(lambda x: x + 1, x, mesh=auto).annotate(given)
+        pyshardy.load(lambda x: x + 1, x, mesh=explicit, in_shardings=given["x"])
+    assert pyshardy.propagate(annotated).out_specs == jax.sharding.PartitionSpec("data", None)

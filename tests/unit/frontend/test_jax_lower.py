@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from functools import partial
 
@@ -19,8 +20,19 @@ from programs.base import Program
 from pyshardy.core.mesh import Mesh
 from pyshardy.errors import InvalidShardingError, ShardyError, UsageError
 from pyshardy.frontend.jax_lower import is_static
-from pyshardy.frontend.jax_private import StandInDevice, key_name, stand_in_mesh
+from pyshardy.frontend.jax_private import (
+    StandInDevice,
+    ad,
+    batching,
+    hlo_sharding,
+    inspection_number,
+    inspections,
+    key_name,
+    mlir,
+    stand_in_mesh,
+)
 from pyshardy.frontend.jax_shardings import abstract_mesh
+from pyshardy.ir.nodes import walk
 
 CLUSTER = {"data": 32, "model": 16}
 MESH = AbstractMesh((32, 16), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
@@ -224,6 +236,33 @@ def test_what_pyshardy_reads_of_jax_is_there() -> None:
     for name in ("kept_var_idx", "host_callbacks", "keepalive"):
         assert name in lowered._lowering.compile_args, f"compile_args has no {name}"
     assert key_name(jax.random.key(0).dtype) == "threefry2x32"
+    assert "client" in dir(importlib.import_module("jax._src.distributed").global_state), "global_state has no client"
+    for module, name in ((ad, "deflinear2"), (batching, "primitive_batchers"), (mlir, "register_lowering")):
+        assert hasattr(module, name), f"{module.__name__} has no {name}"
+
+
+def test_what_pyshardy_reads_of_inspections_is_there() -> None:
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:2]), ("x",))
+    rows = NamedSharding(mesh, P("x"))
+    found: list[object] = []
+
+    def function(x):
+        jax.debug.inspect_array_sharding(x, callback=found.append)
+        return x
+
+    lowered = jax.jit(function, in_shardings=rows).lower(np.ones(4, np.float32))
+    known = inspections(lowered)
+    assert len(known) == 1, "what JAX keeps alive for an inspection has another name"
+    module = pyshardy.load(lowered)
+    (op,) = [op for op in walk(module.root) if op.name == "stablehlo.custom_call"]
+    assert inspection_number(op.attrs["backend_config"]) in known, "the key of an inspection has another form"
+    known[inspection_number(op.attrs["backend_config"])](hlo_sharding(rows, 1))
+    assert found == [rows], "the function of an inspection takes something else"
+    assert inspection_number(None) == 0
+
+
+def test_what_pyshardy_reads_of_devices_is_there() -> None:
+    lowered = jax.jit(lambda x: x).lower(X)
     assert tuple(lowered._lowering._device_list) == (jax.devices()[0],)
     assert "abstract_mesh" in stand_in_mesh(MESH, "tpu").__dict__, "Mesh.abstract_mesh is not cached there"
     assert stand_in_mesh(MESH, "tpu").abstract_mesh is abstract_mesh(MESH)

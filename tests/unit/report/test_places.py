@@ -66,3 +66,12 @@ def test_places_in_words() -> None:
     assert format_place(USER, "/home/me") == "train.py:31"
     assert format_place(("/home/me/models/net.py", 3, 1), "/home/me", only_name=True) == "net.py:3"
     assert format_place(None) == ""
+
+
+def test_pyshardy_itself_is_nobodys_own_code_wherever_it_is() -> None:
+    import pyshardy
+
+    own = str(Path(pyshardy.__file__).parent / "api.py")
+    assert is_library(own)
+    assert user_place([(own, 84, 1), USER]) == USER
+    assert not is_library(str(Path(pyshardy.__file__).parents[1] / "train.py"))

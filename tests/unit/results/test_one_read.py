@@ -53,10 +53,21 @@ def test_from_loading_to_running_is_one_read_and_one_fixed_point(engine: str, co
     partition = pyshardy.partition(propagation)
     assert partition.propagated is propagation
     assert propagation.summary.inputs and partition.summary.traffic.collectives
-    assert str(propagation) and str(partition) and repr(partition)
+    assert repr(propagation) and str(partition) and repr(partition)
     (found,) = pyshardy.run(partition, *ARRAYS, engine=engine)
     np.testing.assert_allclose(found, np.tanh(ARRAYS[0] @ ARRAYS[1]) @ ARRAYS[2], rtol=1e-5)
     assert counts == {"reads": 1, "fixed points": 1}
+
+
+def test_who_prints_or_asks_for_values_waits_for_one_more_fixed_point(counts: Counter[str]) -> None:
+    """Where shardings come from is known to those who ask alone."""
+    propagation = pyshardy.propagate(MLP)
+    for _ in range(2):
+        assert "params['w1']" in str(propagation)
+    assert counts["fixed points"] == 2
+    for _ in range(2):
+        assert propagation.values["tanh"] and pyshardy.partition(propagation).values["tanh"]
+    assert counts["fixed points"] == 3
 
 
 def test_partitioning_at_once_propagates_once(counts: Counter[str]) -> None:

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import pyshardy
+from pyshardy.ir.diagnostics import Diagnostic, Severity
+from pyshardy.results.program_result import warning_text
 
 MLP = Path(__file__).parents[3] / "examples" / "mlp.mlir"
 HOSTILE = """sdy.mesh @m = <["<b>x</b>"=2]>
@@ -85,3 +87,13 @@ def test_a_summary_is_plain_data() -> None:
     assert (summary.title, summary.device_count) == ("function @main", 2)
     assert [row.kind for row in summary.traffic.collectives] == ["all_reduce"]
     assert summary.meshes == (("m", pyshardy.Mesh({"<b>x</b>": 2})),)
+
+
+def test_warnings_name_the_line_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what a library does, the innermost call of the user's own, with its path from where the user is."""
+    monkeypatch.chdir(tmp_path)
+    frames = f'"apply"("/x/site-packages/flax/linear.py":287:8) at "step"("{tmp_path}/train.py":9:4)'
+    location = f'loc("jit(f)/dot"(callsite({frames})))'
+    assert warning_text(Diagnostic(Severity.WARNING, "beware", location)) == "train.py:9:4: beware"
+    assert warning_text(Diagnostic(Severity.WARNING, "beware", 'loc("-":3:1)'), "net.mlir") == "net.mlir:3:1: beware"
+    assert warning_text(Diagnostic(Severity.WARNING, "beware")) == "beware"

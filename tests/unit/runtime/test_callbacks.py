@@ -29,7 +29,7 @@ def mesh() -> Mesh:
 def run(function: Callable[..., Any], engine: str) -> np.ndarray:
     """The output of a function of X, sharded along both axes, on eight devices."""
     module = pyshardy.load(function, X, in_shardings=NamedSharding(mesh(), P("x", "y")))
-    (output,) = pyshardy.run(pyshardy.partition(module), X, engine=engine)
+    output = pyshardy.run(pyshardy.partition(module), X, engine=engine)
     return np.asarray(output)
 
 
@@ -149,7 +149,7 @@ def test_an_exception_ends_the_run_and_not_the_process(engine: str) -> None:
     )
     assert isinstance(caught.value.__cause__, ValueError)
     fails[0] = False
-    (output,) = pyshardy.run(partition, X, engine=engine)
+    output = pyshardy.run(partition, X, engine=engine)
     np.testing.assert_array_equal(np.asarray(output), X)
 
 

@@ -50,7 +50,7 @@ class Service:
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     found = Service()
-    monkeypatch.setattr(peers, "_client", lambda: found)
+    monkeypatch.setattr(peers, "coordination_client", lambda: found)
     monkeypatch.setattr(peers, "_watch", None)
     monkeypatch.setattr(peers, "_BEAT_SECONDS", 0.02)
     monkeypatch.setattr(peers, "_LOOK_SECONDS", 0.02)
@@ -80,7 +80,7 @@ def test_one_process_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_processes_that_jax_has_not_joined_ask_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peers, "_client", lambda: None)
+    monkeypatch.setattr(peers, "coordination_client", lambda: None)
     monkeypatch.setattr(peers, "_watch", None)
     assert watch() is None
     assert together((0, 1), threading.current_thread) is threading.current_thread()
@@ -172,6 +172,6 @@ def test_the_processes_of_devices() -> None:
 def test_a_new_client_is_watched_anew(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     first: Any = watch(7, 9)
     assert watch() is first and (first.lost_after, first.wait) == (7, 9)
-    monkeypatch.setattr(peers, "_client", Service)
+    monkeypatch.setattr(peers, "coordination_client", Service)
     assert watch() is not first
     assert first._ended.is_set()

@@ -70,14 +70,14 @@ def test_collectives_functions_and_several_ops(engine: str) -> None:
     assert len(sums) == 2
     assert asked[0] == (P("x", "y"), P(None, "y"), P("x", "y"))
     assert not made.warnings
-    (found,) = pyshardy.run(made, A, B, engine=engine)
+    (found,) = made.run_flat((A, B), engine=engine)
     np.testing.assert_array_equal(np.asarray(found), np.zeros((8, 16)))
 
 
 def test_the_partitioner_says_how_tensors_are_sharded() -> None:
     asked: list[Any] = []
     made = partitioned(lambda a, b: product(asked)(a, b), A, B, in_shardings=(spec("x"), spec()))
-    (found,) = pyshardy.run(made, A, B)
+    (found,) = made.run_flat((A, B))
     np.testing.assert_array_equal(np.asarray(found), A @ B)
     assert [row.kind for row in made.traffic.collectives][:2] == ["all_to_all", "all_reduce"]
 
@@ -106,7 +106,7 @@ def test_trees_static_arguments_and_uneven_tensors() -> None:
 
     made = partitioned(program, A, b, in_shardings=(spec("x", "y"), None))
     assert shapes == [{"a": P("x", "y"), "b": P()}]
-    plus, times = pyshardy.run(made, A, b)
+    plus, times = made.run_flat((A, b))
     np.testing.assert_array_equal(np.asarray(plus), b + 3)
     np.testing.assert_array_equal(np.asarray(times), A * 3)
 

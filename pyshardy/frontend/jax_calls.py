@@ -1,0 +1,142 @@
+"""From the arguments of a JAX function to the inputs of its module, and from the outputs to what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from pyshardy.frontend.from_jax import JaxSignature
+from pyshardy.frontend.jax_lower import filtered, is_argument, is_array, is_static
+from pyshardy.frontend.jax_private import key_name
+
+Tree = Any
+
+
+def inputs_of_call(signature: JaxSignature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any] | None:
+    """The inputs of the module for a call of its function; None if the function was not loaded for such arguments.
+
+    Static arguments may be left out or not, and what is no array in a tree is as it was when the function was loaded.
+
+    Args:
+        signature: The signature of the function.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+    """
+    args_tree, kwargs_tree = signature.in_tree.children()
+    infos = iter(_infos(signature))
+    wanted = [_Wanted(tree, infos) for tree in args_tree.children()]
+    names = kwargs_tree.node_data()[1] or ()
+    by_name = {name: _Wanted(tree, infos) for name, tree in zip(names, kwargs_tree.children())}
+    fixed = _fixed(signature, len(args), len(wanted))
+    positional = _match(wanted, [*enumerate(args)], fixed)
+    if positional is None or not set(by_name) <= set(kwargs):
+        return None
+    found = [by_name[name].leaves(kwargs[name]) for name in names]
+    _, known = signature.example or ((), {})
+    others = [(value, known.get(name, _UNKNOWN)) for name, value in kwargs.items() if name not in by_name]
+    if any(leaves is None for leaves in found) or not all(_is_static_as(*other) for other in others):
+        return None
+    leaves = [leaf for part in (*positional, *found) for leaf in part or ()]
+    return [_data(leaves[number]) for number in signature.kept]
+
+
+def result_of_call(signature: JaxSignature, outputs: Sequence[Any]) -> Tree:
+    """What a function returns, of the outputs of its module: keys are keys again.
+
+    Args:
+        signature: The signature of the function.
+        outputs: The outputs.
+    """
+    infos = [None] * len(outputs) if signature.lowered is None else jax.tree.leaves(signature.lowered.out_info)
+    typed = [_typed(output, info) for output, info in zip(outputs, infos, strict=True)]
+    tree = jax.tree.unflatten(signature.out_tree, typed)
+    return jax.tree.map(lambda node: node.value if is_static(node) else node, tree, is_leaf=is_static)
+
+
+class _Wanted:
+    """An argument as the function was loaded for it.
+
+    Args:
+        tree: Its structure.
+        infos: What JAX knows of the leaves from its first on; those of this argument are taken.
+    """
+
+    def __init__(self, tree: Any, infos: Iterator[Any]) -> None:
+        self._tree = tree
+        self._infos = [next(infos) for _ in range(tree.num_leaves)]
+
+    def leaves(self, given: Any) -> list[Any] | None:
+        """The leaves of an argument; None if it is another one."""
+        for keeps in _KEEPS:
+            leaves, structure = jax.tree.flatten(given if keeps is None else filtered(given, keeps))
+            if structure == self._tree and all(map(_fits, leaves, self._infos)):
+                return leaves
+        return None
+
+
+_KEEPS: tuple[Callable[[Any], bool] | None, ...] = (None, is_argument, is_array)
+"""Which leaves are no static ones: all, as for `jax.jit`, those that JAX takes, or arrays, as for `equinox`."""
+
+
+def _infos(signature: JaxSignature) -> list[Any]:
+    count = signature.in_tree.num_leaves
+    return [None] * count if signature.lowered is None else jax.tree.leaves(signature.lowered.args_info)
+
+
+def _fits(leaf: Any, info: Any) -> bool:
+    return is_argument(leaf) and (info is None or jnp.shape(leaf) == tuple(info.shape))
+
+
+_UNKNOWN = object()
+"""The value of a static argument that the function was loaded without."""
+
+
+def _fixed(signature: JaxSignature, given: int, wanted: int) -> dict[int, Any]:
+    """By position, the static arguments that the function was loaded with, of a call that has them."""
+    if given == wanted or signature.example is None:
+        return {}
+    values, _ = signature.example
+    known = {index % given for index in signature.static_argnums}
+    return {index: value for index, value in enumerate(values) if index in known or not known}
+
+
+def _match(wanted: Sequence[_Wanted], args: Sequence[tuple[int, Any]], fixed: Mapping[int, Any]) -> Any:
+    """The leaves of all arguments that are wanted; None if others do not fit, or static ones differ."""
+    if len(args) < len(wanted):
+        return None
+    if not args:
+        return []
+    index, arg = args[0]
+    leaves = wanted[0].leaves(arg) if wanted else None
+    rest = None if leaves is None else _match(wanted[1:], args[1:], fixed)
+    if rest is not None:
+        return [leaves, *rest]
+    return _match(wanted, args[1:], fixed) if _is_static_as(arg, fixed.get(index, _UNKNOWN)) else None
+
+
+def _is_static_as(value: Any, known: Any) -> bool:
+    """Whether a static argument is the one that the function was loaded with."""
+    return known is not _UNKNOWN and not _has_arrays(value) and (value is known or bool(value == known))
+
+
+def _has_arrays(tree: Any) -> bool:
+    return any(map(is_array, jax.tree.leaves(tree)))
+
+
+def _is_key(leaf: Any) -> bool:
+    return hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _data(leaf: Any) -> Any:
+    """A leaf as the module takes it: keys by their data."""
+    if _is_key(leaf):
+        return jax.random.key_data(leaf)
+    return leaf if hasattr(leaf, "shape") else jnp.asarray(leaf)
+
+
+def _typed(array: Any, info: Any) -> Any:
+    """An output under the type that the function gives it."""
+    return jax.random.wrap_key_data(array, impl=key_name(info.dtype)) if _is_key(info) else array

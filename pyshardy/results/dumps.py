@@ -1,0 +1,115 @@
+"""Dumps as XLA makes them: a folder per program, with the module at every stage, and a page that lists them."""
+
+from __future__ import annotations
+
+import os
+import re
+from html import escape
+from pathlib import Path
+from typing import Final
+
+from pyshardy.errors import UsageError
+from pyshardy.ir.module import Module
+from pyshardy.report.files import replace_file
+
+VARIABLE: Final = "PYSHARDY_DUMP_TO"
+"""The environment variable that names the directory."""
+_SHARDY = "shardy"
+_NUMBER = re.compile(r"module_(\d+)\.")
+_UNFIT = re.compile(r"[^\w.-]+")
+_INPUT = "00.input_module.mlir"
+_MEANINGS = (
+    (r"00\.input_module", "what was given, with source lines"),
+    (r"\d+\.before_propagation", "what propagation starts from: simplified as XLA does, with the user's shardings"),
+    (r"\d+\.propagation_after_user_priority_(\d+)", r"after the round of user priority \1"),
+    (r"02\.after_propagation", "a sharding for every tensor: the one to look at"),
+    (r"\d+\.after_explicit_reshards", "reshards where ops need other shardings than their operands have"),
+    (r"03\.after_partitioner_passes", "what propagate returns"),
+    (r"\d+\.after_partitioner_passes", "the program of one device, with local shapes and collectives"),
+)
+_STYLE = "body{font-family:sans-serif;margin:2em}td{padding:.1em 1em .1em 0}code,td a{font-family:monospace}"
+
+
+def new_folder(module: Module) -> str:
+    """A new folder for the dumps of a program, with the program in it; empty if nobody asked for dumps.
+
+    It is `shardy/module_0000.NAME` in the directory that the environment variable `PYSHARDY_DUMP_TO` names, with the
+    first number that is free.
+
+    Args:
+        module: The program as it was given.
+
+    Raises:
+        UsageError: The directory cannot be written to.
+    """
+    directory = os.environ.get(VARIABLE)
+    if not directory:
+        return ""
+    try:
+        folder = _make_folder(Path(directory) / _SHARDY, module)
+        replace_file(folder / _INPUT, module.text(debug_info=True).encode())
+    except OSError as error:
+        got = (error.strerror or str(error)).lower()
+        raise UsageError(
+            f"writing dumps to {directory}", got=got, needed="a directory that can be written to"
+        ) from error
+    write_index(folder)
+    return str(folder)
+
+
+def _make_folder(parent: Path, module: Module) -> Path:
+    parent.mkdir(parents=True, exist_ok=True)
+    name = _UNFIT.sub("_", str(module.root.attrs.get("sym_name") or "module"))
+    numbers = [int(found[1]) for path in parent.iterdir() if (found := _NUMBER.match(path.name))]
+    number = max(numbers, default=-1) + 1
+    while True:
+        folder = parent / f"module_{number:04d}.{name}"
+        try:
+            folder.mkdir()
+        except FileExistsError:  # of another process
+            number += 1
+        else:
+            return folder
+
+
+def write_index(folder: str | Path) -> None:
+    """Write the page that lists all dumps of the directory that a folder of a program is in.
+
+    Args:
+        folder: What `new_folder` gave; nothing happens if that is empty.
+    """
+    if not str(folder):
+        return
+    directory = Path(folder).parent.parent
+    programs = sorted(path for path in (directory / _SHARDY).iterdir() if path.is_dir())
+    parts = "".join(map(_section, programs))
+    page = f"<!DOCTYPE html><meta charset=utf-8><title>Dumps of pyshardy</title><style>{_STYLE}</style>"
+    text = f"{page}\n<h1>Dumps of pyshardy</h1>\n{parts}"
+    replace_file(directory / "index.html", text.encode())
+
+
+def _section(program: Path) -> str:
+    """What the page says of a program."""
+    directory = program.parent.parent
+    rows = "".join(map(_row, sorted(program.glob("*.mlir"))))
+    command = escape(f"pyshardy show {directory}::{program.name}")
+    return f"<h2>{escape(program.name)}</h2>\n<p><code>{command}</code></p>\n<table>\n{rows}</table>\n"
+
+
+def _row(file: Path) -> str:
+    link = escape(f"{_SHARDY}/{file.parent.name}/{file.name}", quote=True)
+    lines = file.read_bytes().count(b"\n")
+    return f'<tr><td><a href="{link}">{escape(file.name)}</a><td>{lines} lines<td>{escape(meaning_of(file.name))}\n'
+
+
+def meaning_of(name: str) -> str:
+    """What a file of a dump holds.
+
+    >>> meaning_of("02.propagation_after_user_priority_1.mlir")
+    'after the round of user priority 1'
+    """
+    for pattern, meaning in _MEANINGS:
+        found = re.match(pattern, name)
+        if found is not None:
+            return found.expand(meaning)
+    return ""

@@ -1,0 +1,151 @@
+"""The values of a propagated program, with who gave each its sharding."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pyshardy.core.boxes import local_shape
+from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.frontend.origins import Followed, follow
+from pyshardy.ir.causes import scope_of
+from pyshardy.ir.dataflow import DATA_FLOW_OPS, EDGES
+from pyshardy.ir.diagnostics import THIS_FILE
+from pyshardy.ir.dtypes import known_bytes
+from pyshardy.ir.functions import main_function, return_op
+from pyshardy.ir.nodes import Op, Value, walk
+from pyshardy.ir.shardings import get_sharding
+from pyshardy.report.summary import TensorRow
+from pyshardy.report.values import INPUT, OP, OUTPUT, Frame, ValueRow, Values, short_scope
+
+if TYPE_CHECKING:
+    from pyshardy.results.propagation import Propagation
+
+_CALL = re.compile(r'"((?:[^"\\]|\\.)*)"\("((?:[^"\\]|\\.)*)":(\d+):(\d+)')
+_PLACE = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
+_AROUND = DATA_FLOW_OPS | {"func.func", "builtin.module"}
+"""What bodies of other ops compute, such as those of reductions, are no tensors of the program."""
+
+
+def values_of(propagation: Propagation) -> Values:
+    """The inputs, what ops compute, and the outputs; the program is propagated once more, to know who gave what.
+
+    Args:
+        propagation: The result of propagation.
+    """
+    followed = follow(propagation.before, propagation.options)
+    summary = propagation.summary
+    maker = _Maker(propagation, followed)
+    rows = [
+        *map(maker.tensor, summary.inputs, followed.inputs),
+        *maker.results(),
+        *maker.outputs(),
+    ]
+    return Values(summary.title, summary.meshes, tuple(rows))
+
+
+class _Maker:
+    """Makes the rows of a program.
+
+    Args:
+        propagation: The result of propagation.
+        followed: The same program with origins.
+    """
+
+    def __init__(self, propagation: Propagation, followed: Followed) -> None:
+        self._propagation = propagation
+        self._followed = followed
+        self._places: dict[Any, tuple[str | None, tuple[Frame, ...]]] = {}
+
+    def tensor(self, row: TensorRow, origins: tuple[str, ...], maker: Op | None = None, kind: str = INPUT) -> ValueRow:
+        """The row of an input or output, of which the op is known that computes it."""
+        return ValueRow(
+            name=row.name,
+            kind=kind,
+            op=None if maker is None else maker.name,
+            frames=() if maker is None else self._place(maker)[1],
+            shape=row.shape,
+            dtype=row.dtype,
+            sharding=row.sharding,
+            local_shape=row.local_shape,
+            bytes_total=row.bytes_total,
+            bytes_per_device=row.bytes_per_device,
+            is_given=row.is_split and not row.is_inferred,
+            origins=origins,
+        )
+
+    def outputs(self) -> Iterator[ValueRow]:
+        """The rows of the outputs."""
+        returned = return_op(main_function(self._followed.root)).operands
+        found = zip(self._propagation.summary.outputs, self._propagation.outputs, self._followed.outputs)
+        for row, tensor, origins in found:
+            yield self.tensor(row, origins, returned[tensor.index].defining_op, OUTPUT)
+
+    def results(self) -> Iterator[ValueRow]:
+        """The rows of what ops compute, in program order."""
+        for op in walk(self._followed.root):
+            if op.results and op.name not in EDGES and _is_in_program(op):
+                yield from (self._result(op, value) for value in op.results if value.type.is_ranked_tensor)
+
+    def _result(self, op: Op, value: Value) -> ValueRow:
+        scope, frames = self._place(op)
+        sharding = get_sharding(value)
+        shape, element = tuple(value.type.shape or ()), value.type.element
+        local = _local_shape(sharding, self._propagation.meshes, shape)
+        return ValueRow(
+            name=short_scope(scope) or op.name,
+            kind=OP,
+            op=op.name,
+            frames=frames,
+            shape=shape,
+            dtype=element,
+            sharding=sharding,
+            local_shape=local,
+            bytes_total=known_bytes(shape, element),
+            bytes_per_device=known_bytes(local, element),
+            is_given=value in self._followed.constraints,
+            origins=self._followed.values.get(value, ()),
+        )
+
+    def _place(self, op: Op) -> tuple[str | None, tuple[Frame, ...]]:
+        """The name that JAX gave an op, and the calls that led to it; many ops have the same location."""
+        location = op.location
+        found = self._places.get(location)
+        if found is None:
+            found = self._places[location] = scope_of(location), frames_of(location, self._propagation.before.name)
+        return found
+
+
+def frames_of(location: Any, name: str = THIS_FILE) -> tuple[Frame, ...]:
+    """The calls that a location names, innermost first.
+
+    Args:
+        location: The location.
+        name: What to call the text that the module was read from.
+
+    >>> frames_of('loc("jit(f)/add"(callsite("mlp"("net.py":3:8) at "f"("train.py":31:4))))')[0]
+    Frame(function='mlp', place=('net.py', 3, 8))
+    """
+    text = str(location)
+    functions = {match.start(2): match[1] for match in _CALL.finditer(text)}
+    scope = scope_of(text)
+    found = []
+    for match in _PLACE.finditer(text):
+        file = name if match[1] == THIS_FILE else match[1]
+        function = functions.get(match.start(1), "")
+        found.append(Frame("" if function == scope else function, (file, int(match[2]), int(match[3]))))
+    return tuple(found)
+
+
+def _is_in_program(op: Op) -> bool:
+    parent = op.parent_op
+    while parent is not None:
+        if parent.name not in _AROUND:
+            return False
+        parent = parent.parent_op
+    return True
+
+
+def _local_shape(sharding: TensorSharding | None, meshes: Mapping[str, Any], shape: tuple[int, ...]) -> tuple[int, ...]:
+    return shape if sharding is None else local_shape(sharding, mesh_of(sharding, meshes), shape)
