@@ -12,6 +12,8 @@ from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers
 TRANSPOSE, CONCATENATE, SLICE = "stablehlo.transpose", "stablehlo.concatenate", "stablehlo.slice"
 COPY = "stablehlo.copy"
 """A copy, which programs do not have and compilers add."""
+KEPT_COPY = "xla.copy"
+"""A copy that is a kernel of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,7 @@ class Compiler:
         splits_all_to_all: Whether an all-to-all sends one array per device, each with memory of its own.
         copies_for_gathers: Whether gathering along another dimension than the first takes a copy.
         copies_first_state: Whether a loop that starts from constants or arguments copies them first.
+        copies_overwritten: Whether it copies what is overwritten before all that read it need have run.
         joined_bytes: All-reduces over the same devices that do not wait for one another become one, up to so many
             bytes; 0 for never.
         packs: Whether the holes between buffers count.
@@ -36,6 +39,7 @@ class Compiler:
     splits_all_to_all: bool = False
     copies_for_gathers: bool = False
     copies_first_state: bool = False
+    copies_overwritten: bool = False
     joined_bytes: int = 0
     packs: bool = False
 
@@ -47,7 +51,7 @@ class Compiler:
 
 ACCELERATOR = Compiler(order=Order.PROGRAM)
 """What is assumed of accelerators: layouts that fit, no copies."""
-XLA_ON_CPU = Compiler(Order.BREADTH, 64, True, True, True, True, 1 << 62, True)
+XLA_ON_CPU = Compiler(Order.BREADTH, 64, True, True, True, True, True, 1 << 62, True)
 """XLA's compiler for CPUs, by which estimates of memory are checked."""
 
 
@@ -66,13 +70,31 @@ class _Lowering:
         self.fixed = flat.constants | flat.uniform | frozenset(flat.body.arguments)
         self.tensors = list(flat.tensors)
 
-    def block(self, block: FlatBlock) -> FlatBlock:
+    def block(self, block: FlatBlock, *, has_layout: bool = True) -> FlatBlock:
+        """A block, whose results have the usual layout or one that is free."""
         ops: list[FlatOp] = []
         makers = {flat.op.results[0]: flat.op for flat in block.ops if len(flat.op.results) == 1}
+        turned = self._turned(block, makers) if has_layout and self.compiler.copies_for_products else frozenset()
         for flat in block.ops:
-            inner = tuple([self.block(region) for region in flat.inner])
-            self._add(FlatOp(flat.op, inner), makers, ops)
+            inner = tuple([self.block(region, has_layout=not flat.op.is_loop) for region in flat.inner])
+            if flat.op.results[:1] and flat.op.results[0] in turned:
+                before = self._new(flat.op.kind.results[0])
+                ops.append(FlatOp(flat.op._replace(results=(before,))))
+                ops.append(self._copy(before, flat.op.results[0], KEPT_COPY))
+            else:
+                self._add(FlatOp(flat.op, inner), makers, ops)
         return block._replace(ops=tuple(ops))
+
+    def _turned(self, block: FlatBlock, makers: dict[int, Op]) -> frozenset[int]:
+        """Results that are transposed right behind a collective: the layout is undone there, and done again."""
+        found = set()
+        for value in block.results:
+            op = makers.get(value)
+            if op is not None and op.kind.name == TRANSPOSE:
+                source = makers.get(op.operands[0])
+                if source is not None and source.traffic is not None and not _moves_nothing(op):
+                    found.add(value)
+        return frozenset(found)
 
     def _add(self, flat: FlatOp, makers: dict[int, Op], ops: list[FlatOp]) -> None:
         op, name = flat.op, flat.op.kind.name
@@ -173,6 +195,14 @@ class _Lowering:
 
 
 def _in_order(shape: tuple[int, ...], order: tuple[int, ...]) -> bool:
+    moved = [dim for dim in order if shape[dim] != 1]
+    return moved == sorted(moved)
+
+
+def _moves_nothing(op: Op) -> bool:
+    """Whether a transpose keeps the order of elements."""
+    order: tuple[int, ...] = op.kind.fact("permutation", ())  # type: ignore[assignment]
+    shape = op.kind.operands[0].shape or ()
     moved = [dim for dim in order if shape[dim] != 1]
     return moved == sorted(moved)
 
