@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pyshardy.costing.collectives import CollectiveModel, collective_seconds, network_of
+from pyshardy.costing.compilers import ACCELERATOR, Compiler, Order
 from pyshardy.costing.counting import Counted, count_collectives
 from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import all_kernels, fuse
-from pyshardy.costing.lowering import ACCELERATOR, Compiler, lower
-from pyshardy.costing.order import Order
+from pyshardy.costing.lowering import lower
 from pyshardy.costing.peak import Peak, find_peak
 from pyshardy.costing.program import Program, SourceLine, Traffic
 from pyshardy.costing.roofline import Bound, Roofline
@@ -136,7 +136,7 @@ def estimate(
     """
     hardware = topology.hardware
     flat = lower(flatten(program), compiler)
-    block = fuse(flat)
+    block = fuse(flat, compiler)
     priced: dict[Traffic, float] = {}
 
     def seconds_of(traffic: Traffic) -> float:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from pyshardy.costing.compilers import Compiler
 from pyshardy.costing.flatten import Flat, FlatBlock, FlatOp, without_dead
-from pyshardy.costing.order import Order
 from pyshardy.costing.program import Kind, Op, Tensor
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers
 
@@ -14,45 +12,6 @@ COPY = "stablehlo.copy"
 """A copy, which programs do not have and compilers add."""
 KEPT_COPY = "xla.copy"
 """A copy that is a kernel of its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Compiler:
-    """What is known of a compiler.
-
-    Attributes:
-        order: In which order it runs kernels.
-        alignment: Buffers start at multiples of so many bytes.
-        copies_for_products: Whether batched products need operands whose dimensions are in groups.
-        splits_all_to_all: Whether an all-to-all sends one array per device, each with memory of its own.
-        copies_for_gathers: Whether gathering along another dimension than the first takes a copy.
-        copies_first_state: Whether a loop that starts from constants or arguments copies them first.
-        copies_overwritten: Whether it copies what is overwritten before all that read it need have run.
-        joined_bytes: All-reduces over the same devices that do not wait for one another become one, up to so many
-            bytes; 0 for never.
-        packs: Whether the holes between buffers count.
-    """
-
-    order: Order = Order.PROGRAM
-    alignment: int = 1
-    copies_for_products: bool = False
-    splits_all_to_all: bool = False
-    copies_for_gathers: bool = False
-    copies_first_state: bool = False
-    copies_overwritten: bool = False
-    joined_bytes: int = 0
-    packs: bool = False
-
-    @property
-    def adds_ops(self) -> bool:
-        """Whether it adds anything to a program."""
-        return self.copies_for_products or self.splits_all_to_all or self.copies_for_gathers or self.copies_first_state
-
-
-ACCELERATOR = Compiler(order=Order.PROGRAM)
-"""What is assumed of accelerators: layouts that fit, no copies."""
-XLA_ON_CPU = Compiler(Order.BREADTH, 64, True, True, True, True, True, 1 << 62, True)
-"""XLA's compiler for CPUs, by which estimates of memory are checked."""
 
 
 def lower(flat: Flat, compiler: Compiler) -> Flat:

@@ -11,11 +11,11 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from pyshardy.costing.compilers import Compiler
 from pyshardy.costing.flatten import CONSTANTS, Flat
 from pyshardy.costing.fusion import Kernel, Kernels
 from pyshardy.costing.heap import heap_bytes
 from pyshardy.costing.join import joined
-from pyshardy.costing.lowering import Compiler
 from pyshardy.costing.order import ordered
 from pyshardy.costing.overwriting import with_copies
 from pyshardy.costing.program import Input, Tensor

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from pyshardy.costing.compilers import ACCELERATOR, Compiler
 from pyshardy.costing.flatten import CONSTANTS, Flat, flatten
 from pyshardy.costing.fusion import Kernel, Kernels, all_kernels, fuse
-from pyshardy.costing.lowering import ACCELERATOR, Compiler, lower
+from pyshardy.costing.lowering import lower
 from pyshardy.costing.memory import Plan, Planner
 from pyshardy.costing.program import Place, Program, SourceLine
 
@@ -90,7 +91,7 @@ def find_peak(
         with_live: Whether to say who is alive at the peak.
         block: The kernels of `flat`, if they are there already.
     """
-    block = fuse(flat) if block is None else block
+    block = fuse(flat, compiler) if block is None else block
     plan = Planner(flat, compiler).main(block, program.inputs)
     sizes = [tensor.bytes for tensor in flat.tensors]
     arguments = sum(sizes[value] for value in block.arguments)

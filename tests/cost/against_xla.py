@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyshardy
+from pyshardy.costing.compilers import XLA_ON_CPU
 from pyshardy.costing.flatten import FlatBlock, flatten
-from pyshardy.costing.lowering import XLA_ON_CPU, lower
+from pyshardy.costing.lowering import lower
 from pyshardy.costing.peak import find_peak
 from pyshardy.costing.work import work_of
 from pyshardy.ir.cost_program import cost_program
