@@ -28,9 +28,16 @@ class _Lowering:
         self.compiler = compiler
         self.fixed = flat.constants | flat.uniform | frozenset(flat.body.arguments)
         self.tensors = list(flat.tensors)
+        self.copies: dict[tuple[int, tuple[int, ...]], int] = {}
 
     def block(self, block: FlatBlock, *, has_layout: bool = True) -> FlatBlock:
         """A block, whose results have the usual layout or one that is free."""
+        around, self.copies = self.copies, {}
+        ops = self._ops(block, has_layout)
+        self.copies = around
+        return block._replace(ops=tuple(ops))
+
+    def _ops(self, block: FlatBlock, has_layout: bool) -> list[FlatOp]:
         ops: list[FlatOp] = []
         makers = {flat.op.results[0]: flat.op for flat in block.ops if len(flat.op.results) == 1}
         turned = self._turned(block, makers) if has_layout and self.compiler.copies_for_products else frozenset()
@@ -42,7 +49,7 @@ class _Lowering:
                 ops.append(self._copy(before, flat.op.results[0], KEPT_COPY))
             else:
                 self._add(FlatOp(flat.op, inner), makers, ops)
-        return block._replace(ops=tuple(ops))
+        return ops
 
     def _turned(self, block: FlatBlock, makers: dict[int, Op]) -> frozenset[int]:
         """Results that are transposed right behind a collective: the layout is undone there, and done again."""
@@ -110,13 +117,20 @@ class _Lowering:
                 order: tuple[int, ...] = maker.kind.fact("permutation")  # type: ignore[assignment]
                 source = maker.kind.operands[0].shape or ()
                 turned = tuple(order[dim] for dim in batching), tuple(order[dim] for dim in contracting)
-                if _is_grouped(source, *turned):
+                if any(_in_order(source, one) for one in _product_orders(len(source), *turned, is_right=place == 1)):
                     operands[place] = maker.operands[0]
                     continue
-            if not _is_grouped(shape, batching, contracting):
-                operands[place] = self._new(self.tensors[value])
-                ops.append(self._copy(value, operands[place]))
+            orders = _product_orders(len(shape), batching, contracting, is_right=place == 1)
+            if not any(_in_order(shape, one) for one in orders):
+                operands[place] = self._turned_copy(value, orders[0], ops)
         return op._replace(operands=tuple(operands))
+
+    def _turned_copy(self, value: int, order: tuple[int, ...], ops: list[FlatOp]) -> int:
+        """A copy of a value with its dimensions in another order, made once in a block."""
+        if (value, order) not in self.copies:
+            self.copies[value, order] = self._new(self.tensors[value])
+            ops.append(self._copy(value, self.copies[value, order]))
+        return self.copies[value, order]
 
     def _convolution(self, op: Op, ops: list[FlatOp]) -> Op:
         """A convolution with batch first and features last, kernels with input features before output features."""
@@ -130,8 +144,7 @@ class _Lowering:
         for place, order in enumerate(orders):
             shape = op.kind.operands[place].shape or ()
             if not _in_order(shape, order):
-                value, operands[place] = operands[place], self._new(self.tensors[operands[place]])
-                ops.append(self._copy(value, operands[place]))
+                operands[place] = self._turned_copy(operands[place], order, ops)
         order = (numbers.output_batch, *numbers.output_spatial, numbers.output_feature)
         if _in_order(op.kind.results[0].shape or (), order):
             return op._replace(operands=tuple(operands))
@@ -166,11 +179,18 @@ def _moves_nothing(op: Op) -> bool:
     return moved == sorted(moved)
 
 
-def _is_grouped(shape: tuple[int, ...], batching: tuple[int, ...], contracting: tuple[int, ...]) -> bool:
-    """Whether the dimensions of a product come batch first, then what is contracted and what is not, each together.
+def _product_orders(
+    rank: int, batching: tuple[int, ...], contracting: tuple[int, ...], *, is_right: bool
+) -> tuple[tuple[int, ...], ...]:
+    """The orders of dimensions in which a product takes an operand.
 
-    >>> _is_grouped((2, 3, 4), (0,), (2,)), _is_grouped((2, 3, 4), (1,), (2,)), _is_grouped((2, 3, 4), (), (1,))
-    (True, False, False)
+    One matrix may be turned. Of several, the left ones have what is contracted last, the right ones before the rest.
+
+    >>> _product_orders(3, (0,), (1,), is_right=False), _product_orders(2, (), (1,), is_right=True)
+    (((0, 2, 1),), ((1, 0), (0, 1)))
     """
-    free = tuple(dim for dim in range(len(shape)) if dim not in batching and dim not in contracting)
-    return _in_order(shape, (*batching, *free, *contracting)) or _in_order(shape, (*batching, *contracting, *free))
+    free = tuple(dim for dim in range(rank) if dim not in batching and dim not in contracting)
+    inner, outer = (*batching, *contracting, *free), (*batching, *free, *contracting)
+    if batching:
+        return (inner,) if is_right else (outer,)
+    return (inner, outer) if is_right else (outer, inner)
