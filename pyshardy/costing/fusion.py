@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pyshardy.costing.compilers import ACCELERATOR, Compiler
-from pyshardy.costing.flatten import Flat, FlatBlock, FlatOp
+from pyshardy.costing.flat import Flat, FlatBlock, FlatOp
 from pyshardy.costing.program import Kind, Op
 from pyshardy.costing.work import TRANSCENDENTAL, work_of
 from pyshardy.rules.opspec import op_names
@@ -223,7 +223,8 @@ class _Fuser:
         if op.kind.name in _ONCE and not alone:
             return False
         places = choice.places(value, kernel)
-        if op.kind.name in _EXPENSIVE:
+        is_scaling = op.kind.name == "stablehlo.divide" and op.operands[1] in self.constants  # a multiplication
+        if op.kind.name in _EXPENSIVE and not is_scaling:
             return alone and places == 1 and not choice.readers[value][kernel].is_repeated
         if op.kind.name == "stablehlo.pad" and sum(user.kind.name in _SLICES for user in choice.users[value]) > 1:
             return False

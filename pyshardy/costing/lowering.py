@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pyshardy.costing.compilers import Compiler
-from pyshardy.costing.flatten import Flat, FlatBlock, FlatOp, without_dead
+from pyshardy.costing.flat import Flat, FlatBlock, FlatOp
+from pyshardy.costing.flatten import without_dead
 from pyshardy.costing.program import Kind, Op, Tensor
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pyshardy.costing.compilers import Compiler
-from pyshardy.costing.flatten import CONSTANTS, Flat
+from pyshardy.costing.flat import CONSTANTS, Flat
 from pyshardy.costing.fusion import Kernel, Kernels
 from pyshardy.costing.heap import heap_bytes
 from pyshardy.costing.join import joined

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pyshardy.costing.compilers import ACCELERATOR, Compiler
-from pyshardy.costing.flatten import CONSTANTS, Flat, flatten
+from pyshardy.costing.flat import CONSTANTS, Flat
+from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import Kernel, Kernels, all_kernels, fuse
 from pyshardy.costing.lowering import lower
 from pyshardy.costing.memory import Plan, Planner

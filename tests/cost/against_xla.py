@@ -13,7 +13,7 @@ from typing import Any
 
 import pyshardy
 from pyshardy.costing.compilers import XLA_ON_CPU
-from pyshardy.costing.flatten import FlatBlock, flatten
+from pyshardy.costing.flatten import flatten
 from pyshardy.costing.lowering import lower
 from pyshardy.costing.peak import find_peak
 from pyshardy.costing.work import work_of
