@@ -113,7 +113,33 @@ class _Choice:
         self.members: dict[int, set[int]] = {}
         self.library: set[int] = set()
         self.targets: dict[int, int] = {}
+        self.spread: set[int] = set()
         self._places: dict[tuple[int, int], int] = {}
+        self._makers: dict[int, FlatOp] = {}
+        self._before: dict[int, int] = {}
+        self._bits: dict[int, int] = {}
+
+    def find_ancestors(self, block: FlatBlock) -> None:
+        """Find for every value those that it is made of, a bit for each op."""
+        for index, flat in enumerate(block.ops):
+            mask = 1 << index
+            for value in (*flat.op.operands, *(outer for region in flat.inner for outer in region.outer)):
+                mask |= self._before.get(value, 0)
+            for value in flat.op.results:
+                self._makers[value], self._before[value], self._bits[value] = flat, mask, 1 << index
+
+    def is_needed_elsewhere(self, value: int) -> bool:
+        """Whether a user needs a value also through something that is kept, so that it cannot be a part of it alone."""
+        bit = self._bits[value]
+        return any(self._goes_around(value, bit, user) for user in self.users.get(value, ()))
+
+    def _goes_around(self, value: int, bit: int, user: Op) -> bool:
+        for operand in dict.fromkeys(user.operands):
+            if operand == value or not self._before.get(operand, 0) & bit:
+                continue
+            if operand in self.kept or self._goes_around(value, bit, self._makers[operand].op):
+                return True
+        return False
 
     def start(self, op: Op) -> None:
         """Begin a kernel that makes the value of an op."""
@@ -170,7 +196,11 @@ class _Fuser:
     def _decide(self, block: FlatBlock) -> _Choice:
         """Which values are kept in memory, and which each kernel makes for itself."""
         choice = _Choice(block.results)
+        if self.recomputes:
+            choice.find_ancestors(block)
         for flat in block.ops:
+            if flat.op.kind.name == "stablehlo.broadcast_in_dim":
+                choice.spread.update(flat.op.results)
             for value in dict.fromkeys(flat.op.operands):
                 choice.users.setdefault(value, []).append(flat.op)
             for region in flat.inner:
@@ -199,10 +229,13 @@ class _Fuser:
             joined = [kernel for kernel in readers if self._may_join(op, kernel, choice)]
             if len(joined) < len(readers):
                 choice.kept.add(value)
-            if (value in choice.kept or (len(readers) > 1 and not self.recomputes)) and not self._is_unary(op):
+            if (value in choice.kept or (len(readers) > 1 and not self.recomputes)) and not self._is_unary(op, choice):
                 joined = []
             if value in choice.kept:
                 joined = [kernel for kernel in joined if kernel not in choice.library]
+            if joined and self.recomputes and not self._is_unary(op, choice) and choice.is_needed_elsewhere(value):
+                choice.kept.add(value)
+                joined = []
         if len(joined) < len(readers):
             choice.kept.add(value)
         for kernel in joined:
@@ -240,9 +273,16 @@ class _Fuser:
             and op.kind.operands[0].elements >= self.library_elements
         )
 
-    def _is_unary(self, op: Op) -> bool:
-        """Whether it reads one array, beside single numbers."""
-        arrays = [value for value in op.operands if value not in self.uniform and self.tensors[value].elements > 1]
+    def _is_unary(self, op: Op, choice: _Choice) -> bool:
+        """Whether it reads one array of as many dimensions, beside what is spread over more of them."""
+        rank = len(self.tensors[op.results[0]].shape or ())
+        arrays = [
+            value
+            for value in op.operands
+            if value not in self.uniform
+            and value not in choice.spread
+            and len(self.tensors[value].shape or ()) >= rank
+        ]
         return len(arrays) <= 1 and op.kind.name not in ("stablehlo.reduce", "stablehlo.concatenate")
 
     def _kernel(self, flat: FlatOp, makers: Mapping[int, FlatOp], choice: _Choice) -> Kernel:
@@ -293,7 +333,7 @@ class _Fuser:
 def _is_loop(op: Op) -> bool:
     """Whether an op can be a part of a kernel that computes element by element; an outer product can."""
     if op.kind.name == "stablehlo.dot_general" and len(op.results) == 1:
-        return work_of(op.kind).flops <= 2 * op.kind.results[0].elements
+        return not work_of(op.kind).is_matrix
     return op.kind.name in _LOOPS and len(op.results) == 1
 
 

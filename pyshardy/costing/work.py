@@ -91,6 +91,8 @@ def _dot(kind: Kind) -> Work:
     numbers = kind.fact("dot_dimension_numbers")
     dims = numbers.lhs_contracting if isinstance(numbers, DotNumbers) else (len(lhs) - 1,)
     depth = prod(lhs[dim] for dim in dims)
+    if depth == 1:  # an outer product: element by element
+        return Work(float(kind.results[0].elements))
     return Work(2.0 * kind.results[0].elements * depth, is_matrix=True)
 
 
