@@ -32,6 +32,7 @@ class Compiler:
         copies_for_gathers: Whether gathering along another dimension than the first takes a copy.
         copies_first_state: Whether a loop that starts from constants or arguments copies them first.
         copies_overwritten: Whether it copies what is overwritten before all that read it need have run.
+        expands_pooling: Whether gradients of max-pooling become a search for places and a scatter.
         joined_bytes: All-reduces over the same devices that do not wait for one another become one, up to so many
             bytes; 0 for never.
         recomputes: Whether kernels make a value of several arrays each for themselves.
@@ -46,6 +47,7 @@ class Compiler:
     copies_for_gathers: bool = False
     copies_first_state: bool = False
     copies_overwritten: bool = False
+    expands_pooling: bool = False
     joined_bytes: int = 0
     packs: bool = False
     recomputes: bool = False
@@ -67,6 +69,7 @@ XLA_ON_CPU = Compiler(
     copies_for_gathers=True,
     copies_first_state=True,
     copies_overwritten=True,
+    expands_pooling=True,
     joined_bytes=1 << 62,
     packs=True,
     recomputes=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyshardy.costing.compilers import Compiler
 from pyshardy.costing.flat import Flat, FlatBlock, FlatOp
 from pyshardy.costing.flatten import without_dead
+from pyshardy.costing.pooling import expanded
 from pyshardy.costing.program import Kind, Op, Tensor
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers
 
@@ -72,6 +73,9 @@ class _Lowering:
         elif name == "stablehlo.all_to_all" and self.compiler.splits_all_to_all and len(op.results) == 1:
             self._all_to_all(op, ops)
             return
+        elif name == "stablehlo.select_and_scatter" and self.compiler.expands_pooling:
+            ops += [FlatOp(one) for one in expanded(op, self._new)]
+            return
         elif op.is_loop and self.compiler.copies_first_state:
             op = self._loop(op, ops)
         elif name == "stablehlo.all_gather" and self.compiler.copies_for_gathers and len(op.results) == 1:
@@ -82,6 +86,9 @@ class _Lowering:
                 ops.append(self._copy(gathered, op.results[0]))
                 return
         ops.append(FlatOp(op, flat.inner))
+
+    def _new_of(self, tensor: Tensor) -> int:
+        return self._new(tensor)
 
     def _new(self, tensor: Tensor) -> int:
         self.tensors.append(tensor)
