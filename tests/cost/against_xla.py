@@ -14,6 +14,7 @@ from typing import Any
 import pyshardy
 from pyshardy.costing.compilers import XLA_ON_CPU
 from pyshardy.costing.flatten import flatten
+from pyshardy.costing.fusion import Kernels, fuse
 from pyshardy.costing.lowering import lower
 from pyshardy.costing.peak import find_peak
 from pyshardy.costing.work import work_of
@@ -56,9 +57,10 @@ class Compared:
 def compare(name: str, partition: Partition) -> Compared:
     """The estimates for the program of one device, beside what XLA says of it."""
     program = cost_program(partition.module.root, partition.meshes)
-    flops, matrix = loops_once(flatten(program).body)
     flat = lower(flatten(program), XLA_ON_CPU)
-    peak = find_peak(program, flat, XLA_ON_CPU, with_live=False)
+    block = fuse(flat, XLA_ON_CPU)
+    flops, matrix = loops_once(block)
+    peak = find_peak(program, flat, XLA_ON_CPU, with_live=False, block=block)
     compiled = executable_of(partition, None, Engine.LOCAL)._compiled.compiled()
     memory, costs = compiled.memory_analysis(), compiled.cost_analysis() or {}
     pointers = 8 * len(program.outputs) if len(program.outputs) > 1 else 0  # XLA counts the table of the results
@@ -73,19 +75,20 @@ def compare(name: str, partition: Partition) -> Compared:
     )
 
 
-def loops_once(block: FlatBlock) -> tuple[float, float]:
-    """FLOPs of a block, and those of products, with every loop counted once, as XLA's cost analysis does.
+def loops_once(block: Kernels) -> tuple[float, float]:
+    """FLOPs of kernels, and those of products, with every loop counted once, as XLA's cost analysis does.
 
-    What libraries are called for is left out, as XLA does not look into it.
+    What a kernel computes again counts again. What libraries are called for is left out, as XLA does not look into it.
     """
     flops = matrix = 0.0
-    for flat in block.ops:
-        if flat.op.kind.name != "stablehlo.custom_call":
-            work = work_of(flat.op.kind)
-            flops += work.flops
-            matrix += work.flops if work.is_matrix else 0.0
-        inside = [loops_once(region) for region in flat.inner]
-        if inside and not flat.op.is_loop:
+    for kernel in block.kernels:
+        for op in kernel.ops:
+            if op.kind.name != "stablehlo.custom_call":
+                work = work_of(op.kind)
+                flops += work.flops
+                matrix += work.flops if work.is_matrix else 0.0
+        inside = [loops_once(region) for region in kernel.inner]
+        if inside and not kernel.root.is_loop:
             inside = [max(inside)]
         flops += sum(found for found, _ in inside)
         matrix += sum(found for _, found in inside)
