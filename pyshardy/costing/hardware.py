@@ -122,6 +122,7 @@ class Hardware:
         memory_efficiency: The part of the memory's bandwidth that kernels reach.
         kernel_floor_s: What a kernel takes at least.
         launch_s: What starting a collective takes.
+        overlaps_products: Whether its compiler cuts products and the collectives beside them into pieces that overlap.
         measured: Measurements of collectives.
         sources: Where every number is from, by the name of the field.
     """
@@ -136,6 +137,7 @@ class Hardware:
     memory_efficiency: float = 0.7
     kernel_floor_s: float = 0.0
     launch_s: float = 0.0
+    overlaps_products: bool = False
     measured: tuple[Measured, ...] = ()
     sources: tuple[tuple[str, str], ...] = ()
 
