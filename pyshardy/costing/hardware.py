@@ -28,6 +28,8 @@ class Network:
         wraps: Sizes of a dimension from which on a torus is closed: multiples of this number; 0 for never.
         wraps_only: Whether a dimension is closed at that size alone.
         reduces: How many times faster than by a ring a switch that adds up all-reduces; 1 for one that does not.
+        straggling: The part of a step for which devices wait for the slowest one, for every doubling of how many groups
+            of devices this network connects.
         ramp_s: How slowly the bandwidth is reached: what alone would take t seconds takes t + sqrt(t * ramp_s).
     """
 
@@ -42,6 +44,7 @@ class Network:
     wraps_only: bool = False
     reduces: float = 1.0
     ramp_s: float = 0.0
+    straggling: float = 0.0
 
     def __post_init__(self) -> None:
         where = f"the network {self.name!r}"
@@ -51,7 +54,7 @@ class Network:
         _check_fraction(where, efficiency=self.efficiency)
         if self.devices is not None:
             _check_positive(where, devices=self.devices)
-        _check_times(where, latency_s=self.latency_s, ramp_s=self.ramp_s)
+        _check_times(where, latency_s=self.latency_s, ramp_s=self.ramp_s, straggling=self.straggling)
         if (self.kind == TORUS) != (self.dims > 0):
             raise UsageError(
                 _ADDING, where=where, got=f"dims = {self.dims} for a {self.kind}", needed="1 or more for a torus alone"

@@ -75,6 +75,8 @@ def _times(found: Estimate) -> Table:
         table.add_row(f"  spent on {name}", format_duration(seconds))
     table.add_row("collectives", format_duration(found.communication_seconds))
     table.add_row("  not hidden behind kernels", format_duration(found.exposed_seconds))
+    if found.waiting_seconds:
+        table.add_row("  waiting for the slowest device", format_duration(found.waiting_seconds))
     table.add_row("FLOPs per device", format_count(found.flops_per_device))
     table.add_row("  of the peak of products", f"{found.utilization:.1%}")
     table.add_row("read and written per device", format_bytes(round(found.bytes_per_device)))

@@ -26,6 +26,8 @@ LLAMA_405B = Model(126, 16384, 128, 8, 128, 53248, 128256)
 MISTRAL_7B = Model(32, 4096, 32, 8, 128, 14336, 32000)
 GPT_175B = Model(96, 12288, 96, 96, 128, 49152, 50304, 2)
 GPT_5B = Model(24, 4096, 32, 32, 128, 16384, 50304, 2)
+MIXTRAL_8X7B = Model(32, 4096, 32, 8, 128, 14336, 32000, experts=8)
+MIXTRAL_8X22B = Model(56, 6144, 48, 8, 128, 16384, 32768, experts=8)
 V5P = {
     "32B": Model(32, 8192, 64, 64, 128, 28672, 32000),
     "64B": Model(64, 8192, 64, 64, 128, 28672, 32000),
@@ -102,9 +104,12 @@ ROWS: tuple[Row, ...] = (
     _v6e("T6", "Llama-3.1-70B, 64 chips, FSDP, bf16 weights", LLAMA_70B, 8192, 128, 64, 18.688, weights=BF16),
     _v6e("T7", "Llama-3.1-70B, 128 chips, FSDP, bf16 weights", LLAMA_70B, 8192, 512, 128, 34.786, weights=BF16),
     _v6e("T8", "Llama-3.1-70B, 256 chips, FSDP, bf16 weights", LLAMA_70B, 8192, 1280, 256, 42.656, weights=BF16),
-    _v6e("T9", "Llama-2-70B, 256 chips, FSDP", LLAMA_2_70B, 4096, 768, 256, 9.052),
+    _v6e("T9", "Llama-2-70B, 256 chips, FSDP, 2 sequences per chip", LLAMA_2_70B, 4096, 512, 256, 9.052),
     _v6e("T11", "GPT-3-175B, 256 chips, FSDP", GPT_175B, 2048, 768, 256, 17.182, remat="full"),
     _v6e("T13", "Mistral-7B, 8 chips, FSDP", MISTRAL_7B, 8192, 48, 8, 6.320),
+    _v6e("T14", "Mixtral-8x7B, 256 chips, FSDP", MIXTRAL_8X7B, 4096, 3072, 256, 13.484),
+    Row("T15", "Mixtral-8x22B, 256 chips, FSDP 64 x expert 4", "v6e",
+        Run(MIXTRAL_8X22B, 4096, 2048, (("fsdp", 64), ("expert", 4)), "custom", BF16), 24.706),
     Row("T10", "Llama-3.1-405B, 2 x 256 chips", "v6e",
         Run(LLAMA_405B, 8192, 512, (("data", 2), ("fsdp", 256)), "full"), 54.803),
     Row("P1", "Llama-3.1-405B, 512 chips, FSDP", "v5p", Run(LLAMA_405B, 8192, 1024, _fsdp(512), "full"), 131.474),
