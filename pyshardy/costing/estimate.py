@@ -186,9 +186,14 @@ def estimate(
 
 
 def _straggling(counted: Sequence[Counted], topology: Topology) -> float:
-    """The part of a step for which devices wait for the slowest: the most that any collective's networks ask for."""
+    """The part of a step for which devices wait for the slowest: the most that any collective's networks ask for.
+
+    Who sends to one other device waits for no more than that.
+    """
     most = 0.0
     for traffic in dict.fromkeys(entry.op.traffic for entry in counted if entry.op.traffic is not None):
+        if traffic.kind == "collective_permute":
+            continue
         lanes = topology.lanes_of(traffic.axes, traffic.group_size)
         found = (topology.hardware.networks[lane.network].straggling * log2(lane.size) for lane in lanes if lane.size > 1)
         most = max(most, sum(found))

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import pyshardy
 
 from .published_model import Model, Run, program_of
+from .published_pipeline import Pipeline, program_of_pipeline
 
 LLAMA_2_7B = Model(32, 4096, 32, 32, 128, 11008, 32000)
 LLAMA_2_70B = Model(80, 8192, 64, 8, 128, 28672, 32000)
@@ -59,7 +60,7 @@ class Row:
     name: str
     what: str
     chip: str
-    run: Run
+    run: Run | Pipeline
     seconds: float
 
 
@@ -90,6 +91,23 @@ def _v5e(size: str, per_chip: int, slices: int, tflops: float, one: tuple[float,
     run = Run(V5E[size], 2048, per_chip * 256 * slices, mesh)
     what = f"MaxText {size}, {slices} x 256 chips"
     return Row(f"v5e {size} x{slices}", what, "v5e", run, one[0] * one[1] / tflops)
+
+
+def _megatron(name: str, layers: int, hidden: int, heads: int, tensor: int, seconds: float) -> Row:
+    """A row of the table of 2024: 48 replicas, four sequences each; nothing is computed again."""
+    model = Model(layers, hidden, heads, heads, hidden // heads, 4 * hidden, 131072, 2)
+    run = Run(model, 4096, 192, (("data", 48), ("tensor", tensor)), "none")
+    return Row(name, f"Megatron 2024, {48 * tensor} GPUs, data 48 x tensor {tensor}", "h100", run, seconds)
+
+
+def _stages(
+    name: str, sizes: tuple[int, int, int], stages: int, micro: int, count: int, virtual: int, seconds: float
+) -> Row:
+    """A row of the table of 2021, of which one replica is estimated."""
+    layers, hidden, heads = sizes
+    model = Model(layers, hidden, heads, heads, hidden // heads, 4 * hidden, 51200, 2)
+    what = f"Megatron 2021, {stages} stages x tensor 8, one replica"
+    return Row(name, what, "a100", Pipeline(model, 2048, stages, 8, micro, count, virtual), seconds)
 
 
 BF16 = jnp.bfloat16
@@ -135,12 +153,27 @@ ROWS: tuple[Row, ...] = (
     Row("G7", "GPT 5B, 256 GPUs, FSDP", "h100", Run(GPT_5B, 2048, 2048, _fsdp(256), "dots"), 1.24),
     Row("G8", "GPT 175B, 256 GPUs, FSDP", "a100", Run(GPT_175B, 2048, 1536, _fsdp(256), "full"), 75.1),
     Row("G9", "GPT 175B, 256 GPUs, FSDP", "h100", Run(GPT_175B, 2048, 1536, _fsdp(256), "full"), 30.1),
+    Row("H6", "Llama-3.1-70B, 256 GPUs, FSDP 32 x tensor 8", "h100",
+        Run(LLAMA_70B, 8192, 512, _fsdp(32, tensor=8), "full"), 27.4),
+    Row("H7", "Llama-3.1-8B, 64 GPUs, FSDP 8 x tensor 8", "h100",
+        Run(LLAMA_8B, 8192, 96, _fsdp(8, tensor=8), "dots"), 2.81),
+    _megatron("M1", 24, 2048, 16, 1, 0.45),
+    _megatron("M2", 30, 4096, 32, 2, 0.80),
+    _megatron("M3", 32, 6144, 48, 4, 0.85),
+    _megatron("M4", 48, 7168, 56, 8, 0.89),
+    _stages("A4", (48, 8192, 64), 2, 4, 12, 1, 14.5),
+    _stages("A5", (60, 10240, 80), 4, 2, 28, 3, 16.1),
+    _stages("A6", (80, 12288, 96), 8, 2, 48, 2, 24.8),
+    _stages("A7", (96, 16384, 128), 16, 1, 144, 2, 37.6),
+    _stages("A8", (105, 20480, 128), 35, 1, 280, 3, 54.1),
+    _stages("A9", (128, 25600, 160), 64, 1, 512, 1, 103),
 )  # fmt: skip
 """Rows whose model, mesh and recomputation are public; where they are not quite, the note in docs/cost.md says so."""
 RATIOS = (
     ("T2", "T1"), ("T4", "T3"), ("T6", "T5"), ("T8", "T7"), ("P9", "P8"), ("P10", "P8"), ("P13", "P12"), ("P7", "P6"),
     ("v5e 16B x32", "v5e 16B x1"), ("v5e 64B x32", "v5e 64B x1"), ("v5e 128B x32", "v5e 128B x1"),
     ("G2 x16", "G2 x1"), ("G2 x2", "G2 x1"), ("G7", "G6"), ("G9", "G8"),
+    ("T15", "T14"), ("M4", "M2"), ("A5", "A4"), ("A9", "A4"), ("A9", "A8"),
 )  # fmt: skip
 
 
@@ -148,8 +181,14 @@ def estimates(names: Sequence[str] = ()) -> Iterator[tuple[Row, float]]:
     """The rows with their estimated times."""
     for row in ROWS:
         if not names or row.name in names:
-            networks = {"data": "dcn"} if row.chip.startswith("v") and "data" in dict(row.run.mesh) else None
-            yield row, pyshardy.cost(program_of(row.run), row.chip, networks=networks).step_seconds
+            yield row, _estimate(row).step_seconds
+
+
+def _estimate(row: Row) -> pyshardy.Cost:
+    if isinstance(row.run, Pipeline):
+        return pyshardy.cost(program_of_pipeline(row.run), row.chip)
+    networks = {"data": "dcn"} if row.chip.startswith("v") and "data" in dict(row.run.mesh) else None
+    return pyshardy.cost(program_of(row.run), row.chip, networks=networks)
 
 
 def line(row: Row, seconds: float) -> str:

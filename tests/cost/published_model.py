@@ -87,7 +87,7 @@ def _backward(kept: Any, gradient: Any) -> Any:
 attention.defvjp(_forward, _backward)
 
 
-class _Step:
+class Step:
     """The training step on an abstract mesh."""
 
     def __init__(self, run: Run) -> None:
@@ -205,20 +205,28 @@ class _Step:
         )
         return params, mean, square, value
 
-    def lowered(self) -> Any:
-        m, dtype = self.run.model, self.run.weights
+    def shapes(self) -> dict[str, Any]:
+        """Shape and axes of every weight."""
+        m = self.run.model
         layers = {name: ((m.layers, *shape), (None, *axes)) for name, (shape, axes) in self.weights().items()}
-        tree = {
+        return {
             "embed": ((m.vocabulary, m.width), ("tensor", "fsdp")),
             "head": ((m.width, m.vocabulary), ("fsdp", "tensor")),
             "layers": layers,
         }
+
+    def tokens(self) -> Any:
+        """The tokens of a step."""
+        return jax.ShapeDtypeStruct((self.run.batch, self.run.sequence), jnp.int32)
+
+    def lowered(self) -> Any:
+        tree, dtype = self.shapes(), self.run.weights
         leaf = lambda one: isinstance(one, tuple)  # noqa: E731
         shapes = jax.tree.map(lambda one: jax.ShapeDtypeStruct(one[0], dtype), tree, is_leaf=leaf)
         shardings = jax.tree.map(lambda one: self.spec(*one[1]), tree, is_leaf=leaf)
         state = jax.tree.map(lambda one: jax.ShapeDtypeStruct(one.shape, jnp.float32), shapes)
-        tokens = jax.ShapeDtypeStruct((self.run.batch, self.run.sequence), jnp.int32)
-        data = self.spec(_BATCH_AXES, None)
+        tokens = self.tokens()
+        data = self.spec(*[None] * (len(tokens.shape) - 2), _BATCH_AXES, None)
         jitted = jax.jit(
             self.__call__,
             in_shardings=(shardings, shardings, shardings, data),
@@ -230,4 +238,4 @@ class _Step:
 
 def program_of(run: Run) -> pyshardy.Module:
     """The training step of a run, lowered for as many devices as it had."""
-    return pyshardy.load(_Step(run).lowered())
+    return pyshardy.load(Step(run).lowered())
