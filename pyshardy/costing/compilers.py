@@ -1,4 +1,4 @@
-"""What is known of compilers: what the estimate of memory assumes of accelerators, and XLA for CPUs, which checks it."""
+"""What is known of compilers: what estimates assume of accelerators, and XLA for CPUs, by which they are checked."""
 
 from __future__ import annotations
 

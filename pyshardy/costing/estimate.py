@@ -195,7 +195,9 @@ def _straggling(counted: Sequence[Counted], topology: Topology) -> float:
         if traffic.kind == "collective_permute":
             continue
         lanes = topology.lanes_of(traffic.axes, traffic.group_size)
-        found = (topology.hardware.networks[lane.network].straggling * log2(lane.size) for lane in lanes if lane.size > 1)
+        found = (
+            topology.hardware.networks[lane.network].straggling * log2(lane.size) for lane in lanes if lane.size > 1
+        )
         most = max(most, sum(found))
     return most
 

@@ -142,7 +142,12 @@ class _Flattener:
 
     def _folded(self, op: Op) -> Op:
         """A constant instead of an op that reads constants."""
-        is_known = op.operands and len(op.results) == 1 and self.constants.issuperset(op.results) and op.kind.name != _BROADCAST
+        is_known = (
+            op.operands
+            and len(op.results) == 1
+            and self.constants.issuperset(op.results)
+            and op.kind.name != _BROADCAST
+        )
         if not is_known or op.kind.results[0].elements > _MOST_FOLDED:
             return op
         kind = Kind("stablehlo.constant", (), op.kind.results, (("is_splat", self.uniform.issuperset(op.results)),))

@@ -279,9 +279,7 @@ class _Fuser:
         arrays = [
             value
             for value in op.operands
-            if value not in self.uniform
-            and value not in choice.spread
-            and len(self.tensors[value].shape or ()) >= rank
+            if value not in self.uniform and value not in choice.spread and len(self.tensors[value].shape or ()) >= rank
         ]
         return len(arrays) <= 1 and op.kind.name not in ("stablehlo.reduce", "stablehlo.concatenate")
 

@@ -77,4 +77,3 @@ def _outer(block: Kernels) -> set[int]:
     """The values from around a block that it uses."""
     read = {*block.results}.union(*(kernel.reads for kernel in block.kernels))
     return read.difference(block.arguments, *(kernel.writes for kernel in block.kernels))
-

@@ -115,7 +115,9 @@ class Planner:
         plan = self._plan(block, slots, homes)
         if not self.compiler.packs:
             return plan
-        return plan._replace(packed=heap_bytes(plan, [tensor.bytes for tensor in self.tensors], self.compiler.alignment))
+        return plan._replace(
+            packed=heap_bytes(plan, [tensor.bytes for tensor in self.tensors], self.compiler.alignment)
+        )
 
     def size(self, value: int) -> int:
         """Bytes of a value with what alignment adds."""

@@ -27,7 +27,7 @@ def expanded(op: Op, new: Callable[[Tensor], int]) -> list[Op]:
     best = [new(tensor) for tensor in (source, *(places for _ in range(rank)))]
     body = tuple(f"stablehlo.{name}" for name in (*_BODY, *("select" for _ in range(rank + 1))))
     facts = (("body", body), ("window_dimensions", op.kind.fact("window_dimensions", ())))
-    kind = Kind("stablehlo.reduce_window", (operand, *(whole for _ in range(rank))), tuple([source, *[places] * rank]), facts)
+    kind = Kind("stablehlo.reduce_window", (operand, *(whole for _ in range(rank))), (source, *[places] * rank), facts)
     found.append(Op(kind, (op.operands[0], *iotas), tuple(best), place=op.place))
     joined = _indices((*(source.shape or ()), rank))
     index = new(joined)
@@ -35,7 +35,9 @@ def expanded(op: Op, new: Callable[[Tensor], int]) -> list[Op]:
     zeros = new(op.kind.results[0])
     spread = Kind("stablehlo.broadcast_in_dim", op.kind.operands[2:3], op.kind.results)
     found.append(Op(spread, op.operands[2:3], (zeros,)))
-    scatter = Kind("stablehlo.scatter", (op.kind.results[0], joined, source), op.kind.results, (("body", ("stablehlo.add",)),))
+    scatter = Kind(
+        "stablehlo.scatter", (op.kind.results[0], joined, source), op.kind.results, (("body", ("stablehlo.add",)),)
+    )
     found.append(Op(scatter, (zeros, index, op.operands[1]), op.results, place=op.place))
     return found
 

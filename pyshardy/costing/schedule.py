@@ -2,9 +2,10 @@
 per network.
 
 A kernel or collective may start when what it reads is there and its stream is free; of several that may, the first in
-program order. Where a chip's compiler cuts products and collectives into pieces, a collective starts with the first piece
-of the product that makes what it sends, and a product with the first piece that it is sent. A loop takes all streams, round after round, and overlaps nothing of one round with the next; of a
-conditional the branch runs that takes longest.
+program order. Where a chip's compiler cuts products and collectives into pieces, a collective starts with the first
+piece of the product that makes what it sends, and a product with the first piece that it is sent. A loop takes all
+streams, round after round, and overlaps nothing of one round with the next; of a conditional the branch runs that takes
+longest.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ class Scheduler:
         return totals
 
     def _overlaps(self, kernels: Sequence[Kernel], tasks: Sequence[Task]) -> dict[tuple[int, int], float]:
-        """By how much a collective may start before the product ends that makes what it sends, or the other way round."""
+        """By how much collectives may start before the products end that make what they send, and the reverse."""
         found: dict[tuple[int, int], float] = {}
         if not self.roofline.hardware.overlaps_products:
             return found

@@ -47,7 +47,10 @@ _NO_WORK = frozenset(
         *op_names("stablehlo.", "collective_broadcast collective_permute composite concatenate constant create_token"),
         *op_names("stablehlo.", "dynamic_broadcast_in_dim dynamic_gather dynamic_iota dynamic_pad dynamic_reshape"),
         *op_names("stablehlo.", "dynamic_slice dynamic_update_slice gather get_dimension_size get_tuple_element if"),
-        *op_names("stablehlo.", "infeed iota optimization_barrier outfeed pad partition_id real_dynamic_slice recv reduce_scatter"),
+        *op_names(
+            "stablehlo.",
+            "infeed iota optimization_barrier outfeed pad partition_id real_dynamic_slice recv reduce_scatter",
+        ),
         *op_names("stablehlo.", "replica_id reshape reverse send set_dimension_size slice transpose tuple while"),
         *op_names("sdy.", "constant propagation_barrier reshard sharding_constraint data_flow_edge sharding_group"),
         "func.call",

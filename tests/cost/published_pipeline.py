@@ -69,7 +69,11 @@ class _PipelineStep(Step):
         q, k, v = (jnp.einsum("sbtw,swhd->sbthd", h, w[one]) for one in "qkv")
         x = self.put(x + jnp.einsum("sbthd,shdw->sbtw", self.attention(q, k, v), w["o"]), "stage", None, None, None)
         up = jnp.einsum("sbtw,swf->sbtf", self.norm(x), w["up"])
-        up = jax.nn.gelu(up) if "gate" not in w else jax.nn.silu(jnp.einsum("sbtw,swf->sbtf", self.norm(x), w["gate"])) * up
+        up = (
+            jax.nn.gelu(up)
+            if "gate" not in w
+            else jax.nn.silu(jnp.einsum("sbtw,swf->sbtf", self.norm(x), w["gate"])) * up
+        )
         return self.put(x + jnp.einsum("sbtf,sfw->sbtw", up, w["down"]), "stage", None, None, None)
 
     def loss(self, params: Any, tokens: Any) -> Any:
@@ -82,7 +86,9 @@ class _PipelineStep(Step):
         def tick(state: Any, at: Any) -> tuple[Any, Any]:
             for chunk in layers:
                 new = inputs[jnp.minimum(at, one.count - 1)]
-                sent = self.put(jnp.roll(self.put(state, "stage", None, None, "tensor"), 1, 0), "stage", None, None, "tensor")
+                sent = self.put(
+                    jnp.roll(self.put(state, "stage", None, None, "tensor"), 1, 0), "stage", None, None, "tensor"
+                )
                 state = jnp.where(first, new, self.put(sent, "stage", None, None, None))
                 chunk = jax.tree.map(lambda w: jnp.moveaxis(w, 1, 0), chunk)
                 state, _ = jax.lax.scan(lambda x, w: (layer(x, w), None), state, chunk)
