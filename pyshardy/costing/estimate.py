@@ -241,6 +241,6 @@ def _assumption(totals: Totals, topology: Topology, model: CollectiveModel) -> s
             Bound.MEMORY, 0.0
         ),
         f"a kernel takes at least {hardware.kernel_floor_s * 1e6:g} us": totals.by_bound.get(Bound.FLOOR, 0.0),
-        f"collectives take what the {model.value} model says, and wait for no other device": exposed,
+        f"collectives take what the {model.value} model says": exposed,
     }
     return max(shares.items(), key=lambda pair: pair[1])[0]

@@ -153,7 +153,9 @@ class Scheduler:
             totals.add(inside[0], rounds + 1)
             totals.add(inside[1], rounds)
             return Task(None, inside[0].seconds * (rounds + 1) + inside[1].seconds * rounds)
-        totals.notes["of a conditional the branch counts that takes longest"] = None
+        totals.notes[
+            "of a conditional the worst branch counts: for time the one that takes longest, for memory the largest"
+        ] = None
         worst = max(inside, key=lambda one: one.seconds)
         totals.add(worst, 1)
         return Task(None, worst.seconds)
