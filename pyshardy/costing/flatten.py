@@ -6,9 +6,10 @@ What is computed twice is computed once, but not across an optimization barrier:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
-from pyshardy.costing.program import Block, Kind, Op, Program, Tensor
+from pyshardy.costing.flat import CONSTANTS, NEVER_TWICE, Flat, FlatBlock, FlatOp
+from pyshardy.costing.program import Block, Kind, Op, Program
+from pyshardy.costing.states import has_effect, twin_results, without_constant_state, without_dead_state
 from pyshardy.rules.opspec import op_names
 from pyshardy.rules.properties import ELEMENTWISE
 
@@ -19,58 +20,10 @@ _RENAMING = frozenset(
     ]
 )
 """Ops whose results take the memory of their operands."""
-CONSTANTS = frozenset(("stablehlo.constant", "sdy.constant"))
-_EFFECTS = frozenset(op_names("stablehlo.", "custom_call send recv infeed outfeed while case if"))
-"""Ops that stay although nothing uses their results; loops and conditionals only if something in them does."""
-
-
+_BROADCAST = "stablehlo.broadcast_in_dim"
 _BARRIER = "stablehlo.optimization_barrier"
-_NEVER_TWICE = frozenset(op_names("stablehlo.", "custom_call send recv infeed outfeed rng create_token after_all"))
-"""Ops that are not taken for one another: they do something."""
-
-
-class FlatOp(NamedTuple):
-    """An op with the blocks inside of it flattened too.
-
-    Attributes:
-        op: The op, with operands and results as they are numbered after flattening.
-        inner: The blocks of its regions.
-    """
-
-    op: Op
-    inner: tuple[FlatBlock, ...] = ()
-
-
-class FlatBlock(NamedTuple):
-    """A block without calls.
-
-    Attributes:
-        arguments: The values that it is given.
-        ops: The ops.
-        results: The values that it returns.
-        outer: The values from around it that are used inside, in order of number.
-    """
-
-    arguments: tuple[int, ...]
-    ops: tuple[FlatOp, ...]
-    results: tuple[int, ...]
-    outer: tuple[int, ...] = ()
-
-
-class Flat(NamedTuple):
-    """A program without calls.
-
-    Attributes:
-        tensors: The type of every value.
-        body: What runs.
-        uniform: The values that are one number everywhere, and cost nothing to make.
-        constants: The values that are known before the program runs.
-    """
-
-    tensors: list[Tensor]
-    body: FlatBlock
-    uniform: frozenset[int]
-    constants: frozenset[int]
+_MOST_FOLDED = 45 * 2**20
+"""Larger constants are not computed ahead."""
 
 
 def flatten(program: Program) -> Flat:
@@ -128,7 +81,10 @@ class _Flattener:
                 for operand, result in zip(op.operands, op.results):
                     numbers[result] = numbers[operand]
             else:
-                op = self._without_constant_state(op, numbers) if op.is_loop else op
+                twins: dict[int, int] = {}
+                if op.is_loop:
+                    twins = twin_results(op, numbers)
+                    op = without_constant_state(op, numbers)
                 inner = tuple([self.block(region, numbers) for region in op.regions])
                 operands = tuple([numbers[value] for value in op.operands])
                 twin = None if inner or op.traffic is not None else self.twins.get((op.kind, operands))
@@ -136,32 +92,12 @@ class _Flattener:
                     numbers.update(zip(op.results, twin))
                     continue
                 results = tuple([self._number(value, numbers) for value in op.results])
-                if not inner and op.traffic is None and op.kind.name not in _NEVER_TWICE:
+                numbers.update((twin, numbers[first]) for twin, first in twins.items())
+                if not inner and op.traffic is None and op.kind.name not in NEVER_TWICE:
                     self.twins[op.kind, operands] = results
                 self._look(op, operands, results)
-                ops.append(FlatOp(op._replace(operands=operands, results=results, regions=()), inner))
-
-    def _without_constant_state(self, op: Op, numbers: dict[int, int]) -> Op:
-        """A loop without the values that no round changes, which stay where they are."""
-        condition, body = op.regions
-        stays = [argument == result for argument, result in zip(body.arguments, body.results)]
-        if not any(stays):
-            return op
-        for place, is_same in enumerate(stays):
-            if is_same:
-                number = numbers[op.operands[place]]
-                for value in (condition.arguments[place], body.arguments[place], op.results[place]):
-                    numbers[value] = number
-        changing = [place for place, is_same in enumerate(stays) if not is_same]
-        regions = (
-            condition._replace(arguments=tuple([condition.arguments[place] for place in changing])),
-            body._replace(
-                arguments=tuple([body.arguments[place] for place in changing]),
-                results=tuple([body.results[place] for place in changing]),
-            ),
-        )
-        operands, results = (tuple([values[place] for place in changing]) for values in (op.operands, op.results))
-        return op._replace(operands=operands, results=results, regions=regions)
+                op = op._replace(operands=operands, results=results, regions=())
+                ops.append(FlatOp(self._folded(op), inner))
 
     def _inline(self, op: Op, numbers: dict[int, int], ops: list[FlatOp]) -> None:
         assert op.callee is not None
@@ -190,7 +126,7 @@ class _Flattener:
             self.constants.update(results)
             if op.kind.fact("is_splat", False) or self.tensors[results[0]].elements == 1:
                 self.uniform.update(results)
-        elif name == "stablehlo.broadcast_in_dim":
+        elif name == _BROADCAST:
             if self.tensors[operands[0]].elements == 1 or operands[0] in self.uniform:
                 self.uniform.update(results)
                 self.constants.update(results if operands[0] in self.constants else ())
@@ -201,11 +137,27 @@ class _Flattener:
                 self.constants.update(results)
         elif operands and name in _FOLDED and all(value in self.constants for value in operands):
             self.constants.update(results)
-            if operands[0] in self.uniform:
+            if self.uniform.issuperset(operands) and name != "stablehlo.concatenate":
                 self.uniform.update(results)
 
+    def _folded(self, op: Op) -> Op:
+        """A constant instead of an op that reads constants."""
+        is_known = (
+            op.operands
+            and len(op.results) == 1
+            and self.constants.issuperset(op.results)
+            and op.kind.name != _BROADCAST
+        )
+        if not is_known or op.kind.results[0].elements > _MOST_FOLDED:
+            return op
+        kind = Kind("stablehlo.constant", (), op.kind.results, (("is_splat", self.uniform.issuperset(op.results)),))
+        return op._replace(kind=kind, operands=())
 
-_FOLDED = frozenset(op_names("stablehlo.", "transpose slice concatenate reverse"))
+
+_FOLDED = frozenset(
+    op_names("stablehlo.", "bitcast_convert concatenate dynamic_slice gather pad reduce reverse slice transpose")
+)
+"""Ops that are computed ahead if all that they read is constant, beside the element-wise ones."""
 
 
 def _renames(op: Op) -> bool:
@@ -215,7 +167,7 @@ def _renames(op: Op) -> bool:
     name, (before,), (after,) = op.kind.name, op.kind.operands, op.kind.results
     if name == "stablehlo.convert":
         return before.dtype == after.dtype
-    if name == "stablehlo.broadcast_in_dim":
+    if name == _BROADCAST:
         return before.elements == after.elements and before.elements > 0
     if name == "stablehlo.transpose":
         order = op.kind.fact("permutation", ())
@@ -246,8 +198,11 @@ def without_dead(block: FlatBlock) -> FlatBlock:
     kept: list[FlatOp] = []
     for flat in reversed(block.ops):
         op = flat.op
-        if not (used.intersection(op.results) or op.kind.name in _EFFECTS or op.traffic is not None):
+        if not (used.intersection(op.results) or has_effect(flat)):
             continue
+        if op.is_loop:
+            flat = without_dead_state(flat, used)
+            op = flat.op
         inner = tuple([without_dead(region) for region in flat.inner])
         used.update(op.operands)
         for region in inner:

@@ -7,9 +7,11 @@ cheap one of every user. What contracts, sorts, sends or calls stays by itself.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pyshardy.costing.flatten import Flat, FlatBlock, FlatOp
+from pyshardy.costing.compilers import ACCELERATOR, Compiler
+from pyshardy.costing.flat import Flat, FlatBlock, FlatOp
 from pyshardy.costing.program import Kind, Op
 from pyshardy.costing.work import TRANSCENDENTAL, work_of
 from pyshardy.rules.opspec import op_names
@@ -24,13 +26,22 @@ _LOOPS = ELEMENTWISE | frozenset(
     ]
 )
 """Ops that can be parts of a kernel that computes element by element."""
-_REPEATING = frozenset(op_names("stablehlo.", "broadcast_in_dim dot_general gather"))
-"""Ops that read elements of their operands several times."""
-_EXPENSIVE = TRANSCENDENTAL | {"stablehlo.reduce", "stablehlo.divide", "stablehlo.remainder"}
+_REPEATING = frozenset(op_names("stablehlo.", "broadcast_in_dim dot_general dynamic_slice gather"))
+"""Ops that read elements of their operands several times, or are taken to."""
+_EXPENSIVE = (TRANSCENDENTAL - frozenset(op_names("stablehlo.", "sine cosine"))) | frozenset(
+    op_names("stablehlo.", "divide gather reduce remainder")
+)
 """Ops that are not computed twice to save memory."""
+_ONCE = frozenset(op_names("stablehlo.", "concatenate"))
+"""Ops that move much for little, and are not done twice."""
+_SLICES = frozenset(op_names("stablehlo.", "slice dynamic_slice"))
+_WITH_LIBRARY_REDUCES = frozenset(op_names("stablehlo.", "multiply broadcast_in_dim"))
+"""Ops that a library computes while it reduces."""
 _IN_PLACE = frozenset(op_names("stablehlo.", "dynamic_update_slice scatter sort"))
 _MOST_OPS = 400
 """A kernel of more ops is not made longer."""
+_MOST_PLACES = 15
+"""An op is not computed at more places of one kernel, as XLA limits it."""
 
 
 class Kernel(NamedTuple):
@@ -70,100 +81,228 @@ class Kernels(NamedTuple):
     results: tuple[int, ...]
 
 
-def fuse(flat: Flat) -> Kernels:
-    """The kernels of a program."""
-    return _Fuser(flat).block(flat.body)
+def fuse(flat: Flat, compiler: Compiler = ACCELERATOR) -> Kernels:
+    """The kernels of a program.
+
+    Args:
+        flat: The program.
+        compiler: What is known of the compiler.
+    """
+    return _Fuser(flat, compiler).block(flat.body)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """How a kernel reads a value: by which ops' positions, and whether some elements several times."""
+
+    ops: set[int] = field(default_factory=set)
+    is_repeated: bool = False
+
+
+class _Choice:
+    """Which values of a block are kept, and which are made inside of which kernels; users are looked at first.
+
+    An op whose elements a kernel needs at several places is computed for each of them: element-wise ops pass the
+    places of their users on, others have one place for each place at which they are needed themselves.
+    """
+
+    def __init__(self, results: Iterable[int]) -> None:
+        self.kept: set[int] = set(results)
+        self.users: dict[int, list[Op]] = {}
+        self.readers: dict[int, dict[int, _Reader]] = {}
+        self.members: dict[int, set[int]] = {}
+        self.library: set[int] = set()
+        self.targets: dict[int, int] = {}
+        self.spread: set[int] = set()
+        self._places: dict[tuple[int, int], int] = {}
+        self._makers: dict[int, FlatOp] = {}
+        self._before: dict[int, int] = {}
+        self._bits: dict[int, int] = {}
+
+    def find_ancestors(self, block: FlatBlock) -> None:
+        """Find for every value those that it is made of, a bit for each op."""
+        for index, flat in enumerate(block.ops):
+            mask = 1 << index
+            for value in (*flat.op.operands, *(outer for region in flat.inner for outer in region.outer)):
+                mask |= self._before.get(value, 0)
+            for value in flat.op.results:
+                self._makers[value], self._before[value], self._bits[value] = flat, mask, 1 << index
+
+    def is_needed_elsewhere(self, value: int) -> bool:
+        """Whether a user needs a value also through something that is kept, so that it cannot be a part of it alone."""
+        bit = self._bits[value]
+        return any(self._goes_around(value, bit, user) for user in self.users.get(value, ()))
+
+    def _goes_around(self, value: int, bit: int, user: Op) -> bool:
+        for operand in dict.fromkeys(user.operands):
+            if operand == value or not self._before.get(operand, 0) & bit:
+                continue
+            if operand in self.kept or self._goes_around(value, bit, self._makers[operand].op):
+                return True
+        return False
+
+    def start(self, op: Op) -> None:
+        """Begin a kernel that makes the value of an op."""
+        (value,) = op.results
+        self.members[value] = set()
+        self._places[value, value] = 1
+        if op.kind.name == "stablehlo.dynamic_update_slice":
+            self.targets[value] = op.operands[0]
+        self._read(op, value, {value}, False)
+
+    def places(self, value: int, kernel: int) -> int:
+        """At how many places a kernel needs a value."""
+        return sum(self._places[kernel, user] for user in self.readers[value][kernel].ops)
+
+    def join(self, op: Op, kernel: int) -> None:
+        """Make the value of an op inside of a kernel."""
+        (value,) = op.results
+        self.members[kernel].add(value)
+        reader = self.readers[value][kernel]
+        self._places[kernel, value] = self.places(value, kernel)
+        self._read(op, kernel, reader.ops, reader.is_repeated)
+
+    def _read(self, op: Op, kernel: int, ops: set[int], is_repeated: bool) -> None:
+        if op.kind.name not in ELEMENTWISE:
+            ops, is_repeated = {op.results[0]}, is_repeated or op.kind.name in _REPEATING
+        for value in op.operands:
+            reader = self.readers.setdefault(value, {}).setdefault(kernel, _Reader())
+            reader.ops |= ops
+            reader.is_repeated |= is_repeated
 
 
 class _Fuser:
-    def __init__(self, flat: Flat) -> None:
+    def __init__(self, flat: Flat, compiler: Compiler) -> None:
+        self.recomputes, self.library_elements = compiler.recomputes, compiler.library_elements
         self.tensors, self.uniform, self.constants = flat.tensors, flat.uniform, flat.constants
         self.loops: dict[Kind, bool] = {}
 
     def _is_loop(self, op: Op) -> bool:
         found = self.loops.get(op.kind)
         if found is None:
-            found = self.loops[op.kind] = _is_loop(op)
+            found = self.loops[op.kind] = _is_loop(op) and not self._is_library_reduce(op)
         return found
 
     def block(self, block: FlatBlock) -> Kernels:
         makers = {value: flat for flat in block.ops for value in flat.op.results}
-        fused, kept = self._decide(block)
+        choice = self._decide(block)
         kernels = []
         for flat in block.ops:
-            if flat.op.results and flat.op.results[0] in fused and flat.op.results[0] not in kept:
+            if flat.op.results and not choice.kept.issuperset(flat.op.results):
                 continue
-            kernels.append(self._kernel(flat, makers, fused))
+            kernels.append(self._kernel(flat, makers, choice))
         return Kernels(block.arguments, tuple(kernels), block.results)
 
-    def _decide(self, block: FlatBlock) -> tuple[set[int], set[int]]:
-        """The values that their users make for themselves, and those that are kept in memory."""
-        users: dict[int, list[Op]] = {}
-        kept = set(block.results)
+    def _decide(self, block: FlatBlock) -> _Choice:
+        """Which values are kept in memory, and which each kernel makes for itself."""
+        choice = _Choice(block.results)
+        if self.recomputes:
+            choice.find_ancestors(block)
         for flat in block.ops:
+            if flat.op.kind.name == "stablehlo.broadcast_in_dim":
+                choice.spread.update(flat.op.results)
             for value in dict.fromkeys(flat.op.operands):
-                users.setdefault(value, []).append(flat.op)
+                choice.users.setdefault(value, []).append(flat.op)
             for region in flat.inner:
-                kept.update(value for value in region.outer if not self._is_anywhere(value))
-        fused: set[int] = set()
-        repeated: set[int] = set()
+                choice.kept.update(value for value in region.outer if not self._is_anywhere(value))
         for flat in reversed(block.ops):
             op = flat.op
-            if not self._is_loop(op):
-                kept.update(op.results)
-                continue
-            (value,) = op.results
-            consumers = users.get(value, [])
-            loops = [user for user in consumers if self._is_loop(user)]
-            if len(loops) < len(consumers):
-                kept.add(value)
-            if any(user.kind.name in _REPEATING or _is_again(user, fused, kept, repeated) for user in loops):
-                repeated.add(value)
-            if not consumers and value not in kept:
-                kept.add(value)
-            if self._joins(op, value, loops, value in kept, value in repeated):
-                fused.add(value)
+            if self._is_loop(op):
+                self._join(op, choice)
             else:
-                kept.add(value)
-        return fused, kept
+                choice.kept.update(op.results)
+                if self._is_library_reduce(op):
+                    choice.library.add(op.results[0])
+                    choice.start(op)
+        return choice
 
-    def _joins(self, op: Op, value: int, loops: list[Op], is_kept: bool, is_repeated: bool) -> bool:
-        """Whether the users of a value make it for themselves."""
+    def _join(self, op: Op, choice: _Choice) -> None:
+        """Decide for the value of an op which of the kernels that read it make it for themselves."""
+        (value,) = op.results
+        readers = choice.readers.get(value, {})
+        consumers = choice.users.get(value, ())
+        if any(not self._is_loop(user) and not self._is_library_reduce(user) for user in consumers) or not consumers:
+            choice.kept.add(value)
         if value in self.uniform or value in self.constants or op.kind.name == "stablehlo.iota":
-            return True
-        if not loops:
-            return False
-        if op.kind.name == "stablehlo.dynamic_update_slice":
-            return False
-        if op.kind.name in _EXPENSIVE and (len(loops) > 1 or is_kept or is_repeated):
-            return False
-        if is_kept:
-            return self._is_unary(op)
-        return True
+            joined = list(readers)
+        else:
+            joined = [kernel for kernel in readers if self._may_join(op, kernel, choice)]
+            if len(joined) < len(readers):
+                choice.kept.add(value)
+            if (value in choice.kept or (len(readers) > 1 and not self.recomputes)) and not self._is_unary(op, choice):
+                joined = []
+            if value in choice.kept:
+                joined = [kernel for kernel in joined if kernel not in choice.library]
+            if joined and self.recomputes and not self._is_unary(op, choice) and choice.is_needed_elsewhere(value):
+                choice.kept.add(value)
+                joined = []
+        if len(joined) < len(readers):
+            choice.kept.add(value)
+        for kernel in joined:
+            choice.join(op, kernel)
+        if value in choice.kept:
+            choice.start(op)
 
-    def _is_unary(self, op: Op) -> bool:
-        """Whether it reads one array, beside single numbers."""
-        arrays = [value for value in op.operands if value not in self.uniform and self.tensors[value].elements > 1]
+    def _may_join(self, op: Op, kernel: int, choice: _Choice) -> bool:
+        """Whether a kernel may make the value of an op for itself."""
+        (value,) = op.results
+        if op.kind.name == "stablehlo.dynamic_update_slice" or len(choice.members[kernel]) >= _MOST_OPS:
+            return False
+        if kernel in choice.library:
+            return op.kind.name in _WITH_LIBRARY_REDUCES and len(choice.users[value]) == 1
+        if choice.targets.get(kernel) in op.operands:
+            return False  # what is updated in place is not read elsewhere in the same kernel
+        alone = len(choice.readers[value]) == 1 and value not in choice.kept
+        if op.kind.name in _ONCE and not alone:
+            return False
+        places = choice.places(value, kernel)
+        is_scaling = op.kind.name == "stablehlo.divide" and op.operands[1] in self.constants  # a multiplication
+        if op.kind.name in _EXPENSIVE and not is_scaling:
+            return alone and places == 1 and not choice.readers[value][kernel].is_repeated
+        if op.kind.name == "stablehlo.pad" and sum(user.kind.name in _SLICES for user in choice.users[value]) > 1:
+            return False
+        return places <= _MOST_PLACES or op.kind.name == "stablehlo.broadcast_in_dim"
+
+    def _is_library_reduce(self, op: Op) -> bool:
+        """Whether a library reduces, which takes little else into its kernel."""
+        return (
+            self.library_elements > 0
+            and op.kind.name == "stablehlo.reduce"
+            and len(op.results) == 1
+            and op.kind.operands[0].dtype == "f32"
+            and op.kind.operands[0].elements >= self.library_elements
+        )
+
+    def _is_unary(self, op: Op, choice: _Choice) -> bool:
+        """Whether it reads one array of as many dimensions, beside what is spread over more of them."""
+        rank = len(self.tensors[op.results[0]].shape or ())
+        arrays = [
+            value
+            for value in op.operands
+            if value not in self.uniform and value not in choice.spread and len(self.tensors[value].shape or ()) >= rank
+        ]
         return len(arrays) <= 1 and op.kind.name not in ("stablehlo.reduce", "stablehlo.concatenate")
 
-    def _kernel(self, flat: FlatOp, makers: Mapping[int, FlatOp], fused: set[int]) -> Kernel:
+    def _kernel(self, flat: FlatOp, makers: Mapping[int, FlatOp], choice: _Choice) -> Kernel:
         op = flat.op
         inner = tuple([self.block(region) for region in flat.inner])
         outer = [value for region in flat.inner for value in region.outer if not self._is_anywhere(value)]
-        if inner or not self._is_loop(op):
+        if inner or len(op.results) != 1 or op.results[0] not in choice.members:
             reads = dict.fromkeys((*self._from_here(op.operands, makers), *outer))
             in_place = frozenset(op.operands[:1] if op.kind.name in _IN_PLACE else ())
             return Kernel((op,), tuple(reads), op.results, in_place, inner)
-        ops, read, shared = self._gather(op, makers, fused)
+        ops, read, shared = self._gather(op, makers, choice.members[op.results[0]])
         return Kernel(tuple(ops), tuple(read), op.results, frozenset(shared))
 
-    def _gather(self, root: Op, makers: Mapping[int, FlatOp], fused: set[int]) -> tuple[list[Op], list[int], set[int]]:
+    def _gather(
+        self, root: Op, makers: Mapping[int, FlatOp], members: set[int]
+    ) -> tuple[list[Op], list[int], set[int]]:
         """The ops that run with one, producers first, and what they read."""
         ops: dict[int, Op] = {}
         reads: dict[int, bool] = {}
         size = self.tensors[root.results[0]].bytes
         pending: list[tuple[Op, bool]] = [(root, True)]
-        seen: dict[int, bool] = {root.results[0]: True}
+        seen: set[int] = {root.results[0]}
         while pending:
             op, is_pointwise = pending.pop()
             ops[op.results[0]] = op
@@ -171,9 +310,9 @@ class _Fuser:
                 inner = is_pointwise and (
                     op.kind.name in ELEMENTWISE or (op.kind.name == "stablehlo.dynamic_update_slice" and place == 0)
                 )
-                if value in fused and value in makers and len(ops) < _MOST_OPS:
+                if value in members and value in makers:
                     if value not in seen:
-                        seen[value] = inner
+                        seen.add(value)
                         pending.append((makers[value].op, inner))
                 else:
                     reads[value] = reads.get(value, True) and inner
@@ -192,14 +331,8 @@ class _Fuser:
 def _is_loop(op: Op) -> bool:
     """Whether an op can be a part of a kernel that computes element by element; an outer product can."""
     if op.kind.name == "stablehlo.dot_general" and len(op.results) == 1:
-        return work_of(op.kind).flops <= 2 * op.kind.results[0].elements
+        return not work_of(op.kind).is_matrix
     return op.kind.name in _LOOPS and len(op.results) == 1
-
-
-def _is_again(user: Op, fused: set[int], kept: set[int], repeated: set[int]) -> bool:
-    """Whether a user becomes part of something that reads elements several times."""
-    (value,) = user.results
-    return value in fused and value in repeated
 
 
 def all_kernels(block: Kernels) -> Iterator[Kernel]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from pyshardy.errors import UsageError
 
@@ -28,6 +29,8 @@ class Network:
         wraps: Sizes of a dimension from which on a torus is closed: multiples of this number; 0 for never.
         wraps_only: Whether a dimension is closed at that size alone.
         reduces: How many times faster than by a ring a switch that adds up all-reduces; 1 for one that does not.
+        straggling: The part of a step for which devices wait for the slowest one, for every doubling of how many groups
+            of devices this network connects.
         ramp_s: How slowly the bandwidth is reached: what alone would take t seconds takes t + sqrt(t * ramp_s).
     """
 
@@ -42,6 +45,7 @@ class Network:
     wraps_only: bool = False
     reduces: float = 1.0
     ramp_s: float = 0.0
+    straggling: float = 0.0
 
     def __post_init__(self) -> None:
         where = f"the network {self.name!r}"
@@ -51,7 +55,7 @@ class Network:
         _check_fraction(where, efficiency=self.efficiency)
         if self.devices is not None:
             _check_positive(where, devices=self.devices)
-        _check_times(where, latency_s=self.latency_s, ramp_s=self.ramp_s)
+        _check_times(where, latency_s=self.latency_s, ramp_s=self.ramp_s, straggling=self.straggling)
         if (self.kind == TORUS) != (self.dims > 0):
             raise UsageError(
                 _ADDING, where=where, got=f"dims = {self.dims} for a {self.kind}", needed="1 or more for a torus alone"
@@ -122,6 +126,7 @@ class Hardware:
         memory_efficiency: The part of the memory's bandwidth that kernels reach.
         kernel_floor_s: What a kernel takes at least.
         launch_s: What starting a collective takes.
+        overlaps_products: Whether its compiler cuts products and the collectives beside them into pieces that overlap.
         measured: Measurements of collectives.
         sources: Where every number is from, by the name of the field.
     """
@@ -136,6 +141,7 @@ class Hardware:
     memory_efficiency: float = 0.7
     kernel_floor_s: float = 0.0
     launch_s: float = 0.0
+    overlaps_products: bool = False
     measured: tuple[Measured, ...] = ()
     sources: tuple[tuple[str, str], ...] = ()
 
@@ -218,23 +224,49 @@ def hardware_from_data(data: Mapping[str, Any], where: str) -> Hardware:
     """
     fields = dict(data)
     try:
-        networks = tuple(Network(**_table(entry, "networks", where)) for entry in fields.pop("networks", ()))
-        measured = tuple(_measured(_table(entry, "measured", where)) for entry in fields.pop("measured", ()))
+        networks = tuple(
+            _made(Network, _table(entry, "networks", where), _named("networks", entry, place), where)
+            for place, entry in enumerate(fields.pop("networks", ()))
+        )
+        measured = tuple(_measured(_table(entry, "measured", where), where) for entry in fields.pop("measured", ()))
         flops = tuple(_table(fields.pop("flops_per_s", {}), "flops_per_s", where).items())
         sources = tuple(_flat(_table(fields.pop("sources", {}), "sources", where)))
-        return Hardware(**fields, networks=networks, measured=measured, flops_per_s=flops, sources=sources)
-    except TypeError as error:
-        raise UsageError(
-            "reading a hardware file",
-            where=where,
-            got=str(error).partition(") ")[2] or str(error),
-            needed="the fields of pyshardy.costing.hardware.Hardware and Network",
-            hint="start from the file of a chip: print(pyshardy.costing.chips.chip_text('h100'))",
-        ) from error
+        fields |= {"networks": networks, "measured": measured, "flops_per_s": flops, "sources": sources}
+        return _made(Hardware, fields, "the file", where)
     except UsageError as error:
         place = where if error.where is None or where in error.where else f"{where}, {error.where}"
         error.where = None
         raise error.located("reading a hardware file", place) from error
+
+
+_T = TypeVar("_T", Network, Hardware, Measured)
+
+
+def _made(kind: type[_T], fields: Mapping[str, Any], name: str, where: str) -> _T:
+    """An object from the fields of a table.
+
+    Raises:
+        UsageError: A field that is missing, or one that there is not.
+    """
+    known = {one.name: one.default for one in dataclasses.fields(kind)}
+    missing = [one for one, default in known.items() if default is dataclasses.MISSING and one not in fields]
+    unknown = [one for one in fields if one not in known]
+    if missing or unknown:
+        needed = ", ".join(one for one in known if one not in ("networks", "measured", "flops_per_s", "sources"))
+        raise UsageError(
+            "reading a hardware file",
+            where=where,
+            got=f"{name} without {', '.join(missing)}" if missing else f"{name} with {', '.join(unknown)}",
+            needed=f"the fields {needed}" if unknown else f"{', '.join(missing)} in {name}",
+            hint="start from the file of a chip: print(pyshardy.costing.chips.chip_text('h100'))",
+        )
+    return kind(**fields)
+
+
+def _named(table: str, entry: Any, place: int) -> str:
+    """A table of several with what tells it from the others."""
+    name = entry.get("name") if isinstance(entry, Mapping) else None
+    return f"{table} entry {place + 1}" + (f" ({name!r})" if name else "")
 
 
 def _table(value: Any, name: str, where: str) -> dict[str, Any]:
@@ -253,10 +285,11 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
     return found
 
 
-def _measured(fields: dict[str, Any]) -> Measured:
+def _measured(fields: dict[str, Any], where: str) -> Measured:
     """A measurement: times by size, or a latency and a bandwidth."""
     if "bytes_per_s" in fields:
         latency, rate = fields.pop("latency_s", 0.0), fields.pop("bytes_per_s")
         sizes = tuple(float(2**power) for power in range(10, 41))
-        return Measured(**fields, bytes=sizes, seconds=tuple(latency + size / rate for size in sizes))
-    return Measured(fields.pop("kind"), fields.pop("devices"), tuple(fields.pop("bytes")), tuple(fields.pop("seconds")))
+        fields |= {"bytes": sizes, "seconds": tuple(latency + size / rate for size in sizes)}
+    fields |= {name: tuple(fields[name]) for name in ("bytes", "seconds") if name in fields}
+    return _made(Measured, fields, "an entry of measured", where)

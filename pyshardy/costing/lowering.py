@@ -2,53 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from pyshardy.costing.flatten import Flat, FlatBlock, FlatOp, without_dead
-from pyshardy.costing.order import Order
+from pyshardy.costing.compilers import Compiler
+from pyshardy.costing.flat import Flat, FlatBlock, FlatOp
+from pyshardy.costing.flatten import without_dead
+from pyshardy.costing.pooling import expanded
 from pyshardy.costing.program import Kind, Op, Tensor
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers
 
 TRANSPOSE, CONCATENATE, SLICE = "stablehlo.transpose", "stablehlo.concatenate", "stablehlo.slice"
 COPY = "stablehlo.copy"
 """A copy, which programs do not have and compilers add."""
-
-
-@dataclass(frozen=True, slots=True)
-class Compiler:
-    """What is known of a compiler.
-
-    Attributes:
-        order: In which order it runs kernels.
-        alignment: Buffers start at multiples of so many bytes.
-        copies_for_products: Whether batched products need operands whose dimensions are in groups.
-        splits_all_to_all: Whether an all-to-all sends one array per device, each with memory of its own.
-        copies_for_gathers: Whether gathering along another dimension than the first takes a copy.
-        copies_first_state: Whether a loop that starts from constants or arguments copies them first.
-        joined_bytes: All-reduces over the same devices that do not wait for one another become one, up to so many
-            bytes; 0 for never.
-        packs: Whether the holes between buffers count.
-    """
-
-    order: Order = Order.PROGRAM
-    alignment: int = 1
-    copies_for_products: bool = False
-    splits_all_to_all: bool = False
-    copies_for_gathers: bool = False
-    copies_first_state: bool = False
-    joined_bytes: int = 0
-    packs: bool = False
-
-    @property
-    def adds_ops(self) -> bool:
-        """Whether it adds anything to a program."""
-        return self.copies_for_products or self.splits_all_to_all or self.copies_for_gathers or self.copies_first_state
-
-
-ACCELERATOR = Compiler(order=Order.PROGRAM)
-"""What is assumed of accelerators: layouts that fit, no copies."""
-XLA_ON_CPU = Compiler(Order.BREADTH, 64, True, True, True, True, 1 << 62, True)
-"""XLA's compiler for CPUs, by which estimates of memory are checked."""
+KEPT_COPY = "xla.copy"
+"""A copy that is a kernel of its own."""
 
 
 def lower(flat: Flat, compiler: Compiler) -> Flat:
@@ -65,14 +30,39 @@ class _Lowering:
         self.compiler = compiler
         self.fixed = flat.constants | flat.uniform | frozenset(flat.body.arguments)
         self.tensors = list(flat.tensors)
+        self.copies: dict[tuple[int, tuple[int, ...]], int] = {}
 
-    def block(self, block: FlatBlock) -> FlatBlock:
+    def block(self, block: FlatBlock, *, has_layout: bool = True) -> FlatBlock:
+        """A block, whose results have the usual layout or one that is free."""
+        around, self.copies = self.copies, {}
+        ops = self._ops(block, has_layout)
+        self.copies = around
+        return block._replace(ops=tuple(ops))
+
+    def _ops(self, block: FlatBlock, has_layout: bool) -> list[FlatOp]:
         ops: list[FlatOp] = []
         makers = {flat.op.results[0]: flat.op for flat in block.ops if len(flat.op.results) == 1}
+        turned = self._turned(block, makers) if has_layout and self.compiler.copies_for_products else frozenset()
         for flat in block.ops:
-            inner = tuple([self.block(region) for region in flat.inner])
-            self._add(FlatOp(flat.op, inner), makers, ops)
-        return block._replace(ops=tuple(ops))
+            inner = tuple([self.block(region, has_layout=not flat.op.is_loop) for region in flat.inner])
+            if flat.op.results[:1] and flat.op.results[0] in turned:
+                before = self._new(flat.op.kind.results[0])
+                ops.append(FlatOp(flat.op._replace(results=(before,))))
+                ops.append(self._copy(before, flat.op.results[0], KEPT_COPY))
+            else:
+                self._add(FlatOp(flat.op, inner), makers, ops)
+        return ops
+
+    def _turned(self, block: FlatBlock, makers: dict[int, Op]) -> frozenset[int]:
+        """Results that are transposed right behind a collective: the layout is undone there, and done again."""
+        found = set()
+        for value in block.results:
+            op = makers.get(value)
+            if op is not None and op.kind.name == TRANSPOSE:
+                source = makers.get(op.operands[0])
+                if source is not None and source.traffic is not None and not _moves_nothing(op):
+                    found.add(value)
+        return frozenset(found)
 
     def _add(self, flat: FlatOp, makers: dict[int, Op], ops: list[FlatOp]) -> None:
         op, name = flat.op, flat.op.kind.name
@@ -82,6 +72,9 @@ class _Lowering:
             op = self._convolution(op, ops)
         elif name == "stablehlo.all_to_all" and self.compiler.splits_all_to_all and len(op.results) == 1:
             self._all_to_all(op, ops)
+            return
+        elif name == "stablehlo.select_and_scatter" and self.compiler.expands_pooling:
+            ops += [FlatOp(one) for one in expanded(op, self._new)]
             return
         elif op.is_loop and self.compiler.copies_first_state:
             op = self._loop(op, ops)
@@ -93,6 +86,9 @@ class _Lowering:
                 ops.append(self._copy(gathered, op.results[0]))
                 return
         ops.append(FlatOp(op, flat.inner))
+
+    def _new_of(self, tensor: Tensor) -> int:
+        return self._new(tensor)
 
     def _new(self, tensor: Tensor) -> int:
         self.tensors.append(tensor)
@@ -129,13 +125,20 @@ class _Lowering:
                 order: tuple[int, ...] = maker.kind.fact("permutation")  # type: ignore[assignment]
                 source = maker.kind.operands[0].shape or ()
                 turned = tuple(order[dim] for dim in batching), tuple(order[dim] for dim in contracting)
-                if _is_grouped(source, *turned):
+                if any(_in_order(source, one) for one in _product_orders(len(source), *turned, is_right=place == 1)):
                     operands[place] = maker.operands[0]
                     continue
-            if not _is_grouped(shape, batching, contracting):
-                operands[place] = self._new(self.tensors[value])
-                ops.append(self._copy(value, operands[place]))
+            orders = _product_orders(len(shape), batching, contracting, is_right=place == 1)
+            if not any(_in_order(shape, one) for one in orders):
+                operands[place] = self._turned_copy(value, orders[0], ops)
         return op._replace(operands=tuple(operands))
+
+    def _turned_copy(self, value: int, order: tuple[int, ...], ops: list[FlatOp]) -> int:
+        """A copy of a value with its dimensions in another order, made once in a block."""
+        if (value, order) not in self.copies:
+            self.copies[value, order] = self._new(self.tensors[value])
+            ops.append(self._copy(value, self.copies[value, order]))
+        return self.copies[value, order]
 
     def _convolution(self, op: Op, ops: list[FlatOp]) -> Op:
         """A convolution with batch first and features last, kernels with input features before output features."""
@@ -149,8 +152,7 @@ class _Lowering:
         for place, order in enumerate(orders):
             shape = op.kind.operands[place].shape or ()
             if not _in_order(shape, order):
-                value, operands[place] = operands[place], self._new(self.tensors[operands[place]])
-                ops.append(self._copy(value, operands[place]))
+                operands[place] = self._turned_copy(operands[place], order, ops)
         order = (numbers.output_batch, *numbers.output_spatial, numbers.output_feature)
         if _in_order(op.kind.results[0].shape or (), order):
             return op._replace(operands=tuple(operands))
@@ -177,11 +179,26 @@ def _in_order(shape: tuple[int, ...], order: tuple[int, ...]) -> bool:
     return moved == sorted(moved)
 
 
-def _is_grouped(shape: tuple[int, ...], batching: tuple[int, ...], contracting: tuple[int, ...]) -> bool:
-    """Whether the dimensions of a product come batch first, then what is contracted and what is not, each together.
+def _moves_nothing(op: Op) -> bool:
+    """Whether a transpose keeps the order of elements."""
+    order: tuple[int, ...] = op.kind.fact("permutation", ())  # type: ignore[assignment]
+    shape = op.kind.operands[0].shape or ()
+    moved = [dim for dim in order if shape[dim] != 1]
+    return moved == sorted(moved)
 
-    >>> _is_grouped((2, 3, 4), (0,), (2,)), _is_grouped((2, 3, 4), (1,), (2,)), _is_grouped((2, 3, 4), (), (1,))
-    (True, False, False)
+
+def _product_orders(
+    rank: int, batching: tuple[int, ...], contracting: tuple[int, ...], *, is_right: bool
+) -> tuple[tuple[int, ...], ...]:
+    """The orders of dimensions in which a product takes an operand.
+
+    One matrix may be turned. Of several, the left ones have what is contracted last, the right ones before the rest.
+
+    >>> _product_orders(3, (0,), (1,), is_right=False), _product_orders(2, (), (1,), is_right=True)
+    (((0, 2, 1),), ((1, 0), (0, 1)))
     """
-    free = tuple(dim for dim in range(len(shape)) if dim not in batching and dim not in contracting)
-    return _in_order(shape, (*batching, *free, *contracting)) or _in_order(shape, (*batching, *contracting, *free))
+    free = tuple(dim for dim in range(rank) if dim not in batching and dim not in contracting)
+    inner, outer = (*batching, *contracting, *free), (*batching, *free, *contracting)
+    if batching:
+        return (inner,) if is_right else (outer,)
+    return (inner, outer) if is_right else (outer, inner)

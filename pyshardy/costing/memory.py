@@ -11,15 +11,15 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from pyshardy.costing.flatten import CONSTANTS, Flat
+from pyshardy.costing.compilers import Compiler
+from pyshardy.costing.flat import CONSTANTS, Flat
 from pyshardy.costing.fusion import Kernel, Kernels
+from pyshardy.costing.heap import heap_bytes
 from pyshardy.costing.join import joined
-from pyshardy.costing.lowering import Compiler
 from pyshardy.costing.order import ordered
-from pyshardy.costing.packing import Lifetime, packed_bytes
-from pyshardy.costing.program import Input
+from pyshardy.costing.overwriting import with_copies
+from pyshardy.costing.program import Input, Tensor
 
-_POINTER_BYTES = 8
 _SMALL_PART = 100_000
 """A buffer smaller than this part of all is not put into the memory of results: that takes time and saves nothing."""
 
@@ -48,7 +48,7 @@ class MemoryPlan(NamedTuple):
         buffers: The memory beside that of arguments and results.
         held: Bytes of buffers at every kernel, with what blocks inside of it hold.
         inner: The plans of the blocks inside, by position of the kernel.
-        packed: The memory that its buffers take with the holes between them, if the compiler packs them.
+        packed: Of the main function: what its buffers take with the holes between them, if the compiler packs them.
     """
 
     kernels: tuple[Kernel, ...]
@@ -100,7 +100,7 @@ class Planner:
     """
 
     def __init__(self, flat: Flat, compiler: Compiler) -> None:
-        self.tensors, self.compiler = flat.tensors, compiler
+        self.tensors, self.compiler = list(flat.tensors), compiler
         self.constants = flat.constants
 
     def main(self, block: Kernels, inputs: Sequence[Input]) -> MemoryPlan:
@@ -112,12 +112,21 @@ class Planner:
             argument = block.arguments[aliases[place]] if place in aliases else None
             slots.append((self.size(value), argument))
             homes.setdefault(value, place)
-        return self._plan(block, slots, homes)
+        plan = self._plan(block, slots, homes)
+        if not self.compiler.packs:
+            return plan
+        return plan._replace(
+            packed=heap_bytes(plan, [tensor.bytes for tensor in self.tensors], self.compiler.alignment)
+        )
 
     def size(self, value: int) -> int:
         """Bytes of a value with what alignment adds."""
         alignment = self.compiler.alignment
         return -(-self.tensors[value].bytes // alignment) * alignment
+
+    def _new(self, tensor: Tensor) -> int:
+        self.tensors.append(tensor)
+        return len(self.tensors) - 1
 
     def _inner(self, kernel: Kernel) -> tuple[MemoryPlan, ...]:
         """The plans of the blocks inside of a loop or a conditional."""
@@ -134,8 +143,15 @@ class Planner:
         return tuple(plans)
 
     def _plan(self, block: Kernels, slots: list[tuple[int, int | None]], homes: dict[int, int]) -> MemoryPlan:
+        kernels: Sequence[Kernel] = block.kernels
+        if self.compiler.joined_bytes:
+            kernels = joined(kernels, self.compiler.joined_bytes)
+        if self.compiler.copies_overwritten:
+            pairs = [(argument, value) for (_, argument), value in zip(slots, block.results) if argument is not None]
+            kernels, moved = with_copies(kernels, pairs, self.tensors, self._new)
+            homes = {moved.get(value, value): place for value, place in homes.items()}
+            block = block._replace(results=tuple([moved.get(value, value) for value in block.results]))
         kept = {*block.results, *block.arguments}
-        kernels = joined(block.kernels, self.compiler.joined_bytes) if self.compiler.joined_bytes else block.kernels
         kernels = ordered(kernels, self.compiler.order, self.size, kept, block.arguments)
         end = len(kernels)
         inner = {at: self._inner(kernel) for at, kernel in enumerate(kernels) if kernel.inner}
@@ -162,21 +178,7 @@ class Planner:
             held[at] = total
         for at, plans in inner.items():
             held[at] += max((plan.peak for plan in plans), default=0)
-        packed = self._packed(kernels, buffers, inner) if self.compiler.packs else None
-        return MemoryPlan(tuple(kernels), tuple(buffers), tuple(held), inner, packed)
-
-    def _packed(
-        self, kernels: Sequence[Kernel], buffers: Sequence[Buffer], inner: Mapping[int, Sequence[MemoryPlan]]
-    ) -> int:
-        """The memory that buffers take with the holes between them, and the tables of kernels with several results."""
-        lifetimes = [Lifetime(self.tensors[one.values[-1]].bytes, one.start, one.end) for one in buffers]
-        lifetimes += [Lifetime(max(plan.peak for plan in plans), at, at) for at, plans in inner.items() if plans]
-        lifetimes += [
-            Lifetime(_POINTER_BYTES * len(kernel.writes), at, at + 1)
-            for at, kernel in enumerate(kernels)
-            if len(kernel.writes) > 1
-        ]
-        return packed_bytes(lifetimes, self.compiler.alignment)
+        return MemoryPlan(tuple(kernels), tuple(buffers), tuple(held), inner)
 
 
 class _Places:

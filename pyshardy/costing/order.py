@@ -5,23 +5,9 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable, Sequence
-from enum import Enum
 
+from pyshardy.costing.compilers import Order
 from pyshardy.costing.fusion import Kernel
-
-
-class Order(Enum):
-    """In which order kernels run.
-
-    Attributes:
-        PROGRAM: As the program has them.
-        BREADTH: Those first that could have started first, as XLA schedules for CPUs.
-        MEMORY: At every step the one that needs least memory, as schedulers for accelerators aim at.
-    """
-
-    PROGRAM = "program"
-    BREADTH = "breadth"
-    MEMORY = "memory"
 
 
 def ordered(

@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pyshardy.costing.flatten import CONSTANTS, Flat, flatten
+from pyshardy.costing.compilers import ACCELERATOR, Compiler
+from pyshardy.costing.flat import CONSTANTS, Flat
+from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import Kernel, Kernels, all_kernels, fuse
-from pyshardy.costing.lowering import ACCELERATOR, Compiler, lower
+from pyshardy.costing.lowering import lower
 from pyshardy.costing.memory import MemoryPlan, Planner
 from pyshardy.costing.program import OpOrigin, Program, SourceLine
 
@@ -90,7 +92,7 @@ def find_peak(
         with_live: Whether to say who is alive at the peak.
         block: The kernels of `flat`, if they are there already.
     """
-    block = fuse(flat) if block is None else block
+    block = fuse(flat, compiler) if block is None else block
     plan = Planner(flat, compiler).main(block, program.inputs)
     sizes = [tensor.bytes for tensor in flat.tensors]
     arguments = sum(sizes[value] for value in block.arguments)

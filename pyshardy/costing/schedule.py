@@ -2,14 +2,16 @@
 per network.
 
 A kernel or collective may start when what it reads is there and its stream is free; of several that may, the first in
-program order. A loop takes all streams, round after round, and overlaps nothing of one round with the next; of a
-conditional the branch runs that takes longest.
+program order. Where a chip's compiler cuts products and collectives into pieces, a collective starts with the first
+piece of the product that makes what it sends, and a product with the first piece that it is sent. A loop takes all
+streams, round after round, and overlaps nothing of one round with the next; of a conditional the branch runs that takes
+longest.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -109,8 +111,27 @@ class Scheduler:
         """What one run of a block amounts to."""
         totals = Totals()
         tasks = [self._task(kernel, totals) for kernel in block.kernels]
-        totals.seconds = makespan(block.kernels, tasks)
+        totals.seconds = makespan(block.kernels, tasks, self._overlaps(block.kernels, tasks))
         return totals
+
+    def _overlaps(self, kernels: Sequence[Kernel], tasks: Sequence[Task]) -> dict[tuple[int, int], float]:
+        """By how much collectives may start before the products end that make what they send, and the reverse."""
+        found: dict[tuple[int, int], float] = {}
+        if not self.roofline.hardware.overlaps_products:
+            return found
+        makers = {value: index for index, kernel in enumerate(kernels) for value in kernel.writes}
+        for index, kernel in enumerate(kernels):
+            for maker in {makers[value] for value in kernel.reads if value in makers}:
+                traffic = kernels[maker].root.traffic or kernel.root.traffic
+                pair = tasks[maker], tasks[index]
+                if traffic is None or {task.stream for task in pair} != {COMPUTE, 0}:
+                    continue
+                if any(self._is_product(kernels[one]) for one in (maker, index)):
+                    found[maker, index] = min(task.seconds for task in pair) * (1 - 1 / traffic.group_size)
+        return found
+
+    def _is_product(self, kernel: Kernel) -> bool:
+        return any(self.roofline.work(op.kind).is_matrix for op in kernel.ops)
 
     def _task(self, kernel: Kernel, totals: Totals) -> Task:
         op = kernel.root
@@ -132,18 +153,23 @@ class Scheduler:
             totals.add(inside[0], rounds + 1)
             totals.add(inside[1], rounds)
             return Task(None, inside[0].seconds * (rounds + 1) + inside[1].seconds * rounds)
-        totals.notes["of a conditional the branch counts that takes longest"] = None
+        totals.notes[
+            "of a conditional the worst branch counts: for time the one that takes longest, for memory the largest"
+        ] = None
         worst = max(inside, key=lambda one: one.seconds)
         totals.add(worst, 1)
         return Task(None, worst.seconds)
 
 
-def makespan(kernels: Sequence[Kernel], tasks: Sequence[Task]) -> float:
+def makespan(
+    kernels: Sequence[Kernel], tasks: Sequence[Task], overlaps: Mapping[tuple[int, int], float] | None = None
+) -> float:
     """How long kernels take together.
 
     Args:
         kernels: The kernels, every one after those whose results it reads.
         tasks: The stream and the seconds of each.
+        overlaps: Of a kernel and one that reads its result, by how much the second may start before the first ends.
     """
     makers = {value: index for index, kernel in enumerate(kernels) for value in kernel.writes}
     users: list[list[int]] = [[] for _ in kernels]
@@ -153,14 +179,22 @@ def makespan(kernels: Sequence[Kernel], tasks: Sequence[Task]) -> float:
         for maker in {makers[value] for value in kernel.reads if value in makers}:
             users[maker].append(index)
             waits[index] += 1
-    return _Streams(tasks, users, waits, ready_at).run()
+    return _Streams(tasks, users, waits, ready_at, overlaps or {}).run()
 
 
 class _Streams:
     """The state of list scheduling."""
 
-    def __init__(self, tasks: Sequence[Task], users: list[list[int]], waits: list[int], ready_at: list[float]) -> None:
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        users: list[list[int]],
+        waits: list[int],
+        ready_at: list[float],
+        overlaps: Mapping[tuple[int, int], float],
+    ) -> None:
         self.tasks, self.users, self.waits, self.ready_at = tasks, users, waits, ready_at
+        self.overlaps = overlaps
         self.free: dict[int, float] = {COMPUTE: 0.0}
         self.free.update((task.stream, 0.0) for task in tasks if task.stream is not None)
         self.later: dict[int, list[tuple[float, int]]] = {stream: [] for stream in self.free}
@@ -210,7 +244,7 @@ class _Streams:
             self.free[name] = done
         self.end = max(self.end, done)
         for user in self.users[index]:
-            self.ready_at[user] = max(self.ready_at[user], done)
+            self.ready_at[user] = max(self.ready_at[user], done - self.overlaps.get((index, user), 0.0))
             self.waits[user] -= 1
             if not self.waits[user]:
                 self._ready(user)

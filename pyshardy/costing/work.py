@@ -47,7 +47,10 @@ _NO_WORK = frozenset(
         *op_names("stablehlo.", "collective_broadcast collective_permute composite concatenate constant create_token"),
         *op_names("stablehlo.", "dynamic_broadcast_in_dim dynamic_gather dynamic_iota dynamic_pad dynamic_reshape"),
         *op_names("stablehlo.", "dynamic_slice dynamic_update_slice gather get_dimension_size get_tuple_element if"),
-        *op_names("stablehlo.", "infeed iota optimization_barrier outfeed pad partition_id real_dynamic_slice recv"),
+        *op_names(
+            "stablehlo.",
+            "infeed iota optimization_barrier outfeed pad partition_id real_dynamic_slice recv reduce_scatter",
+        ),
         *op_names("stablehlo.", "replica_id reshape reverse send set_dimension_size slice transpose tuple while"),
         *op_names("sdy.", "constant propagation_barrier reshard sharding_constraint data_flow_edge sharding_group"),
         "func.call",
@@ -91,6 +94,8 @@ def _dot(kind: Kind) -> Work:
     numbers = kind.fact("dot_dimension_numbers")
     dims = numbers.lhs_contracting if isinstance(numbers, DotNumbers) else (len(lhs) - 1,)
     depth = prod(lhs[dim] for dim in dims)
+    if depth == 1:  # an outer product: element by element
+        return Work(float(kind.results[0].elements))
     return Work(2.0 * kind.results[0].elements * depth, is_matrix=True)
 
 
@@ -162,7 +167,7 @@ def _sort(kind: Kind) -> Work:
 
 
 def _reduction(kind: Kind) -> Work:
-    """An all-reduce or reduce-scatter: what a device combines."""
+    """An all-reduce: what a device combines; of a reduce-scatter, XLA counts nothing."""
     return _of_body(kind, float(sum(tensor.elements for tensor in kind.results)))
 
 
@@ -255,7 +260,6 @@ _FAMILIES: dict[str, Callable[[Kind], Work]] = {
     "stablehlo.fft": _fft,
     "stablehlo.map": _map,
     "stablehlo.reduce": _reduce,
-    "stablehlo.reduce_scatter": _reduction,
     "stablehlo.reduce_window": _reduce_window,
     "stablehlo.rng": _batch_norm,
     "stablehlo.rng_bit_generator": _random_bits,

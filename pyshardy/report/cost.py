@@ -12,7 +12,7 @@ from pyshardy.report.tables import Page, rendered
 
 _MOST_ROWS = 24
 _BARS = " ▁▂▃▄▅▆▇█"
-_CURVE_WIDTH = 96
+_CURVE_WIDTH = 72
 
 
 def cost_tables(found: Estimate) -> Page:
@@ -75,6 +75,8 @@ def _times(found: Estimate) -> Table:
         table.add_row(f"  spent on {name}", format_duration(seconds))
     table.add_row("collectives", format_duration(found.communication_seconds))
     table.add_row("  not hidden behind kernels", format_duration(found.exposed_seconds))
+    if found.waiting_seconds:
+        table.add_row("  waiting for the slowest device", format_duration(found.waiting_seconds))
     table.add_row("FLOPs per device", format_count(found.flops_per_device))
     table.add_row("  of the peak of products", f"{found.utilization:.1%}")
     table.add_row("read and written per device", format_bytes(round(found.bytes_per_device)))
@@ -83,7 +85,8 @@ def _times(found: Estimate) -> Table:
 
 def _collectives(found: Estimate) -> Table:
     table = _titled(f"collectives (estimated by the {found.collective_model} model)")
-    for heading in ("kind", "along", "over"):
+    table.add_column("kind", no_wrap=True)
+    for heading in ("along", "over"):
         table.add_column(heading, overflow="fold")
     for heading in ("count", "bytes sent", "time"):
         table.add_column(heading, justify="right")
@@ -123,7 +126,8 @@ def _memory(found: Estimate) -> RenderableType:
     if memory.minimized_bytes is not None:
         table.add_row("in an order chosen for memory", format_bytes(memory.minimized_bytes))
     at = f"the peak {verdict}; it is at {memory.at:.0%} of the program"
-    return Group(table, Text(at, style="green" if found.fits else "red"), Text(curve(memory.curve)))
+    over = f"memory over the program, from 0 to {format_bytes(memory.bytes)} (estimated):"
+    return Group(table, Text(at, style="green" if found.fits else "red"), Text(over), Text(curve(memory.curve)))
 
 
 def curve(points: tuple[int, ...]) -> str:

@@ -21,6 +21,9 @@ class Model:
     Attributes:
         layers, width, heads, kv_heads, depth, hidden, vocabulary: As in the published table.
         matrices: Of the feed-forward part: 3 with a gate, 2 without.
+        experts: How many feed-forward parts there are to choose from; 0 for one that is always taken.
+        chosen: How many of them a token takes.
+        capacity: Tokens of a sequence that an expert takes, over what it would get if all got as many.
     """
 
     layers: int
@@ -31,6 +34,9 @@ class Model:
     hidden: int
     vocabulary: int
     matrices: int = 3
+    experts: int = 0
+    chosen: int = 2
+    capacity: float = 1.25
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,7 @@ class Run:
     weights: Any = jnp.float32
 
 
-_BATCH_AXES = ("data", "fsdp")
+_BATCH_AXES = ("data", "fsdp", "expert")
 _KEPT = ("query", "key", "value", "attention")
 
 
@@ -81,7 +87,7 @@ def _backward(kept: Any, gradient: Any) -> Any:
 attention.defvjp(_forward, _backward)
 
 
-class _Step:
+class Step:
     """The training step on an abstract mesh."""
 
     def __init__(self, run: Run) -> None:
@@ -112,6 +118,10 @@ class _Step:
             "up": ((m.width, m.hidden), ("fsdp", "tensor")),
             "down": ((m.hidden, m.width), ("tensor", "fsdp")),
         }
+        if m.experts:
+            found["up"] = ((m.experts, m.width, m.hidden), ("expert", "fsdp", "tensor"))
+            found["down"] = ((m.experts, m.hidden, m.width), ("expert", "tensor", "fsdp"))
+            found["router"] = ((m.width, m.experts), ("fsdp", None))
         if m.matrices == 3:
             found["gate"] = found["up"]
         return found
@@ -141,9 +151,28 @@ class _Step:
         mixed = checkpoint_name(self.attention(q, k, v), "attention")
         x = self.put(x + jnp.einsum("bthd,hdw->btw", mixed, full["o"]), _BATCH_AXES, None, None)
         h = self.norm(x)
+        if self.run.model.experts:
+            return self.put(x + self.mixture(h, full), _BATCH_AXES, None, None)
         up = h @ full["up"]
         up = jax.nn.silu(h @ full["gate"]) * up if "gate" in full else jax.nn.gelu(up)
         return self.put(x + up @ full["down"], _BATCH_AXES, None, None)
+
+    def mixture(self, h: Any, full: dict[str, Any]) -> Any:
+        """The chosen experts of every token, with products that move tokens to experts and back; those over are dropped."""
+        m = self.run.model
+        room = int(m.capacity * m.chosen * h.shape[1] / m.experts)
+        weights, chosen = jax.lax.top_k(jax.nn.softmax((h @ full["router"]).astype(jnp.float32)), m.chosen)
+        masks = jax.nn.one_hot(chosen, m.experts, dtype=jnp.float32)
+        places = jnp.cumsum(masks.sum(2), 1)[:, :, None] * masks - 1
+        slots = jax.nn.one_hot(places.max(-1).astype(jnp.int32), room, dtype=jnp.bfloat16)
+        moved = jnp.einsum("btke,btkc->btec", masks.astype(jnp.bfloat16), slots)
+        back = jnp.einsum("btke,btkc->btec", (masks * weights[..., None]).astype(jnp.bfloat16), slots)
+        spread = (("data", "fsdp"), None, None)
+        x = self.put(jnp.einsum("btec,btw->ebcw", moved, h), "expert", *spread)
+        up = jnp.einsum("ebcw,ewf->ebcf", x, full["up"])
+        up = jax.nn.silu(jnp.einsum("ebcw,ewf->ebcf", x, full["gate"])) * up
+        out = self.put(jnp.einsum("ebcf,efw->ebcw", up, full["down"]), "expert", *spread)
+        return jnp.einsum("btec,ebcw->btw", back, out)
 
     @staticmethod
     def norm(x: Any) -> Any:
@@ -176,20 +205,28 @@ class _Step:
         )
         return params, mean, square, value
 
-    def lowered(self) -> Any:
-        m, dtype = self.run.model, self.run.weights
+    def shapes(self) -> dict[str, Any]:
+        """Shape and axes of every weight."""
+        m = self.run.model
         layers = {name: ((m.layers, *shape), (None, *axes)) for name, (shape, axes) in self.weights().items()}
-        tree = {
+        return {
             "embed": ((m.vocabulary, m.width), ("tensor", "fsdp")),
             "head": ((m.width, m.vocabulary), ("fsdp", "tensor")),
             "layers": layers,
         }
+
+    def tokens(self) -> Any:
+        """The tokens of a step."""
+        return jax.ShapeDtypeStruct((self.run.batch, self.run.sequence), jnp.int32)
+
+    def lowered(self) -> Any:
+        tree, dtype = self.shapes(), self.run.weights
         leaf = lambda one: isinstance(one, tuple)  # noqa: E731
         shapes = jax.tree.map(lambda one: jax.ShapeDtypeStruct(one[0], dtype), tree, is_leaf=leaf)
         shardings = jax.tree.map(lambda one: self.spec(*one[1]), tree, is_leaf=leaf)
         state = jax.tree.map(lambda one: jax.ShapeDtypeStruct(one.shape, jnp.float32), shapes)
-        tokens = jax.ShapeDtypeStruct((self.run.batch, self.run.sequence), jnp.int32)
-        data = self.spec(_BATCH_AXES, None)
+        tokens = self.tokens()
+        data = self.spec(*[None] * (len(tokens.shape) - 2), _BATCH_AXES, None)
         jitted = jax.jit(
             self.__call__,
             in_shardings=(shardings, shardings, shardings, data),
@@ -201,4 +238,4 @@ class _Step:
 
 def program_of(run: Run) -> pyshardy.Module:
     """The training step of a run, lowered for as many devices as it had."""
-    return pyshardy.load(_Step(run).lowered())
+    return pyshardy.load(Step(run).lowered())

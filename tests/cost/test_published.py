@@ -6,9 +6,26 @@ from dataclasses import replace
 
 import pytest
 
-from .published import PAGE, ROWS, estimates, line, table
+from .published import PAGE, RATIOS, ROWS, estimates, line, table
 
-SOME = ("T1", "T8", "P8", "P13", "v5e 16B x1", "G1", "G2 x1", "G2 x16", "G6")
+SOME = (
+    "T1",
+    "T8",
+    "T14",
+    "P8",
+    "P10",
+    "P13",
+    "v5e 16B x1",
+    "v5e 16B x32",
+    "G1",
+    "G2 x1",
+    "G2 x16",
+    "G6",
+    "G7",
+    "A7",
+    "A8",
+)
+SOME_NAMES = frozenset(SOME)
 
 
 @pytest.fixture(scope="module")
@@ -16,10 +33,17 @@ def found() -> dict[str, float]:
     return {row.name: seconds for row, seconds in estimates(SOME)}
 
 
-@pytest.mark.parametrize("name", [name for name in SOME if name != "G2 x16"])
+@pytest.mark.parametrize("name", SOME)
 def test_step_times_are_near_the_measured_ones(found: dict[str, float], name: str) -> None:
     (row,) = [row for row in ROWS if row.name == name]
     assert abs(found[name] / row.seconds - 1) <= 0.3
+
+
+@pytest.mark.parametrize("pair", [pair for pair in RATIOS if SOME_NAMES.issuperset(pair)])
+def test_ratios_are_near_the_measured_ones(found: dict[str, float], pair: tuple[str, str]) -> None:
+    measured = {row.name: row.seconds for row in ROWS}
+    first, second = pair
+    assert abs(found[first] / found[second] / (measured[first] / measured[second]) - 1) <= 0.15
 
 
 def test_the_page_has_these_rows(found: dict[str, float]) -> None:

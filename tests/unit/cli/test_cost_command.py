@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
+
+from pyshardy.costing.chips import chip_text
 
 from .command_line import Cli
 from .opt_command_line import Put
@@ -58,3 +61,59 @@ def test_what_makes_no_sense_is_refused(cli: Cli, put: Put, options: tuple[str, 
     found = cli("cost", put(PROGRAM), *options)
     assert found.status == 2 and found.out == ""
     assert message in found.err and "Traceback" not in found.err
+
+
+H100 = chip_text("h100")
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        (
+            H100.replace("\nmemory_bytes =", "\n#", 1),
+            "got the file without memory_bytes, needed memory_bytes in the file",
+        ),
+        (H100.replace('kind = "switch"', "", 1), "got networks entry 1 ('nvlink') without kind"),
+        ("speed = 3\n" + H100, "got the file with speed, needed the fields name, memory_bytes"),
+        (H100.replace("devices = 8\n", "device = 8\n", 1), "got networks entry 1 ('nvlink') with device"),
+        (H100.replace("matrix_efficiency = 0.65", "matrix_efficiency = 1.7"), "got matrix_efficiency = 1.7"),
+        (H100.replace("memory_bytes = 80000000000.0", 'memory_bytes = "80 GB"'), "got memory_bytes = '80 GB'"),
+        (H100.replace("devices = 2\n", "", 1), "an entry of measured without devices"),
+        ("name = ", "needed TOML"),
+    ],
+)
+def test_hardware_files_with_mistakes_are_refused(cli: Cli, put: Put, tmp_path: Path, text: str, message: str) -> None:
+    assert text != H100
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    found = cli("cost", put(PROGRAM), "--hardware", str(file))
+    assert found.status == 2 and found.out == ""
+    assert message in found.err and "mine.toml" in found.err and "Traceback" not in found.err
+
+
+def test_a_conditional_says_that_the_worst_branch_counts(cli: Cli, put: Put) -> None:
+    text = """
+    func.func @main(%p: tensor<i32>, %x: tensor<64x64xf32>) -> tensor<64x64xf32> {
+      %0 = "stablehlo.case"(%p) ({
+        %1 = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0]
+          : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+        stablehlo.return %1 : tensor<64x64xf32>
+      }, {
+        stablehlo.return %x : tensor<64x64xf32>
+      }) : (tensor<i32>) -> tensor<64x64xf32>
+      return %0 : tensor<64x64xf32>
+    }"""
+    found = cli("cost", put(text), "--hardware", "h100")
+    assert "worst branch" in " ".join(found.out.split())
+    data = json.loads(cli("cost", put(text), "--hardware", "h100", "--json").out)
+    assert any("worst branch" in note for note in data["notes"])
+    assert data["estimated"]["flops_per_device"] == 2 * 64**3
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_tables_fit_the_terminal(cli: Cli, put: Put, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    found = cli("cost", put(PROGRAM), "--hardware", "h100")
+    assert max(len(line) for line in found.out.splitlines()) <= columns
+    assert "memory over the program, from 0 to" in found.out
+    assert "all_reduce" in found.out or "all_gather" in found.out or "reduce_scatter" in found.out

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from pyshardy.costing.compilers import ACCELERATOR, Compiler, Order
 from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import fuse
-from pyshardy.costing.lowering import ACCELERATOR, Compiler
-from pyshardy.costing.order import Order
 from pyshardy.costing.packing import Lifetime, packed_bytes
 from pyshardy.costing.peak import argument_category, find_peak, peak_bytes
 

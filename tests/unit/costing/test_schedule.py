@@ -6,9 +6,10 @@ import dataclasses
 
 import pytest
 
+import pyshardy
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.counting import count_collectives
-from pyshardy.costing.estimate import estimate
+from pyshardy.costing.estimate import Estimate, estimate
 from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import Kernel, fuse
 from pyshardy.costing.program import Kind, Op, Tensor, Traffic
@@ -61,7 +62,7 @@ def test_a_kernel_takes_what_limits_it() -> None:
     assert pointwise.seconds == pytest.approx(3 * 2**22 / (3.35e12 * 0.7))
     assert (pointwise.flops, pointwise.transcendentals) == (2**20, 2**20)
     assert matrix.flops == 2 * 2**30 and matrix.bound is Bound.MATRIX
-    assert matrix.seconds == pytest.approx(2 * 2**30 / (4.95e14 * 0.7))
+    assert matrix.seconds == pytest.approx(2 * 2**30 / (4.95e14 * H100.matrix_efficiency))
     assert Roofline(H100, flat.tensors).price(first) == pointwise._replace(seconds=7e-6, bound=Bound.FLOOR)
 
 
@@ -117,3 +118,42 @@ def test_an_estimate_says_what_it_is() -> None:
 def test_the_same_program_gives_the_same_estimate() -> None:
     topology = make_topology(H100, (("x", 8),))
     assert estimate(described(REDUCE), topology).to_json() == estimate(described(REDUCE), topology).to_json()
+
+
+def test_products_and_collectives_beside_them_overlap_in_pieces() -> None:
+    kernels = chain((), (0,), (1,))
+    tasks = [Task(COMPUTE, 4.0), Task(0, 2.0), Task(COMPUTE, 1.0)]
+    assert makespan(kernels, tasks) == 7.0
+    assert makespan(kernels, tasks, {(0, 1): 1.5}) == 5.5
+
+
+SUM = """
+sdy.mesh @mesh = <["data"=4, "model"=8]>
+func.func @main(%x: tensor<4096x4096xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"AXIS"}]>},
+                %y: tensor<4096x4096xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{"AXIS"}, {}]>})
+    -> (tensor<4096x4096xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}) {
+  %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0]
+    : (tensor<4096x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16>
+  return %0 : tensor<4096x4096xbf16>
+}
+"""
+
+
+def summed(axis: str, **changes: object) -> Estimate:
+    program = pyshardy.partition(pyshardy.load(SUM.replace("AXIS", axis)))
+    return pyshardy.cost(program, dataclasses.replace(find_hardware("h100"), **changes)).estimate  # type: ignore[arg-type]
+
+
+def test_a_chip_whose_compiler_cuts_products_hides_sums_behind_them() -> None:
+    plain, cut = summed("model"), summed("model", overlaps_products=True)
+    assert cut.compute_seconds == plain.compute_seconds
+    saved = plain.step_seconds - cut.step_seconds
+    assert saved == pytest.approx(min(plain.compute_seconds, plain.communication_seconds) * 7 / 8)
+
+
+def test_sums_over_nodes_wait_for_the_slowest_and_those_inside_a_node_do_not() -> None:
+    inside, across = summed("model"), summed("data")
+    assert inside.waiting_seconds == 0.0
+    step = across.step_seconds - across.waiting_seconds
+    assert across.waiting_seconds == pytest.approx(0.03 * 2 * step)  # four nodes: two doublings
+    assert across.serial_seconds == pytest.approx(across.compute_seconds + across.communication_seconds)

@@ -1,0 +1,90 @@
+"""Copies of what a block overwrites while others may still read it, as XLA inserts them before it orders kernels.
+
+The state of a loop and donated arguments give their memory to results. Where a reader of the old value does not come
+before the maker of the new one by what both depend on, XLA copies the old value first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pyshardy.costing.fusion import Kernel
+from pyshardy.costing.lowering import COPY
+from pyshardy.costing.program import Kind, Op, Tensor
+
+
+def with_copies(
+    kernels: Sequence[Kernel],
+    pairs: Sequence[tuple[int, int]],
+    tensors: Sequence[Tensor],
+    new: Callable[[Tensor], int],
+) -> tuple[list[Kernel], dict[int, int]]:
+    """The kernels of a block with copies of arguments that are overwritten too early.
+
+    Args:
+        kernels: The kernels in an order in which they may run.
+        pairs: An argument of the block, and the result that takes its memory.
+        tensors: The type of every value.
+        new: Makes a value of a type.
+
+    Returns:
+        The kernels, and the results that are copies, by what they copy.
+    """
+    arguments = {argument for argument, _ in pairs}
+    before = _Before(kernels)
+    copies: dict[int, int] = {}
+    moved: dict[int, int] = {}
+    for argument, result in pairs:
+        if argument == result:
+            continue
+        if result in arguments:  # another part of the state: copied before it is overwritten
+            moved[result] = new(tensors[result])
+        elif before.is_read_late(argument, result):
+            copies[argument] = new(tensors[argument])
+    found = [_copy(tensors[value], value, copy) for value, copy in {**copies, **moved}.items()]
+    return [*found, *(_reading(kernel, copies) for kernel in kernels)], moved
+
+
+class _Before:
+    """Which kernels come before which, as a bit per kernel."""
+
+    def __init__(self, kernels: Sequence[Kernel]) -> None:
+        self.kernels = kernels
+        self.makers = {value: index for index, kernel in enumerate(kernels) for value in kernel.writes}
+        self.readers: dict[int, list[int]] = {}
+        self.masks: list[int] = []
+        for index, kernel in enumerate(kernels):
+            mask = 0
+            for value in kernel.reads:
+                self.readers.setdefault(value, []).append(index)
+                maker = self.makers.get(value)
+                if maker is not None:
+                    mask |= self.masks[maker] | 1 << maker
+            self.masks.append(mask)
+
+    def is_read_late(self, argument: int, result: int) -> bool:
+        """Whether a kernel reads an argument that need not come before the one that makes the result."""
+        maker = self.makers.get(result)
+        if maker is None:
+            return False
+        return any(
+            argument not in self.kernels[maker].in_place if reader == maker else not self.masks[maker] >> reader & 1
+            for reader in self.readers.get(argument, ())
+        )
+
+
+def _copy(tensor: Tensor, value: int, result: int) -> Kernel:
+    op = Op(Kind(COPY, (tensor,), (tensor,)), (value,), (result,))
+    return Kernel((op,), (value,), (result,), frozenset())
+
+
+def _reading(kernel: Kernel, copies: dict[int, int]) -> Kernel:
+    """A kernel that reads copies."""
+    if not any(value in copies for value in kernel.reads):
+        return kernel
+    root = kernel.root._replace(operands=tuple([copies.get(value, value) for value in kernel.root.operands]))
+    return kernel._replace(
+        ops=(*kernel.ops[:-1], root),
+        reads=tuple([copies.get(value, value) for value in kernel.reads]),
+        in_place=frozenset([copies.get(value, value) for value in kernel.in_place]),
+    )
