@@ -59,10 +59,24 @@ def cost_program(root: Node, meshes: Meshes, name: str = "-") -> Program:
         meshes: The meshes that its collectives are along.
         name: What to call the text that the program was read from, which MLIR knows as "-".
     """
-    return _Reader(root, meshes, name).program()
+    return CostReader(root, meshes, name).program()
 
 
-class _NodePlace:
+class Interned:
+    """What descriptions of several modules of one context share, so that ops alike are of one kind in all of them.
+
+    It holds MLIR attributes, so it must not outlive the context.
+    """
+
+    def __init__(self) -> None:
+        self.specs = OpSpecReader()
+        self.of_type: dict[ValueType, Tensor] = {}
+        self.tensors: dict[Tensor, Tensor] = {}
+        self.kinds: dict[Hashable, Kind] = {}
+        self.decoded: dict[Any, Hashable] = {}
+
+
+class NodePlace:
     """Where a node comes from; its location is read when it is asked for."""
 
     __slots__ = ("_node", "_name")
@@ -86,26 +100,31 @@ class _NodePlace:
         return position
 
 
-class _Reader:
-    """Numbers values and functions as it meets them."""
+class CostReader:
+    """Numbers values and functions as it meets them.
 
-    def __init__(self, root: Node, meshes: Meshes, name: str) -> None:
+    Args:
+        root: The module.
+        meshes: The meshes that its collectives are along.
+        name: What to call the text that the program was read from.
+        interned: What it shares with other readers.
+    """
+
+    def __init__(self, root: Node, meshes: Meshes, name: str, interned: Interned | None = None) -> None:
         self.root, self.meshes, self.name = root, meshes, name
-        self.specs = OpSpecReader()
+        self.interned = Interned() if interned is None else interned
+        self.specs, self.kinds, self.decoded = self.interned.specs, self.interned.kinds, self.interned.decoded
         self.trips = TripCounts(root)
         self.traffic = TrafficReader(root, meshes)
         self.by_name = {function.attrs["sym_name"]: function for function in functions(root)}
         self.with_loops = self._functions_with_loops()
         self.tensors: list[Tensor] = []
-        self.of_type: dict[ValueType, Tensor] = {}
-        self.interned: dict[Tensor, Tensor] = {}
-        self.kinds: dict[Hashable, Kind] = {}
-        self.decoded: dict[Any, Hashable] = {}
         self.functions: list[Block] = []
         self.found: dict[tuple[str, _Known], int] = {}
         self.pending: set[tuple[str, _Known]] = set()
 
     def program(self) -> Program:
+        """The description of the whole module."""
         main = main_function(self.root)
         index = self._function(main, ())
         returned = () if is_declaration(main) else return_op(main).operands
@@ -114,8 +133,8 @@ class _Reader:
             tensors=tuple(self.tensors),
             functions=tuple(self.functions),
             main=index,
-            inputs=tuple(_input(main, arg) for arg in ([] if is_declaration(main) else main.region.blocks[0].args)),
-            outputs=tuple(_output_name(main, place, len(returned)) for place in range(len(returned))),
+            inputs=tuple(input_of(main, arg) for arg in ([] if is_declaration(main) else main.region.blocks[0].args)),
+            outputs=tuple(output_name(main, place, len(returned)) for place in range(len(returned))),
             devices=device_count(self.meshes) if self.meshes else 1,
             mesh_axes=tuple(meshes[0].axes) if meshes else (),
         )
@@ -152,7 +171,7 @@ class _Reader:
             if node.is_terminator:
                 results = tuple([numbers[value] for value in node.operands])
             else:
-                ops.append(self._op(node, numbers, known))
+                ops.append(self.read_op(node, numbers, known))
         return Block(arguments, tuple(ops), results)
 
     def _new(self, value: Value, numbers: dict[Value, int]) -> int:
@@ -161,13 +180,14 @@ class _Reader:
         return number
 
     def _tensor(self, type: ValueType) -> Tensor:
-        found = self.of_type.get(type)
+        of_type = self.interned.of_type
+        found = of_type.get(type)
         if found is None:
             tensor = Tensor(type.shape, type.element, known_bytes(type.shape, type.element))
-            found = self.of_type[type] = self.interned.setdefault(tensor, tensor)
+            found = of_type[type] = self.interned.tensors.setdefault(tensor, tensor)
         return found
 
-    def _op(self, node: Node, numbers: dict[Value, int], known: dict[Value, int]) -> Op:
+    def read_op(self, node: Node, numbers: dict[Value, int], known: dict[Value, int]) -> Op:
         operands = tuple([numbers[value] for value in node.operands])
         regions: tuple[Block, ...] = ()
         rounds: int | None = None
@@ -187,7 +207,7 @@ class _Reader:
         elif node.name in COLLECTIVES:
             traffic = self._traffic(node)
         results = tuple([self._new(value, numbers) for value in node.results])
-        place: Place = _NodePlace(node, self.name)
+        place: Place = NodePlace(node, self.name)
         return Op(self._kind(node), operands, results, regions, rounds, callee, traffic, place, branch)
 
     def _note_results(self, node: Node, taken: NodeBlock, known: dict[Value, int]) -> None:
@@ -271,7 +291,7 @@ def _body_names(node: Node) -> tuple[str, ...]:
     )
 
 
-def _input(main: Node, arg: Value) -> Input:
+def input_of(main: Node, arg: Value) -> Input:
     attrs = arg_attrs(main, arg.index)
     name = location_name(arg.location)
     alias = attrs.get(_ALIAS)
@@ -282,7 +302,7 @@ def _input(main: Node, arg: Value) -> Input:
     )
 
 
-def _output_name(main: Node, index: int, count: int) -> str:
+def output_name(main: Node, index: int, count: int) -> str:
     info = result_attrs(main, index).get("jax.result_info")
     text = "" if info is None else shown(string_value(info))
     if text:

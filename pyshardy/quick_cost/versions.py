@@ -1,0 +1,135 @@
+"""What one device runs in place of an op, for every op that is partitioned without a look at its surroundings."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from pyshardy.core.sharding import Meshes, TensorSharding
+from pyshardy.costing.program import Op as CostOp
+from pyshardy.costing.program import Tensor
+from pyshardy.errors import ShardyError
+from pyshardy.ir.cost_program import CostReader, Interned
+from pyshardy.ir.nodes import Op, Value
+from pyshardy.quick_cost.pieces import Passes, Piece, ops_behind, with_shardings
+from pyshardy.quick_cost.skeleton import Entry, Skeleton, is_of_shardings
+from pyshardy.rules.properties import ELEMENTWISE
+
+Shardings = Sequence[TensorSharding | None]
+
+
+class Version(NamedTuple):
+    """The ops of one device in place of an op of the whole program.
+
+    Attributes:
+        ops: They use the numbers from 0 on for the operands, and those behind for what they make.
+        made: The types of what they make.
+        results: The numbers of the results.
+    """
+
+    ops: tuple[CostOp, ...]
+    made: tuple[Tensor, ...]
+    results: tuple[int, ...]
+
+
+class Versions:
+    """The versions of ops, by what the ops and their shardings are; made where they are first asked for, many at once.
+
+    Args:
+        skeleton: The program.
+        passes: The partitioner's passes.
+        meshes: The meshes of the program.
+        interned: What descriptions share.
+    """
+
+    def __init__(self, skeleton: Skeleton, passes: Passes, meshes: Meshes, interned: Interned) -> None:
+        self.skeleton, self.passes, self.meshes, self.interned = skeleton, passes, meshes, interned
+        self.known: dict[Hashable, Version | None] = {}
+
+    def find(self, entries: Sequence[Entry], shardings: Shardings) -> list[Version | None]:
+        """The version of every op; None for one of which the surroundings count."""
+        keys: list[Hashable] = []
+        known, new = self.known, dict[Hashable, Entry]()
+        for entry in entries:
+            if entry.static is None:
+                keys.append(None)
+                continue
+            key = (
+                entry.static,
+                tuple([shardings[value] for value in entry.operands]),
+                tuple([shardings[value] for value in entry.results]),
+            )
+            keys.append(key)
+            if key not in known:
+                new[key] = entry
+                known[key] = None
+        if new:
+            self._make(new, shardings)
+        return [None if key is None else known[key] for key in keys]
+
+    def _make(self, new: dict[Hashable, Entry], shardings: Shardings) -> None:
+        """Make versions; where an op cannot be partitioned alone, it is left to where it stands."""
+        try:
+            self.known.update(zip(new, self._batch(list(new.values()), shardings)))
+        except ShardyError:
+            if len(new) == 1:
+                self.known.update(dict.fromkeys(new))
+                return
+            half = len(new) // 2
+            self._make(dict(islice(new.items(), half)), shardings)
+            self._make(dict(islice(new.items(), half, None)), shardings)
+
+    def _batch(self, entries: list[Entry], shardings: Shardings) -> list[Version | None]:
+        piece = Piece(self.skeleton.root)
+        arguments = [self._add(entry, piece, shardings) for entry in entries]
+        results = [value for _, copy in arguments for value in copy.results]
+        piece.finish(results, [shardings[value] for entry in entries for value in entry.results])
+        context = self.passes.plan(piece.root)
+        alone = [
+            not any(is_of_shardings(op.name) for op in ops_behind(values, piece.block))
+            for values in _split(piece, entries)
+        ]
+        self.passes.make(piece.root, context)
+        reader = CostReader(piece.root, self.meshes, "-", self.interned)
+        return [
+            _read(reader, piece, given, values) if is_alone else None
+            for (given, _), values, is_alone in zip(arguments, _split(piece, entries), alone)
+        ]
+
+    def _add(self, entry: Entry, piece: Piece, shardings: Shardings) -> tuple[list[Value | None], Op]:
+        """Put an op into a piece, on arguments, or on constants as it stands on them; its arguments and its copy."""
+        skeleton, mapping = self.skeleton, dict[Value, Value]()
+        given: list[Value | None] = []
+        for number, value in zip(entry.operands, entry.op.operands):
+            if number in skeleton.constants and entry.op.name not in ELEMENTWISE:
+                if value not in mapping:
+                    made = skeleton.maker[number].op.clone()
+                    mapping[value] = piece.block.append(with_shardings(made, [shardings[number]])).result
+                given.append(None)
+                continue
+            if value not in mapping:
+                mapping[value] = piece.argument(value.type, shardings[number])
+            given.append(mapping[value])
+        copy = piece.block.append(entry.op.clone(mapping))
+        return given, with_shardings(copy, [shardings[number] for number in entry.results])
+
+
+def _split(piece: Piece, entries: list[Entry]) -> list[list[Value]]:
+    """What is returned of every op."""
+    returned = iter(piece.block.terminator.operands)
+    return [list(islice(returned, len(entry.results))) for entry in entries]
+
+
+def _read(reader: CostReader, piece: Piece, given: list[Value | None], results: list[Value]) -> Version:
+    numbers: dict[Value, int] = {}
+    reader.tensors = []
+    for index, value in enumerate(given):
+        reader.tensors.append(_NOTHING)
+        if value is not None:
+            numbers.setdefault(value, index)
+    ops = tuple([reader.read_op(op, numbers, {}) for op in ops_behind(results, piece.block)])
+    return Version(ops, tuple(reader.tensors[len(given) :]), tuple([numbers[value] for value in results]))
+
+
+_NOTHING = Tensor(None, "", 0)
