@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyshardy.core.sharding import Meshes, TensorSharding
 from pyshardy.costing.program import Op as CostOp
@@ -100,7 +100,7 @@ class Versions:
     def _add(self, entry: Entry, piece: Piece, shardings: Shardings) -> tuple[list[Value | None], Op]:
         """Put an op into a piece, on arguments, or on constants as it stands on them; its arguments and its copy."""
         skeleton, mapping = self.skeleton, dict[Value, Value]()
-        given: list[Value | None] = []
+        given: list[Any] = []
         for number, value in zip(entry.operands, entry.op.operands):
             if number in skeleton.constants and entry.op.name not in ELEMENTWISE:
                 if value not in mapping:
@@ -108,10 +108,12 @@ class Versions:
                     mapping[value] = piece.block.append(with_shardings(made, [shardings[number]])).result
                 given.append(None)
                 continue
-            if value not in mapping:
-                mapping[value] = piece.argument(value.type, shardings[number])
-            given.append(mapping[value])
+            given.append(piece.argument(value.type, shardings[number]))
+            mapping[value] = given[-1]
         copy = piece.block.append(entry.op.clone(mapping))
+        for index, argument in enumerate(given):
+            if argument is not None and copy.operands[index] is not argument:
+                copy.set_operand(index, argument)  # an op that takes a value twice is as one that takes two
         return given, with_shardings(copy, [shardings[number] for number in entry.results])
 
 
