@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pyshardy.core.mesh import device_count
 from pyshardy.core.sharding import Meshes
-from pyshardy.costing.program import Block, Op, Program
+from pyshardy.costing.program import Block, Kind, Op, Program
 from pyshardy.ir.cost_program import CostReader, Interned, NodePlace, input_of, output_name
 from pyshardy.ir.nodes import Block as NodeBlock
 from pyshardy.ir.nodes import Op as Node
@@ -15,6 +15,9 @@ from pyshardy.ir.trip_counts import LOOP, TripCounts
 from pyshardy.quick_cost.excerpt import ENTRY, INDEX, KEEPS, MARK, Excerpt
 from pyshardy.quick_cost.skeleton import BlockSkeleton, Entry
 from pyshardy.quick_cost.versions import Version
+
+
+CONSTANT = "stablehlo.constant"
 
 
 def assemble(
@@ -59,6 +62,9 @@ class _Assembler(CostReader):
         """The numbers of values of the whole program that are there as they are, or were left out."""
         self.kept: dict[int, Value] = {}
         """Values of the whole program that stand in the module."""
+        self.constants: dict[Kind, int] = {}
+        self.front: list[Op] = []
+        """Constants, which the partitioner's passes bring to the start of the program."""
 
     def assemble(self) -> Program:
         main, skeleton = self.excerpt.piece.function, self.skeleton
@@ -71,7 +77,7 @@ class _Assembler(CostReader):
         function, count = skeleton.function, len(body.results)
         return Program(
             tensors=tuple(self.tensors),
-            functions=(body,),
+            functions=(body._replace(ops=(*self.front, *body.ops)),),
             main=0,
             inputs=tuple([input_of(function, arg) for arg in function.region.blocks[0].args]),
             outputs=tuple([output_name(function, index, count) for index in range(count)]),
@@ -115,13 +121,24 @@ class _Assembler(CostReader):
         numbers += range(first, len(self.tensors))
         place = NodePlace(entry.op, self.name)
         for op in version.ops:
-            ops.append(_moved(op, numbers)._replace(place=place))
+            if op.kind.name == CONSTANT:
+                numbers[op.results[0]] = self._constant(op, numbers)
+            else:
+                ops.append(_moved(op, numbers)._replace(place=place))
         excerpt = self.excerpt
         for value, result in zip(entry.results, version.results):
             number = self.places[value] = numbers[result]
             argument = excerpt.arguments.get(value)
             if argument is not None:
                 self.numbers[argument] = number
+
+    def _constant(self, op: Op, numbers: list[int]) -> int:
+        """The number of a constant, which stands once at the start of the program."""
+        found = self.constants.get(op.kind)
+        if found is None:
+            self.front.append(_moved(op, numbers))
+            found = self.constants[op.kind] = numbers[op.results[0]]
+        return found
 
     def _number(self, value: int) -> int:
         found = self.places.get(value)

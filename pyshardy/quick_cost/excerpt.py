@@ -27,6 +27,7 @@ KEEPS = "pyshardy.keeps"
 """Attribute of the op that keeps values."""
 TARGET = min(ops_that(lambda traits: traits.takes_shards)).removeprefix("@")
 """What it calls: something without results that may be given shards."""
+_SLICE = "stablehlo.slice"
 _UPSTREAM = 4
 """So many ops before one that looks around itself are taken along."""
 
@@ -89,6 +90,20 @@ class Excerpt:
             if operand in self.skeleton.constants:
                 self.taken.add(self.skeleton.maker[operand])
             self._take_maker(operand, depth - 1)
+        self._take_up_to_slice(maker)
+
+    def _take_up_to_slice(self, entry: Entry) -> None:
+        """Take what an op is made of from a slice on, if that is alone: it may be gathered at the slice."""
+        skeleton, chain = self.skeleton, list[Entry]()
+        while len(entry.operands) == 1 and entry.op.name != _SLICE:
+            (value,) = entry.operands
+            maker = skeleton.maker.get(value)
+            if maker is None or not skeleton.values[value].has_one_use():
+                return
+            entry = maker
+            chain.append(entry)
+        if entry.op.name == _SLICE:
+            self.taken.update(chain)
 
     # Building
 
