@@ -110,7 +110,9 @@ def ops_behind(values: Iterable[Value], block: Block) -> list[Op]:
 
 
 def with_shardings(op: Op, shardings: Sequence[TensorSharding | None]) -> Op:
-    """The op, with its results sharded so."""
+    """The op, with its results sharded so; one without results keeps what it says of where it runs."""
+    if not op.results:
+        return op
     if any(one is not None for one in shardings):
         op.set_attr(SHARDING, tuple(shardings))
     else:

@@ -7,61 +7,97 @@ from functools import cached_property
 
 from jaxlib.mlir import ir
 
+from pyshardy.core.axes import is_prefix
 from pyshardy.core.sharding import Meshes, TensorSharding
 from pyshardy.costing.program import Program
+from pyshardy.errors import UsageError
 from pyshardy.ir.cost_program import Interned
 from pyshardy.ir.functions import functions, is_declaration
-from pyshardy.ir.module import Module
-from pyshardy.ir.nodes import Op
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.ir.strings import make_string
 from pyshardy.ir.trip_counts import TripCounts
+from pyshardy.passes.partitioning.op_rules import names_without_rule
 from pyshardy.passes.partitioning.partition_options import PartitionOptions
-from pyshardy.propagation.options import PropagateOptions
-from pyshardy.rules.traits import BY_ATTRIBUTE
+from pyshardy.passes.partitioning.shard_pointwise import most_split
+from pyshardy.passes.partitioning.survey import distinct_shardings
 from pyshardy.quick_cost.assemble import assemble
 from pyshardy.quick_cost.excerpt import TARGET, Excerpt
 from pyshardy.quick_cost.pieces import Passes
 from pyshardy.quick_cost.skeleton import Entry, Skeleton
-from pyshardy.quick_cost.versions import Version, Versions
+from pyshardy.quick_cost.versions import Shardings, Version, Versions
+from pyshardy.results.sharded_program import ShardedProgram
+from pyshardy.rules.traits import BY_ATTRIBUTE
 
 
 class QuickProgram:
     """A program that can be priced under many shardings, without making the program of one device for any.
 
+    What is learnt of an op under some shardings is kept, and used for all ops like it and all later shardings.
+
     Args:
-        module: What the nodes come from.
-        root: The program with final shardings, as nodes; nobody may change them as long as this is in use.
-        applied: How shardings have propagated.
+        sharded: The program with final shardings; what `propagate` returns has it as `sharded`.
         options: How the program would be partitioned.
+
+    Raises:
+        UsageError: A program that only the partitioner as a whole can take apart; `why_not` says why.
+
+    >>> from pyshardy import propagate
+    >>> from pyshardy.costing.counting import count_collectives
+    >>> found = propagate('''
+    ... sdy.mesh @mesh = <["x"=2]>
+    ... func.func @main(%a: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> tensor<4xf32> {
+    ...   %0 = stablehlo.constant dense<0.0> : tensor<f32>
+    ...   %1 = stablehlo.reduce(%a init: %0) applies stablehlo.add across dimensions = [0]
+    ...     : (tensor<8x4xf32>, tensor<f32>) -> tensor<4xf32>
+    ...   return %1 : tensor<4xf32>
+    ... }''')
+    >>> program = QuickProgram(found.sharded).cost_program()
+    >>> [(one.op.kind.name, one.times, one.sent_bytes) for one in count_collectives(program)]
+    [('stablehlo.all_reduce', 1, 16)]
     """
 
-    def __init__(
-        self, module: Module, root: Op, applied: PropagateOptions, options: PartitionOptions = PartitionOptions()
-    ) -> None:
-        self.module = module
+    def __init__(self, sharded: ShardedProgram, options: PartitionOptions = PartitionOptions()) -> None:
+        reason = why_not(sharded)
+        if reason is not None:
+            raise UsageError(
+                "estimating cost from shardings alone", got=reason, needed="a program that is partitioned op by op"
+            )
+        root = sharded.root
         (function,) = [one for one in functions(root) if not is_declaration(one)]
-        self.skeleton = Skeleton(root, function)
+        self.module = sharded.before
         self.meshes: Meshes = module_meshes(root)
+        with self.module.context, pause_gc():
+            self.skeleton = Skeleton(root, function)
         self.interned = Interned()
-        self.passes = Passes(module, applied, options)
+        self.passes = Passes(self.module, sharded.applied, options)
         self.versions = Versions(self.skeleton, self.passes, self.meshes, self.interned)
         self.entries = list(self.skeleton.body.walk())
+        names = names_without_rule()
+        self._without_rule = [entry for entry in self.entries if entry.op.name in names]
 
     @cached_property
     def trips(self) -> TripCounts:
         """How often loops run."""
         return TripCounts(self.skeleton.root)
 
-    def cost_program(self, shardings: Sequence[TensorSharding | None] | None = None) -> Program:
-        """The description of the program of one device.
+    def cost_program(self, shardings: Sequence[TensorSharding | None] | None = None) -> Program | None:
+        """The description of the program of one device, for `pyshardy.costing.estimate.estimate`.
 
         Args:
-            shardings: The sharding of every value of the skeleton; as the nodes have it if there are none.
+            shardings: The sharding of every value of `skeleton`; as the nodes have it if there are none.
+
+        Returns:
+            None if an elementwise op without a sharding rule would be sharded like its operands, and what uses it
+            with it: then the partitioner has to be asked.
+
+        Raises:
+            PassError: A program that cannot be partitioned under these shardings; names the op.
         """
         with self.module.context, pause_gc():
             shardings = self.skeleton.shardings() if shardings is None else shardings
+            if self._spreads(shardings):
+                return None
             found = self.versions.find(self.entries, shardings)
             versions: dict[Entry, Version | None] = dict(zip(self.entries, found))
             keeping = {"call_target_name": make_string(TARGET), BY_ATTRIBUTE: ir.BoolAttr.get(True)}
@@ -69,3 +105,31 @@ class QuickProgram:
             root = excerpt.piece.root
             self.passes.make(root, self.passes.plan(root))
             return assemble(excerpt, versions, self.meshes, self.trips, self.interned, self.module.name)
+
+    def _spreads(self, shardings: Shardings) -> bool:
+        """Whether the sharding of the operands of an op without a rule would spread to its results."""
+        for entry in self._without_rule:
+            wanted = most_split([shardings[value] for value in entry.operands], self.meshes)
+            if wanted is None or wanted.is_fully_replicated:
+                continue
+            for value in entry.results:
+                old = shardings[value]
+                if old is None or (old is not wanted and all(map(is_prefix, old.dim_axes, wanted.dim_axes))):
+                    return True
+        return False
+
+
+def why_not(sharded: ShardedProgram) -> str | None:
+    """Why a program can only be partitioned as a whole; None if that is not so."""
+    bodies = [one for one in functions(sharded.root) if not is_declaration(one)]
+    if len(bodies) != 1 or len(list(functions(sharded.root))) != 1:
+        return f"a program of {len(bodies)} functions"
+    if sum(bool(mesh.axes) for mesh in module_meshes(sharded.root).values()) > 1:
+        return "a program with several meshes"
+    if getattr(sharded.before.origin, "partitioners", None):
+        return "a program with partitioners of the user's"
+    if sharded.completes_sums:
+        return "a program with collectives that complete sums"
+    if any(sharding.unreduced for function in bodies for sharding in distinct_shardings(function)):
+        return "a program with shardings that are unreduced"
+    return None
