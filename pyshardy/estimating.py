@@ -118,9 +118,7 @@ def _described(program: Any, quick: bool) -> tuple[Program, Partition | None]:
     if quick and not isinstance(program, Partition):
         program = propagate(program)
         if why_not(program.sharded) is None:
-            found = QuickProgram(program.sharded).cost_program()
-            if found is not None:
-                return found, None
+            return QuickProgram(program.sharded).cost_program(), None
     part = program if isinstance(program, Partition) else partition(program)
     with pause_gc():
         return cost_program(part.module.root, part.meshes, part.before.name), part

@@ -187,5 +187,3 @@ def _moved(op: Op, numbers: list[int]) -> Op:
         ]
     )
     return op._replace(operands=operands, results=results, regions=regions)
-
-

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.nodes import Block, Op, Value
-from pyshardy.ir.shardings import HOLD_OTHERWISE
+from pyshardy.ir.shardings import OWN_ATTRIBUTE
 from pyshardy.quick_cost.pieces import Piece, with_shardings
 from pyshardy.quick_cost.skeleton import BlockSkeleton, Entry, Skeleton
 from pyshardy.quick_cost.versions import Version
@@ -28,6 +28,8 @@ KEEPS = "pyshardy.keeps"
 TARGET = min(ops_that(lambda traits: traits.takes_shards)).removeprefix("@")
 """What it calls: something without results that may be given shards."""
 _SLICE = "stablehlo.slice"
+_WITH_BODY_SHARDINGS = frozenset(("sdy.manual_computation", "sdy.named_computation"))
+"""Ops that say how their arguments are sharded too, which stays."""
 _UPSTREAM = 4
 """So many ops before one that looks around itself are taken along."""
 
@@ -164,7 +166,10 @@ class Excerpt:
         return self._sharded(copy, entry)
 
     def _sharded(self, copy: Op, entry: Entry) -> Op:
-        if copy.name in HOLD_OTHERWISE and not entry.blocks and copy.name != "stablehlo.optimization_barrier":
+        if copy.name in OWN_ATTRIBUTE:
+            copy.set_attr(OWN_ATTRIBUTE[copy.name], self.shardings[entry.results[0]])
+            return copy
+        if copy.name in _WITH_BODY_SHARDINGS:
             return copy
         return with_shardings(copy, [self.shardings[number] for number in entry.results])
 

@@ -7,7 +7,6 @@ from functools import cached_property
 
 from jaxlib.mlir import ir
 
-from pyshardy.core.axes import is_prefix
 from pyshardy.core.sharding import Meshes, TensorSharding
 from pyshardy.costing.program import Program
 from pyshardy.errors import UsageError
@@ -17,15 +16,14 @@ from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.ir.strings import make_string
 from pyshardy.ir.trip_counts import TripCounts
-from pyshardy.passes.partitioning.op_rules import names_without_rule
 from pyshardy.passes.partitioning.partition_options import PartitionOptions
-from pyshardy.passes.partitioning.shard_pointwise import most_split
 from pyshardy.passes.partitioning.survey import distinct_shardings
 from pyshardy.quick_cost.assemble import assemble
 from pyshardy.quick_cost.excerpt import TARGET, Excerpt
 from pyshardy.quick_cost.pieces import Passes
 from pyshardy.quick_cost.skeleton import Entry, Skeleton
-from pyshardy.quick_cost.versions import Shardings, Version, Versions
+from pyshardy.quick_cost.spread import Spread
+from pyshardy.quick_cost.versions import Version, Versions
 from pyshardy.results.sharded_program import ShardedProgram
 from pyshardy.rules.traits import BY_ATTRIBUTE
 
@@ -73,31 +71,25 @@ class QuickProgram:
         self.passes = Passes(self.module, sharded.applied, options)
         self.versions = Versions(self.skeleton, self.passes, self.meshes, self.interned)
         self.entries = list(self.skeleton.body.walk())
-        names = names_without_rule()
-        self._without_rule = [entry for entry in self.entries if entry.op.name in names]
+        self.spread = Spread(self.entries, self.meshes, self.interned.specs)
 
     @cached_property
     def trips(self) -> TripCounts:
         """How often loops run."""
         return TripCounts(self.skeleton.root)
 
-    def cost_program(self, shardings: Sequence[TensorSharding | None] | None = None) -> Program | None:
+    def cost_program(self, shardings: Sequence[TensorSharding | None] | None = None) -> Program:
         """The description of the program of one device, for `pyshardy.costing.estimate.estimate`.
 
         Args:
             shardings: The sharding of every value of `skeleton`; as the nodes have it if there are none.
-
-        Returns:
-            None if an elementwise op without a sharding rule would be sharded like its operands, and what uses it
-            with it: then the partitioner has to be asked.
 
         Raises:
             PassError: A program that cannot be partitioned under these shardings; names the op.
         """
         with self.module.context, pause_gc():
             shardings = self.skeleton.shardings() if shardings is None else shardings
-            if self._spreads(shardings):
-                return None
+            shardings = self.spread.apply(shardings)
             found = self.versions.find(self.entries, shardings)
             versions: dict[Entry, Version | None] = dict(zip(self.entries, found))
             keeping = {"call_target_name": make_string(TARGET), BY_ATTRIBUTE: ir.BoolAttr.get(True)}
@@ -105,18 +97,6 @@ class QuickProgram:
             root = excerpt.piece.root
             self.passes.make(root, self.passes.plan(root))
             return assemble(excerpt, versions, self.meshes, self.trips, self.interned, self.module.name)
-
-    def _spreads(self, shardings: Shardings) -> bool:
-        """Whether the sharding of the operands of an op without a rule would spread to its results."""
-        for entry in self._without_rule:
-            wanted = most_split([shardings[value] for value in entry.operands], self.meshes)
-            if wanted is None or wanted.is_fully_replicated:
-                continue
-            for value in entry.results:
-                old = shardings[value]
-                if old is None or (old is not wanted and all(map(is_prefix, old.dim_axes, wanted.dim_axes))):
-                    return True
-        return False
 
 
 def why_not(sharded: ShardedProgram) -> str | None:
