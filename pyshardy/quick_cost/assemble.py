@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pyshardy.core.mesh import device_count
 from pyshardy.core.sharding import Meshes
-from pyshardy.costing.program import Block, Kind, Op, Program
+from pyshardy.costing.program import Block, Kind, Op, Place, Program
 from pyshardy.ir.cost_program import CostReader, Interned, NodePlace, input_of, output_name
 from pyshardy.ir.nodes import Block as NodeBlock
 from pyshardy.ir.nodes import Op as Node
@@ -119,12 +119,15 @@ class _Assembler(CostReader):
         first = len(self.tensors)
         self.tensors += version.made
         numbers += range(first, len(self.tensors))
-        place = NodePlace(entry.op, self.name)
-        for op in version.ops:
-            if op.kind.name == CONSTANT:
+        place: Place = NodePlace(entry.op, self.name)
+        for index, op in enumerate(version.ops):
+            if op.traffic is not None:
+                made = _CollectivePlace(entry.op, self.name, version.causes[index])
+                ops.append(_moved(op, numbers, made))
+            elif op.kind.name == CONSTANT:
                 numbers[op.results[0]] = self._constant(op, numbers)
             else:
-                ops.append(_moved(op, numbers)._replace(place=place))
+                ops.append(_moved(op, numbers, place))
         excerpt = self.excerpt
         for value, result in zip(entry.results, version.results):
             number = self.places[value] = numbers[result]
@@ -136,7 +139,7 @@ class _Assembler(CostReader):
         """The number of a constant, which stands once at the start of the program."""
         found = self.constants.get(op.kind)
         if found is None:
-            self.front.append(_moved(op, numbers))
+            self.front.append(_moved(op, numbers, None))
             found = self.constants[op.kind] = numbers[op.results[0]]
         return found
 
@@ -170,20 +173,34 @@ class _Assembler(CostReader):
             self.trips = own
 
 
-def _moved(op: Op, numbers: list[int]) -> Op:
+class _CollectivePlace(NodePlace):
+    """Where a collective comes from that stands beside an op of the whole program."""
+
+    __slots__ = ("_cause",)
+
+    def __init__(self, node: Node, name: str, cause: str | None) -> None:
+        super().__init__(node, name)
+        self._cause = cause
+
+    @property
+    def cause(self) -> str | None:
+        """What made it necessary."""
+        return self._cause
+
+
+def _moved(op: Op, numbers: list[int], place: Place | None) -> Op:
     """An op of a version on the numbers of a program."""
     operands = tuple([numbers[value] for value in op.operands])
     results = tuple([numbers[value] for value in op.results])
-    if not op.regions:
-        return op._replace(operands=operands, results=results)
-    regions = tuple(
-        [
-            Block(
-                tuple([numbers[value] for value in block.arguments]),
-                tuple([_moved(inner, numbers) for inner in block.ops]),
-                tuple([numbers[value] for value in block.results]),
-            )
-            for block in op.regions
-        ]
+    regions = op.regions
+    if regions:
+        regions = tuple([_moved_block(block, numbers, place) for block in regions])
+    return Op(op.kind, operands, results, regions, op.rounds, op.callee, op.traffic, place, op.branch)
+
+
+def _moved_block(block: Block, numbers: list[int], place: Place | None) -> Block:
+    return Block(
+        tuple([numbers[value] for value in block.arguments]),
+        tuple([_moved(inner, numbers, place) for inner in block.ops]),
+        tuple([numbers[value] for value in block.results]),
     )
-    return op._replace(operands=operands, results=results, regions=regions)

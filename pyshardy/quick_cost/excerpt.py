@@ -12,6 +12,7 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.nodes import Block, Op, Value
 from pyshardy.ir.shardings import OWN_ATTRIBUTE
+from pyshardy.quick_cost.isolation import from_slice
 from pyshardy.quick_cost.pieces import Piece, with_shardings
 from pyshardy.quick_cost.skeleton import BlockSkeleton, Entry, Skeleton
 from pyshardy.quick_cost.versions import Version
@@ -27,7 +28,6 @@ KEEPS = "pyshardy.keeps"
 """Attribute of the op that keeps values."""
 TARGET = min(ops_that(lambda traits: traits.takes_shards)).removeprefix("@")
 """What it calls: something without results that may be given shards."""
-_SLICE = "stablehlo.slice"
 _WITH_BODY_SHARDINGS = frozenset(("sdy.manual_computation", "sdy.named_computation"))
 """Ops that say how their arguments are sharded too, which stays."""
 _UPSTREAM = 4
@@ -92,20 +92,7 @@ class Excerpt:
             if operand in self.skeleton.constants:
                 self.taken.add(self.skeleton.maker[operand])
             self._take_maker(operand, depth - 1)
-        self._take_up_to_slice(maker)
-
-    def _take_up_to_slice(self, entry: Entry) -> None:
-        """Take what an op is made of from a slice on, if that is alone: it may be gathered at the slice."""
-        skeleton, chain = self.skeleton, list[Entry]()
-        while len(entry.operands) == 1 and entry.op.name != _SLICE:
-            (value,) = entry.operands
-            maker = skeleton.maker.get(value)
-            if maker is None or not skeleton.values[value].has_one_use():
-                return
-            entry = maker
-            chain.append(entry)
-        if entry.op.name == _SLICE:
-            self.taken.update(chain)
+        self.taken.update(from_slice(maker, self.skeleton))
 
     # Building
 

@@ -20,10 +20,11 @@ from pyshardy.passes.partitioning.partition_options import PartitionOptions
 from pyshardy.passes.partitioning.survey import distinct_shardings
 from pyshardy.quick_cost.assemble import assemble
 from pyshardy.quick_cost.excerpt import TARGET, Excerpt
+from pyshardy.quick_cost.isolation import isolated
 from pyshardy.quick_cost.pieces import Passes
-from pyshardy.quick_cost.skeleton import Entry, Skeleton
+from pyshardy.quick_cost.skeleton import Skeleton
 from pyshardy.quick_cost.spread import Spread
-from pyshardy.quick_cost.versions import Version, Versions
+from pyshardy.quick_cost.versions import Versions
 from pyshardy.results.sharded_program import ShardedProgram
 from pyshardy.rules.traits import BY_ATTRIBUTE
 
@@ -91,7 +92,7 @@ class QuickProgram:
             shardings = self.skeleton.shardings() if shardings is None else shardings
             shardings = self.spread.apply(shardings)
             found = self.versions.find(self.entries, shardings)
-            versions: dict[Entry, Version | None] = dict(zip(self.entries, found))
+            versions = isolated(self.skeleton, dict(zip(self.entries, found)), shardings)
             keeping = {"call_target_name": make_string(TARGET), BY_ATTRIBUTE: ir.BoolAttr.get(True)}
             excerpt = Excerpt(self.skeleton, shardings, versions, keeping)
             root = excerpt.piece.root

@@ -26,11 +26,22 @@ class Version(NamedTuple):
         ops: They use the numbers from 0 on for the operands, and those behind for what they make.
         made: The types of what they make.
         results: The numbers of the results.
+        taken: Which operands are resharded, or taken otherwise than they are.
+        given: Which results are resharded or completed.
+        causes: What made its collectives necessary, by the place of the op; empty if it has none.
     """
 
     ops: tuple[CostOp, ...]
     made: tuple[Tensor, ...]
     results: tuple[int, ...]
+    taken: tuple[int, ...] = ()
+    given: tuple[int, ...] = ()
+    causes: tuple[str | None, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is resharded or completed, so that nothing around the op counts."""
+        return not (self.taken or self.given)
 
 
 class Versions:
@@ -86,15 +97,14 @@ class Versions:
         results = [value for _, copy in arguments for value in copy.results]
         piece.finish(results, [shardings[value] for entry in entries for value in entry.results])
         context = self.passes.plan(piece.root)
-        alone = [
-            not any(is_of_shardings(op.name) for op in ops_behind(values, piece.block))
-            for values in _split(piece, entries)
+        borders = [
+            _border(given, values, piece) for (given, _), values in zip(arguments, _split(piece, entries))
         ]
         self.passes.make(piece.root, context)
         reader = CostReader(piece.root, self.meshes, "-", self.interned)
         return [
-            _read(reader, piece, given, values) if is_alone else None
-            for (given, _), values, is_alone in zip(arguments, _split(piece, entries), alone)
+            None if border is None else _read(reader, piece, given, values, border)
+            for (given, _), values, border in zip(arguments, _split(piece, entries), borders)
         ]
 
     def _add(self, entry: Entry, piece: Piece, shardings: Shardings) -> tuple[list[Value | None], Op]:
@@ -123,7 +133,29 @@ def _split(piece: Piece, entries: list[Entry]) -> list[list[Value]]:
     return [list(islice(returned, len(entry.results))) for entry in entries]
 
 
-def _read(reader: CostReader, piece: Piece, given: list[Value | None], results: list[Value]) -> Version:
+def _border(given: list[Any], results: list[Value], piece: Piece) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Which operands and results are resharded or completed; None if data moves otherwise."""
+    marks = [op for op in ops_behind(results, piece.block) if is_of_shardings(op.name)]
+    if any(op.name not in _AT_BORDER for op in marks):
+        return None
+    before = {op.operands[0] for op in marks}
+    after = {op.result for op in marks}
+    return (
+        tuple([index for index, value in enumerate(given) if value in before]),
+        tuple([index for index, value in enumerate(results) if value in after]),
+    )
+
+
+_AT_BORDER = frozenset(("sdy.reshard", "sdy.all_reduce"))
+
+
+def _read(
+    reader: CostReader,
+    piece: Piece,
+    given: list[Any],
+    results: list[Value],
+    border: tuple[tuple[int, ...], tuple[int, ...]],
+) -> Version:
     numbers: dict[Value, int] = {}
     reader.tensors = []
     for index, value in enumerate(given):
@@ -131,7 +163,14 @@ def _read(reader: CostReader, piece: Piece, given: list[Value | None], results: 
         if value is not None:
             numbers.setdefault(value, index)
     ops = tuple([reader.read_op(op, numbers, {}) for op in ops_behind(results, piece.block)])
-    return Version(ops, tuple(reader.tensors[len(given) :]), tuple([numbers[value] for value in results]))
+    has_traffic = any(op.traffic is not None for op in ops)
+    return Version(
+        tuple([op._replace(place=None) for op in ops]),
+        tuple(reader.tensors[len(given) :]),
+        tuple([numbers[value] for value in results]),
+        *border,
+        tuple([op.place.cause if op.traffic and op.place else None for op in ops]) if has_traffic else (),
+    )
 
 
 _NOTHING = Tensor(None, "", 0)
