@@ -54,6 +54,7 @@ class _Isolation:
                 self._take([entry.operands[index] for index in version.taken])
                 self.given.update([entry.results[index] for index in version.given])
         self._note_ends(self.skeleton.body, self._results_of_function())
+        self._note_moved()
         for entry, version in self.pending:
             if not self._is_alone(entry, version):
                 chosen[entry] = None
@@ -75,6 +76,12 @@ class _Isolation:
             self._take(self._unlike(entry.operands, wanted))
         for block in entry.blocks[1:] if is_loop else entry.blocks:
             self._note_ends(block, wanted)
+
+    def _note_moved(self) -> None:
+        """Note what a reshard may be joined with that is done before the op that makes its value."""
+        makers = [self.skeleton.maker[value] for value in self.takers if value in self.skeleton.maker]
+        for maker in makers:
+            self._take([value for value in maker.operands if value in self.given])
 
     def _note_ends(self, block: BlockSkeleton, wanted: Sequence[TensorSharding | None]) -> None:
         self._take(self._unlike(block.returned, wanted))
