@@ -71,7 +71,7 @@ class Excerpt:
 
     def _choose(self, block: BlockSkeleton) -> None:
         for entry in block.entries:
-            if self.versions.get(entry) is None:
+            if self.versions[entry] is None:
                 self._take(entry, 1 if entry.static is not None or entry.blocks else _UPSTREAM)
             for inner in entry.blocks:
                 self._choose(inner)
@@ -87,6 +87,9 @@ class Excerpt:
         maker = self.skeleton.maker.get(value)
         if maker is None or depth == 0:
             return
+        version = self.versions[maker]
+        if version is not None and not version.is_plain and maker not in self.taken:
+            self._take(maker, 1)
         self.taken.add(maker)
         for operand in maker.operands:
             if operand in self.skeleton.constants:

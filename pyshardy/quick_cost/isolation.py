@@ -97,6 +97,8 @@ class _Isolation:
     def _is_alone(self, entry: Entry, version: Version) -> bool:
         if any(value in self.takers for value in [entry.results[index] for index in version.given]):
             return False
+        if version.taken and any(value in self.takers for value in entry.results):
+            return False
         if version.given and not self.given.isdisjoint(entry.operands):
             return False
         for index in version.taken:
@@ -110,6 +112,9 @@ class _Isolation:
 
     def _is_left_where_it_is(self, maker: Entry) -> bool:
         """Whether a reshard of what an op makes is not done before it."""
+        version = self.found[maker]
+        if version is None or version.taken:
+            return False
         return self.given.isdisjoint(maker.operands) and not from_slice(maker, self.skeleton)
 
 
