@@ -6,7 +6,7 @@ at the end of the block that does nothing else. Ops without effect mark where op
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.functions import SHARDING
@@ -42,6 +42,7 @@ class Excerpt:
         shardings: The sharding of every value.
         versions: The version of every op that can be left out.
         keeping: The attributes of the ops that keep values: `TARGET` is what they call, and they have an effect.
+        meshes: The names of the meshes in use.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Excerpt:
         shardings: Sequence[TensorSharding | None],
         versions: Mapping[Entry, Version | None],
         keeping: Mapping[str, object],
+        meshes: Collection[str],
     ) -> None:
         self.skeleton, self.shardings, self.versions = skeleton, shardings, versions
         self.keeping = keeping
@@ -64,7 +66,7 @@ class Excerpt:
         self.arguments: dict[int, Value] = {}
         """The arguments that stand for values of ops that are left out."""
         self._choose(skeleton.body)
-        self.piece = Piece(skeleton.root)
+        self.piece = Piece(skeleton.root, meshes)
         self._build()
 
     # Choosing

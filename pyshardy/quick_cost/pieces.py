@@ -5,7 +5,7 @@ Nothing of MLIR is made; the modules are nodes, which the passes take as they ta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.attributes import NO_ATTRS, Attributes
@@ -28,14 +28,15 @@ class Piece:
 
     Args:
         like: The root of the module whose meshes and attributes it has.
+        first: The names of the meshes that come first.
     """
 
-    def __init__(self, like: Op) -> None:
+    def __init__(self, like: Op, first: Collection[str]) -> None:
         self.root = Op("builtin.module", attrs=like.attrs, region_count=1, location=like.place)
         top = self.root.region.add_block()
-        for op in like.region.block:
-            if op.name == "sdy.mesh":
-                top.append(op.clone())
+        meshes = [op for op in like.region.block if op.name == "sdy.mesh"]
+        for op in sorted(meshes, key=lambda op: op.attrs["sym_name"] not in first):
+            top.append(op.clone())
         attrs = {"sym_name": "main", "sym_visibility": "private"}
         self.function = Op("func.func", attrs=attrs, region_count=1, location=like.place)
         self.block = self.function.region.add_block()

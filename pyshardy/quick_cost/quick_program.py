@@ -65,7 +65,7 @@ class QuickProgram:
         root = sharded.root
         (function,) = [one for one in functions(root) if not is_declaration(one)]
         self.module = sharded.before
-        self.meshes: Meshes = module_meshes(root)
+        self.meshes = _meshes_in_use(sharded)
         with self.module.context, pause_gc():
             self.skeleton = Skeleton(root, function)
         self.interned = Interned()
@@ -94,7 +94,7 @@ class QuickProgram:
             found = self.versions.find(self.entries, shardings)
             versions = isolated(self.skeleton, dict(zip(self.entries, found)), shardings)
             keeping = {"call_target_name": make_string(TARGET), BY_ATTRIBUTE: ir.BoolAttr.get(True)}
-            excerpt = Excerpt(self.skeleton, shardings, versions, keeping)
+            excerpt = Excerpt(self.skeleton, shardings, versions, keeping, self.meshes)
             root = excerpt.piece.root
             self.passes.make(root, self.passes.plan(root))
             return assemble(excerpt, versions, self.meshes, self.trips, self.interned, self.module.name)
@@ -102,15 +102,23 @@ class QuickProgram:
 
 def why_not(sharded: ShardedProgram) -> str | None:
     """Why a program can only be partitioned as a whole; None if that is not so."""
-    bodies = [one for one in functions(sharded.root) if not is_declaration(one)]
-    if len(bodies) != 1 or len(list(functions(sharded.root))) != 1:
-        return f"a program of {len(bodies)} functions"
-    if sum(bool(mesh.axes) for mesh in module_meshes(sharded.root).values()) > 1:
+    found = list(functions(sharded.root))
+    if len(found) != 1 or is_declaration(found[0]):
+        return "a program of several functions"
+    if sum(bool(mesh.axes) for mesh in _meshes_in_use(sharded).values()) > 1:
         return "a program with several meshes"
     if getattr(sharded.before.origin, "partitioners", None):
         return "a program with partitioners of the user's"
     if sharded.completes_sums:
         return "a program with collectives that complete sums"
-    if any(sharding.unreduced for function in bodies for sharding in distinct_shardings(function)):
+    if any(sharding.unreduced for sharding in distinct_shardings(found[0])):
         return "a program with shardings that are unreduced"
     return None
+
+
+def _meshes_in_use(sharded: ShardedProgram) -> Meshes:
+    """The meshes that shardings are on; all if nothing is on one with axes."""
+    meshes = module_meshes(sharded.root)
+    used = {sharding.mesh for function in functions(sharded.root) for sharding in distinct_shardings(function)}
+    found = {name: mesh for name, mesh in meshes.items() if name in used}
+    return found if any(mesh.axes for mesh in found.values()) else meshes

@@ -92,7 +92,7 @@ class Versions:
             self._make(dict(islice(new.items(), half, None)), shardings)
 
     def _batch(self, entries: list[Entry], shardings: Shardings) -> list[Version | None]:
-        piece = Piece(self.skeleton.root)
+        piece = Piece(self.skeleton.root, self.meshes)
         arguments = [self._add(entry, piece, shardings) for entry in entries]
         results = [value for _, copy in arguments for value in copy.results]
         piece.finish(results, [shardings[value] for entry in entries for value in entry.results])
