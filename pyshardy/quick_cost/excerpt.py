@@ -105,7 +105,7 @@ class Excerpt:
         piece, skeleton = self.piece, self.skeleton
         for number in skeleton.body.arguments:
             value = skeleton.values[number]
-            self.mapping[value] = piece.argument(value.type, self.shardings[number])
+            self.mapping[value] = piece.argument(value.type, self.shardings[number], value.place)
         for entry in skeleton.body.walk():
             if entry not in self.taken:
                 self.outside.update(entry.operands)
@@ -113,7 +113,7 @@ class Excerpt:
         returned = [self._value(number) for number in skeleton.body.returned]
         results = [_result_sharding(skeleton, index) for index in range(len(returned))]
         self._keep(skeleton.body, piece.block)
-        piece.finish(returned, results)
+        piece.finish(returned, results, skeleton.body.node.terminator.place)
 
     def _fill(self, block: BlockSkeleton, target: Block) -> None:
         is_behind = False

@@ -6,6 +6,7 @@ Nothing of MLIR is made; the modules are nodes, which the passes take as they ta
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.attributes import NO_ATTRS, Attributes
@@ -43,14 +44,14 @@ class Piece:
         self.arg_attrs: list[Attributes] = []
         top.append(self.function)
 
-    def argument(self, type: ValueType, sharding: TensorSharding | None) -> Value:
-        """One more argument."""
+    def argument(self, type: ValueType, sharding: TensorSharding | None, place: Any = None) -> Value:
+        """One more argument, from some place of the program."""
         self.arg_attrs.append(_border(sharding))
-        return self.block.add_arg(type)
+        return self.block.add_arg(type, place)
 
-    def finish(self, results: Sequence[Value], shardings: Iterable[TensorSharding | None]) -> None:
+    def finish(self, results: Sequence[Value], shardings: Iterable[TensorSharding | None], place: Any = None) -> None:
         """Return values, each sharded so, and write down what the function takes and gives."""
-        self.block.append(Op("func.return", results))
+        self.block.append(Op("func.return", results, location=place))
         self.function.set_attr("arg_attrs", tuple(self.arg_attrs))
         self.function.set_attr("res_attrs", tuple(map(_border, shardings)))
         self.function.set_attr("function_type", signature(self.function))

@@ -18,7 +18,7 @@ from pyshardy.core.axes import AxisRef
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.estimate import Estimate, estimate
-from pyshardy.costing.program import Program
+from pyshardy.costing.program import Program, SourceLine
 from pyshardy.costing.topology import make_topology
 from pyshardy.errors import ShardyError
 from pyshardy.ir.cost_program import cost_program
@@ -36,6 +36,7 @@ class Figures:
 
     Attributes:
         collectives: Per kind, how many there are and how many bytes each device sends.
+        causes: How many there are of each kind along which axes, from which line and for what.
         flops: Operations of a device.
         bytes: What its kernels read and write.
         seconds: The step time.
@@ -43,6 +44,7 @@ class Figures:
     """
 
     collectives: tuple[tuple[str, int, int], ...]
+    causes: Counter[tuple[str, str | None, SourceLine | None, str | None]]
     flops: float
     bytes: float
     seconds: float
@@ -57,12 +59,15 @@ class Figures:
         for row in found.collectives:
             counts[row.kind] += row.count
             sent[row.kind] += row.sent_bytes_per_device
+        causes = Counter({(row.kind, row.axes, row.source, row.cause): 0 for row in found.collectives})
+        for row in found.collectives:
+            causes[row.kind, row.axes, row.source, row.cause] += row.count
         rows = tuple((kind, counts[kind], sent[kind]) for kind in sorted(counts))
-        return cls(rows, found.flops_per_device, found.bytes_per_device, found.step_seconds, found.memory.bytes)
+        return cls(rows, causes, found.flops_per_device, found.bytes_per_device, found.step_seconds, found.memory.bytes)
 
     def differences(self, other: Figures, tolerance: float = 1e-9) -> list[str]:
         """The names of the figures that are not the same; sums of floating-point numbers may round otherwise."""
-        found = [] if self.collectives == other.collectives and self.peak == other.peak else ["collectives or peak"]
+        found = [name for name in ("collectives", "causes", "peak") if getattr(self, name) != getattr(other, name)]
         for name in ("flops", "bytes", "seconds"):
             one, two = getattr(self, name), getattr(other, name)
             if abs(one - two) > tolerance * max(one, two):
@@ -80,7 +85,7 @@ def verdict(program: object) -> str:
     reason = why_not(propagation.sharded)
     if reason is not None:
         return reason
-    whole = Figures.of(cost_program(partition.module.root, partition.meshes))
+    whole = Figures.of(cost_program(partition.module.root, partition.meshes, partition.before.name))
     quick = Figures.of(QuickProgram(propagation.sharded).cost_program())
     found = whole.differences(quick)
     return f"different: {', '.join(found)}" if found else "equal"
