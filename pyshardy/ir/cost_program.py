@@ -86,14 +86,17 @@ class NodePlace:
 
     @property
     def scope(self) -> str | None:
+        """The name that JAX gave the op."""
         return scope_of(self._node.location)
 
     @property
     def cause(self) -> str | None:
+        """What made it necessary, if it is a collective."""
         return cause_of(self._node.location)
 
     @property
     def source(self) -> SourceLine | None:
+        """The user's line."""
         position = source_position(self._node.location)
         if position is not None and position[0] == "-":
             return (self._name, *position[1:])
@@ -188,6 +191,13 @@ class CostReader:
         return found
 
     def read_op(self, node: Node, numbers: dict[Value, int], known: dict[Value, int]) -> Op:
+        """The description of an op.
+
+        Args:
+            node: The op.
+            numbers: The numbers of the values that are there; those of its results are added.
+            known: Values that are known to be a certain whole number.
+        """
         operands = tuple([numbers[value] for value in node.operands])
         regions: tuple[Block, ...] = ()
         rounds: int | None = None
@@ -292,6 +302,7 @@ def _body_names(node: Node) -> tuple[str, ...]:
 
 
 def input_of(main: Node, arg: Value) -> Input:
+    """The description of an argument of the main function."""
     attrs = arg_attrs(main, arg.index)
     name = location_name(arg.location)
     alias = attrs.get(_ALIAS)
@@ -303,6 +314,7 @@ def input_of(main: Node, arg: Value) -> Input:
 
 
 def output_name(main: Node, index: int, count: int) -> str:
+    """What a result of the main function is called; `count` is how many it has."""
     info = result_attrs(main, index).get("jax.result_info")
     text = "" if info is None else shown(string_value(info))
     if text:

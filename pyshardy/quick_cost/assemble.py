@@ -1,4 +1,4 @@
-"""From versions of ops, and the part of a program that was partitioned where it stands, to the program of one device."""
+"""From versions of ops, and the part that was partitioned where it stands, to the program of one device."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from pyshardy.ir.trip_counts import LOOP, TripCounts
 from pyshardy.quick_cost.excerpt import ENTRY, INDEX, KEEPS, MARK, Excerpt
 from pyshardy.quick_cost.skeleton import BlockSkeleton, Entry
 from pyshardy.quick_cost.versions import Version
-
 
 CONSTANT = "stablehlo.constant"
 

@@ -97,9 +97,7 @@ class Versions:
         results = [value for _, copy in arguments for value in copy.results]
         piece.finish(results, [shardings[value] for entry in entries for value in entry.results])
         context = self.passes.plan(piece.root)
-        borders = [
-            _border(given, values, piece) for (given, _), values in zip(arguments, _split(piece, entries))
-        ]
+        borders = [_border(given, values, piece) for (given, _), values in zip(arguments, _split(piece, entries))]
         self.passes.make(piece.root, context)
         reader = CostReader(piece.root, self.meshes, "-", self.interned)
         return [

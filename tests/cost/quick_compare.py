@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-import pyshardy
 from differential.local_programs import FAMILIES
 from differential.random_programs import Features, random_program
+
+import pyshardy
 from pyshardy.core.axes import AxisRef
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.costing.chips import find_hardware
@@ -76,7 +77,7 @@ class Figures:
 
 
 def verdict(program: object) -> str:
-    """"equal", why the program is partitioned as a whole, "refused" if it cannot be, or what is different."""
+    """ "equal", why the program is partitioned as a whole, "refused" if it cannot be, or what is different."""
     try:
         propagation = pyshardy.propagate(program)
         partition = pyshardy.partition(propagation)
