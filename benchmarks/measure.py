@@ -24,7 +24,7 @@ from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.program import build_program
 from pyshardy.passes.base import Pass
 from pyshardy.passes.flow import partition_passes
-from pyshardy.passes.partitioning.partition_options import PartitionOptions
+from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.passes.pipeline import run_on_root, run_passes, run_pipeline
 from pyshardy.passes.pipelines import parse_pipeline
 from pyshardy.propagation.options import PropagateOptions, View

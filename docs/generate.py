@@ -19,10 +19,11 @@ from pathlib import Path
 
 from drawings import drawings
 from executed import with_output
+from rooms import with_rooms
 
 from pyshardy.ir.module import Module
 from pyshardy.passes.base import Anchor
-from pyshardy.passes.exporting.export_options import ExportOptions
+from pyshardy.passes.export_options import ExportOptions
 from pyshardy.passes.options import HasOptions, format_value
 from pyshardy.passes.pipeline import run_pipeline
 from pyshardy.passes.pipelines import PIPELINES
@@ -168,6 +169,8 @@ if __name__ == "__main__":
         path.write_text(with_results(path.read_text()))
     for path, text in drawings().items():
         path.write_text(text)
+    contributing = ROOT / "CONTRIBUTING.md"
+    contributing.write_text(with_rooms(contributing.read_text()))
     for path in FOLDER.rglob("*.md"):
         if (filled := with_output(path.read_text())) != path.read_text():
             path.write_text(filled)

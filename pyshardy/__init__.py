@@ -35,7 +35,7 @@ _EXPORTS = {
     "NotationError": "errors",
     "OpSpec": "rules.opspec",
     "Partition": "results.partition",
-    "PartitionOptions": "passes.partitioning.partition_options",
+    "PartitionOptions": "passes.partition_options",
     "PartitionSpec": "core.spec",
     "PassError": "ir.diagnostics",
     "PropagateOptions": "propagation.options",

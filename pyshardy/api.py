@@ -17,7 +17,7 @@ from pyshardy.frontend.from_export import is_exported, is_lowered, is_traced
 from pyshardy.frontend.from_text import BYTECODE_MAGIC, STANDARD_INPUT
 from pyshardy.frontend.load import load_content, load_path
 from pyshardy.ir.module import Module
-from pyshardy.passes.partitioning.partition_options import PartitionOptions
+from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.propagation.options import PropagateOptions, StrategyOption, View
 from pyshardy.results.partition import Partition, finish_partition
 from pyshardy.results.program_result import ProgramResult

@@ -14,7 +14,7 @@ from pyshardy.errors import UsageError
 from pyshardy.frontend.from_jax import JaxSignature, load_function
 from pyshardy.frontend.jax_private import key_name
 from pyshardy.ir.module import Module
-from pyshardy.passes.partitioning.partition_options import PartitionOptions
+from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.results.engines import Engine
 from pyshardy.results.partition import Partition

@@ -33,7 +33,7 @@ from benchmarks.targets import TARGETS
 from benchmarks.workloads import TWENTY_OPS, _shardings, conflicts, transformer
 from pyshardy.ir.module import Module
 from pyshardy.passes.flow import partition_passes
-from pyshardy.passes.partitioning.partition_options import PartitionOptions
+from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.passes.pipelines import parse_pipeline
 from pyshardy.propagation.options import PropagateOptions, View
 

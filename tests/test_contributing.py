@@ -61,6 +61,26 @@ def test_one_line_takes_an_op_from_its_rule_to_one_device(tmp_path: Path) -> Non
     assert partitioned(tmp_path, LINE) == (RESULT, [])
 
 
+def rooms(code: str) -> str:
+    """What code that uses `docs/rooms.py` prints."""
+    command = [sys.executable, "-c", f"import rooms; {code}"]
+    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT / "docs").stdout
+
+
+def test_the_drawing_of_rooms_is_that_of_the_imports() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    assert page.count("-->\n\n```mermaid\n") == 1
+    assert rooms("print(rooms.drawing())").strip() in page, "run `python docs/generate.py`"
+
+
+def test_only_direct_imports_are_drawn() -> None:
+    assert (
+        rooms("print(rooms.direct({'a': set(), 'b': {'a'}, 'c': {'a', 'b'}}))")
+        == "{'a': set(), 'b': {'a'}, 'c': {'b'}}\n"
+    )
+    assert "core -->" not in rooms("print(rooms.drawing())")
+
+
 def test_the_traits_are_written_out_as_they_are() -> None:
     assert eval(TRAITS, vars(ops)) == ops.FOREIGN_POINTWISE
 

@@ -61,7 +61,7 @@ def test_what_is_missing_is_named() -> None:
         ({"rule": "nowhere:pointwise"}, "rule 'nowhere:pointwise' is not in pyshardy.rules"),
         ({"rule": "pointwise"}, "rule 'pointwise' is no function"),
         ({"pad": "control:pad_signature"}, "pad 'control:pad_signature' takes ('function', 'padder'), not"),
-        ({"local": "checks:is_known"}, "local 'checks:is_known' is not in pyshardy.passes.partitioning.local"),
+        ({"local": "checks:is_known"}, "local 'checks:is_known' is not in pyshardy.transforms.local"),
         ({"pure": "often"}, "pure 'often' is none of"),
         ({"attributes": {"size": "figures"}}, "attribute size has the decoder 'figures', which"),
         ({"looks_around": "far"}, "looks_around is 'far', which"),
@@ -121,7 +121,7 @@ def test_the_registry_needs_no_mlir() -> None:
 
 # Sets of ops beside the registry
 
-ROOMS_OF_PASSES = ("graph", "ir", "passes", "propagation", "reshard", "rules")
+ROOMS_OF_PASSES = ("graph", "ir", "passes", "propagation", "reshard", "rules", "transforms")
 OWN_MATTER = {
     "ir/attrs.py": "how attributes are stored",
     "ir/cost_program.py": "attributes that costs depend on",
@@ -129,31 +129,31 @@ OWN_MATTER = {
     "ir/opspec.py": "which bodies of a scatter its rule takes as plain",
     "ir/traffic.py": "the collectives by their kinds",
     "ir/trip_counts.py": "the arithmetic of loop counters",
-    "passes/common/greedy.py": "MLIR's rewriting",
-    "passes/common/patterns.py": "a list of patterns",
-    "passes/common/unlabelled.py": "a list of patterns",
+    "transforms/rewriting/greedy.py": "MLIR's rewriting",
+    "transforms/rewriting/patterns.py": "a list of patterns",
+    "transforms/rewriting/unlabelled.py": "a list of patterns",
     "passes/exporting/remove_propagation_debug_info.py": "names of attributes",
     "passes/importing/constant_or_scalar_splitter.py": "what it copies",
     "passes/importing/explicit_gather_scatter_batching.py": "what it looks through for an iota",
     "passes/importing/import_spmd_regions.py": "what it moves",
-    "passes/partitioning/causes.py": "what causes of reshards are called",
+    "transforms/reshards/causes.py": "what causes of reshards are called",
     "passes/partitioning/insert_explicit_reshards.py": "what the version that is not full looks at",
     "passes/partitioning/make_partitionable.py": "what it looks at",
-    "passes/partitioning/padding/control.py": "what it checks in the end",
+    "transforms/padding/control.py": "what it checks in the end",
     "passes/partitioning/per_instruction_partitioning.py": "what it leaves out",
-    "passes/partitioning/reduction_kinds.py": "which bodies reduce how",
+    "transforms/reduction_kinds.py": "which bodies reduce how",
     "passes/partitioning/resolve_permutation_factors.py": "what it looks at",
-    "passes/partitioning/single_dims.py": "what it is about",
-    "passes/partitioning/single_op_module.py": "where it cuts",
+    "transforms/reshards/single_dims.py": "what it is about",
+    "transforms/single_op_module.py": "where it cuts",
     "passes/partitioning/verify_unreduced_axes.py": "what it does not check",
     "passes/pipelines.py": "what passes run on",
     "passes/xla/expand.py": "a list of expansions",
     "passes/xla/import_result_sharding.py": "two attributes of two ops",
-    "passes/xla/layouts.py": "which operand a layout comes from",
+    "transforms/xla/layouts.py": "which operand a layout comes from",
     "passes/xla/legalize_chlo.py": "what XLA renames",
-    "passes/xla/simplifications/constants.py": "how constants fold",
-    "passes/xla/simplifications/elementwise.py": "a list of simplifications",
-    "passes/xla/simplifications/table.py": "a list of simplifications",
+    "transforms/xla/simplifications/constants.py": "how constants fold",
+    "transforms/xla/simplifications/elementwise.py": "a list of simplifications",
+    "transforms/xla/simplifications/table.py": "a list of simplifications",
 }
 """Files that list names of ops, and why that is no trait: nobody else asks for it."""
 

@@ -73,7 +73,7 @@ def test_keywords_are_the_options() -> None:
 
 
 def test_one_concept_has_one_name() -> None:
-    from pyshardy.passes.exporting.export_options import ExportOptions
+    from pyshardy.passes.export_options import ExportOptions
 
     shared = {"rng_bit_generator_unsafe"}
     assert shared <= {field.name for field in fields(pyshardy.PartitionOptions)}

@@ -165,7 +165,7 @@ def _add_partition_options(parser: argparse.ArgumentParser) -> None:
 
 def partition_options(arguments: argparse.Namespace) -> Any:
     """The options of partitioning on a command line."""
-    from pyshardy.passes.partitioning.partition_options import PartitionOptions
+    from pyshardy.passes.partition_options import PartitionOptions
 
     return PartitionOptions(
         halo_exchange=not arguments.no_halo_exchange,

@@ -16,7 +16,7 @@ from pyshardy.cli.progress import stage
 from pyshardy.cli.verdict import comparison_to_json
 from pyshardy.core.mesh import device_count
 from pyshardy.errors import ShardyError
-from pyshardy.frontend.interface import Port
+from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.ir.module import Module
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.report.summary import Summary
@@ -62,7 +62,7 @@ def run_example(arguments: argparse.Namespace, rest: Sequence[str], options: Any
 
     from pyshardy.examples import transformer
 
-    def inputs(_: Sequence[Port]) -> list[Any]:
+    def inputs(_: Sequence[InterfaceTensor]) -> list[Any]:
         return jax.tree.leaves(transformer.concrete_args(example.config, arguments.seed))
 
     found = _Runner(example.module, inputs, arguments).run(options, partition_options)
@@ -79,10 +79,10 @@ def run_file(arguments: argparse.Namespace, rest: Sequence[str], options: Any, p
     from pyshardy.runtime.input_uses import input_uses
     from pyshardy.runtime.inputs import inputs_from_file, random_inputs
 
-    def inputs(ports: Sequence[Port]) -> list[Any]:
+    def inputs(tensors: Sequence[InterfaceTensor]) -> list[Any]:
         if arguments.inputs:
-            return inputs_from_file(arguments.inputs, ports)
-        return random_inputs(ports, arguments.seed, input_uses(module))
+            return inputs_from_file(arguments.inputs, tensors)
+        return random_inputs(tensors, arguments.seed, input_uses(module))
 
     with naming(arguments.source):
         return _Runner(module, inputs, arguments).run(options, partition_options)
@@ -93,7 +93,7 @@ class _Runner:
     """Runs a module as a command line asks for it."""
 
     module: Module
-    make_inputs: Callable[[Sequence[Port]], list[Any]]
+    make_inputs: Callable[[Sequence[InterfaceTensor]], list[Any]]
     arguments: argparse.Namespace
 
     def run(self, options: Any, partition_options: Any) -> Ran:
@@ -114,16 +114,16 @@ class _Runner:
 
     def _check_memory(self, found: Ran) -> None:
         """Refuse what this machine has no memory for: on all devices, and then on one."""
-        from pyshardy.runtime.memory import check_memory, peak_bytes, ports_bytes
+        from pyshardy.runtime.memory import check_memory, peak_bytes, tensors_bytes
 
         program = found.partition or found.propagation
         needed, what = program.bytes_on_all_devices, f"running a program on {program.device_count} devices"
         if self.arguments.check:
-            outputs = ports_bytes(program.outputs)
+            outputs = tensors_bytes(program.outputs)
             alone = peak_bytes(self.module.root) + outputs * (1 if self.arguments.tolerance is not None else _RESULTS)
             if alone > needed:
                 needed, what = alone, "comparing a program with one device (--no-check does not)"
-        check_memory(what, ports_bytes(program.inputs) + needed)
+        check_memory(what, tensors_bytes(program.inputs) + needed)
 
     def _outputs(self, found: Ran, inputs: list[Any]) -> Sequence[Any]:
         program = found.partition or found.propagation

@@ -50,7 +50,7 @@ def from_gspmd(text: str, mesh: Mesh, rank: int, mesh_name: str = "mesh") -> Ten
         raise InvalidShardingError(doing, got=f"shardings of {len(found)} values", needed="that of one tensor")
     tiling = found[0]
     if tiling.kind is HloKind.REPLICATED:
-        return TensorSharding.replicated_like(mesh_name, rank)
+        return TensorSharding.fully_replicated(mesh_name, rank)
     if tiling.kind is HloKind.ONE_DEVICE and mesh.is_single_device and mesh.device_ids == (tiling.device,):
         return TensorSharding(mesh_name)
     if tiling.kind is not HloKind.TILED or tiling.subgroup_size("manual") > 1:

@@ -191,7 +191,7 @@ class TensorSharding(Interned):
         return f"TensorSharding({self})"
 
     @classmethod
-    def replicated_like(cls, mesh: str | Mesh, rank: int, is_open: bool = False) -> TensorSharding:
+    def fully_replicated(cls, mesh: str | Mesh, rank: int, is_open: bool = False) -> TensorSharding:
         """A sharding of `rank` empty dimensions: fully closed, or fully open."""
         return cls(mesh, (DimSharding(is_open=is_open),) * rank)
 
@@ -414,7 +414,7 @@ def common_mesh(
     return None if ref is None or mesh is None else (ref, mesh)
 
 
-def is_plain(sharding: TensorSharding | None, ignore_unreduced: bool = False) -> bool:
+def is_unsharded(sharding: TensorSharding | None, ignore_unreduced: bool = False) -> bool:
     """Whether a sharding is absent or splits nothing: no axes in dimensions and no unreduced axes."""
     return sharding is None or (sharding.is_fully_replicated and (ignore_unreduced or not sharding.unreduced))
 
@@ -426,8 +426,8 @@ def is_equivalent(first: TensorSharding, second: TensorSharding | None, ignore_u
     >>> is_equivalent(open_x, open_x.closed())
     True
     """
-    if is_plain(first, ignore_unreduced):
-        return is_plain(second, ignore_unreduced)
+    if is_unsharded(first, ignore_unreduced):
+        return is_unsharded(second, ignore_unreduced)
     return (
         second is not None
         and first.mesh == second.mesh

@@ -40,7 +40,7 @@ class Buffer(NamedTuple):
     end: int
 
 
-class Plan(NamedTuple):
+class MemoryPlan(NamedTuple):
     """The memory of one block.
 
     Attributes:
@@ -54,7 +54,7 @@ class Plan(NamedTuple):
     kernels: tuple[Kernel, ...]
     buffers: tuple[Buffer, ...]
     held: tuple[int, ...]
-    inner: Mapping[int, tuple[Plan, ...]]
+    inner: Mapping[int, tuple[MemoryPlan, ...]]
     packed: int | None = None
 
     @property
@@ -103,7 +103,7 @@ class Planner:
         self.tensors, self.compiler = flat.tensors, compiler
         self.constants = flat.constants
 
-    def main(self, block: Kernels, inputs: Sequence[Input]) -> Plan:
+    def main(self, block: Kernels, inputs: Sequence[Input]) -> MemoryPlan:
         """The plan of the main function, whose results may take the memory of donated arguments."""
         aliases = {entry.alias: place for place, entry in enumerate(inputs) if entry.alias is not None}
         slots: list[tuple[int, int | None]] = []
@@ -119,7 +119,7 @@ class Planner:
         alignment = self.compiler.alignment
         return -(-self.tensors[value].bytes // alignment) * alignment
 
-    def _inner(self, kernel: Kernel) -> tuple[Plan, ...]:
+    def _inner(self, kernel: Kernel) -> tuple[MemoryPlan, ...]:
         """The plans of the blocks inside of a loop or a conditional."""
         plans = []
         for place, block in enumerate(kernel.inner):
@@ -133,7 +133,7 @@ class Planner:
             plans.append(self._plan(block, slots, homes))
         return tuple(plans)
 
-    def _plan(self, block: Kernels, slots: list[tuple[int, int | None]], homes: dict[int, int]) -> Plan:
+    def _plan(self, block: Kernels, slots: list[tuple[int, int | None]], homes: dict[int, int]) -> MemoryPlan:
         kept = {*block.results, *block.arguments}
         kernels = joined(block.kernels, self.compiler.joined_bytes) if self.compiler.joined_bytes else block.kernels
         kernels = ordered(kernels, self.compiler.order, self.size, kept, block.arguments)
@@ -163,9 +163,11 @@ class Planner:
         for at, plans in inner.items():
             held[at] += max((plan.peak for plan in plans), default=0)
         packed = self._packed(kernels, buffers, inner) if self.compiler.packs else None
-        return Plan(tuple(kernels), tuple(buffers), tuple(held), inner, packed)
+        return MemoryPlan(tuple(kernels), tuple(buffers), tuple(held), inner, packed)
 
-    def _packed(self, kernels: Sequence[Kernel], buffers: Sequence[Buffer], inner: Mapping[int, Sequence[Plan]]) -> int:
+    def _packed(
+        self, kernels: Sequence[Kernel], buffers: Sequence[Buffer], inner: Mapping[int, Sequence[MemoryPlan]]
+    ) -> int:
         """The memory that buffers take with the holes between them, and the tables of kernels with several results."""
         lifetimes = [Lifetime(self.tensors[one.values[-1]].bytes, one.start, one.end) for one in buffers]
         lifetimes += [Lifetime(max(plan.peak for plan in plans), at, at) for at, plans in inner.items() if plans]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pyshardy.costing.flatten import CONSTANTS, Flat, flatten
 from pyshardy.costing.fusion import Kernel, Kernels, all_kernels, fuse
 from pyshardy.costing.lowering import ACCELERATOR, Compiler, lower
-from pyshardy.costing.memory import Plan, Planner
-from pyshardy.costing.program import Place, Program, SourceLine
+from pyshardy.costing.memory import MemoryPlan, Planner
+from pyshardy.costing.program import OpOrigin, Program, SourceLine
 
 PARAMETERS, OPTIMIZER, INPUTS, OUTPUTS = "parameters", "optimizer state", "other arguments", "results"
 GRADIENTS, ACTIVATIONS, TEMPORARIES, TABLES = "gradients", "activations", "temporaries", "constants"
@@ -139,7 +139,7 @@ def _thinned(held: Sequence[int]) -> Iterable[int]:
 class _Live:
     """Finds who is alive at the peak, going into the blocks of the kernel where it is."""
 
-    def __init__(self, program: Program, flat: Flat, block: Kernels, plan: Plan) -> None:
+    def __init__(self, program: Program, flat: Flat, block: Kernels, plan: MemoryPlan) -> None:
         self.program, self.flat, self.block, self.plan = program, flat, block, plan
         self.makers: dict[int, Kernel] = {}
         self.readers: dict[int, Kernel] = {}
@@ -159,13 +159,13 @@ class _Live:
         self._add(self.plan, found)
         return sorted(found, key=lambda one: (-one.bytes, one.name))
 
-    def _value(self, name: str, category: str, value: int, place: Place | None = None) -> LiveValue:
+    def _value(self, name: str, category: str, value: int, place: OpOrigin | None = None) -> LiveValue:
         tensor = self.flat.tensors[value]
         return LiveValue(
             name, category, tensor.shape, tensor.dtype, tensor.bytes, None if place is None else place.source
         )
 
-    def _add(self, plan: Plan, found: list[LiveValue]) -> None:
+    def _add(self, plan: MemoryPlan, found: list[LiveValue]) -> None:
         at = plan.peak_at
         for kernel in plan.kernels:
             self.makers.update((value, kernel) for value in kernel.writes)

@@ -92,7 +92,7 @@ class Traffic:
         return max(self.bytes_before, self.bytes_after) * (self.group_size if self.kind == "all_to_all" else 1)
 
 
-class Place(Protocol):
+class OpOrigin(Protocol):
     """Where an op comes from; looked up when it is asked for."""
 
     @property
@@ -130,7 +130,7 @@ class Op(NamedTuple):
     rounds: int | None = None
     callee: int | None = None
     traffic: Traffic | None = None
-    place: Place | None = None
+    place: OpOrigin | None = None
     branch: int | None = None
 
     @property

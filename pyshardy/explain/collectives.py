@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from pyshardy.core.axes import Axes, AxisRef
 from pyshardy.core.text import format_bytes, quote
-from pyshardy.explain.conflicts import Meeting, clashing, has_text, meeting_text, meetings, split_dims
+from pyshardy.explain.conflicts import Mismatch, clashing, has_text, mismatch_text, mismatches, split_dims
 from pyshardy.explain.explanation import AxisCame
 from pyshardy.explain.names import CONSTRAINT, Names, place_text
 from pyshardy.explain.subject import Label
@@ -110,13 +110,13 @@ class Cause(NamedTuple):
         reason: In words.
         operand: The value that is resharded or summed.
         places: The values and dimensions whose axes meet, with these axes.
-        meeting: The conflict, if it is one.
+        mismatch: The conflict, if it is one.
     """
 
     reason: str
     operand: int | None = None
     places: tuple[tuple[int, int, Axes], ...] = ()
-    meeting: Meeting | None = None
+    mismatch: Mismatch | None = None
 
 
 class Found(NamedTuple):
@@ -201,12 +201,12 @@ class Matcher:
     def __init__(self, why: Why) -> None:
         self.why = why
         self.names: Names = why.names
-        self._meetings: dict[tuple[Any, ...], list[Meeting]] = {}
+        self._meetings: dict[tuple[Any, ...], list[Mismatch]] = {}
         self._sums: dict[tuple[Any, ...], list[int]] = {}
         self._moving: dict[tuple[Any, ...], list[int]] = {}
         self._ops: dict[tuple[Any, ...], list[int]] = {}
-        for meeting in meetings(why):
-            self._meetings.setdefault(self._key_of(meeting), []).append(meeting)
+        for mismatch in mismatches(why):
+            self._meetings.setdefault(self._key_of(mismatch), []).append(mismatch)
         subject = why.subject
         for op in range(subject.op_count):
             rule = subject.rule(op)
@@ -219,31 +219,31 @@ class Matcher:
             if any(True for _ in split_dims(why, op, FactorKind.PERMUTATION)):
                 self._moving.setdefault(_place(self.names.label(op))[1:], []).append(op)
 
-    def _key_of(self, meeting: Meeting) -> tuple[Any, ...]:
+    def _key_of(self, mismatch: Mismatch) -> tuple[Any, ...]:
         """What a cause says of a meeting."""
         subject = self.why.subject
-        if meeting.op >= subject.op_count:
-            index = subject.main_result(subject.tensors(meeting.op)[-1])
+        if mismatch.op >= subject.op_count:
+            index = subject.main_result(subject.tensors(mismatch.op)[-1])
             return "operand", index, False, "func.return"
         program = subject.program
-        if program.kind(meeting.op).name.endswith("data_flow_edge"):
-            owner = program.operands[meeting.op][0]
+        if program.kind(mismatch.op).name.endswith("data_flow_edge"):
+            owner = program.operands[mismatch.op][0]
             around = program.owners[owner]
             results, name = program.results[around], program.kind(around).name
             if owner not in results:
                 side = ("operand", self.names.argument_number(owner), False)
-            elif name == "stablehlo.optimization_barrier" or (name == "stablehlo.while" and meeting.tensor == 0):
+            elif name == "stablehlo.optimization_barrier" or (name == "stablehlo.while" and mismatch.tensor == 0):
                 side = ("operand", results.index(owner), False)
             else:
                 side = ("result", results.index(owner), True)
             return (*side, *_place(self.names.label(around)))
-        rule = subject.rule(meeting.op)
+        rule = subject.rule(mismatch.op)
         assert rule is not None
-        place = _place(self.names.label(meeting.op))
+        place = _place(self.names.label(mismatch.op))
         count = len(rule.operands)
-        if meeting.tensor >= count:
-            return ("result", meeting.tensor - count, False, *place)
-        return ("operand", meeting.tensor, False, *place)
+        if mismatch.tensor >= count:
+            return ("result", mismatch.tensor - count, False, *place)
+        return ("operand", mismatch.tensor, False, *place)
 
     def causes(self, rows: Sequence[Row]) -> list[Cause]:
         """The causes of collectives, in their order."""
@@ -272,8 +272,8 @@ class Matcher:
             return [self._of_moving(one) for one in self._moving.get(at, ())]
         return [self._of_sum(one, word, row) for one in self._sums.get(place, ())]
 
-    def _of_meeting(self, meeting: Meeting) -> Cause:
-        return Cause(meeting_text(self.why, meeting), meeting.value, tuple(clashing(self.why, meeting)), meeting)
+    def _of_meeting(self, mismatch: Mismatch) -> Cause:
+        return Cause(mismatch_text(self.why, mismatch), mismatch.value, tuple(clashing(self.why, mismatch)), mismatch)
 
     def _of_sum(self, op: int, word: str, row: Row) -> Cause:
         places = list(dict.fromkeys(split_dims(self.why, op, FactorKind.REDUCTION)))

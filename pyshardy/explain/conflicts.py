@@ -28,7 +28,7 @@ _IDENTITIES = frozenset((CONSTRAINT, EDGE, "sdy.func_data_flow_edge", "func.retu
 _BARRIER = "sdy.propagation_barrier"
 
 
-class Meeting(NamedTuple):
+class Mismatch(NamedTuple):
     """A tensor of an op that has to be resharded.
 
     Attributes:
@@ -50,7 +50,7 @@ class Meeting(NamedTuple):
     bytes_per_device: int
 
 
-def meetings(why: Why) -> Iterator[Meeting]:
+def mismatches(why: Why) -> Iterator[Mismatch]:
     """Every place where two shardings met and one lost, in program order."""
     subject = why.subject
     meshes = subject.program.meshes
@@ -84,7 +84,7 @@ def _shape(why: Why, value: int) -> tuple[int, ...] | None:
     return why.subject.program.shapes[value] if value >= 0 else None
 
 
-def _identity(why: Why, op: int, values: Sequence[int], shardings: list[TensorSharding | None]) -> Iterator[Meeting]:
+def _identity(why: Why, op: int, values: Sequence[int], shardings: list[TensorSharding | None]) -> Iterator[Mismatch]:
     view = why.subject.program.views.get(op)
     target = to_other_side(view, shardings[-1]) if view is not None else shardings[-1]
     if op >= why.subject.op_count:
@@ -92,13 +92,13 @@ def _identity(why: Why, op: int, values: Sequence[int], shardings: list[TensorSh
     if target is None:
         return
     for tensor, (value, has) in enumerate(zip(values[:-1], shardings[:-1])):
-        if not is_equivalent(has or TensorSharding.replicated_like(target.mesh, target.rank), target):
-            yield Meeting(op, tensor, value, has, target, len(values) - 1, _bytes(why, value, has, target))
+        if not is_equivalent(has or TensorSharding.fully_replicated(target.mesh, target.rank), target):
+            yield Mismatch(op, tensor, value, has, target, len(values) - 1, _bytes(why, value, has, target))
 
 
 def _of_plan(
     why: Why, op: int, rule: Rule, values: Sequence[int], shardings: list[TensorSharding | None], plan: OpPlan
-) -> Iterator[Meeting]:
+) -> Iterator[Mismatch]:
     mesh = mesh_of(next(one for one in plan.targets if one is not None), why.subject.program.meshes)
     for tensor, target in enumerate(plan.targets):
         if target is None or values[tensor] < 0:
@@ -107,7 +107,7 @@ def _of_plan(
         is_result = tensor >= len(rule.operands)
         sent = _bytes(why, value, target, has) if is_result else _bytes(why, value, has, target)
         winner = _winner(rule, tensor, shardings, target, mesh)
-        yield Meeting(op, tensor, value, has, target, winner, sent)
+        yield Mismatch(op, tensor, value, has, target, winner, sent)
 
 
 def _winner(
@@ -141,7 +141,7 @@ def _bytes(why: Why, value: int, before: TensorSharding | None, after: TensorSha
     some = after or before
     if shape is None or some is None or -1 in shape:
         return 0
-    after = after or TensorSharding.replicated_like(some.mesh, len(shape))
+    after = after or TensorSharding.fully_replicated(some.mesh, len(shape))
     mesh = mesh_of(after, meshes)
     try:
         steps = plan_collectives(before, after, None if before is None else mesh_of(before, meshes), mesh, shape)
@@ -214,75 +214,75 @@ class Conflicts:
 
 def find_conflicts(why: Why) -> Conflicts:
     """Every place of a program where two shardings met and one lost, ranked by the bytes of the reshard."""
-    found = sorted(meetings(why), key=lambda one: (-one.bytes_per_device, one.op, one.tensor))
+    found = sorted(mismatches(why), key=lambda one: (-one.bytes_per_device, one.op, one.tensor))
     return Conflicts(tuple(_conflict(why, one) for one in found))
 
 
-def _conflict(why: Why, meeting: Meeting) -> Conflict:
-    label, names = why.names.label(meeting.op), why.names
-    rank = len(_shape(why, meeting.value) or ())
+def _conflict(why: Why, mismatch: Mismatch) -> Conflict:
+    label, names = why.names.label(mismatch.op), why.names
+    rank = len(_shape(why, mismatch.value) or ())
     winner = None
-    if meeting.winner is not None:
-        winner = names.value(why.subject.tensors(meeting.op)[meeting.winner])
+    if mismatch.winner is not None:
+        winner = names.value(why.subject.tensors(mismatch.op)[mismatch.winner])
     return Conflict(
-        text=f"{meeting_text(why, meeting)} ({format_bytes(meeting.bytes_per_device)} per device)",
+        text=f"{mismatch_text(why, mismatch)} ({format_bytes(mismatch.bytes_per_device)} per device)",
         op=label.name,
         scope=label.scope,
         file=label.file,
         line=label.line,
-        loser=names.value(meeting.value),
-        has=dims_text(meeting.has, rank),
-        needs=dims_text(meeting.needs, rank),
+        loser=names.value(mismatch.value),
+        has=dims_text(mismatch.has, rank),
+        needs=dims_text(mismatch.needs, rank),
         winner=winner,
-        bytes_per_device=meeting.bytes_per_device,
+        bytes_per_device=mismatch.bytes_per_device,
     )
 
 
-def meeting_text(why: Why, meeting: Meeting) -> str:
+def mismatch_text(why: Why, mismatch: Mismatch) -> str:
     """Who has what, what the op needs, and for whom."""
     names, subject = why.names, why.subject
-    rank = len(_shape(why, meeting.value) or ())
-    has, needs = dims_text(meeting.has, rank), dims_text(meeting.needs, rank)
-    loser = names.value(meeting.value)
-    kind = subject.kind(meeting.op)
-    if meeting.op >= subject.op_count:
-        output = names.value(subject.tensors(meeting.op)[-1])
+    rank = len(_shape(why, mismatch.value) or ())
+    has, needs = dims_text(mismatch.has, rank), dims_text(mismatch.needs, rank)
+    loser = names.value(mismatch.value)
+    kind = subject.kind(mismatch.op)
+    if mismatch.op >= subject.op_count:
+        output = names.value(subject.tensors(mismatch.op)[-1])
         return f"{loser} is {has}, and the output {output} is to be {needs}"
     if kind.name == CONSTRAINT:
-        return f"{loser} is {has}, and the {names.op(meeting.op)} says {needs}"
+        return f"{loser} is {has}, and the {names.op(mismatch.op)} says {needs}"
     if kind.name in _IDENTITIES:
-        return f"{loser} is {has}, and {names.op(meeting.op)} needs it as {needs}"
+        return f"{loser} is {has}, and {names.op(mismatch.op)} needs it as {needs}"
     assert kind.rule is not None
-    if meeting.tensor >= len(kind.rule.operands):
-        head = f"{names.op(meeting.op)} gives its result as {needs}, which is then needed as {has}"
+    if mismatch.tensor >= len(kind.rule.operands):
+        head = f"{names.op(mismatch.op)} gives its result as {needs}, which is then needed as {has}"
     else:
-        head = f"{loser} is {has}, and {names.op(meeting.op)} needs it as {needs}"
-    if meeting.winner is None:
+        head = f"{loser} is {has}, and {names.op(mismatch.op)} needs it as {needs}"
+    if mismatch.winner is None:
         return f"{head}, because the op cannot run on it as it is split"
-    winner = subject.tensors(meeting.op)[meeting.winner]
+    winner = subject.tensors(mismatch.op)[mismatch.winner]
     shape = _shape(why, winner) or ()
-    name = "its result" if meeting.winner >= len(kind.rule.operands) else names.value(winner)
-    if winner == meeting.value:
+    name = "its result" if mismatch.winner >= len(kind.rule.operands) else names.value(winner)
+    if winner == mismatch.value:
         return head
     return f"{head}, because {name} is {dims_text(subject.sharding(winner), len(shape))}"
 
 
-def clashing(why: Why, meeting: Meeting) -> Iterator[tuple[int, int, Axes]]:
+def clashing(why: Why, mismatch: Mismatch) -> Iterator[tuple[int, int, Axes]]:
     """The values and dimensions whose axes clash in a meeting: what the loser gives up, and what it gives way to."""
     subject = why.subject
-    dims = range(meeting.needs.rank)
-    has = [() if meeting.has is None else meeting.has.dims[dim].axes for dim in dims]
-    needs = [meeting.needs.dims[dim].axes for dim in dims]
+    dims = range(mismatch.needs.rank)
+    has = [() if mismatch.has is None else mismatch.has.dims[dim].axes for dim in dims]
+    needs = [mismatch.needs.dims[dim].axes for dim in dims]
     changed = [dim for dim in dims if has[dim] != needs[dim]]
     for dim in changed:
         if has[dim]:
-            yield subject.holder(meeting.value), dim, has[dim]
-    if meeting.winner is None:
+            yield subject.holder(mismatch.value), dim, has[dim]
+    if mismatch.winner is None:
         return
-    winner = subject.holder(subject.tensors(meeting.op)[meeting.winner])
+    winner = subject.holder(subject.tensors(mismatch.op)[mismatch.winner])
     axes = [axis for dim in changed for axis in (*has[dim], *needs[dim])]
     sharding = subject.sharding(winner)
-    for dim, given in enumerate(() if sharding is None or winner == subject.holder(meeting.value) else sharding.dims):
+    for dim, given in enumerate(() if sharding is None or winner == subject.holder(mismatch.value) else sharding.dims):
         if lists_overlap(given.axes, axes):
             yield winner, dim, given.axes
 

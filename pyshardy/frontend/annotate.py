@@ -15,7 +15,7 @@ from pyshardy.core.sharding import TensorSharding, check_sharding, mesh_of
 from pyshardy.core.spec import OPEN, PartitionSpec, parse_spec
 from pyshardy.core.text import format_symbol
 from pyshardy.errors import InvalidShardingError, ShardyError, UsageError
-from pyshardy.frontend.interface import Port, input_ports, output_ports
+from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 from pyshardy.ir.attributes import NO_ATTRS
 from pyshardy.ir.functions import SHARDING, main_function, return_op
 from pyshardy.ir.module import Module
@@ -48,23 +48,25 @@ def annotate(module: Module, shardings: Annotations, mesh: Any = None) -> Module
 
     >>> text = "func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> { return %x : tensor<4x8xf32> }"
     >>> module = annotate(Module.parse(text), {"arg0": PartitionSpec("data")}, mesh={"data": 4})
-    >>> input_ports(module.root)[0].sharding
+    >>> input_tensors(module.root)[0].sharding
     TensorSharding(<@mesh, [{"data"}, {}]>)
     """
     if mesh is not None:
         module = with_mesh(module, core_mesh(mesh))
-    ports = [("arg_attrs", port) for port in input_ports(module.root)]
-    ports += [("res_attrs", port) for port in output_ports(module.root)]
-    found: dict[tuple[str, int], tuple[str, Port, Any]] = {}
+    tensors = [("arg_attrs", tensor) for tensor in input_tensors(module.root)]
+    tensors += [("res_attrs", tensor) for tensor in output_tensors(module.root)]
+    found: dict[tuple[str, int], tuple[str, InterfaceTensor, Any]] = {}
     for name, sharding in shardings.items():
-        matching = matching_names(name, [port.name for _, port in ports])
+        matching = matching_names(name, [tensor.name for _, tensor in tensors])
         for position in matching:
-            kind, port = ports[position]
-            found[kind, port.index] = kind, port, sharding
+            kind, tensor = tensors[position]
+            found[kind, tensor.index] = kind, tensor, sharding
     return annotate_ports(module, found.values(), None if mesh is None else core_mesh(mesh))
 
 
-def annotate_ports(module: Module, annotations: Iterable[tuple[str, Port, Any]], mesh: Mesh | None = None) -> Module:
+def annotate_ports(
+    module: Module, annotations: Iterable[tuple[str, InterfaceTensor, Any]], mesh: Mesh | None = None
+) -> Module:
     """A module with other shardings on some inputs and outputs.
 
     Args:
@@ -78,17 +80,19 @@ def annotate_ports(module: Module, annotations: Iterable[tuple[str, Port, Any]],
     root = module.copy_root()
     meshes = module_meshes(root)
     main = main_function(root)
-    for kind, port, value in given:
+    for kind, tensor, value in given:
         try:
-            sharding = None if value is None else _sharding(value, port, meshes, mesh)
+            sharding = None if value is None else _sharding(value, tensor, meshes, mesh)
         except ShardyError as error:
-            raise error.located(f"annotating {port.name}: {error.doing}", f"{port.name}, {_shape(port)}") from error
-        _store(main, kind, port.index, sharding)
+            raise error.located(
+                f"annotating {tensor.name}: {error.doing}", f"{tensor.name}, {_shape(tensor)}"
+            ) from error
+        _store(main, kind, tensor.index, sharding)
     return module.with_root(root)
 
 
-def _shape(port: Port) -> str:
-    return f"{port.element}[{', '.join(map(str, port.shape))}]"
+def _shape(tensor: InterfaceTensor) -> str:
+    return f"{tensor.element}[{', '.join(map(str, tensor.shape))}]"
 
 
 def _store(main: Op, kind: str, index: int, sharding: TensorSharding | None) -> None:
@@ -198,7 +202,7 @@ def _mesh_for_specs(meshes: Mapping[str, Mesh], mesh: Mesh | None) -> str:
 # Shardings
 
 
-def _sharding(value: Any, port: Port, meshes: Mapping[str, Mesh], mesh: Mesh | None) -> TensorSharding:
+def _sharding(value: Any, tensor: InterfaceTensor, meshes: Mapping[str, Mesh], mesh: Mesh | None) -> TensorSharding:
     """The sharding of an input or output, checked."""
     if isinstance(value, str):
         value = _parsed(value, meshes, mesh)
@@ -206,12 +210,12 @@ def _sharding(value: Any, port: Port, meshes: Mapping[str, Mesh], mesh: Mesh | N
         sharding = value
     else:
         name = _mesh_for_specs(meshes, core_mesh(value.mesh) if _is_named(value) else mesh)
-        sharding = as_spec(value).sharding(name, len(port.shape))
+        sharding = as_spec(value).sharding(name, len(tensor.shape))
     found = mesh_of(sharding, meshes)
     if all(found.has_axis(axis.name) for axis in sharding.all_axes()):
         sharding = sharding.with_replicated(sort_axes(sharding.replicated, found))
         sharding = sharding.with_unreduced(sort_axes(sharding.unreduced, found))
-    check_sharding(sharding, found, len(port.shape))
+    check_sharding(sharding, found, len(tensor.shape))
     return sharding
 
 

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyshardy.core.boxes import device_boxes
-from pyshardy.core.sharding import TensorSharding, is_equivalent, is_plain, mesh_of
+from pyshardy.core.sharding import TensorSharding, is_equivalent, is_unsharded, mesh_of
 from pyshardy.errors import UsageError
 from pyshardy.frontend.annotated import import_annotations
 from pyshardy.frontend.from_dump import choose, split_source
 from pyshardy.frontend.from_text import load_file
-from pyshardy.frontend.interface import Port, input_ports, output_ports
+from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 from pyshardy.ir.functions import main_function
-from pyshardy.ir.listing import ops_in
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.op_lists import ops_in
 from pyshardy.ir.shardings import Meshes, get_sharding, module_meshes
 
 _SAME = {"sdy.constant": "stablehlo.constant"}
@@ -36,8 +36,8 @@ class Decided:
 
     path: Path
     module: Module
-    inputs: list[Port]
-    outputs: list[Port]
+    inputs: list[InterfaceTensor]
+    outputs: list[InterfaceTensor]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def dump_shardings(source: str | Path, module: str | None = None, isolate: bool 
             hint="XLA_FLAGS=--xla_dump_hlo_pass_re=shardy-xla beside --xla_dump_to",
         )
     found = import_annotations(load_file(path, isolate=isolate))
-    return Decided(path, found, input_ports(found.root), output_ports(found.root))
+    return Decided(path, found, input_tensors(found.root), output_tensors(found.root))
 
 
 def compare(propagated: Module, decided: Decided) -> Comparison:
@@ -124,10 +124,10 @@ def compare(propagated: Module, decided: Decided) -> Comparison:
     """
     root, other = propagated.root, decided.module.root
     meshes = module_meshes(root), module_meshes(other)
-    inputs, outputs = input_ports(root), output_ports(root)
+    inputs, outputs = input_tensors(root), output_tensors(root)
     _check_types("input", inputs, decided.inputs, decided.path)
     _check_types("output", outputs, decided.outputs, decided.path)
-    names = [*(f"input {port.name}" for port in inputs), *(f"output {port.name}" for port in outputs)]
+    names = [*(f"input {tensor.name}" for tensor in inputs), *(f"output {tensor.name}" for tensor in outputs)]
     ours, theirs = [*inputs, *outputs], [*decided.inputs, *decided.outputs]
     found: list[ShardingDifference] = []
     for name, mine, its in zip(names, ours, theirs):
@@ -141,8 +141,8 @@ def compare(propagated: Module, decided: Decided) -> Comparison:
     return Comparison(tuple(found), len(ours), len(results))
 
 
-def _check_types(side: str, ours: list[Port], theirs: list[Port], path: Path) -> None:
-    shapes = [[(port.shape, port.element) for port in ports] for ports in (ours, theirs)]
+def _check_types(side: str, ours: list[InterfaceTensor], theirs: list[InterfaceTensor], path: Path) -> None:
+    shapes = [[(tensor.shape, tensor.element) for tensor in tensors] for tensors in (ours, theirs)]
     if shapes[0] != shapes[1]:
         raise UsageError(
             f"comparing the {side}s with those in {path}",
@@ -184,7 +184,7 @@ def _is_same(
     here: TensorSharding | None, in_xla: TensorSharding | None, shape: tuple[int, ...], meshes: tuple[Meshes, Meshes]
 ) -> bool:
     if here is None or in_xla is None:
-        return is_plain(here) and is_plain(in_xla)
+        return is_unsharded(here) and is_unsharded(in_xla)
     first, second = mesh_of(here, meshes[0]), mesh_of(in_xla, meshes[1])
     here, in_xla = here.with_mesh(first), in_xla.with_mesh(second)
     if is_equivalent(here, in_xla):
@@ -195,4 +195,4 @@ def _is_same(
 
 
 def _text(sharding: TensorSharding | None) -> str:
-    return "replicated" if sharding is None or is_plain(sharding) else str(sharding)
+    return "replicated" if sharding is None or is_unsharded(sharding) else str(sharding)

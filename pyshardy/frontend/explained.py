@@ -10,7 +10,7 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import InvalidModuleError
 from pyshardy.explain.subject import Label, Subject
 from pyshardy.explain.why import Why
-from pyshardy.frontend.interface import Port, input_ports, output_ports
+from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 from pyshardy.ir.causes import scope_of
 from pyshardy.ir.diagnostics import source_position
 from pyshardy.ir.dtypes import element_bits
@@ -19,12 +19,18 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.program_index import FunctionResultPlace
 from pyshardy.ir.shardings import get_sharding
-from pyshardy.passes.base import Traced
+from pyshardy.transforms.context import Traced
 
 _FUNCTION = re.compile(r'"((?:[^"\\]|\\.)*)"\("(?:[^"\\]|\\.)*":\d+:\d+')
 
 
-def make_why(traced: Traced, inputs: Iterable[Port], outputs: Iterable[Port], before: Module, result: Module) -> Why:
+def make_why(
+    traced: Traced,
+    inputs: Iterable[InterfaceTensor],
+    outputs: Iterable[InterfaceTensor],
+    before: Module,
+    result: Module,
+) -> Why:
     """What explains the values of a result.
 
     Args:
@@ -39,8 +45,8 @@ def make_why(traced: Traced, inputs: Iterable[Port], outputs: Iterable[Port], be
 
 def make_subject(
     traced: Traced,
-    inputs: Iterable[Port],
-    outputs: Iterable[Port],
+    inputs: Iterable[InterfaceTensor],
+    outputs: Iterable[InterfaceTensor],
     before: Op,
     name: str = "-",
     result: Op | None = None,
@@ -57,9 +63,9 @@ def make_subject(
     """
     program, index, propagated, grouped = traced
     numbers: dict[Any, int] = {value: number for number, value in enumerate(index.values)}
-    input_names = {port.index: port.name for port in inputs}
-    output_names = {port.index: port.name for port in outputs}
-    given_inputs, given_outputs = _annotated(input_ports(before)), _annotated(output_ports(before))
+    input_names = {tensor.index: tensor.name for tensor in inputs}
+    output_names = {tensor.index: tensor.name for tensor in outputs}
+    given_inputs, given_outputs = _annotated(input_tensors(before)), _annotated(output_tensors(before))
     names: dict[int, str] = {}
     given: set[int] = set()
     function = _main_of(index.values)
@@ -86,8 +92,8 @@ def make_subject(
     )
 
 
-def _annotated(ports: Iterable[Port]) -> set[int]:
-    return {port.index for port in ports if port.sharding is not None}
+def _annotated(tensors: Iterable[InterfaceTensor]) -> set[int]:
+    return {tensor.index for tensor in tensors if tensor.sharding is not None}
 
 
 def _main_of(values: Sequence[Value | FunctionResultPlace]) -> Any:

@@ -15,7 +15,7 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.errors import UsageError
 from pyshardy.frontend.annotate import annotate_ports, core_mesh, with_mesh
 from pyshardy.frontend.annotated import Axes
-from pyshardy.frontend.interface import input_ports, output_ports
+from pyshardy.frontend.interface import input_tensors, output_tensors
 from pyshardy.frontend.jax_lower import (
     JIT_OPTIONS,
     has_own_shardings,
@@ -196,12 +196,12 @@ def _with_own_shardings(module: Module, in_shardings: Any, out_shardings: Any, m
     found = []
     if takes_all or has_own_shardings(in_shardings):
         args, _ = jax.tree.unflatten(signature.in_tree, range(signature.in_tree.num_leaves))
-        ports = dict(zip(signature.kept, input_ports(module.root)))
+        tensors = dict(zip(signature.kept, input_tensors(module.root)))
         leaves = sharding_leaves(in_shardings, args, takes_all)
-        found += [("arg_attrs", ports[leaf], sharding) for leaf, sharding in leaves if leaf in ports]
+        found += [("arg_attrs", tensors[leaf], sharding) for leaf, sharding in leaves if leaf in tensors]
     if has_own_shardings(out_shardings):
         tree = jax.tree.unflatten(signature.out_tree, range(signature.out_tree.num_leaves))
-        outs = output_ports(module.root)
+        outs = output_tensors(module.root)
         found += [("res_attrs", outs[leaf], sharding) for leaf, sharding in sharding_leaves(out_shardings, tree)]
     return annotate_ports(module, found, None if mesh is None else core_mesh(mesh)) if found else module
 

@@ -10,10 +10,10 @@ from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.core.text import format_bytes, quote
 from pyshardy.errors import ShardyError
 from pyshardy.explain.collectives import Found, general
-from pyshardy.explain.conflicts import Meeting, clashing
+from pyshardy.explain.conflicts import Mismatch, clashing
 from pyshardy.explain.origins import OriginKind, origin_of
 from pyshardy.explain.why import Why
-from pyshardy.frontend.interface import Port, input_ports, output_ports
+from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 from pyshardy.ir.functions import main_function, set_arg_sharding, set_result_sharding
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
@@ -53,8 +53,8 @@ class Trial(NamedTuple):
     sent_bytes: int
     held_bytes: int
     work: float
-    inputs: Sequence[Port]
-    outputs: Sequence[Port]
+    inputs: Sequence[InterfaceTensor]
+    outputs: Sequence[InterfaceTensor]
 
 
 def hint_for(why: Why, found: Found, before: Module, now: Trial, partition: Callable[[Module], Trial]) -> str | None:
@@ -101,17 +101,17 @@ def edited(module: Module, edit: Edit) -> Module:
 
 
 def _edits(why: Why, found: Found, before: Module) -> Iterator[Edit]:
-    meeting = next((cause.meeting for cause in found.causes if cause.meeting is not None), None)
-    if meeting is None:
+    mismatch = next((cause.mismatch for cause in found.causes if cause.mismatch is not None), None)
+    if mismatch is None:
         return
-    inputs, outputs = input_ports(before.root), output_ports(before.root)
+    inputs, outputs = input_tensors(before.root), output_tensors(before.root)
     subject = why.subject
-    if meeting.op >= subject.op_count and meeting.has is not None:
-        name = subject.names[subject.tensors(meeting.op)[-1]]
-        yield Edit(False, _alike(outputs, name), meeting.has.closed())
-    yield from _freed(why, meeting, inputs, outputs)
-    if meeting.value in subject.given:
-        yield Edit(True, _alike(inputs, subject.names[meeting.value]), meeting.needs.closed())
+    if mismatch.op >= subject.op_count and mismatch.has is not None:
+        name = subject.names[subject.tensors(mismatch.op)[-1]]
+        yield Edit(False, _alike(outputs, name), mismatch.has.closed())
+    yield from _freed(why, mismatch, inputs, outputs)
+    if mismatch.value in subject.given:
+        yield Edit(True, _alike(inputs, subject.names[mismatch.value]), mismatch.needs.closed())
 
 
 def _can_be_written(edit: Edit) -> bool:
@@ -119,9 +119,11 @@ def _can_be_written(edit: Edit) -> bool:
     return bool(edit.indices) and all(axis.is_full for axes in edit.sharding.dim_axes for axis in axes)
 
 
-def _freed(why: Why, meeting: Meeting, inputs: Sequence[Port], outputs: Sequence[Port]) -> Iterator[Edit]:
+def _freed(
+    why: Why, mismatch: Mismatch, inputs: Sequence[InterfaceTensor], outputs: Sequence[InterfaceTensor]
+) -> Iterator[Edit]:
     """The annotations that axes which clash come from, each with that dimension left to propagation."""
-    for value, dim, axes in reversed(list(clashing(why, meeting))):
+    for value, dim, axes in reversed(list(clashing(why, mismatch))):
         for axis in axes:
             for chain in why.history.chains(value, dim, axis):
                 origin = origin_of(chain, why.subject, why.names)
@@ -134,37 +136,36 @@ def _freed(why: Why, meeting: Meeting, inputs: Sequence[Port], outputs: Sequence
                 yield Edit(is_input, _alike(inputs if is_input else outputs, name), given.with_dims(dims))
 
 
-def _alike(ports: Sequence[Port], name: str) -> tuple[int, ...]:
-    """The numbers of the ports that are called so, but for numbers in lists, and that are sharded alike."""
-    one = next((port for port in ports if port.name == name), None)
+def _alike(tensors: Sequence[InterfaceTensor], name: str) -> tuple[int, ...]:
+    """The numbers of the tensors with this name, up to list indices, and this sharding."""
+    one = next((tensor for tensor in tensors if tensor.name == name), None)
     if one is None:
         return ()
-    same = [port for port in ports if general(port.name) == general(name)]
-    return tuple(port.index for port in same if (port.sharding, port.shape) == (one.sharding, one.shape))
+    same = [tensor for tensor in tensors if general(tensor.name) == general(name)]
+    return tuple(tensor.index for tensor in same if (tensor.sharding, tensor.shape) == (one.sharding, one.shape))
 
 
 def _text(edit: Edit, now: Trial, then: Trial) -> str:
     old, new = (now.inputs, then.inputs) if edit.is_input else (now.outputs, then.outputs)
-    was = next(port for port in old if port.index in edit.indices)
-    port = next(port for port in new if port.index in edit.indices)
-    name = general(port.name) if len(edit.indices) > 1 else port.name
+    was = next(tensor for tensor in old if tensor.index in edit.indices)
+    tensor = next(tensor for tensor in new if tensor.index in edit.indices)
+    name = general(tensor.name) if len(edit.indices) > 1 else tensor.name
     saved = f"send {format_bytes(then.sent_bytes)} per device instead of {format_bytes(now.sent_bytes)}"
     held = f"a device holds {format_bytes(then.held_bytes)} at most instead of {format_bytes(now.held_bytes)}"
-    return (
-        f"annotate `{name}` as {spec_text(port)} instead of {spec_text(was)}: all collectives then {saved}, and {held}."
-    )
+    change = f"annotate `{name}` as {spec_text(tensor)} instead of {spec_text(was)}"
+    return f"{change}: all collectives then {saved}, and {held}."
 
 
-def spec_text(port: Port) -> str:
+def spec_text(tensor: InterfaceTensor) -> str:
     """A sharding as JAX's PartitionSpec, or in Shardy's notation where that has no words for it.
 
     >>> from pyshardy.core.notation import parse_sharding
-    >>> spec_text(Port("x", 0, (8, 8, 8), "f32", parse_sharding('<@m, [{"a", "b"}, {}, {"c"}]>')))
+    >>> spec_text(InterfaceTensor("x", 0, (8, 8, 8), "f32", parse_sharding('<@m, [{"a", "b"}, {}, {"c"}]>')))
     'P(("a", "b"), None, "c")'
     """
-    dims = [()] * len(port.shape) if port.sharding is None else [dim.axes for dim in port.sharding.dims]
+    dims = [()] * len(tensor.shape) if tensor.sharding is None else [dim.axes for dim in tensor.sharding.dims]
     if any(not axis.is_full for axes in dims for axis in axes):
-        return str(port.sharding)
+        return str(tensor.sharding)
     parts = []
     for axes in dims:
         names = [quote(axis.name) for axis in axes]

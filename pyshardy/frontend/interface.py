@@ -19,7 +19,7 @@ from pyshardy.ir.strings import location_name, shown, string_value
 
 
 @dataclass(frozen=True, slots=True)
-class Port:
+class InterfaceTensor:
     """A tensor that goes into a module or comes out of it.
 
     Attributes:
@@ -47,14 +47,14 @@ class Interface:
         meshes: The meshes by name; they cannot be changed.
     """
 
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
+    inputs: tuple[InterfaceTensor, ...]
+    outputs: tuple[InterfaceTensor, ...]
     meshes: Mapping[str, Mesh]
 
     @classmethod
     def of(cls, root: Op) -> Interface:
         """The interface of a module, with all its meshes."""
-        return cls(tuple(input_ports(root)), tuple(output_ports(root)), MappingProxyType(module_meshes(root)))
+        return cls(tuple(input_tensors(root)), tuple(output_tensors(root)), MappingProxyType(module_meshes(root)))
 
     def on(self, meshes: Mapping[str, Mesh]) -> Interface:
         """The same on some of the meshes."""
@@ -65,35 +65,35 @@ class Interface:
         """Number of devices of the program."""
         return device_count(self.meshes)
 
-    def local_shape(self, port: Port) -> tuple[int, ...]:
+    def local_shape(self, tensor: InterfaceTensor) -> tuple[int, ...]:
         """The shape of what every device has of an input or output."""
-        if port.sharding is None:
-            return port.shape
-        return local_shape(port.sharding, mesh_of(port.sharding, self.meshes), port.shape)
+        if tensor.sharding is None:
+            return tensor.shape
+        return local_shape(tensor.sharding, mesh_of(tensor.sharding, self.meshes), tensor.shape)
 
 
-def input_ports(root: Op) -> list[Port]:
+def input_tensors(root: Op) -> list[InterfaceTensor]:
     """The tensors that the main function takes; tokens are left out."""
     main = main_function(root)
     return [
-        Port(_arg_name(arg.location, arg.index), arg.index, arg.type.shape, arg.type.element,
+        InterfaceTensor(_arg_name(arg.location, arg.index), arg.index, arg.type.shape, arg.type.element,
              arg_attrs(main, arg.index).get(SHARDING))
         for arg in main.region.blocks[0].args
         if arg.type.shape is not None
     ]  # fmt: skip
 
 
-def output_ports(root: Op) -> list[Port]:
+def output_tensors(root: Op) -> list[InterfaceTensor]:
     """The tensors that the main function returns; tokens are left out."""
     main = main_function(root)
     returned = return_op(main).operands
-    ports = []
+    tensors = []
     for index, value in enumerate(returned):
         if value.type.shape is not None:
             attrs = result_attrs(main, index)
             name = _result_name(attrs.get("jax.result_info"), index, len(returned))
-            ports.append(Port(name, index, value.type.shape, value.type.element, attrs.get(SHARDING)))
-    return ports
+            tensors.append(InterfaceTensor(name, index, value.type.shape, value.type.element, attrs.get(SHARDING)))
+    return tensors
 
 
 def _arg_name(location: Any, index: int) -> str:

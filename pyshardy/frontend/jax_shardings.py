@@ -17,7 +17,7 @@ from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding, m
 from pyshardy.core.spec import axis_text
 from pyshardy.errors import InvalidShardingError, UsageError
 from pyshardy.frontend.annotate import core_mesh
-from pyshardy.frontend.interface import Port
+from pyshardy.frontend.interface import InterfaceTensor
 
 
 class SubAxes(Enum):
@@ -56,51 +56,51 @@ class NamedShardings:
         self._sub_axes = _sub_axes(sub_axes)
         self._jax_meshes: dict[Mesh, Any] = {}
 
-    def of(self, port: Port, rank: int | None = None) -> NamedSharding | None:
+    def of(self, tensor: InterfaceTensor, rank: int | None = None) -> NamedSharding | None:
         """The sharding of an input or output; None if the module has no mesh with axes.
 
         Args:
-            port: The input or output.
+            tensor: The input or output.
             rank: Its rank as JAX sees it, if that is smaller than that of its data.
         """
-        mesh = self._mesh_of(port)
+        mesh = self._mesh_of(tensor)
         if mesh is None:
             return None
-        if self._sub_axes is SubAxes.SPLIT and port.sharding is not None and _has_sub_axes(port.sharding):
-            _check_reduced(port.sharding)
-            return self.cut(port)
-        spec = self.spec(port, rank)
+        if self._sub_axes is SubAxes.SPLIT and tensor.sharding is not None and _has_sub_axes(tensor.sharding):
+            _check_reduced(tensor.sharding)
+            return self.cut(tensor)
+        spec = self.spec(tensor, rank)
         try:
             return NamedSharding(self.jax_mesh(mesh), spec)
         except ValueError as error:
-            doing = f"converting the sharding of {port.name}"
+            doing = f"converting the sharding of {tensor.name}"
             raise InvalidShardingError(doing, got=str(error).splitlines()[0], needed="what JAX can express") from error
 
-    def spec(self, port: Port, rank: int | None = None) -> PartitionSpec:
+    def spec(self, tensor: InterfaceTensor, rank: int | None = None) -> PartitionSpec:
         """The spec of an input or output; the arguments are those of `of`."""
-        sharding = None if self._mesh_of(port) is None else port.sharding
+        sharding = None if self._mesh_of(tensor) is None else tensor.sharding
         if sharding is not None and self._sub_axes is SubAxes.GATHER:
             sharding = whole_axes(sharding)
         try:
-            return partition_spec(sharding, len(port.shape) if rank is None else rank)
+            return partition_spec(sharding, len(tensor.shape) if rank is None else rank)
         except InvalidShardingError as error:
-            doing = f"{error.doing} of {port.name}"
+            doing = f"{error.doing} of {tensor.name}"
             raise InvalidShardingError(doing, got=error.got, needed=error.needed) from error
 
-    def _mesh_of(self, port: Port) -> Mesh | None:
-        mesh = None if port.sharding is None else mesh_of(port.sharding, self.meshes)
+    def _mesh_of(self, tensor: InterfaceTensor) -> Mesh | None:
+        mesh = None if tensor.sharding is None else mesh_of(tensor.sharding, self.meshes)
         if mesh is None or not mesh.axes:
             return next((mesh for mesh in self.meshes.values() if mesh.axes), None)
         return mesh
 
-    def cut(self, port: Port) -> NamedSharding | None:
+    def cut(self, tensor: InterfaceTensor) -> NamedSharding | None:
         """The sharding of an input or output on a mesh whose axes are cut where it has sub-axes.
 
         `PartitionSpec` cannot name a sub-axis, but the axes of that mesh, called `x:(1)2` and so on.
         """
-        sharding = port.sharding
+        sharding = tensor.sharding
         if sharding is None or not _has_sub_axes(sharding):
-            return self.of(port)
+            return self.of(tensor)
         mesh = mesh_of(sharding, self.meshes)
         atoms = ordered_refs(mesh, sharding.all_axes())
         cut = Mesh([(axis_text(atom), atom.length(mesh)) for atom in atoms], mesh.device_ids)

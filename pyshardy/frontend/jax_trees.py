@@ -11,17 +11,17 @@ from jax.sharding import PartitionSpec
 from pyshardy.core.mesh import Mesh
 from pyshardy.errors import InvalidShardingError, UnsupportedVersionError
 from pyshardy.frontend.from_jax import JaxSignature
-from pyshardy.frontend.interface import Port
+from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.frontend.jax_lower import is_static
 from pyshardy.frontend.jax_shardings import ABSTRACT, Devices, NamedShardings, SubAxes
 
 Tree = Any
-Convert = Callable[[Port, int | None], Any]
+Convert = Callable[[InterfaceTensor, int | None], Any]
 
 
 def input_shardings(
     signature: Any,
-    ports: Sequence[Port],
+    tensors: Sequence[InterfaceTensor],
     meshes: Mapping[str, Mesh],
     devices: Devices = None,
     sub_axes: SubAxes | str = SubAxes.REFUSE,
@@ -30,7 +30,7 @@ def input_shardings(
 
     Args:
         signature: The signature of the function; for anything else the tree is a tuple.
-        ports: The inputs of the module.
+        tensors: The inputs of the module.
         meshes: The meshes by name.
         devices: The devices that the meshes are laid over, "abstract" for none; by default those that the function
             was lowered for, or none if it was lowered for none, or those that JAX has.
@@ -42,43 +42,49 @@ def input_shardings(
         InvalidShardingError: A sharding that `PartitionSpec` cannot express.
     """
     return _input_tree(
-        signature, ports, _advising(NamedShardings(meshes, _devices(signature, devices), sub_axes).of, sub_axes)
+        signature, tensors, _advising(NamedShardings(meshes, _devices(signature, devices), sub_axes).of, sub_axes)
     )
 
 
 def output_shardings(
     signature: Any,
-    ports: Sequence[Port],
+    tensors: Sequence[InterfaceTensor],
     meshes: Mapping[str, Mesh],
     devices: Devices = None,
     sub_axes: SubAxes | str = SubAxes.REFUSE,
 ) -> Tree:
     """The shardings of the outputs as a tree over the result; see `input_shardings`."""
     return _output_tree(
-        signature, ports, _advising(NamedShardings(meshes, _devices(signature, devices), sub_axes).of, sub_axes)
+        signature, tensors, _advising(NamedShardings(meshes, _devices(signature, devices), sub_axes).of, sub_axes)
     )
 
 
 def input_specs(
-    signature: Any, ports: Sequence[Port], meshes: Mapping[str, Mesh], sub_axes: SubAxes | str = SubAxes.REFUSE
+    signature: Any,
+    tensors: Sequence[InterfaceTensor],
+    meshes: Mapping[str, Mesh],
+    sub_axes: SubAxes | str = SubAxes.REFUSE,
 ) -> Tree:
     """The `PartitionSpec`s of the inputs; see `input_shardings`."""
-    return _input_tree(signature, ports, _advising(NamedShardings(meshes, ABSTRACT, sub_axes).spec, sub_axes))
+    return _input_tree(signature, tensors, _advising(NamedShardings(meshes, ABSTRACT, sub_axes).spec, sub_axes))
 
 
 def output_specs(
-    signature: Any, ports: Sequence[Port], meshes: Mapping[str, Mesh], sub_axes: SubAxes | str = SubAxes.REFUSE
+    signature: Any,
+    tensors: Sequence[InterfaceTensor],
+    meshes: Mapping[str, Mesh],
+    sub_axes: SubAxes | str = SubAxes.REFUSE,
 ) -> Tree:
     """The `PartitionSpec`s of the outputs; see `input_shardings`."""
-    return _output_tree(signature, ports, _advising(NamedShardings(meshes, ABSTRACT, sub_axes).spec, sub_axes))
+    return _output_tree(signature, tensors, _advising(NamedShardings(meshes, ABSTRACT, sub_axes).spec, sub_axes))
 
 
 def _advising(convert: Convert, sub_axes: SubAxes | str) -> Convert:
     """The conversion, whose error says what to try about a sub-axis that is refused."""
 
-    def advising(port: Port, rank: int | None) -> Any:
+    def advising(tensor: InterfaceTensor, rank: int | None) -> Any:
         try:
-            return convert(port, rank)
+            return convert(tensor, rank)
         except InvalidShardingError as error:
             if SubAxes(sub_axes) is not SubAxes.REFUSE or "sub-axis" not in str(error.got):
                 raise
@@ -94,27 +100,27 @@ def _devices(signature: Any, devices: Devices) -> Devices:
     return signature.devices if signature.mesh is None else signature.mesh
 
 
-def _input_tree(signature: Any, ports: Sequence[Port], convert: Convert) -> Tree:
+def _input_tree(signature: Any, tensors: Sequence[InterfaceTensor], convert: Convert) -> Tree:
     if not isinstance(signature, JaxSignature):
-        return tuple(convert(port, None) for port in ports)
-    if len(signature.kept) != len(ports):
+        return tuple(convert(tensor, None) for tensor in tensors)
+    if len(signature.kept) != len(tensors):
         raise UnsupportedVersionError(
             "matching the inputs of the module with the arguments of the function",
-            got=f"{len(ports)} inputs for {len(signature.kept)} arguments",
+            got=f"{len(tensors)} inputs for {len(signature.kept)} arguments",
             needed="a JAX that tells which unused arguments it dropped",
             hint="lower with jax.jit(..., keep_unused=True)",
         )
     leaves: list[Any] = [None] * len(signature.in_ranks)
-    for leaf, port in zip(signature.kept, ports):
-        leaves[leaf] = convert(port, signature.in_ranks[leaf])
+    for leaf, tensor in zip(signature.kept, tensors):
+        leaves[leaf] = convert(tensor, signature.in_ranks[leaf])
     args, _ = _without_static(jax.tree.unflatten(signature.in_tree, leaves))
     return args
 
 
-def _output_tree(signature: Any, ports: Sequence[Port], convert: Convert) -> Tree:
+def _output_tree(signature: Any, tensors: Sequence[InterfaceTensor], convert: Convert) -> Tree:
     if not isinstance(signature, JaxSignature):
-        return tuple(convert(port, None) for port in ports)
-    leaves = [convert(port, rank) for port, rank in zip(ports, signature.out_ranks)]
+        return tuple(convert(tensor, None) for tensor in tensors)
+    leaves = [convert(tensor, rank) for tensor, rank in zip(tensors, signature.out_ranks)]
     return _without_static(jax.tree.unflatten(signature.out_tree, leaves))
 
 

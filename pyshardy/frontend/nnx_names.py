@@ -15,7 +15,7 @@ from typing import Any
 from jaxlib.mlir import ir
 
 from pyshardy.core.text import quote
-from pyshardy.frontend.interface import input_ports, output_ports
+from pyshardy.frontend.interface import input_tensors, output_tensors
 from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.strings import named_location
@@ -47,22 +47,22 @@ def with_nnx_names(module: Module, function: Any, args: Sequence[Any], kwargs: M
     by_position = [_paths(value) for value in args]
     root = module.copy_root()
     main = main_function(root)
-    for port in input_ports(root):
-        match = _INPUT.fullmatch(port.name)
-        found = None if match is None else _path(by_name.get(match[1], ()), int(match[2]), port.shape)
+    for tensor in input_tensors(root):
+        match = _INPUT.fullmatch(tensor.name)
+        found = None if match is None else _path(by_name.get(match[1], ()), int(match[2]), tensor.shape)
         if match is not None and found is not None:
-            arg = main.region.blocks[0].args[port.index]
+            arg = main.region.blocks[0].args[tensor.index]
             with module.context:
                 arg.location = named_location(match[1] + found, arg.location)
     results = list(main.attrs.get("res_attrs") or ())
-    for port in output_ports(root):
-        match = _OUTPUT.fullmatch(port.name)
+    for tensor in output_tensors(root):
+        match = _OUTPUT.fullmatch(tensor.name)
         if match is not None and int(match[1]) < len(by_position):
-            found = _path(by_position[int(match[1])], int(match[2]), port.shape)
+            found = _path(by_position[int(match[1])], int(match[2]), tensor.shape)
             if found is not None:
                 with module.context:
                     info = ir.Attribute.parse(quote(f"result[0][{match[1]}]{found}"))
-                results[port.index] = results[port.index].with_value(_RESULT_INFO, info)
+                results[tensor.index] = results[tensor.index].with_value(_RESULT_INFO, info)
     if results:
         main.set_attr("res_attrs", tuple(results))
     return module.with_root(root)

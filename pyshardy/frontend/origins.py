@@ -9,20 +9,20 @@ from typing import Any
 from jaxlib.mlir import ir
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.frontend.interface import input_ports, output_ports
+from pyshardy.frontend.interface import input_tensors, output_tensors
 from pyshardy.ir.diagnostics import THIS_FILE, source_frames
 from pyshardy.ir.functions import arg_attrs, functions, is_declaration, main_function, result_attrs
-from pyshardy.ir.listing import ops_with
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.op_lists import ops_with
 from pyshardy.ir.shardings import transform_shardings
 from pyshardy.ir.strings import string_value
 from pyshardy.passes.base import Pass
-from pyshardy.passes.debug_info import ORIGIN_NAME, ORIGINS
 from pyshardy.passes.flow import for_module, propagation_passes
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.report.places import format_place, user_place
+from pyshardy.transforms.debug_info import ORIGIN_NAME, ORIGINS
 
 Origins = tuple[tuple[str, ...], ...]
 _SELF = "self"
@@ -52,16 +52,16 @@ def origins_of(module: Module, options: PropagateOptions) -> tuple[Origins, Orig
     if not options.user_priorities:
         transform_shardings(root, TensorSharding.without_priorities)
     run_on_root(module, root, _up_to_shardings(propagation_passes(for_module(options, root))))
-    inputs, outputs = input_ports(root), output_ports(root)
+    inputs, outputs = input_tensors(root), output_tensors(root)
     if sum(not is_declaration(function) for function in functions(root)) > 1:
         return ((),) * len(inputs), ((),) * len(outputs)
-    names = {f"input: {port.index}": port.name for port in inputs}
-    names |= {f"output: {port.index}": port.name for port in outputs}
+    names = {f"input: {tensor.index}": tensor.name for tensor in inputs}
+    names |= {f"output: {tensor.index}": tensor.name for tensor in outputs}
     names |= dict(_places(root, module.name))
     main = main_function(root)
     return (
-        tuple(_named(arg_attrs(main, port.index).get(ORIGINS), names) for port in inputs),
-        tuple(_named(result_attrs(main, port.index).get(ORIGINS), names) for port in outputs),
+        tuple(_named(arg_attrs(main, tensor.index).get(ORIGINS), names) for tensor in inputs),
+        tuple(_named(result_attrs(main, tensor.index).get(ORIGINS), names) for tensor in outputs),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyshardy.frontend.interface import input_ports, output_ports
+from pyshardy.frontend.interface import input_tensors, output_tensors
 from pyshardy.ir.module import Module
 from pyshardy.ir.shardings import module_meshes
 
@@ -64,5 +64,5 @@ class ResultShardings:
         from pyshardy.frontend import jax_trees
 
         root = self.module.root
-        ports = input_ports(root) if kind.startswith("input") else output_ports(root)
-        return getattr(jax_trees, kind)(self.module.origin, ports, module_meshes(root), *devices, sub_axes=sub_axes)
+        tensors = input_tensors(root) if kind.startswith("input") else output_tensors(root)
+        return getattr(jax_trees, kind)(self.module.origin, tensors, module_meshes(root), *devices, sub_axes=sub_axes)

@@ -233,13 +233,13 @@ class Program:
                 self.holders[number],
                 self.owners[number],
                 self.users[number],
-                self.told(number),
+                self.to_revisit(number),
                 self.siblings.get(number, ()),
             )
             for number, shape in enumerate(self.shapes)
         )
 
-    def told(self, value: int) -> tuple[int, ...]:
+    def to_revisit(self, value: int) -> tuple[int, ...]:
         """The ops to look at again when the sharding of a value changes, in that order."""
         found = self.notified.get(value)
         return (self.owners[value], *self.users[value]) if found is None else found

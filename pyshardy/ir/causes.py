@@ -1,4 +1,4 @@
-"""What made an op necessary, as part of its location (see `passes/partitioning/causes.py`)."""
+"""What made an op necessary, as part of its location (see `transforms/reshards/causes.py`)."""
 
 from __future__ import annotations
 

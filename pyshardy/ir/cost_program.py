@@ -8,7 +8,7 @@ from typing import Any
 from pyshardy.core.axes import axes_size
 from pyshardy.core.mesh import device_count
 from pyshardy.core.sharding import Meshes
-from pyshardy.costing.program import Block, Input, Kind, Op, Place, Program, SourceLine, Tensor, Traffic
+from pyshardy.costing.program import Block, Input, Kind, Op, OpOrigin, Program, SourceLine, Tensor, Traffic
 from pyshardy.ir.causes import cause_of, scope_of
 from pyshardy.ir.diagnostics import source_position
 from pyshardy.ir.dtypes import known_bytes
@@ -22,10 +22,10 @@ from pyshardy.ir.functions import (
     result_attrs,
     return_op,
 )
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Block as NodeBlock
 from pyshardy.ir.nodes import Op as Node
 from pyshardy.ir.nodes import Value, ValueType
+from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.plain_attributes import plain_attribute
 from pyshardy.ir.strings import location_name, shown, string_value
@@ -217,7 +217,7 @@ class CostReader:
         elif node.name in COLLECTIVES:
             traffic = self._traffic(node)
         results = tuple([self._new(value, numbers) for value in node.results])
-        place: Place = NodePlace(node, self.name)
+        place: OpOrigin = NodePlace(node, self.name)
         return Op(self._kind(node), operands, results, regions, rounds, callee, traffic, place, branch)
 
     def _note_results(self, node: Node, taken: NodeBlock, known: dict[Value, int]) -> None:

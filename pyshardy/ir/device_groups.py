@@ -13,7 +13,7 @@ from pyshardy.core.axes import Axes, AxisRef, axes_size, check_axes_in_mesh
 from pyshardy.core.devices import Groups, axes_moved, axes_of_groups
 from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import MOST_DEVICES, Mesh
-from pyshardy.core.text import format_symbol, unquote
+from pyshardy.core.text import format_symbol, quote, unquote
 from pyshardy.errors import InvalidModuleError
 
 _STRING = r'"((?:[^"\\]|\\.)*)"'
@@ -149,3 +149,10 @@ def _numbers(data: bytes, shape: tuple[int, ...]) -> Groups:
 
 
 register_cache(_numbers.cache_clear)
+
+
+def stablehlo_mesh_text(mesh: Mesh) -> str:
+    """A mesh as an attribute of StableHLO, for groups of devices."""
+    axes = ", ".join(f"#stablehlo.mesh_axis<name = {quote(name)}, size = {size}>" for name, size in mesh.axes)
+    ids = f", device_ids = dense<{list(mesh.device_ids)}> : tensor<{mesh.size}xi64>" if mesh.device_ids else ""
+    return f"#stablehlo.mesh<axes = [{axes}]{ids}>"

@@ -14,7 +14,7 @@ from pyshardy.bytecode.sections import RESOURCE_OFFSETS
 from pyshardy.bytecode.tables import UNKNOWN, AmbiguousLocationError, Tables
 from pyshardy.ir.attrs import ARG_CODECS, LISTS, AttrTable, Codec, string_of
 from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType
-from pyshardy.ir.source import Kind, Place, Source
+from pyshardy.ir.source import Kind, OpPlace, Source
 
 
 class CannotEmitError(Exception):
@@ -198,7 +198,7 @@ class _Emitter:
     def location(self, op: Op) -> int:
         """The number of the location of an op that is not the one it was read with."""
         found = op._location
-        if type(found) is Place and found.source is self.source:
+        if type(found) is OpPlace and found.source is self.source:
             return self.source.locations[found.number]
         number = None if found is None else self.locations.get(id(found))
         if number is None:

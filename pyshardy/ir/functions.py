@@ -10,8 +10,8 @@ from pyshardy.core.text import format_symbol
 from pyshardy.errors import InvalidModuleError
 from pyshardy.ir.attributes import NO_ATTRS, Attributes
 from pyshardy.ir.attrs import LISTS
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op, Value, ValueType
+from pyshardy.ir.op_lists import ops_named
 
 SHARDING = "sdy.sharding"
 RULE = "sdy.sharding_rule"

@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any
 
 from pyshardy.ir.attributes import Attributes, freeze
-from pyshardy.ir.source import Place, Source, location_at
+from pyshardy.ir.source import OpPlace, Source, location_at
 from pyshardy.rules.ops import ops_that
 
 Use = tuple["Op", int]
@@ -439,7 +439,7 @@ class Op:
     def place(self) -> Any:
         """The location, or where to ask for it: what to give to an op that is made in the place of this one."""
         if self._location is None and self.source is not None:
-            return Place(self.source, self.number)
+            return OpPlace(self.source, self.number)
         return self._location
 
     @property

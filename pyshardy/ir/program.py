@@ -31,15 +31,15 @@ from pyshardy.ir.functions import (
     return_op,
 )
 from pyshardy.ir.nodes import TERMINATORS, Op, Value
-from pyshardy.ir.notify import Notifications
 from pyshardy.ir.numbering import Numbering
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.program_index import FunctionResultPlace, ProgramIndex
 from pyshardy.ir.purity import is_pure
+from pyshardy.ir.revisits import Revisits
 from pyshardy.ir.shardings import holder_of, module_meshes, stored_sharding
-from pyshardy.rules.draft import identity_rule
 from pyshardy.rules.properties import Priority, is_elementwise, priority_of
 from pyshardy.rules.rule import Rule
+from pyshardy.rules.rule_builder import identity_rule
 from pyshardy.rules.table import is_known, is_known_name, rule_of
 
 _WITH_SHARDING = 2
@@ -91,7 +91,7 @@ class _Builder:
                 number = self.value_numbers[value]
                 self.holders[number] = NO_VALUE if found is None else self.value_numbers[found]
                 self.elsewhere.append(number)
-        self.notifications = Notifications(self.callers, self.op_numbers)
+        self.notifications = Revisits(self.callers, self.op_numbers)
         self.numbers: dict[Hashable, int] = {}
         self.kinds: dict[OpKind, int] = {}
         self.known: list[OpKind] = []

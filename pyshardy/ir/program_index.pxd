@@ -2,7 +2,7 @@
 cimport cython
 
 from pyshardy.ir.nodes cimport Op, Value
-from pyshardy.ir.sharing cimport SharedChanges
+from pyshardy.ir.shared_attributes cimport SharedChanges
 
 cdef str RULE, SHARDING
 cdef frozenset HOLD_OTHERWISE

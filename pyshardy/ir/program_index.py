@@ -13,7 +13,7 @@ from pyshardy.ir.dataflow import BARRIER, EDGES
 from pyshardy.ir.functions import RULE, SHARDING, set_result_sharding
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import HOLD_OTHERWISE, store_sharding
-from pyshardy.ir.sharing import SharedChanges
+from pyshardy.ir.shared_attributes import SharedChanges
 from pyshardy.rules.rule import Rule
 
 _WITHOUT_RULE = EDGES | {BARRIER}

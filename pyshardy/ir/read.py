@@ -28,7 +28,7 @@ from pyshardy.ir.diagnostics import Diagnostic, Severity, format_location
 from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType, flat_uses
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.source import ArgPlace, Kind, Source
-from pyshardy.ir.strings import is_plain, named_attributes
+from pyshardy.ir.strings import is_utf8, named_attributes
 
 
 def read_module(module: ir.Module, table: AttrTable) -> Op:
@@ -61,7 +61,7 @@ def bytecode_of(module: Any) -> Bytecode:
 
 def _check_names(names: list[str]) -> None:
     for name in names:
-        if not is_plain(name):
+        if not is_utf8(name):
             raise InvalidModuleError(
                 "reading a module", got=f"an op with the name {quote(name)}", needed="names in UTF-8"
             )

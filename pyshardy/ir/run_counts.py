@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from pyshardy.ir.functions import CALL, calls, main_function
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Block, Op, Value, walk
+from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.symbols import post_order
 from pyshardy.ir.trip_counts import LOOP, TripCounts
 from pyshardy.rules.properties import CONDITIONALS

@@ -4,7 +4,7 @@ cimport cython
 from pyshardy.ir.dataflow cimport edge_held
 from pyshardy.ir.functions cimport arg_sharding
 from pyshardy.ir.nodes cimport Op, Value
-from pyshardy.ir.sharing cimport SharedChanges, SharedOutcomes
+from pyshardy.ir.shared_attributes cimport SharedChanges, SharedOutcomes
 
 cdef frozenset _WITH_OWN_ATTRIBUTES
 

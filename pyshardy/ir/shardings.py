@@ -22,9 +22,9 @@ from pyshardy.ir.functions import (
     return_op,
     set_arg_sharding,
 )
-from pyshardy.ir.listing import ops_with
 from pyshardy.ir.nodes import Op, Value
-from pyshardy.ir.sharing import SharedChanges, SharedOutcomes
+from pyshardy.ir.op_lists import ops_with
+from pyshardy.ir.shared_attributes import SharedChanges, SharedOutcomes
 from pyshardy.propagation.views import join_manual_axes, strip_manual_axes
 from pyshardy.rules.ops import OPS
 
@@ -143,7 +143,7 @@ def _store_in_list(op: Op, name: str, values: Sequence[Value], index: int, shard
         op.set_attr(name, (sharding,))
         return
     old = op.attrs.get(name) or tuple(
-        TensorSharding.replicated_like(sharding.mesh, value.type.rank, is_open=True) for value in values
+        TensorSharding.fully_replicated(sharding.mesh, value.type.rank, is_open=True) for value in values
     )
     op.set_attr(name, (*old[:index], sharding, *old[index + 1 :]))
 
@@ -265,7 +265,7 @@ def fill_shardings(
     if first is None:
         return None
     return tuple(
-        sharding or TensorSharding.replicated_like(first.mesh, value.type.rank, is_open=True)
+        sharding or TensorSharding.fully_replicated(first.mesh, value.type.rank, is_open=True)
         for sharding, value in zip(shardings, values)
     )
 

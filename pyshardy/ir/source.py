@@ -82,7 +82,7 @@ class Source:
         return found
 
 
-class Place(NamedTuple):
+class OpPlace(NamedTuple):
     """An op of an MLIR module, as the location of a node."""
 
     source: Source
@@ -107,4 +107,4 @@ class ArgPlace(NamedTuple):
 
 def location_at(place: Any) -> Any:
     """The MLIR location that something is, or stands for."""
-    return place.location() if type(place) is Place or type(place) is ArgPlace else place
+    return place.location() if type(place) is OpPlace or type(place) is ArgPlace else place

@@ -26,7 +26,7 @@ def string_value(attr: Any) -> str:
 
 def make_string(text: str) -> Any:
     """The attribute of a string."""
-    return ir.StringAttr.get(text) if is_plain(text) else ir.Attribute.parse(quote(text))
+    return ir.StringAttr.get(text) if is_utf8(text) else ir.Attribute.parse(quote(text))
 
 
 def symbol_name(attr: Any) -> str:
@@ -40,7 +40,7 @@ def symbol_name(attr: Any) -> str:
 
 def make_symbol(name: str) -> Any:
     """The reference to a symbol."""
-    return ir.FlatSymbolRefAttr.get(name) if is_plain(name) else ir.Attribute.parse(format_symbol(name))
+    return ir.FlatSymbolRefAttr.get(name) if is_utf8(name) else ir.Attribute.parse(format_symbol(name))
 
 
 def check_names(dictionary: Any) -> None:
@@ -52,7 +52,7 @@ def check_names(dictionary: Any) -> None:
     text, position = str(dictionary), 1
     for index in range(len(dictionary)):
         name = _KEY.match(text, position)
-        if name is None or not is_plain(unquote(name[1] or "")):
+        if name is None or not is_utf8(unquote(name[1] or "")):
             raise _no_attribute_name()
         position = name.end()
         if text.startswith(" = ", position):
@@ -88,12 +88,12 @@ def location_name(location: Any) -> str | None:
 
 def named_location(name: str, location: Any) -> Any:
     """A location under a name."""
-    if is_plain(name):
+    if is_utf8(name):
         return ir.Location.name(name, location)
     return ir.Location.from_attr(ir.Attribute.parse(f"loc({quote(name)}({str(location)[len('loc(') : -1]}))"))
 
 
-def is_plain(text: str) -> bool:
+def is_utf8(text: str) -> bool:
     """Whether a string is UTF-8."""
     return text.isascii() or _SURROGATE.search(text) is None
 

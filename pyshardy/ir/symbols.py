@@ -10,8 +10,8 @@ from math import log10
 from pyshardy.core.text import format_symbol
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import calls, functions, is_declaration
-from pyshardy.ir.listing import ops_in
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.op_lists import ops_in
 
 ORIGINAL_NAME = "sdy.original_func_name"
 MOST_COPIED = 1_000_000

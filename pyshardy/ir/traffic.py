@@ -14,7 +14,7 @@ from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.run_counts import Runs, counted_ops, run_counts
 from pyshardy.ir.shardings import module_meshes
-from pyshardy.report.places import Place, user_place
+from pyshardy.report.places import SourcePlace, user_place
 from pyshardy.report.traffic import CollectiveRow
 from pyshardy.reshard.collectives import CollectiveKind, sent_by_device
 
@@ -94,7 +94,7 @@ def _row(op: Op, groups: Grouping, sent_bytes: int, runs: Runs, name: str) -> Co
     )
 
 
-def _frames(op: Op, name: str) -> list[Place]:
+def _frames(op: Op, name: str) -> list[SourcePlace]:
     """The calls that led to an op, innermost first."""
     frames = source_frames(op.location)
     return [(name if file == THIS_FILE else file, line, column) for file, line, column in frames]

@@ -14,12 +14,12 @@ from itertools import count
 
 from pyshardy.core.record import Record
 from pyshardy.ir.functions import FROM_HLO
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.op_lists import ops_named
 from pyshardy.passes.base import Pass
 from pyshardy.passes.common.save_module import Dump, SaveModule
-from pyshardy.passes.exporting.export_options import ExportOptions
-from pyshardy.passes.exporting.export_steps import (
+from pyshardy.passes.export_options import ExportOptions
+from pyshardy.passes.export_steps import (
     Step,
     clean_collectives,
     clean_reshards,
@@ -27,7 +27,7 @@ from pyshardy.passes.exporting.export_steps import (
     export_steps,
     last_steps,
 )
-from pyshardy.passes.partitioning.partition_options import PartitionOptions
+from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.passes.table import pass_of
 from pyshardy.propagation.options import PropagateOptions, View
 

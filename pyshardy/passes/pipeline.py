@@ -14,7 +14,8 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.pause_gc import pause_gc
-from pyshardy.passes.base import Anchor, Pass, PassContext
+from pyshardy.passes.base import Anchor, Pass
+from pyshardy.transforms.context import PassContext
 
 Hook = Callable[[Pass, Op, float], None]
 """Called with a pass, the module or function it has run on, and the seconds it took."""

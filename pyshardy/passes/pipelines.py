@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 from pyshardy.errors import NotationError, UsageError
 from pyshardy.passes.base import Anchor, Pass
-from pyshardy.passes.exporting.export_options import ExportOptions
-from pyshardy.passes.exporting.export_steps import export_steps
+from pyshardy.passes.export_options import ExportOptions
+from pyshardy.passes.export_steps import export_steps
 from pyshardy.passes.flow import (
     dedup_import_steps,
     import_steps,

@@ -11,7 +11,7 @@ cdef class _Plan:
     cdef public bint waits
 
 
-cdef class Engine:
+cdef class PropagationEngine:
     cdef public object program
     cdef public list shardings
     cdef public object user_priority
@@ -75,7 +75,7 @@ cdef class Engine:
     @cython.locals(clean=bytearray)
     cpdef _mark(self, Py_ssize_t number)
 
-    @cython.locals(told=tuple, users=int[::1], reader=Py_ssize_t, place=Py_ssize_t)
+    @cython.locals(to_revisit=tuple, users=int[::1], reader=Py_ssize_t, place=Py_ssize_t)
     cpdef _set_and_tell(self, Py_ssize_t number, Py_ssize_t value, held, given)
 
     @cython.locals(number=Py_ssize_t)

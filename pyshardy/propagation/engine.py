@@ -65,7 +65,7 @@ class _Plan:
         self.waits = waits
 
 
-class Engine:
+class PropagationEngine:
     """The state of propagation over one program.
 
     Args:
@@ -305,14 +305,14 @@ class Engine:
                 for place in range(self._user_starts[value], self._user_starts[value + 1]):
                     self._tell(users[place])
             else:
-                told = self._notified[value]
-                for reader in told:
+                to_revisit = self._notified[value]
+                for reader in to_revisit:
                     self._tell(reader)
         else:
             self.set_sharding(value, held)
-            self._push_all(self.program.told(value))
+            self._push_all(self.program.to_revisit(value))
             for member in self._copy_to_group(value, given):
-                self._push_all(self.program.told(member))
+                self._push_all(self.program.to_revisit(member))
 
     def _tell(self, number: int) -> None:
         """Have an op visited that a new sharding concerns."""
@@ -375,7 +375,7 @@ class Engine:
         for sibling in self.program.siblings.get(value, ()):
             if shardings[sibling] is None:
                 rank = len(self.program.shapes[sibling] or ())
-                shardings[sibling] = TensorSharding.replicated_like(sharding.mesh, rank, is_open=True)
+                shardings[sibling] = TensorSharding.fully_replicated(sharding.mesh, rank, is_open=True)
                 self._mark_readers(sibling)
 
     def _mark_readers(self, value: int) -> None:

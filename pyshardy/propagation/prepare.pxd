@@ -18,5 +18,5 @@ cpdef count_uses(program)
 cpdef bytearray find_spread_values(program)
 
 
-@cython.locals(starts=int[::1], holders=int[::1], users=Py_ssize_t, value=Py_ssize_t, told=tuple, found=bytearray)
+@cython.locals(starts=int[::1], holders=int[::1], users=Py_ssize_t, value=Py_ssize_t, to_revisit=tuple, found=bytearray)
 cpdef bytearray find_plain_values(program, apart)

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 from pyshardy.graph.lists import Lists, zeros
 from pyshardy.graph.program import OpKind, Program
-from pyshardy.rules.draft import identity_rule
 from pyshardy.rules.properties import Priority
 from pyshardy.rules.rule import Shape
+from pyshardy.rules.rule_builder import identity_rule
 
 NEAR, LISTED = 1, 2
 """Who is told of a new sharding: the owner of the value and its users, or those that are listed as notified."""
@@ -105,9 +105,9 @@ def find_plain_values(program: Program, apart: Iterable[int]) -> bytearray:
     """
     found = bytearray([NEAR]) * len(program.shapes)
     starts, holders = program.users.starts, program.holders
-    for value, told in program.notified.items():
+    for value, to_revisit in program.notified.items():
         users = starts[value + 1] - starts[value]
-        found[value] = LISTED if holders[value] == value and len(told) == 1 + users else 0
+        found[value] = LISTED if holders[value] == value and len(to_revisit) == 1 + users else 0
     for value in (*program.siblings, *apart):
         found[value] = 0
     return found

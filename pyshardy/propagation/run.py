@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.graph.program import Program
-from pyshardy.propagation.engine import Engine
+from pyshardy.propagation.engine import PropagationEngine
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.recorder import Steps, Visit
 from pyshardy.propagation.schedule import LAST_ROUND, ROUNDS
@@ -33,7 +33,7 @@ class Propagated:
 def propagate_program(
     program: Program,
     options: PropagateOptions = PropagateOptions(),
-    after_user_priority: Callable[[int, Engine], None] | None = None,
+    after_user_priority: Callable[[int, PropagationEngine], None] | None = None,
 ) -> Propagated:
     """Infer a sharding for every value.
 
@@ -45,7 +45,7 @@ def propagate_program(
         after_user_priority: Called with the priority and the state after every round of user priorities.
     """
     trace: list[Visit] | None = [] if options.trace else None
-    engine = Engine(program, options.conservative, trace)
+    engine = PropagationEngine(program, options.conservative, trace)
     for priority in user_priority_rounds(engine) if options.user_priorities else (0,):
         engine.user_priority = priority
         for round_ in range(ROUNDS) if options.op_priorities else (LAST_ROUND,):

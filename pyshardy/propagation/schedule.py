@@ -34,7 +34,7 @@ def directions(rule: Rule, priority: Priority, fixed: Direction, round_: int) ->
     Ops of priority PASS_THROUGH and FORWARD wait in round 0 while an operand is used more than once; that
     depends on the program and is the caller's to check.
 
-    >>> from pyshardy.rules.draft import identity_rule
+    >>> from pyshardy.rules.rule_builder import identity_rule
     >>> directions(identity_rule((8,)), Priority.OTHER, Direction.BOTH, 1)
     (<Direction.NONE: 0>,)
     """

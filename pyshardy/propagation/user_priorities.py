@@ -11,13 +11,13 @@ from pyshardy.core.axes import sort_axes
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding, mesh_of
 from pyshardy.errors import InvalidShardingError
-from pyshardy.propagation.engine import Engine
+from pyshardy.propagation.engine import PropagationEngine
 from pyshardy.propagation.step import StepError
 
 _HIDDEN = DimSharding()
 
 
-def user_priority_rounds(engine: Engine) -> Iterator[int]:
+def user_priority_rounds(engine: PropagationEngine) -> Iterator[int]:
     """The user priorities of the program, 0 first; before each is yielded, the shardings are prepared for it.
 
     Dimensions whose turn has not come are empty and closed, and their axes replicated, so that nothing can
@@ -42,7 +42,7 @@ def user_priority_rounds(engine: Engine) -> Iterator[int]:
         yield priority
 
 
-def _mask_all(engine: Engine) -> dict[int, TensorSharding]:
+def _mask_all(engine: PropagationEngine) -> dict[int, TensorSharding]:
     """Hide all dimensions of a priority above 0; the original sharding of every value that has one."""
     originals = {}
     masked: dict[TensorSharding, tuple[TensorSharding, bool]] = {}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pyshardy.core.mesh import device_count
 from pyshardy.core.sharding import Meshes
-from pyshardy.costing.program import Block, Kind, Op, Place, Program
+from pyshardy.costing.program import Block, Kind, Op, OpOrigin, Program
 from pyshardy.ir.cost_program import CostReader, Interned, NodePlace, input_of, output_name
 from pyshardy.ir.nodes import Block as NodeBlock
 from pyshardy.ir.nodes import Op as Node
@@ -118,7 +118,7 @@ class _Assembler(CostReader):
         first = len(self.tensors)
         self.tensors += version.made
         numbers += range(first, len(self.tensors))
-        place: Place = NodePlace(entry.op, self.name)
+        place: OpOrigin = NodePlace(entry.op, self.name)
         for index, op in enumerate(version.ops):
             if op.traffic is not None:
                 made = _CollectivePlace(entry.op, self.name, version.causes[index])
@@ -187,7 +187,7 @@ class _CollectivePlace(NodePlace):
         return self._cause
 
 
-def _moved(op: Op, numbers: list[int], place: Place | None) -> Op:
+def _moved(op: Op, numbers: list[int], place: OpOrigin | None) -> Op:
     """An op of a version on the numbers of a program."""
     operands = tuple([numbers[value] for value in op.operands])
     results = tuple([numbers[value] for value in op.results])
@@ -197,7 +197,7 @@ def _moved(op: Op, numbers: list[int], place: Place | None) -> Op:
     return Op(op.kind, operands, results, regions, op.rounds, op.callee, op.traffic, place, op.branch)
 
 
-def _moved_block(block: Block, numbers: list[int], place: Place | None) -> Block:
+def _moved_block(block: Block, numbers: list[int], place: OpOrigin | None) -> Block:
     return Block(
         tuple([numbers[value] for value in block.arguments]),
         tuple([_moved(inner, numbers, place) for inner in block.ops]),

@@ -14,11 +14,12 @@ from pyshardy.ir.diagnostics import Diagnostics
 from pyshardy.ir.functions import SHARDING, signature
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Block, Op, Value, ValueType
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.base import Pass
 from pyshardy.passes.flow import partition_ending
-from pyshardy.passes.partitioning.partition_options import PartitionOptions
+from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.propagation.options import PropagateOptions
+from pyshardy.transforms.context import PassContext
 
 _LAST_OF_PLANNING = "pyshardy-share-reshards"
 """Behind the first pass of this name all reshards are there, and none has become collectives."""

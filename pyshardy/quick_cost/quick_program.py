@@ -16,8 +16,7 @@ from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.ir.strings import make_string
 from pyshardy.ir.trip_counts import TripCounts
-from pyshardy.passes.partitioning.partition_options import PartitionOptions
-from pyshardy.passes.partitioning.survey import distinct_shardings
+from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.quick_cost.assemble import assemble
 from pyshardy.quick_cost.excerpt import TARGET, Excerpt
 from pyshardy.quick_cost.isolation import isolated
@@ -27,6 +26,7 @@ from pyshardy.quick_cost.spread import Spread
 from pyshardy.quick_cost.versions import Versions
 from pyshardy.results.sharded_program import ShardedProgram
 from pyshardy.rules.traits import BY_ATTRIBUTE
+from pyshardy.transforms.reshards.survey import distinct_shardings
 
 
 class QuickProgram:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pyshardy.core.axes import is_prefix
 from pyshardy.core.sharding import Meshes, TensorSharding
 from pyshardy.ir.opspec import OpSpecReader
-from pyshardy.passes.partitioning.op_rules import is_pointwise, names_without_rule, rule_with_dynamic_sizes
-from pyshardy.passes.partitioning.shard_pointwise import most_split
 from pyshardy.quick_cost.skeleton import Entry
+from pyshardy.transforms.reshards.most_split import most_split
+from pyshardy.transforms.reshards.op_rules import is_pointwise, names_without_rule, rule_with_dynamic_sizes
 
 Shardings = Sequence[TensorSharding | None]
 

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 
-Place = tuple[str, int, int]
+SourcePlace = tuple[str, int, int]
 """File, line and column."""
 
 _LIBRARY = re.compile(r"(?<![^\\/])(?:site-packages|dist-packages|lib[\\/]python3[.\d]*)[\\/]|^<frozen .*>$")
@@ -22,7 +22,7 @@ def is_library(file: str) -> bool:
     return _LIBRARY.search(file) is not None
 
 
-def user_place(frames: Sequence[Place]) -> Place | None:
+def user_place(frames: Sequence[SourcePlace]) -> SourcePlace | None:
     """The innermost place of the user's own code; the innermost at all if there is none.
 
     Args:
@@ -55,7 +55,7 @@ def short_path(file: str, base: str | None = None) -> str:
     return relative if len(relative) < len(file) else file
 
 
-def format_place(place: Place | None, base: str | None = None, only_name: bool = False) -> str:
+def format_place(place: SourcePlace | None, base: str | None = None, only_name: bool = False) -> str:
     """A place as people write it; nothing if there is none.
 
     Args:

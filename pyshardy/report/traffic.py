@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from pyshardy.report.places import Place
+from pyshardy.report.places import SourcePlace
 from pyshardy.report.specs import axis_to_json
 
 
@@ -48,11 +48,11 @@ class CollectiveRow:
     is_counted: bool
     op: str | None
     cause: str | None
-    source: Place | None
-    user_source: Place | None = None
+    source: SourcePlace | None
+    user_source: SourcePlace | None = None
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> SourcePlace | None:
         """The line of the user's program that needs it, as far as that is known."""
         return self.user_source or self.source
 

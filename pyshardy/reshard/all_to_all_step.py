@@ -35,7 +35,7 @@ def _move_tail(state: State, dim: int, in_order: bool) -> bool:
             state.settled[target].append(state.want[target].pop(0))
         else:
             state.have[target].append(piece)
-    state.reveal()
+    state.unhide()
     param = AllToAllParam(merged(tail, state.mesh), dim, target)
     state.emit(CollectiveKind.ALL_TO_ALL, params=(param,))
     return True
@@ -62,6 +62,6 @@ def gather_unwanted(state: State) -> None:
             start -= 1
         gathered.append(have[start:])
         del have[start:]
-    state.reveal()
+    state.unhide()
     if any(gathered):
         state.emit(CollectiveKind.ALL_GATHER, gathered)

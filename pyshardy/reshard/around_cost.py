@@ -40,7 +40,7 @@ def cost_around(op: OpInput, meshes: Meshes) -> int | None:
     total = 0
     for index, (target, sharding, shape) in enumerate(zip(plan.targets, op.shardings, op.shapes)):
         if target is not None:
-            old = sharding or TensorSharding.replicated_like(target.mesh, target.rank)
+            old = sharding or TensorSharding.fully_replicated(target.mesh, target.rank)
             pair = (sharding, target) if index < results else (target, old)
             total += reshard_cost(*pair, shape or (), meshes)
     return total

@@ -57,9 +57,9 @@ def plan_collectives(
         if before is None or before.is_fully_replicated:
             return ()
         assert before_mesh is not None
-        return _plan(before, TensorSharding.replicated_like(before.mesh, before.rank), before_mesh, shape)
+        return _plan(before, TensorSharding.fully_replicated(before.mesh, before.rank), before_mesh, shape)
     if before is None:
-        before = TensorSharding.replicated_like(after.mesh, after.rank)
+        before = TensorSharding.fully_replicated(after.mesh, after.rank)
     elif before_mesh is mesh:
         after = after.with_mesh(before.mesh)  # the same mesh, maybe under another name, which no collective changes
     return _plan(before, after, mesh, shape)

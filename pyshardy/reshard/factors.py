@@ -34,7 +34,7 @@ def project_tensors(rule: Rule, shardings: Sequence[TensorSharding | None], mesh
 def project_tensor(rule: Rule, mapping: TensorMapping, sharding: TensorSharding | None, mesh: Mesh) -> TensorState:
     """The factors of a tensor whose dimensions are made of those of `mapping`."""
     if sharding is None:
-        sharding = TensorSharding.replicated_like(mesh, len(mapping))
+        sharding = TensorSharding.fully_replicated(mesh, len(mapping))
     return project(sharding, mapping, rule.factor_sizes, mesh)
 
 

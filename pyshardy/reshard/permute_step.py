@@ -64,10 +64,10 @@ def _fill(state: State) -> None:
     """Deal all pieces out anew, without changing the number of shards of a dimension as far as that is possible."""
     own = dict(enumerate(_own_targets_first(state)))
     pool = [piece for pieces in state.want for piece in pieces]
-    state.pour(lambda _: pool)
-    state.pour(lambda dim: own[dim], front=True)
+    state.distribute(lambda _: pool)
+    state.distribute(lambda dim: own[dim], front=True)
     rest = [piece for pieces in own.values() for piece in pieces]
-    state.pour(lambda _: rest, front=True)
+    state.distribute(lambda _: rest, front=True)
     state.take_places()
 
 

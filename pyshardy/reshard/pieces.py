@@ -13,7 +13,7 @@ from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.reshard.collectives import AllToAllParam, Collective, CollectiveKind
 
 Pieces = list[AxisRef]
-Place = tuple[int, int]
+Position = tuple[int, int]
 """A dimension and an index in the list of what is wanted there."""
 
 
@@ -90,7 +90,7 @@ class State:
         for dim in self.dims:
             if not self.hidden[dim]:
                 self._settle_common(dim)
-        self.places: dict[AxisRef, Place] = {}
+        self.places: dict[AxisRef, Position] = {}
         self.take_places()
 
     def _is_hidden(self, dim: int) -> bool:
@@ -129,7 +129,7 @@ class State:
                 for index, piece in enumerate(self.want[dim]):
                     self.places.setdefault(piece, (dim, index))
 
-    def reveal(self) -> None:
+    def unhide(self) -> None:
         """Let dimensions be sharded again that have been hidden and are unsharded now."""
         if any(hidden and not have for hidden, have in zip(self.hidden, self.have)):
             self.hidden = [hidden and bool(have) for hidden, have in zip(self.hidden, self.have)]
@@ -159,7 +159,7 @@ class State:
         self.capacity[dim] = 1
         return piece.head(capacity, self.mesh), [piece.tail(capacity, self.mesh)]
 
-    def pour(self, pool_of: Callable[[int], Pieces], front: bool = False) -> None:
+    def distribute(self, pool_of: Callable[[int], Pieces], front: bool = False) -> None:
         """Let pieces go from the pool of every dimension into what the dimension has, as they fit.
 
         Args:
@@ -168,11 +168,11 @@ class State:
         """
         cuts: Pieces = []
         for dim in self.dims:
-            self._pour_into(dim, pool_of(dim), front, cuts)
+            self._distribute_into(dim, pool_of(dim), front, cuts)
         if cuts:
             self.want = [split(pieces, cuts, self.mesh) for pieces in self.want]
 
-    def _pour_into(self, dim: int, pool: Pieces, front: bool, cuts: Pieces) -> None:
+    def _distribute_into(self, dim: int, pool: Pieces, front: bool, cuts: Pieces) -> None:
         at = 0 if front else len(self.have[dim])
         index = 0
         while index < len(pool) and self.capacity[dim] > 1:

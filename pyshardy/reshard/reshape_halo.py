@@ -178,7 +178,7 @@ def without_axes(sharding: TensorSharding, dims: set[int]) -> TensorSharding:
     >>> without_axes(parse_sharding('<@m, [{"a"}, {"b"}]>'), {0})
     TensorSharding(<@m, [{}, {"b"}]>)
     """
-    replicated = TensorSharding.replicated_like(sharding.mesh, 1).dims[0]
+    replicated = TensorSharding.fully_replicated(sharding.mesh, 1).dims[0]
     return sharding.with_dims(replicated if index in dims else dim for index, dim in enumerate(sharding.dims))
 
 

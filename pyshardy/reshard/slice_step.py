@@ -24,7 +24,7 @@ def slice_missing(state: State) -> None:
         if not state.hidden[dim]:
             pool += _slice_in_place(state, dim, sliced)
     counts = [len(pieces) for pieces in state.have]
-    state.pour(lambda _: pool)
+    state.distribute(lambda _: pool)
     for dim in state.dims:
         sliced[dim] += state.have[dim][counts[dim] :]
     state.take_places()

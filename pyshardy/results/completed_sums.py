@@ -8,8 +8,8 @@ since XLA's view drops the shardings of ops; so they are marked there.
 from __future__ import annotations
 
 from pyshardy.ir.attrs import AttrTable
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.shardings import get_sharding
 
 _MARK = "pyshardy.completes_sum"

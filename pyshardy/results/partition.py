@@ -17,8 +17,7 @@ from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.traffic import collectives_of
 from pyshardy.passes.base import Pass
 from pyshardy.passes.flow import partition_ending
-from pyshardy.passes.partitioning.partition_options import PartitionOptions
-from pyshardy.passes.partitioning.survey import distinct_shardings
+from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.report.partition_summary import PartitionSummary
 from pyshardy.report.tables import traffic_tables
@@ -29,6 +28,7 @@ from pyshardy.results.program_result import ProgramResult
 from pyshardy.results.propagation import Propagation, finish_propagation
 from pyshardy.results.sharded_program import ShardedProgram, shard
 from pyshardy.results.stopwatch import Stopwatch
+from pyshardy.transforms.reshards.survey import distinct_shardings
 
 if TYPE_CHECKING:
     from pyshardy.explain.collectives import CollectiveStory
@@ -127,7 +127,7 @@ class Partition(ProgramResult):
             return trial(finish_partition(sharded, self.options, root))
 
         why, now = self.why, trial(self)
-        stories = [one for one in tell(why, self.traffic.collectives) if any(cause.meeting for cause in one.causes)]
+        stories = [one for one in tell(why, self.traffic.collectives) if any(cause.mismatch for cause in one.causes)]
         conflicts = {one.story.reason: one for one in reversed(stories)}
         hints = [
             (one.story, hint_for(why, one, self.before, now, try_out)) for one in [*conflicts.values()][::-1][:most]

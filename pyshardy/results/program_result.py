@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.text import format_symbol
-from pyshardy.frontend.interface import Interface, Port
+from pyshardy.frontend.interface import Interface, InterfaceTensor
 from pyshardy.ir.diagnostics import Diagnostic, source_position
 from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
@@ -67,12 +67,12 @@ class ProgramResult(ABC):
         return self.interface.meshes
 
     @property
-    def inputs(self) -> tuple[Port, ...]:
+    def inputs(self) -> tuple[InterfaceTensor, ...]:
         """The inputs of the whole program with their shardings."""
         return self.interface.inputs
 
     @property
-    def outputs(self) -> tuple[Port, ...]:
+    def outputs(self) -> tuple[InterfaceTensor, ...]:
         """The outputs of the whole program with their shardings."""
         return self.interface.outputs
 

@@ -13,7 +13,6 @@ from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.shardings import module_meshes, transform_shardings
-from pyshardy.passes.base import Traced
 from pyshardy.passes.flow import propagation_ending
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.propagation.options import PropagateOptions
@@ -27,6 +26,7 @@ from pyshardy.results.program_result import ProgramResult
 from pyshardy.results.sharded_program import ShardedProgram, shard
 from pyshardy.results.stopwatch import Stopwatch
 from pyshardy.results.summaries import summarize
+from pyshardy.transforms.context import Traced
 
 if TYPE_CHECKING:
     from pyshardy.explain.conflicts import Conflicts
@@ -158,8 +158,8 @@ class Propagation(ProgramResult, ResultShardings):
         """An estimate of the most that all devices hold at a time: as much as one would, or else all their inputs."""
         from pyshardy.runtime.memory import peak_bytes
 
-        ports = [*self.inputs, *self.outputs]
-        shards = sum(tensor_bytes(self.interface.local_shape(port), port.element) for port in ports)
+        tensors = [*self.inputs, *self.outputs]
+        shards = sum(tensor_bytes(self.interface.local_shape(tensor), tensor.element) for tensor in tensors)
         return max(peak_bytes(self.module.root), self.device_count * shards)
 
     def for_engine(self, engine: Engine) -> ProgramResult:

@@ -17,13 +17,13 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.shardings import module_meshes, transform_shardings
-from pyshardy.passes.base import PassContext, Traced
 from pyshardy.passes.flow import for_module, sharding_stages
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.run import Propagated
 from pyshardy.results.completed_sums import mark_completed_sums
 from pyshardy.results.stopwatch import Seconds, Stopwatch
+from pyshardy.transforms.context import PassContext, Traced
 
 
 @dataclass(frozen=True, slots=True)

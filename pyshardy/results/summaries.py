@@ -9,7 +9,7 @@ from pyshardy.core.boxes import local_shape
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.errors import InvalidModuleError
-from pyshardy.frontend.interface import Port
+from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.nodes import walk
 from pyshardy.ir.shardings import get_sharding
@@ -29,8 +29,8 @@ def summarize(propagation: Propagation) -> Summary:
                 is_sharded = _splits(get_sharding(result))
                 sharded, replicated = sharded + is_sharded, replicated + (not is_sharded)
     given, meshes = propagation.sharded.annotations, propagation.meshes
-    inputs = tuple(_row(port, given.inputs[port.index], given.meshes, meshes) for port in propagation.inputs)
-    outputs = tuple(_row(port, given.outputs[port.index], given.meshes, meshes) for port in propagation.outputs)
+    inputs = tuple(_row(tensor, given.inputs[tensor.index], given.meshes, meshes) for tensor in propagation.inputs)
+    outputs = tuple(_row(tensor, given.outputs[tensor.index], given.meshes, meshes) for tensor in propagation.outputs)
     return Summary(
         title=propagation.title,
         meshes=tuple((name, mesh) for name, mesh in meshes.items() if mesh.axes),
@@ -56,29 +56,31 @@ def _lost(side: str, rows: Iterable[TensorRow]) -> Iterator[str]:
 
 
 def _row(
-    port: Port, given: TensorSharding | None, meshes_before: Mapping[str, Mesh], meshes: Mapping[str, Mesh]
+    tensor: InterfaceTensor, given: TensorSharding | None, meshes_before: Mapping[str, Mesh], meshes: Mapping[str, Mesh]
 ) -> TensorRow:
-    local = _local_shape(port, port.sharding, meshes)
-    shapes = port.shape, local, _local_shape(port, given, meshes_before)
+    local = _local_shape(tensor, tensor.sharding, meshes)
+    shapes = tensor.shape, local, _local_shape(tensor, given, meshes_before)
     try:
-        total, per_device, before = (tensor_bytes(shape, port.element) for shape in shapes)
+        total, per_device, before = (tensor_bytes(shape, tensor.element) for shape in shapes)
     except InvalidModuleError as error:
-        raise error.located(error.doing, port.name) from None
+        raise error.located(error.doing, tensor.name) from None
     return TensorRow(
-        name=port.name,
-        shape=port.shape,
-        dtype=port.element,
-        sharding=port.sharding,
+        name=tensor.name,
+        shape=tensor.shape,
+        dtype=tensor.element,
+        sharding=tensor.sharding,
         local_shape=local,
         bytes_total=total,
         bytes_per_device=per_device,
         bytes_per_device_before=before,
-        is_inferred=_splits(port.sharding) and not _splits(given),
+        is_inferred=_splits(tensor.sharding) and not _splits(given),
     )
 
 
-def _local_shape(port: Port, sharding: TensorSharding | None, meshes: Mapping[str, Mesh]) -> tuple[int, ...]:
-    return port.shape if sharding is None else local_shape(sharding, mesh_of(sharding, meshes), port.shape)
+def _local_shape(
+    tensor: InterfaceTensor, sharding: TensorSharding | None, meshes: Mapping[str, Mesh]
+) -> tuple[int, ...]:
+    return tensor.shape if sharding is None else local_shape(sharding, mesh_of(sharding, meshes), tensor.shape)
 
 
 def _splits(sharding: TensorSharding | None) -> bool:

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from pyshardy.rules.draft import Draft
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.rule import FactorKind, Rule
+from pyshardy.rules.rule_builder import RuleBuilder
 
 
-def draft_of(spec: OpSpec) -> Draft:
+def builder_of(spec: OpSpec) -> RuleBuilder:
     """An empty draft with the shapes of the op.
 
-    >>> print(draft_of(OpSpec("stablehlo.tanh", [(4,)], [(4,)])).finish())
+    >>> print(builder_of(OpSpec("stablehlo.tanh", [(4,)], [(4,)])).finish())
     <([i])->([j]) {i=1, j=1}>
     """
-    return Draft(spec.operand_shapes, spec.result_shapes)
+    return RuleBuilder(spec.operand_shapes, spec.result_shapes)
 
 
 def aligned_rule(
@@ -40,11 +40,11 @@ def aligned_rule(
     >>> print(aligned_rule(OpSpec("stablehlo.slice", [(6, 10)], [(6, 4)]), (6, 10), special=[1]))
     <([i, j])->([i, j]) {i=6, j=10} need_replication={j}>
     """
-    draft = draft_of(spec)
+    builder = builder_of(spec)
     for dim, size in enumerate(sizes):
         found = kind if dim in special else FactorKind.PASS_THROUGH
-        draft.factor(size, draft.everywhere(dim), found, dim in blocked)
-    return draft.finish()
+        builder.factor(size, builder.everywhere(dim), found, dim in blocked)
+    return builder.finish()
 
 
 def changed_dims(spec: OpSpec) -> list[int]:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from pyshardy.rules.aligned import draft_of
-from pyshardy.rules.draft import Draft
+from pyshardy.rules.aligned import builder_of
 from pyshardy.rules.elementwise import pointwise
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.rule import FactorKind, Rule
+from pyshardy.rules.rule_builder import RuleBuilder
 
 
 def all_reduce(spec: OpSpec, conservative: bool) -> Rule | None:
@@ -25,11 +25,11 @@ def all_reduce(spec: OpSpec, conservative: bool) -> Rule | None:
     rule = pointwise(spec, conservative)
     if rule is not None or None in spec.result_shapes:
         return rule
-    draft = draft_of(spec)
-    for operand, result in zip(draft.operands, draft.results):
+    builder = builder_of(spec)
+    for operand, result in zip(builder.operands, builder.results):
         for dim, size in enumerate(spec.operand(operand)):
-            draft.factor(size, [(operand, dim), (result, dim)])
-    return draft.finish()
+            builder.factor(size, [(operand, dim), (result, dim)])
+    return builder.finish()
 
 
 def all_gather(spec: OpSpec, conservative: bool) -> Rule | None:
@@ -71,15 +71,15 @@ def _resizing(spec: OpSpec, resized: Collection[int]) -> Rule | None:
     sizes = spec.operand(0)
     if any(len(shape or ()) != len(sizes) for shape in spec.operand_shapes + spec.result_shapes):
         return None
-    draft = draft_of(spec)
+    builder = builder_of(spec)
     for dim, size in enumerate(sizes):
         if dim not in resized:
-            draft.factor(size, draft.everywhere(dim))
+            builder.factor(size, builder.everywhere(dim))
     for dim in resized:
-        _add_separate(draft, dim, sizes[dim], spec.result(0)[dim])
-    return draft.finish()
+        _add_separate(builder, dim, sizes[dim], spec.result(0)[dim])
+    return builder.finish()
 
 
-def _add_separate(draft: Draft, dim: int, before: int, after: int) -> None:
-    draft.factor(before, [(value, dim) for value in draft.operands], FactorKind.NEED_REPLICATION)
-    draft.factor(after, [(value, dim) for value in draft.results], FactorKind.NEED_REPLICATION)
+def _add_separate(builder: RuleBuilder, dim: int, before: int, after: int) -> None:
+    builder.factor(before, [(value, dim) for value in builder.operands], FactorKind.NEED_REPLICATION)
+    builder.factor(after, [(value, dim) for value in builder.results], FactorKind.NEED_REPLICATION)

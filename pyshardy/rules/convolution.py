@@ -5,11 +5,11 @@ Source: docs/semantics/rules.md#convolution
 
 from __future__ import annotations
 
-from pyshardy.rules.aligned import draft_of
+from pyshardy.rules.aligned import builder_of
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers
-from pyshardy.rules.draft import Draft
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.rule import FactorKind, Rule
+from pyshardy.rules.rule_builder import RuleBuilder
 
 _LHS, _KERNEL, _OUTPUT = range(3)
 
@@ -23,7 +23,7 @@ def convolution(spec: OpSpec, conservative: bool) -> Rule:
     >>> print(convolution(spec, False))
     <([i, j, l], [k, l, m])->([i, j, m]) {i=6, j=32, k=3, l=5, m=10} reduction={l} permutation={j, k}>
     """
-    draft = draft_of(spec)
+    builder = builder_of(spec)
     numbers: ConvolutionNumbers = spec.attr("dimension_numbers")
     batch_groups, feature_groups = spec.attr("batch_group_count"), spec.attr("feature_group_count")
     lhs_batch, lhs_feature = (_LHS, numbers.lhs_batch), (_LHS, numbers.lhs_feature)
@@ -31,38 +31,38 @@ def convolution(spec: OpSpec, conservative: bool) -> Rule:
     output_batch, output_feature = (_OUTPUT, numbers.output_batch), (_OUTPUT, numbers.output_feature)
 
     if batch_groups > 1:
-        draft.factor(batch_groups, [lhs_batch, kernel_output, output_feature])
-    draft.factor(_size(draft, output_batch), [lhs_batch, output_batch])
+        builder.factor(batch_groups, [lhs_batch, kernel_output, output_feature])
+    builder.factor(_size(builder, output_batch), [lhs_batch, output_batch])
     if not conservative:
         for dims in zip(numbers.lhs_spatial, numbers.kernel_spatial, numbers.output_spatial):
-            _add_spatial(draft, *dims)
+            _add_spatial(builder, *dims)
     if feature_groups > 1:
-        draft.factor(feature_groups, [lhs_feature, kernel_output, output_feature])
-    draft.factor(_size(draft, kernel_input), [lhs_feature, kernel_input], FactorKind.REDUCTION)
-    features_per_group = _size(draft, output_feature) // (batch_groups * feature_groups)
+        builder.factor(feature_groups, [lhs_feature, kernel_output, output_feature])
+    builder.factor(_size(builder, kernel_input), [lhs_feature, kernel_input], FactorKind.REDUCTION)
+    features_per_group = _size(builder, output_feature) // (batch_groups * feature_groups)
     if features_per_group > 1:
-        draft.factor(features_per_group, [kernel_output, output_feature])
-    return draft.finish()
+        builder.factor(features_per_group, [kernel_output, output_feature])
+    return builder.finish()
 
 
-def _size(draft: Draft, place: tuple[int, int]) -> int:
+def _size(builder: RuleBuilder, place: tuple[int, int]) -> int:
     value, dim = place
-    return (draft.shapes[value] or ())[dim]
+    return (builder.shapes[value] or ())[dim]
 
 
-def _add_spatial(draft: Draft, lhs_dim: int, kernel_dim: int, output_dim: int) -> None:
+def _add_spatial(builder: RuleBuilder, lhs_dim: int, kernel_dim: int, output_dim: int) -> None:
     """Let the windows and the kernel share the input dimension, the larger of the two first."""
-    left = _size(draft, (_LHS, lhs_dim))
+    left = _size(builder, (_LHS, lhs_dim))
     candidates = [
         ((_OUTPUT, output_dim), FactorKind.PERMUTATION),
         ((_KERNEL, kernel_dim), FactorKind.REDUCTION),
     ]
-    candidates.sort(key=lambda candidate: -_size(draft, candidate[0]))
+    candidates.sort(key=lambda candidate: -_size(builder, candidate[0]))
     for place, kind in candidates:
-        size = _size(draft, place)
+        size = _size(builder, place)
         shared = min(left, size)
         if shared > 1:
-            draft.factor(shared, [(_LHS, lhs_dim), place], kind)
+            builder.factor(shared, [(_LHS, lhs_dim), place], kind)
             left //= shared
         elif left == 1 and size > 1:
-            draft.factor(size, [place], FactorKind.PERMUTATION)
+            builder.factor(size, [place], FactorKind.PERMUTATION)

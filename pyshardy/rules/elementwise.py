@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from pyshardy.core.intern import register_cache
-from pyshardy.rules.aligned import aligned_rule, draft_of
+from pyshardy.rules.aligned import aligned_rule, builder_of
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.rule import Rule, Shape
 
@@ -66,9 +66,9 @@ def batch_norm_inference(spec: OpSpec, conservative: bool) -> Rule:
     >>> print(batch_norm_inference(spec, False))
     <([i, j], [j], [j], [j], [j])->([i, j]) {i=6, j=5}>
     """
-    draft = draft_of(spec)
-    (result,) = draft.results
+    builder = builder_of(spec)
+    (result,) = builder.results
     for dim, size in enumerate(spec.operand(0)):
-        vectors = draft.operands[1:] if dim == spec.attr("feature_index") else ()
-        draft.factor(size, [(0, dim), (result, dim), *((vector, 0) for vector in vectors)])
-    return draft.finish()
+        vectors = builder.operands[1:] if dim == spec.attr("feature_index") else ()
+        builder.factor(size, [(0, dim), (result, dim), *((vector, 0) for vector in vectors)])
+    return builder.finish()

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyshardy.rules.aligned import draft_of
+from pyshardy.rules.aligned import builder_of
 from pyshardy.rules.dimension_numbers import GatherNumbers
-from pyshardy.rules.draft import Draft
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.rule import FactorKind, Rule
+from pyshardy.rules.rule_builder import RuleBuilder
 
 _PASS, _REDUCE, _REPLICATE = FactorKind.PASS_THROUGH, FactorKind.REDUCTION, FactorKind.NEED_REPLICATION
 
@@ -24,7 +24,7 @@ def gather(spec: OpSpec, conservative: bool) -> Rule:
     >>> print(gather(spec, False))
     <([k, j], [i])->([i, j]) {i=7, j=16, k=50} reduction={k}>
     """
-    return _Scheme(draft_of(spec), spec.attr("dimension_numbers"), inputs=[0], indices=1, windows=[2]).fill()
+    return _Scheme(builder_of(spec), spec.attr("dimension_numbers"), inputs=[0], indices=1, windows=[2]).fill()
 
 
 def scatter(spec: OpSpec, conservative: bool) -> Rule:
@@ -35,12 +35,12 @@ def scatter(spec: OpSpec, conservative: bool) -> Rule:
     >>> print(scatter(spec, False))
     <([k, j], [i, l], [i, j])->([k, j]) {i=7, j=16, k=50, l=1} reduction={i} need_replication={l}>
     """
-    draft = draft_of(spec)
+    builder = builder_of(spec)
     count = len(spec.result_shapes)
     scheme = _Scheme(
-        draft,
+        builder,
         spec.attr("scatter_dimension_numbers"),
-        inputs=[*range(count), *draft.results],
+        inputs=[*range(count), *builder.results],
         indices=count,
         windows=list(range(count + 1, 2 * count + 1)),
         is_scatter=True,
@@ -54,7 +54,7 @@ class _Scheme:
     """The three parties of a gather or scatter, as numbers of values, and the walk over the windows' dimensions.
 
     Attributes:
-        draft: The rule under construction.
+        builder: The rule under construction.
         numbers: The parts the dimensions play.
         inputs: What is read or updated; for a scatter with its results.
         indices: The start indices.
@@ -63,7 +63,7 @@ class _Scheme:
         index_kind: Kind of the factors that run over the indices, batching dimensions apart.
     """
 
-    draft: Draft
+    builder: RuleBuilder
     numbers: GatherNumbers
     inputs: list[int]
     indices: int
@@ -86,11 +86,11 @@ class _Scheme:
             self.add_dropped(dim, input_shape[dim])
         if numbers.index_vector < len(index_shape):
             vector = numbers.index_vector
-            self.draft.factor(index_shape[vector], [(self.indices, vector)], _REPLICATE)
-        return self.draft.finish()
+            self.builder.factor(index_shape[vector], [(self.indices, vector)], _REPLICATE)
+        return self.builder.finish()
 
     def shape(self, value: int) -> tuple[int, ...]:
-        return self.draft.shapes[value] or ()
+        return self.builder.shapes[value] or ()
 
     def add_window(self, input_dim: int, window_dim: int) -> None:
         """A dimension of the windows that is one of the input too, whole or cut."""
@@ -98,12 +98,12 @@ class _Scheme:
         inputs = [(value, input_dim) for value in self.inputs]
         windows = [(value, window_dim) for value in self.windows]
         if size == cut:
-            self.draft.factor(size, inputs + windows)
+            self.builder.factor(size, inputs + windows)
         elif self.is_scatter or cut == 1:
-            self.draft.factor(size, inputs, _REPLICATE if self.is_scatter else _REDUCE)
-            self.draft.factor(cut, windows, _REPLICATE)
+            self.builder.factor(size, inputs, _REPLICATE if self.is_scatter else _REDUCE)
+            self.builder.factor(cut, windows, _REPLICATE)
         else:
-            self.draft.factor(size, inputs + windows, _REPLICATE, blocked=True)
+            self.builder.factor(size, inputs + windows, _REPLICATE, blocked=True)
 
     def add_batch(self, index_dim: int, window_dim: int) -> None:
         """A dimension of the windows that is one of the indices, and of the input if that is a batching dimension."""
@@ -113,7 +113,7 @@ class _Scheme:
             paired = self.numbers.input_batching[self.numbers.index_batching.index(index_dim)]
             places += [(value, paired) for value in self.inputs]
             kind = _PASS
-        self.draft.factor(size, places, kind)
+        self.builder.factor(size, places, kind)
 
     def add_dropped(self, dim: int, size: int) -> None:
         """A dimension of the input that the windows lack."""
@@ -121,4 +121,4 @@ class _Scheme:
             kind = _PASS
         else:
             kind = _REPLICATE if size == 1 else _REDUCE
-        self.draft.factor(size, [(value, dim) for value in self.inputs], kind)
+        self.builder.factor(size, [(value, dim) for value in self.inputs], kind)

@@ -5,7 +5,7 @@ Source: docs/semantics/rules.md#rules-of-ops
 
 from __future__ import annotations
 
-from pyshardy.rules.aligned import aligned_rule, changed_dims, draft_of
+from pyshardy.rules.aligned import aligned_rule, builder_of, changed_dims
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.rule import FactorKind, Rule
 
@@ -36,12 +36,12 @@ def dynamic_update_slice(spec: OpSpec, conservative: bool) -> Rule:
     >>> print(dynamic_update_slice(OpSpec("stablehlo.dynamic_update_slice", [(10,), (3,), ()], [(10,)]), False))
     <([i], [j], [])->([i]) {i=10, j=3} permutation={i, j}>
     """
-    draft = draft_of(spec)
-    (result,) = draft.results
+    builder = builder_of(spec)
+    (result,) = builder.results
     for dim, (size, updated) in enumerate(zip(spec.operand(0), spec.operand(1))):
         if size == updated:
-            draft.factor(size, draft.everywhere(dim))
+            builder.factor(size, builder.everywhere(dim))
         else:
-            draft.factor(size, [(0, dim), (result, dim)], FactorKind.PERMUTATION)
-            draft.factor(updated, [(1, dim)], FactorKind.PERMUTATION)
-    return draft.finish()
+            builder.factor(size, [(0, dim), (result, dim)], FactorKind.PERMUTATION)
+            builder.factor(updated, [(1, dim)], FactorKind.PERMUTATION)
+    return builder.finish()

@@ -6,10 +6,10 @@ Source: docs/semantics/rules.md#rules-of-ops
 from __future__ import annotations
 
 from pyshardy.errors import InvalidRuleError
-from pyshardy.rules.aligned import aligned_rule, draft_of
-from pyshardy.rules.draft import Draft
+from pyshardy.rules.aligned import aligned_rule, builder_of
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.rule import FactorKind, Rule
+from pyshardy.rules.rule_builder import RuleBuilder
 
 _REPLICATE = FactorKind.NEED_REPLICATION
 
@@ -43,20 +43,20 @@ def triangular_solve(spec: OpSpec, conservative: bool) -> Rule:
     >>> print(triangular_solve(OpSpec("stablehlo.triangular_solve", [(5, 5), (5, 9)], [(5, 9)], facts), False))
     <([i, k], [i, j])->([k, j]) {i=5, j=9, k=5} need_replication={i, j, k}>
     """
-    draft = draft_of(spec)
+    builder = builder_of(spec)
     a, b = spec.operand(0), spec.operand(1)
-    _add_batch(draft, a)
+    _add_batch(builder, a)
     row, column = _matrix_dims(a)
     inner, outer = (column, row) if spec.attr("transpose_a") in ("TRANSPOSE", "ADJOINT") else (row, column)
     if spec.attr("left_side"):
-        draft.factor(a[inner], [(0, inner), (1, row)], _REPLICATE)
-        draft.factor(b[column], [(1, column), (2, column)], _REPLICATE)
-        draft.factor(a[outer], [(0, outer), (2, row)], _REPLICATE)
+        builder.factor(a[inner], [(0, inner), (1, row)], _REPLICATE)
+        builder.factor(b[column], [(1, column), (2, column)], _REPLICATE)
+        builder.factor(a[outer], [(0, outer), (2, row)], _REPLICATE)
     else:
-        draft.factor(b[row], [(1, row), (2, row)], _REPLICATE)
-        draft.factor(a[outer], [(0, outer), (1, column)], _REPLICATE)
-        draft.factor(a[inner], [(0, inner), (2, column)], _REPLICATE)
-    return draft.finish()
+        builder.factor(b[row], [(1, row), (2, row)], _REPLICATE)
+        builder.factor(a[outer], [(0, outer), (1, column)], _REPLICATE)
+        builder.factor(a[inner], [(0, inner), (2, column)], _REPLICATE)
+    return builder.finish()
 
 
 def eigh(spec: OpSpec, conservative: bool) -> Rule:
@@ -65,13 +65,13 @@ def eigh(spec: OpSpec, conservative: bool) -> Rule:
     >>> print(eigh(OpSpec("stablehlo.custom_call", [(6, 5, 5)], [(6, 5, 5), (6, 5)]), False))
     <([i, j, k])->([i, j, k], [i, k]) {i=6, j=5, k=5}>
     """
-    draft = draft_of(spec)
+    builder = builder_of(spec)
     sizes = spec.operand(0)
-    _add_batch(draft, sizes)
+    _add_batch(builder, sizes)
     row, column = _matrix_dims(sizes)
-    draft.factor(sizes[row], [(0, row), (1, row)])
-    draft.factor(sizes[column], [(0, column), (1, column), (2, row)])
-    return draft.finish()
+    builder.factor(sizes[row], [(0, row), (1, row)])
+    builder.factor(sizes[column], [(0, column), (1, column), (2, row)])
+    return builder.finish()
 
 
 def qr(spec: OpSpec, conservative: bool) -> Rule:
@@ -94,15 +94,15 @@ def householder_product(spec: OpSpec, conservative: bool) -> Rule:
 
 def _matrix_and_vector(spec: OpSpec, vector: int) -> Rule:
     """Matrices as first operand and first result, beside a batch of vectors, the value number `vector`."""
-    draft = draft_of(spec)
+    builder = builder_of(spec)
     sizes = spec.operand(0)
-    _add_batch(draft, sizes)
+    _add_batch(builder, sizes)
     row, column = _matrix_dims(sizes)
-    result = draft.results[0]
-    draft.factor(sizes[row], [(0, row), (result, row)], _REPLICATE)
-    draft.factor(sizes[column], [(0, column), (result, column)], _REPLICATE)
-    draft.factor((draft.shapes[vector] or ())[row], [(vector, row)], _REPLICATE)
-    return draft.finish()
+    result = builder.results[0]
+    builder.factor(sizes[row], [(0, row), (result, row)], _REPLICATE)
+    builder.factor(sizes[column], [(0, column), (result, column)], _REPLICATE)
+    builder.factor((builder.shapes[vector] or ())[row], [(vector, row)], _REPLICATE)
+    return builder.finish()
 
 
 def _matrix_dims(sizes: tuple[int, ...]) -> tuple[int, int]:
@@ -112,6 +112,6 @@ def _matrix_dims(sizes: tuple[int, ...]) -> tuple[int, int]:
     return len(sizes) - 2, len(sizes) - 1
 
 
-def _add_batch(draft: Draft, sizes: tuple[int, ...]) -> None:
+def _add_batch(builder: RuleBuilder, sizes: tuple[int, ...]) -> None:
     for dim, size in enumerate(sizes[:-2]):
-        draft.factor(size, draft.everywhere(dim))
+        builder.factor(size, builder.everywhere(dim))

@@ -5,7 +5,7 @@ Source: docs/semantics/rules.md#rules-of-ops
 
 from __future__ import annotations
 
-from pyshardy.rules.aligned import draft_of
+from pyshardy.rules.aligned import builder_of
 from pyshardy.rules.elementwise import pointwise
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.rule import FactorKind, Rule
@@ -17,12 +17,12 @@ def rng_bit_generator(spec: OpSpec, conservative: bool) -> Rule:
     >>> print(rng_bit_generator(OpSpec("stablehlo.rng_bit_generator", [(2,)], [(2,), (6, 10)]), False))
     <([i])->([i], [j, k]) {i=2, j=6, k=10} need_replication={i} blocked_propagation={i}>
     """
-    draft = draft_of(spec)
+    builder = builder_of(spec)
     for dim, size in enumerate(spec.operand(0)):
-        draft.factor(size, [(0, dim), (1, dim)], FactorKind.NEED_REPLICATION, blocked=True)
+        builder.factor(size, [(0, dim), (1, dim)], FactorKind.NEED_REPLICATION, blocked=True)
     for dim, size in enumerate(spec.result(1)):
-        draft.factor(size, [(2, dim)])
-    return draft.finish()
+        builder.factor(size, [(2, dim)])
+    return builder.finish()
 
 
 def x64_combine(spec: OpSpec, conservative: bool) -> Rule | None:
@@ -34,6 +34,6 @@ def x64_combine(spec: OpSpec, conservative: bool) -> Rule | None:
     """
     if not spec.attr("feeds_rng", False) or not spec.result(0):
         return pointwise(spec, conservative)
-    draft = draft_of(spec)
-    draft.factor(spec.result(0)[0], draft.everywhere(0), FactorKind.NEED_REPLICATION, blocked=True)
-    return draft.finish()
+    builder = builder_of(spec)
+    builder.factor(spec.result(0)[0], builder.everywhere(0), FactorKind.NEED_REPLICATION, blocked=True)
+    return builder.finish()

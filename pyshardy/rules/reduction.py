@@ -5,7 +5,7 @@ Source: docs/semantics/rules.md#rules-of-ops
 
 from __future__ import annotations
 
-from pyshardy.rules.aligned import aligned_rule, changed_dims, draft_of
+from pyshardy.rules.aligned import aligned_rule, builder_of, changed_dims
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.rule import FactorKind, Rule
 
@@ -16,17 +16,17 @@ def reduce(spec: OpSpec, conservative: bool) -> Rule:
     >>> print(reduce(OpSpec("stablehlo.reduce", [(6, 10), ()], [(6,)], {"dimensions": (1,)}), False))
     <([i, j], [])->([i]) {i=6, j=10} reduction={j}>
     """
-    draft = draft_of(spec)
+    builder = builder_of(spec)
     inputs = range(len(spec.operand_shapes) // 2)
     kept_dims = iter(range(len(spec.result(0))))
     for dim, size in enumerate(spec.operand(0)):
         places = [(value, dim) for value in inputs]
         if dim in spec.attr("dimensions"):
-            draft.factor(size, places, FactorKind.REDUCTION)
+            builder.factor(size, places, FactorKind.REDUCTION)
         else:
             kept = next(kept_dims)
-            draft.factor(size, places + [(value, kept) for value in draft.results])
-    return draft.finish()
+            builder.factor(size, places + [(value, kept) for value in builder.results])
+    return builder.finish()
 
 
 def sort(spec: OpSpec, conservative: bool) -> Rule:
@@ -59,11 +59,13 @@ def partial_reduce(spec: OpSpec, conservative: bool) -> Rule:
     >>> print(partial_reduce(OpSpec("stablehlo.custom_call", [(6,), (6,), (), ()], [(4,), (4,)]), False))
     <([i], [i], [], [])->([j], [j]) {i=6, j=4} need_replication={j} blocked_propagation={j}>
     """
-    draft = draft_of(spec)
+    builder = builder_of(spec)
     for dim, (before, after) in enumerate(zip(spec.operand(0), spec.result(0))):
         if before == after:
-            draft.factor(before, draft.everywhere(dim))
+            builder.factor(before, builder.everywhere(dim))
         else:
-            draft.factor(before, [(0, dim), (1, dim)])
-            draft.factor(after, [(value, dim) for value in draft.results], FactorKind.NEED_REPLICATION, blocked=True)
-    return draft.finish()
+            builder.factor(before, [(0, dim), (1, dim)])
+            builder.factor(
+                after, [(value, dim) for value in builder.results], FactorKind.NEED_REPLICATION, blocked=True
+            )
+    return builder.finish()

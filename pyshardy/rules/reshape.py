@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from math import gcd
 
-from pyshardy.rules.aligned import draft_of
-from pyshardy.rules.draft import Draft
+from pyshardy.rules.aligned import builder_of
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.rule import FactorKind, Rule
+from pyshardy.rules.rule_builder import RuleBuilder
 
 
 def reshape(spec: OpSpec, conservative: bool) -> Rule | None:
@@ -25,20 +25,20 @@ def reshape(spec: OpSpec, conservative: bool) -> Rule | None:
     """
     if 0 in spec.operand(0):
         return None
-    draft = draft_of(spec)
+    builder = builder_of(spec)
     source, target = _Side(0, spec.operand(0)), _Side(1, spec.result(0))
     while source.is_open or target.is_open:
         if source.at_one:
-            source.take_one(draft)
+            source.take_one(builder)
         elif target.at_one:
-            target.take_one(draft)
+            target.take_one(builder)
         elif source.done == target.done:
-            _share(draft, source, target)
+            _share(builder, source, target)
         elif source.done < target.done:
-            source.catch_up(draft, target)
+            source.catch_up(builder, target)
         else:
-            target.catch_up(draft, source)
-    return draft.finish()
+            target.catch_up(builder, source)
+    return builder.finish()
 
 
 class _Side:
@@ -78,29 +78,29 @@ class _Side:
         if self.is_open and self.rest == 1:
             self.step()
 
-    def take_one(self, draft: Draft) -> None:
+    def take_one(self, builder: RuleBuilder) -> None:
         """Give a dimension of size 1 a factor of its own."""
-        draft.factor(1, [self.place], FactorKind.NEED_REPLICATION)
+        builder.factor(1, [self.place], FactorKind.NEED_REPLICATION)
         self.step()
 
-    def catch_up(self, draft: Draft, ahead: _Side) -> None:
+    def catch_up(self, builder: RuleBuilder, ahead: _Side) -> None:
         """Give this side, which is behind, a factor of its own that brings both level, or at least nearer."""
         common = gcd(self.rest, ahead.rest)
         size, odd = divmod(ahead.done, self.done)
         if odd or self.rest % size:
             size = self.rest // common if self.rest > common else self.rest
-        draft.factor(size, [self.place], FactorKind.NEED_REPLICATION)
+        builder.factor(size, [self.place], FactorKind.NEED_REPLICATION)
         self.use(size)
 
 
-def _share(draft: Draft, source: _Side, target: _Side) -> None:
+def _share(builder: RuleBuilder, source: _Side, target: _Side) -> None:
     """Give both sides, which are level, one factor: the common part, or all that is left if there is none."""
     common = gcd(source.rest, target.rest)
     if common > 1:
-        draft.factor(common, [source.place, target.place])
+        builder.factor(common, [source.place, target.place])
         sizes = common, common
     else:
-        draft.factor(source.rest, [source.place, target.place], FactorKind.PERMUTATION)
+        builder.factor(source.rest, [source.place, target.place], FactorKind.PERMUTATION)
         sizes = source.rest, target.rest
     source.use(sizes[0])
     target.use(sizes[1])

@@ -5,7 +5,7 @@ Source: docs/semantics/rules.md#rules-of-ops
 
 from __future__ import annotations
 
-from pyshardy.rules.aligned import aligned_rule, changed_dims, draft_of
+from pyshardy.rules.aligned import aligned_rule, builder_of, changed_dims
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.rule import FactorKind, Rule
 
@@ -16,10 +16,10 @@ def transpose(spec: OpSpec, conservative: bool) -> Rule:
     >>> print(transpose(OpSpec("stablehlo.transpose", [(6, 5)], [(5, 6)], {"permutation": (1, 0)}), False))
     <([j, i])->([i, j]) {i=5, j=6}>
     """
-    draft = draft_of(spec)
+    builder = builder_of(spec)
     for dim, source in enumerate(spec.attr("permutation")):
-        draft.factor(spec.operand(0)[source], [(0, source), (1, dim)])
-    return draft.finish()
+        builder.factor(spec.operand(0)[source], [(0, source), (1, dim)])
+    return builder.finish()
 
 
 def broadcast_in_dim(spec: OpSpec, conservative: bool) -> Rule:
@@ -29,18 +29,18 @@ def broadcast_in_dim(spec: OpSpec, conservative: bool) -> Rule:
     >>> print(broadcast_in_dim(OpSpec("stablehlo.broadcast_in_dim", [(5, 1)], [(6, 5, 7)], facts), False))
     <([j, k])->([i, j, l]) {i=6, j=5, k=1, l=7}>
     """
-    draft = draft_of(spec)
+    builder = builder_of(spec)
     sources = {target: dim for dim, target in enumerate(spec.attr("broadcast_dimensions"))}
     for dim, size in enumerate(spec.result(0)):
         source = sources.get(dim)
         if source is None:
-            draft.factor(size, [(1, dim)])
+            builder.factor(size, [(1, dim)])
         elif spec.operand(0)[source] == size:
-            draft.factor(size, [(0, source), (1, dim)])
+            builder.factor(size, [(0, source), (1, dim)])
         else:
-            draft.factor(1, [(0, source)])
-            draft.factor(size, [(1, dim)])
-    return draft.finish()
+            builder.factor(1, [(0, source)])
+            builder.factor(size, [(1, dim)])
+    return builder.finish()
 
 
 def reverse(spec: OpSpec, conservative: bool) -> Rule:
@@ -64,11 +64,11 @@ def concatenate(spec: OpSpec, conservative: bool) -> Rule:
     if not conservative:
         kind = FactorKind.PERMUTATION if spec.attr("joins_slices", False) else FactorKind.NEED_REPLICATION
         return aligned_rule(spec, spec.result(0), (joined,), kind)
-    draft = draft_of(spec)
+    builder = builder_of(spec)
     for dim, size in enumerate(spec.result(0)):
         if dim != joined:
-            draft.factor(size, draft.everywhere(dim))
-    return draft.finish()
+            builder.factor(size, builder.everywhere(dim))
+    return builder.finish()
 
 
 def pad(spec: OpSpec, conservative: bool) -> Rule:
@@ -91,12 +91,12 @@ def bitcast_convert(spec: OpSpec, conservative: bool) -> Rule:
     >>> print(bitcast_convert(OpSpec("stablehlo.bitcast_convert", [(6, 10)], [(6, 10, 4)]), False))
     <([i, j])->([i, j, k]) {i=6, j=10, k=4} need_replication={k}>
     """
-    draft = draft_of(spec)
+    builder = builder_of(spec)
     operand, result = spec.operand(0), spec.result(0)
     shared = min(len(operand), len(result))
     for dim in range(shared):
-        draft.factor(operand[dim], [(0, dim), (1, dim)])
+        builder.factor(operand[dim], [(0, dim), (1, dim)])
     longer, sizes = (0, operand) if len(operand) > len(result) else (1, result)
     for dim in range(shared, len(sizes)):
-        draft.factor(sizes[dim], [(longer, dim)], FactorKind.NEED_REPLICATION)
-    return draft.finish()
+        builder.factor(sizes[dim], [(longer, dim)], FactorKind.NEED_REPLICATION)
+    return builder.finish()

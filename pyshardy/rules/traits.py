@@ -38,11 +38,11 @@ NO_ATTRIBUTES: Final[Mapping[str, str]] = {}
 ROOMS: Final[Mapping[str, str]] = {
     "rule": "pyshardy.rules",
     "xla_rule": "pyshardy.rules",
-    "pad": "pyshardy.passes.partitioning.padding",
-    "local": "pyshardy.passes.partitioning.local",
-    "exchange": "pyshardy.passes.partitioning.permutation",
-    "whole_factors": "pyshardy.passes.partitioning.permutation",
-    "exchange_pieces": "pyshardy.passes.partitioning.permutation",
+    "pad": "pyshardy.transforms.padding",
+    "local": "pyshardy.transforms.local",
+    "exchange": "pyshardy.transforms.exchanges",
+    "whole_factors": "pyshardy.transforms.exchanges",
+    "exchange_pieces": "pyshardy.transforms.exchanges",
 }
 """The traits that name functions, and the packages in which these are."""
 

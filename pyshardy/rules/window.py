@@ -5,7 +5,7 @@ Source: docs/semantics/rules.md#rules-of-ops
 
 from __future__ import annotations
 
-from pyshardy.rules.aligned import aligned_rule, draft_of
+from pyshardy.rules.aligned import aligned_rule, builder_of
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.rule import FactorKind, Rule
 
@@ -29,15 +29,15 @@ def select_and_scatter(spec: OpSpec, conservative: bool) -> Rule:
     >>> print(select_and_scatter(spec, False))
     <([i, k], [i, j], [])->([i, k]) {i=6, j=5, k=10} need_replication={j} permutation={k}>
     """
-    draft = draft_of(spec)
+    builder = builder_of(spec)
     moving = _moving_dims(spec)
     for dim, size in enumerate(spec.result(0)):
         if dim in moving:
-            draft.factor(spec.operand(1)[dim], [(1, dim)], FactorKind.NEED_REPLICATION, conservative)
-            draft.factor(size, [(0, dim), (3, dim)], FactorKind.PERMUTATION, conservative)
+            builder.factor(spec.operand(1)[dim], [(1, dim)], FactorKind.NEED_REPLICATION, conservative)
+            builder.factor(size, [(0, dim), (3, dim)], FactorKind.PERMUTATION, conservative)
         else:
-            draft.factor(size, draft.everywhere(dim))
-    return draft.finish()
+            builder.factor(size, builder.everywhere(dim))
+    return builder.finish()
 
 
 def _moving_dims(spec: OpSpec) -> list[int]:

@@ -10,29 +10,29 @@ import jax
 import numpy as np
 
 from pyshardy.errors import ShardyError, UsageError
-from pyshardy.frontend.interface import Port
+from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Value
 
 
-def check_inputs(arrays: Sequence[Any], ports: Sequence[Port]) -> list[Any]:
+def check_inputs(arrays: Sequence[Any], tensors: Sequence[InterfaceTensor]) -> list[Any]:
     """The arrays in the types of the inputs.
 
     Raises:
         UsageError: A wrong number of arrays, or an array of another shape or kind.
     """
-    if len(arrays) != len(ports):
-        raise UsageError("running a module", got=f"{len(arrays)} arrays", needed=f"{len(ports)}, one per input")
+    if len(arrays) != len(tensors):
+        raise UsageError("running a module", got=f"{len(arrays)} arrays", needed=f"{len(tensors)}, one per input")
     checked = []
-    for array, port in zip(arrays, ports):
-        dtype = jax_dtype(port.element)
+    for array, tensor in zip(arrays, tensors):
+        dtype = jax_dtype(tensor.element)
         array = array if isinstance(array, jax.Array) else np.asarray(array)
-        if tuple(array.shape) != port.shape or not np.can_cast(array.dtype, dtype, "same_kind"):
+        if tuple(array.shape) != tensor.shape or not np.can_cast(array.dtype, dtype, "same_kind"):
             raise UsageError(
-                f"taking the input {port.name}",
+                f"taking the input {tensor.name}",
                 got=f"{array.dtype}[{', '.join(map(str, array.shape))}]",
-                needed=f"{dtype}[{', '.join(map(str, port.shape))}]",
+                needed=f"{dtype}[{', '.join(map(str, tensor.shape))}]",
             )
         checked.append(array if array.dtype == dtype else array.astype(dtype))
     return checked

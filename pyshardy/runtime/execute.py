@@ -10,7 +10,7 @@ from jax.sharding import NamedSharding
 
 from pyshardy.errors import ShardyError
 from pyshardy.frontend.from_jax import NamedShardings
-from pyshardy.frontend.interface import Interface, input_ports, output_ports
+from pyshardy.frontend.interface import Interface, input_tensors, output_tensors
 from pyshardy.ir.module import Module
 from pyshardy.runtime.arrays import check_inputs, check_static
 from pyshardy.runtime.executable import Executable
@@ -36,8 +36,8 @@ class GlobalExecutable(Executable):
         check_static(module)
         self.interface = interface
         converter = NamedShardings(interface.meshes, devices)
-        self._in_shardings = [converter.of(port) for port in interface.inputs]
-        shardings = self._in_shardings, [converter.of(port) for port in interface.outputs]
+        self._in_shardings = [converter.of(tensor) for tensor in interface.inputs]
+        shardings = self._in_shardings, [converter.of(tensor) for tensor in interface.outputs]
         _check_one_order(shardings[0] + shardings[1])
         partitioned = partitionable(module, interface.device_count)
         self._compiled = CompiledModule(partitioned, interface.inputs, interface.outputs, shardings)
@@ -81,6 +81,6 @@ def run_on_one_device(module: Module, arrays: Sequence[Any]) -> list[jax.Array]:
         ShardyError: The program is written for several devices.
     """
     check_static(module)
-    ins, outs = input_ports(module.root), output_ports(module.root)
+    ins, outs = input_tensors(module.root), output_tensors(module.root)
     checked = check_inputs(arrays, ins)
     return CompiledModule(sequential(module), ins, outs)(checked)

@@ -16,7 +16,7 @@ import jax
 import jax.export
 
 from pyshardy.errors import ShardyError
-from pyshardy.frontend.interface import Port
+from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.ir.dialects import stablehlo
 from pyshardy.ir.module import Module
 from pyshardy.runtime.agreement import agree
@@ -43,8 +43,8 @@ class CompiledModule:
     def __init__(
         self,
         module: Module,
-        ins: Sequence[Port],
-        outs: Sequence[Port],
+        ins: Sequence[InterfaceTensor],
+        outs: Sequence[InterfaceTensor],
         shardings: tuple[Sequence[Any], Sequence[Any]] | None = None,
         donated: Sequence[int] = (),
     ) -> None:
@@ -56,7 +56,7 @@ class CompiledModule:
                 needed="an output to wait for",
                 hint="let the function return something",
             )
-        self.wide = any(is_wide(jax_dtype(port.element)) for port in (*ins, *outs))
+        self.wide = any(is_wide(jax_dtype(tensor.element)) for tensor in (*ins, *outs))
         self._ins, self._shardings = ins, shardings
         self._module = module
         self._is_agreed = shardings is None or jax.process_count() == 1
@@ -108,8 +108,8 @@ class CompiledModule:
             return _refusing(lambda: self._jitted.lower(*args).compile())
 
 
-def _types(ports: Sequence[Port]) -> list[jax.ShapeDtypeStruct]:
-    return [jax.ShapeDtypeStruct(port.shape, jax_dtype(port.element)) for port in ports]
+def _types(tensors: Sequence[InterfaceTensor]) -> list[jax.ShapeDtypeStruct]:
+    return [jax.ShapeDtypeStruct(tensor.shape, jax_dtype(tensor.element)) for tensor in tensors]
 
 
 def _options(shardings: tuple[Sequence[Any], Sequence[Any]] | None) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def input_uses(module: Module) -> dict[int, InputUse]:
         return {arg.index: found.of(arg) for arg in args}
 
 
-class _Place(NamedTuple):
+class _TracedValue(NamedTuple):
     """Where elements of an input are.
 
     Attributes:
@@ -89,7 +89,7 @@ class _Reached:
 
     op: Op
     operand: int
-    place: _Place
+    place: _TracedValue
 
 
 @dataclass
@@ -104,7 +104,7 @@ class _Uses:
         """Find all that the elements of an input reach."""
         is_float = _is_float(arg)
         reached: list[_Reached] = []
-        start = _Place(arg)
+        start = _TracedValue(arg)
         seen, pending = {start}, [start]
         while pending:
             place = pending.pop()
@@ -118,7 +118,7 @@ class _Uses:
                         pending.append(following)
         self.reached[arg] = reached
 
-    def _behind(self, op: Op, operand: int, place: _Place, is_float: bool) -> Iterator[_Place]:
+    def _behind(self, op: Op, operand: int, place: _TracedValue, is_float: bool) -> Iterator[_TracedValue]:
         """Where the elements of an operand are next."""
         if op.name in _CALLING:
             yield from self._inside(op, operand, place)
@@ -131,7 +131,7 @@ class _Uses:
         elif is_float and (op.name == "stablehlo.add" or _is_scaled(op, operand)):
             yield place._replace(value=op.results[0], is_changed=True)
 
-    def _inside(self, op: Op, operand: int, place: _Place) -> Iterator[_Place]:
+    def _inside(self, op: Op, operand: int, place: _TracedValue) -> Iterator[_TracedValue]:
         if op.name != "func.call":
             regions: Sequence[Region] = op.regions
         elif (function := self.functions.get(op.attrs["callee"])) is None or op in place.calls:
@@ -176,7 +176,7 @@ def _moves(op: Op, operand: int, moved: Mapping[str, tuple[int, ...] | None]) ->
     return operands is None or operand in operands
 
 
-def _outside(op: Op, operand: int, place: _Place) -> Iterator[_Place]:
+def _outside(op: Op, operand: int, place: _TracedValue) -> Iterator[_TracedValue]:
     """Where what a function, a loop or a branch returns is next."""
     around = op.parent_op
     assert around is not None

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pyshardy.errors import UsageError
-from pyshardy.frontend.interface import Port
+from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.report.summary import format_shape
 from pyshardy.runtime.arrays import jax_dtype, largest_integer
 from pyshardy.runtime.input_uses import InputUse
@@ -23,7 +23,7 @@ _UNKNOWN = InputUse()
 
 
 def random_inputs(
-    ports: Sequence[Port], seed: int = 0, uses: Mapping[int, InputUse] = MappingProxyType({})
+    tensors: Sequence[InterfaceTensor], seed: int = 0, uses: Mapping[int, InputUse] = MappingProxyType({})
 ) -> list[np.ndarray]:
     """Random arrays for the inputs: normal numbers, integers from 0 to 7, coin flips, but where a use says more.
 
@@ -32,7 +32,7 @@ def random_inputs(
     are whole, from 1 to 7.
 
     Args:
-        ports: The inputs.
+        tensors: The inputs.
         seed: Decides about all numbers.
         uses: What the program does with its inputs, by their numbers, if that is known.
 
@@ -41,30 +41,30 @@ def random_inputs(
     """
     random = np.random.default_rng(seed)
     try:
-        return [_random_array(port, random, uses.get(port.index, _UNKNOWN)) for port in ports]
+        return [_random_array(tensor, random, uses.get(tensor.index, _UNKNOWN)) for tensor in tensors]
     except (ValueError, MemoryError, OverflowError) as error:
-        shapes = ", ".join(format_shape(port.shape, port.element) for port in ports)
+        shapes = ", ".join(format_shape(tensor.shape, tensor.element) for tensor in tensors)
         raise UsageError("drawing random inputs", got=shapes, needed="arrays that memory can hold") from error
 
 
-def _random_array(port: Port, random: np.random.Generator, use: InputUse) -> np.ndarray:
-    dtype = jax_dtype(port.element)
-    if min(port.shape, default=0) < 0:
-        raise UsageError("drawing random inputs", got=f"the dynamic shape of {port.name}", needed="static shapes")
+def _random_array(tensor: InterfaceTensor, random: np.random.Generator, use: InputUse) -> np.ndarray:
+    dtype = jax_dtype(tensor.element)
+    if min(tensor.shape, default=0) < 0:
+        raise UsageError("drawing random inputs", got=f"the dynamic shape of {tensor.name}", needed="static shapes")
     if dtype == np.bool_:
-        return random.integers(0, 2, port.shape).astype(dtype)
-    if np.issubdtype(dtype, np.integer) or port.element.startswith(("i", "ui")):
+        return random.integers(0, 2, tensor.shape).astype(dtype)
+    if np.issubdtype(dtype, np.integer) or tensor.element.startswith(("i", "ui")):
         largest = _SMALL - 1 if use.size is None else min(use.size - 1, largest_integer(dtype))
-        return random.integers(int(use.is_count), max(largest, int(use.is_count)) + 1, port.shape).astype(dtype)
+        return random.integers(int(use.is_count), max(largest, int(use.is_count)) + 1, tensor.shape).astype(dtype)
     if use.is_count:
-        return random.integers(1, _SMALL, port.shape).astype(dtype)
-    array = random.normal(0, 1 / sqrt(use.fan_in), port.shape)
+        return random.integers(1, _SMALL, tensor.shape).astype(dtype)
+    array = random.normal(0, 1 / sqrt(use.fan_in), tensor.shape)
     if np.issubdtype(dtype, np.complexfloating):
-        array = array + 1j * random.normal(0, 1 / sqrt(use.fan_in), port.shape)
+        array = array + 1j * random.normal(0, 1 / sqrt(use.fan_in), tensor.shape)
     return np.asarray(np.abs(array) if use.is_not_negative else array).astype(dtype)
 
 
-def inputs_from_file(path: str | Path, ports: Sequence[Port]) -> list[Any]:
+def inputs_from_file(path: str | Path, tensors: Sequence[InterfaceTensor]) -> list[Any]:
     """The arrays of an `.npz` file: under the names of the inputs, or else in their order.
 
     Raises:
@@ -75,10 +75,10 @@ def inputs_from_file(path: str | Path, ports: Sequence[Port]) -> list[Any]:
     except (OSError, ValueError, zipfile.BadZipFile, zlib.error) as error:
         reason = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
         raise UsageError(f"reading inputs from {path}", got=reason, needed="an .npz file of arrays") from error
-    names = [port.name for port in ports]
+    names = [tensor.name for tensor in tensors]
     if set(names) <= set(arrays):
         return [arrays[name] for name in names]
-    if len(arrays) == len(ports):
+    if len(arrays) == len(tensors):
         return list(arrays.values())
     raise UsageError(
         f"reading inputs from {path}",

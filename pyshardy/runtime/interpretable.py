@@ -11,9 +11,9 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.ir.symbols import post_order
 from pyshardy.passes.importing.flatten_call_graph import FlattenCallGraph
-from pyshardy.passes.partitioning.channels import CHANNEL, Channels
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.runtime.device_lists import list_devices
+from pyshardy.transforms.channels import CHANNEL, Channels
 
 _LOOP = "stablehlo.while"
 

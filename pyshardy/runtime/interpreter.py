@@ -23,16 +23,16 @@ from pyshardy.core.boxes import device_boxes
 from pyshardy.core.mesh import check_count
 from pyshardy.core.sharding import mesh_of
 from pyshardy.errors import ShardyError, UnsupportedVersionError
-from pyshardy.frontend.interface import Interface, Port
+from pyshardy.frontend.interface import Interface, InterfaceTensor
 from pyshardy.ir.functions import main_function, signature
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, ValueType
-from pyshardy.passes.partitioning.builder import Builder
 from pyshardy.runtime.arrays import jax_dtype
 from pyshardy.runtime.callbacks import calls_python, drop_tokens
 from pyshardy.runtime.executable import Executable
 from pyshardy.runtime.interpretable import make_interpretable
 from pyshardy.runtime.stacked import rename_program
+from pyshardy.transforms.builder import Builder
 
 _DOING = "running a program in the interpreter"
 _FIRST_VERSION = (0, 12)
@@ -67,13 +67,13 @@ class InterpreterExecutable(Executable):
     def run(self, arrays: Sequence[Any]) -> list[np.ndarray]:
         """The outputs, global arrays."""
         count, (inputs, outputs) = self.interface.device_count, (self.interface.inputs, self.interface.outputs)
-        pieces = [_split(np.asarray(array), self.interface, port) for array, port in zip(arrays, inputs)]
+        pieces = [_split(np.asarray(array), self.interface, tensor) for array, tensor in zip(arrays, inputs)]
         carried = [part for device in range(count) for piece in pieces for part in _carried(piece[device])]
         if self._driven is None:
             self._driven = _driven(self._module, count)
         found = iter(_evaluate(self._driven, carried))
-        local = [[_restored(found, port) for port in outputs] for _ in range(count)]
-        return [_join([part[index] for part in local], self.interface, port) for index, port in enumerate(outputs)]
+        local = [[_restored(found, tensor) for tensor in outputs] for _ in range(count)]
+        return [_join([part[index] for part in local], self.interface, tensor) for index, tensor in enumerate(outputs)]
 
 
 def _check_threads(count: int) -> None:
@@ -89,20 +89,20 @@ def _check_threads(count: int) -> None:
 # Between global arrays and those of devices
 
 
-def _split(array: np.ndarray, interface: Interface, port: Port) -> dict[int, np.ndarray]:
+def _split(array: np.ndarray, interface: Interface, tensor: InterfaceTensor) -> dict[int, np.ndarray]:
     """What every device holds of an input, by device id."""
-    if port.sharding is None or not port.sharding.dims:
+    if tensor.sharding is None or not tensor.sharding.dims:
         return dict.fromkeys(range(interface.device_count), array)
-    boxes = device_boxes(port.sharding, mesh_of(port.sharding, interface.meshes), port.shape)
+    boxes = device_boxes(tensor.sharding, mesh_of(tensor.sharding, interface.meshes), tensor.shape)
     return {device: array[tuple(map(slice, box.starts, box.stops))] for device, box in boxes.items()}
 
 
-def _join(pieces: Sequence[np.ndarray], interface: Interface, port: Port) -> np.ndarray:
+def _join(pieces: Sequence[np.ndarray], interface: Interface, tensor: InterfaceTensor) -> np.ndarray:
     """The global output from what every device has of it, in order of device ids."""
-    if port.sharding is None or not port.sharding.dims:
+    if tensor.sharding is None or not tensor.sharding.dims:
         return pieces[0]
-    whole = np.empty(port.shape, jax_dtype(port.element))
-    for device, box in device_boxes(port.sharding, mesh_of(port.sharding, interface.meshes), port.shape).items():
+    whole = np.empty(tensor.shape, jax_dtype(tensor.element))
+    for device, box in device_boxes(tensor.sharding, mesh_of(tensor.sharding, interface.meshes), tensor.shape).items():
         whole[tuple(map(slice, box.starts, box.stops))] = pieces[device]
     return whole
 
@@ -116,8 +116,8 @@ def _carried(array: np.ndarray) -> list[np.ndarray]:
     return [array if array.dtype.kind in "biuf" else array.view(f"u{array.dtype.itemsize}")]
 
 
-def _restored(found: Any, port: Port) -> np.ndarray:
-    dtype = jax_dtype(port.element)
+def _restored(found: Any, tensor: InterfaceTensor) -> np.ndarray:
+    dtype = jax_dtype(tensor.element)
     if dtype.kind == "c":
         real = next(found)
         return np.asarray(real + 1j * next(found), dtype)

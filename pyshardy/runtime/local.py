@@ -12,7 +12,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.frontend.from_jax import NamedShardings
-from pyshardy.frontend.interface import Interface, Port
+from pyshardy.frontend.interface import Interface, InterfaceTensor
 from pyshardy.ir.functions import arg_attrs, main_function
 from pyshardy.ir.module import Module
 from pyshardy.runtime.arrays import check_static
@@ -43,27 +43,27 @@ class LocalExecutable(Executable):
         count = interface.device_count
         self._shardings = _Shardings(interface, devices)
         self.processes = self._shardings.processes
-        ins, outs = ([self._stacked(port) for port in ports] for ports in (interface.inputs, interface.outputs))
-        flat = [self._shardings.flat(port) for port in ins], [self._shardings.flat(port) for port in outs]
-        donated = [place for place, port in enumerate(interface.inputs) if _is_donated(module, port)]
+        ins, outs = ([self._stacked(tensor) for tensor in tensors] for tensors in (interface.inputs, interface.outputs))
+        flat = [self._shardings.flat(tensor) for tensor in ins], [self._shardings.flat(tensor) for tensor in outs]
+        donated = [place for place, tensor in enumerate(interface.inputs) if _is_donated(module, tensor)]
         self._compiled = CompiledModule(stacked(module, count, self._shardings.are_cpus), ins, outs, flat, donated)
         self._flat_inputs = ins, flat[0]
 
-    def _stacked(self, port: Port) -> Port:
-        shape = stacked_shape(self.interface.local_shape(port), self.interface.device_count)
-        return Port(port.name, port.index, shape, port.element, None)
+    def _stacked(self, tensor: InterfaceTensor) -> InterfaceTensor:
+        shape = stacked_shape(self.interface.local_shape(tensor), self.interface.device_count)
+        return InterfaceTensor(tensor.name, tensor.index, shape, tensor.element, None)
 
     def run(self, arrays: Sequence[Any]) -> list[jax.Array]:
         """The outputs, global arrays on all devices."""
         with self._compiled.types():
             flat = [
-                _on_same_devices(place(array, self._shardings.named(port)), stack.shape, sharding)
-                for array, port, stack, sharding in zip(arrays, self.interface.inputs, *self._flat_inputs)
+                _on_same_devices(place(array, self._shardings.named(tensor)), stack.shape, sharding)
+                for array, tensor, stack, sharding in zip(arrays, self.interface.inputs, *self._flat_inputs)
             ]
             found = self._compiled(flat)
             return [
-                _on_same_devices(array, port.shape, self._shardings.named(port))
-                for array, port in zip(found, self.interface.outputs)
+                _on_same_devices(array, tensor.shape, self._shardings.named(tensor))
+                for array, tensor in zip(found, self.interface.outputs)
             ]
 
     def as_text(self) -> str:
@@ -90,25 +90,25 @@ class _Shardings:
         self._converter = NamedShardings(interface.meshes, available)
         self._named: dict[TensorSharding | None, NamedSharding] = {}
 
-    def flat(self, port: Port) -> NamedSharding:
+    def flat(self, tensor: InterfaceTensor) -> NamedSharding:
         """How a stacked array lies on the devices."""
-        return NamedSharding(self._mesh, PartitionSpec(DEVICES) if port.shape else PartitionSpec())
+        return NamedSharding(self._mesh, PartitionSpec(DEVICES) if tensor.shape else PartitionSpec())
 
-    def named(self, port: Port) -> NamedSharding:
+    def named(self, tensor: InterfaceTensor) -> NamedSharding:
         """How a global array lies on the devices."""
-        if port.sharding is not None and port.sharding.unreduced:
+        if tensor.sharding is not None and tensor.sharding.unreduced:
             raise ShardyError(
                 "running a partitioned program",
-                got=f"{port.name}, of which every device has a part of a sum: {port.sharding}",
+                got=f"{tensor.name}, of which every device has a part of a sum: {tensor.sharding}",
                 needed="whole values at the border of the program",
             )
-        found = self._named.get(port.sharding)
+        found = self._named.get(tensor.sharding)
         if found is None:
-            converted = self._converter.cut(port)
+            converted = self._converter.cut(tensor)
             if converted is None or (converted.is_fully_replicated and converted.mesh.size < self._mesh.size):
                 converted = NamedSharding(self._mesh, PartitionSpec())  # all devices have it whole
             found = converted
-            self._named[port.sharding] = found
+            self._named[tensor.sharding] = found
         return found
 
 
@@ -136,6 +136,6 @@ def _on_same_devices(array: jax.Array, shape: tuple[int, ...], sharding: NamedSh
     return jax.make_array_from_single_device_arrays(shape, sharding, shards)
 
 
-def _is_donated(module: Module, port: Port) -> bool:
-    attrs = arg_attrs(main_function(module.root), port.index)
+def _is_donated(module: Module, tensor: InterfaceTensor) -> bool:
+    attrs = arg_attrs(main_function(module.root), tensor.index)
     return any(name in attrs for name in _DONATED)

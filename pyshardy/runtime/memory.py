@@ -13,7 +13,7 @@ from typing import Any
 
 from pyshardy.costing.peak import peak_bytes as peak_of_program
 from pyshardy.errors import UsageError
-from pyshardy.frontend.interface import Port
+from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.ir.cost_program import cost_program
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.nodes import Op
@@ -35,9 +35,9 @@ def peak_bytes(root: Op) -> int:
     return peak_of_program(cost_program(root, {}))
 
 
-def ports_bytes(ports: Sequence[Port]) -> int:
+def tensors_bytes(tensors: Sequence[InterfaceTensor]) -> int:
     """The bytes of whole inputs or outputs."""
-    return sum(known_bytes(port.shape, port.element) for port in ports)
+    return sum(known_bytes(tensor.shape, tensor.element) for tensor in tensors)
 
 
 def placed_bytes(arrays: Sequence[Any]) -> int:

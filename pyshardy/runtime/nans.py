@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
-from pyshardy.passes.partitioning.builder import Builder
-from pyshardy.passes.partitioning.channels import CHANNEL, Channels
-from pyshardy.passes.partitioning.reduction_kinds import combiners
 from pyshardy.rules.properties import REDUCING_COLLECTIVES
+from pyshardy.transforms.builder import Builder
+from pyshardy.transforms.channels import CHANNEL, Channels
+from pyshardy.transforms.reduction_kinds import combiners
 
 _EXTREMES = frozenset(("maximum", "minimum"))
 _BITS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16}

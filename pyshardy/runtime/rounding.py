@@ -18,11 +18,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from pyshardy.frontend.interface import input_ports, output_ports
+from pyshardy.frontend.interface import input_tensors, output_tensors
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Region, Value, walk
 from pyshardy.ir.opspec import OpSpecReader
-from pyshardy.passes.partitioning.builder import Builder
 from pyshardy.rules.ops import ops_that
 from pyshardy.rules.properties import CONTROL_FLOW
 from pyshardy.runtime.arrays import check_inputs, mantissa_bits
@@ -31,6 +30,7 @@ from pyshardy.runtime.contractions import CONTRACTIONS, products_summed
 from pyshardy.runtime.exported import CompiledModule
 from pyshardy.runtime.noise import Noise
 from pyshardy.runtime.runnable import sequential
+from pyshardy.transforms.builder import Builder
 
 _MANTISSAS = {"f64": 52, "f32": 23, "f16": 10, "bf16": 7}
 """How many bits of a number say how large it is within its power of two."""
@@ -72,7 +72,7 @@ def run_rounding_otherwise(module: Module, arrays: Sequence[Any]) -> Iterator[li
         UsageError: Inputs that do not fit.
         ShardyError: The program is written for several devices, or XLA cannot compile it.
     """
-    ins, outs = input_ports(module.root), output_ports(module.root)
+    ins, outs = input_tensors(module.root), output_tensors(module.root)
     executable = CompiledModule(rounding_otherwise(sequential(module)), ins, outs)
     checked = [np.asarray(array) for array in check_inputs(arrays, ins)]
     for trial in range(_TRIALS):

@@ -9,19 +9,19 @@ from pyshardy.errors import ShardyError
 from pyshardy.ir.attrs import symbols_in
 from pyshardy.ir.diagnostics import format_location
 from pyshardy.ir.functions import RULE, SHARDING, change_border_attrs, functions, main_function
-from pyshardy.ir.listing import ops_with
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
+from pyshardy.ir.op_lists import ops_with
 from pyshardy.ir.shardings import module_meshes
-from pyshardy.ir.strings import is_plain, string_value
+from pyshardy.ir.strings import is_utf8, string_value
 from pyshardy.passes.exporting.export_named_computations import ExportNamedComputations
-from pyshardy.passes.partitioning.builder import Builder, zero_text
-from pyshardy.passes.partitioning.op_rules import is_buffer
-from pyshardy.passes.partitioning.single_device import is_on_single_device
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.rules.properties import HANDING_ON, RESHARDING_COLLECTIVES
 from pyshardy.runtime.callbacks import drop_tokens
 from pyshardy.runtime.device_lists import list_devices
+from pyshardy.transforms.builder import Builder, zero_text
+from pyshardy.transforms.reshards.op_rules import is_buffer
+from pyshardy.transforms.reshards.single_device import is_on_single_device
 
 _RESHARDS = {"sdy.reshard": "sharding"} | dict.fromkeys(RESHARDING_COLLECTIVES, "out_sharding")
 """The ops that only change a sharding, and the attribute that says to which."""
@@ -133,7 +133,7 @@ def make_runnable(root: Op, module: Module, count: int) -> None:
     """
     main = main_function(root)
     for function in functions(root):
-        if function is not main and not is_plain(function.attrs["sym_name"]):
+        if function is not main and not is_utf8(function.attrs["sym_name"]):
             raise ShardyError(
                 "running a program",
                 got=f"the function {format_symbol(function.attrs['sym_name'])}",

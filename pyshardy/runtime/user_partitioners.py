@@ -25,9 +25,10 @@ from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.read import read_module
 from pyshardy.ir.shardings import get_sharding, module_meshes, transform_shardings
 from pyshardy.ir.strings import string_value
-from pyshardy.passes.base import Pass, PassContext
-from pyshardy.passes.partitioning.channels import CHANNEL, Channels
+from pyshardy.passes.base import Pass
 from pyshardy.runtime.arrays import jax_dtype
+from pyshardy.transforms.channels import CHANNEL, Channels
+from pyshardy.transforms.context import PassContext
 
 _TARGET = "CustomSPMDPartitioning"
 _GROUPS = "replica_groups"

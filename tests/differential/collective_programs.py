@@ -32,7 +32,7 @@ class CollectiveWriter:
         self.type = f"tensor<{'16x' * self.rank}f32>"
         self.lines: list[str] = []
         self.values: list[tuple[str, TensorSharding]] = []
-        self.gathered = TensorSharding.replicated_like("m", self.rank)
+        self.gathered = TensorSharding.fully_replicated("m", self.rank)
 
     def emit(self, text: str, sharding: TensorSharding) -> None:
         """Write an op with one result, which is sharded like this."""
@@ -67,7 +67,7 @@ class CollectiveWriter:
 
     def sharding(self, chance: float = 0.6, unreduced: float = 0.2) -> TensorSharding:
         """A random sharding."""
-        empty = TensorSharding.replicated_like("m", self.rank)
+        empty = TensorSharding.fully_replicated("m", self.rank)
         sharding = empty.with_dims(map(DimSharding, self.deal(self.free_axes(empty), chance)))
         if self.random.random() < unreduced:
             sharding = sharding.with_unreduced(sort_and_merge(self.free_axes(sharding)[:1], self.mesh))

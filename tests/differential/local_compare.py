@@ -6,7 +6,7 @@ import re
 
 from pyshardy.passes.table import PASSES
 
-from .families import Campaign
+from .generated_campaign import Campaign
 from .local_programs import FAMILIES, local_input
 from .reshard_compare import Verdict
 

@@ -6,7 +6,7 @@ import sys
 
 from pyshardy.errors import ShardyError
 
-from .families import Campaign
+from .generated_campaign import Campaign
 from .partition_programs import (
     COLLECTIVES,
     KINDS,

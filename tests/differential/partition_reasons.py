@@ -9,7 +9,7 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import walk
 from pyshardy.ir.shardings import get_sharding
 
-from .essence import Changes, Reason, changes, explain, explain_changes
+from .normal_form import Changes, Reason, changes, explain, explain_changes
 from .reshard_compare import Comparison, Verdict
 
 RESOLVE = "sdy-resolve-permutation-factors"

@@ -15,7 +15,7 @@ from typing import get_type_hints
 
 from programs import PROGRAMS
 from pyshardy.errors import UsageError
-from pyshardy.passes.exporting.export_options import ExportOptions, PartitionerStage
+from pyshardy.passes.export_options import ExportOptions, PartitionerStage
 from pyshardy.passes.options import HasOptions, format_options, format_value
 from pyshardy.passes.pipelines import parse_pipeline
 from pyshardy.passes.table import PASSES, pass_class

@@ -8,10 +8,10 @@ import sys
 from pyshardy.errors import InvalidShardingError
 from pyshardy.passes.table import PASSES
 
-from .essence import Reason, explain
-from .families import Campaign
+from .generated_campaign import Campaign
 from .local_compare import listed_reason
 from .local_programs import FAMILIES, STAGES
+from .normal_form import Reason, explain
 from .partition_reasons import PAD, PADDING, PLACE, RESOLVING, STRIDE, refused_reason
 from .reference_process import Died, ReferenceProcess, Refused
 from .reshard_compare import Comparison, Verdict

@@ -39,11 +39,11 @@ def comparisons(
             yield seed, pipeline, compare(text, pipeline, reference.run, ask_fatal=ask_fatal)
 
 
-def run(count: int, first: int, families: Sequence[str], ask_fatal: bool) -> int:
+def run(count: int, first: int, generators: Sequence[str], ask_fatal: bool) -> int:
     """Compare `count` modules, spread evenly over the families; returns the number of differences."""
     started, total = time.perf_counter(), Counter[Verdict]()
-    share = -(-count // len(families))
-    for family in families:
+    share = -(-count // len(generators))
+    for family in generators:
         found, modules = Counter[Verdict](), set()
         with ReferenceProcess() as reference:
             seeds = range(first, first + share)
@@ -85,9 +85,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--show", type=int, metavar="SEED", help="print the module of this seed instead")
     options = parser.parse_args(arguments)
     if options.show is not None:
-        show(options.families[0], options.show)
+        show(options.generators[0], options.show)
         return 0
-    return 1 if run(options.modules, options.first_seed, options.families, options.ask_fatal) else 0
+    return 1 if run(options.modules, options.first_seed, options.generators, options.ask_fatal) else 0
 
 
 if __name__ == "__main__":

@@ -13,10 +13,10 @@ from programs import PROGRAMS
 from pyshardy.errors import ShardyError
 from pyshardy.explain.history import GIVEN, Placement
 from pyshardy.ir.module import Module
-from pyshardy.passes.base import Traced
 from pyshardy.passes.flow import for_module, propagation_passes
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.propagation.options import PropagateOptions
+from pyshardy.transforms.context import Traced
 from support.chains import all_chains, history_of, incomplete, kept_without_origin, not_replayed
 
 from .random_programs import Features, random_program

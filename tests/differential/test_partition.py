@@ -9,7 +9,7 @@ import pytest
 
 from support.reference import jaxlib_version
 
-from .essence import Changes, changes
+from .normal_form import Changes, changes
 from .partition_compare import FAMILIES, PARTITION, partition_input
 from .partition_programs import NEIGHBOURS, PAD, RESOLVE
 from .partition_reasons import MOVED_REVERSE, partition_reason

@@ -6,8 +6,8 @@ import pytest
 
 from pyshardy.ir.context import make_context
 from pyshardy.ir.hlo import from_hlo, to_hlo
-from pyshardy.ir.listing import ops_in
 from pyshardy.ir.module import Module
+from pyshardy.ir.op_lists import ops_in
 from pyshardy.passes.pipeline import run_pipeline
 from pyshardy.passes.pipelines import parse_pipeline
 from support.reference import jaxlib_version

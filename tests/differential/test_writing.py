@@ -12,7 +12,7 @@ from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.emit import CannotEmitError, emit_module
 from pyshardy.ir.module import Module
 from pyshardy.passes.flow import partition_passes
-from pyshardy.passes.partitioning.partition_options import PartitionOptions
+from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.passes.pipelines import parse_pipeline
 from pyshardy.propagation.options import PropagateOptions

@@ -12,7 +12,7 @@ import pytest
 
 import pyshardy
 from programs import PROGRAMS, Program
-from pyshardy.frontend.interface import Port
+from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.ir.module import Module
 from support.programs import load_example, module_text
 from support.reference import jaxlib_version
@@ -20,7 +20,7 @@ from support.xla import XlaFailed, XlaProcess
 from tests.end_to_end.number_programs import FAMILIES
 
 from .xla_campaign import as_jax_writes
-from .xla_compare import difference, essence, xla_view
+from .xla_compare import difference, normal_form, xla_view
 
 NAMES = (
     "branches", "cnn_training", "dropout_threefry", "elementwise", "lstm_training", "manual_partial", "microbatches",
@@ -181,7 +181,7 @@ def test_what_is_known_to_differ_shards_inputs_and_outputs_alike(family: str, se
     dump = xla.dumps(text)["02"]
     assert difference(xla_view(text, "02"), dump) != ""
     theirs = Module.parse(dump, allow_unregistered_dialects=True)
-    assert essence(xla_view(text, "02"))[0] == essence(theirs)[0]
+    assert normal_form(xla_view(text, "02"))[0] == normal_form(theirs)[0]
 
 
 REPLACED = {
@@ -205,8 +205,8 @@ func.func public @main(%x: tensor<4x8xf32>) -> {op.rpartition(" ")[2]} {{
   return %0 : {op.rpartition(" ")[2]}
 }}
 }}"""
-    theirs = essence(Module.parse(xla.dumps(text)["01"], allow_unregistered_dialects=True))
-    ours = essence(xla_view(text, "01"))
+    theirs = normal_form(Module.parse(xla.dumps(text)["01"], allow_unregistered_dialects=True))
+    ours = normal_form(xla_view(text, "01"))
     assert (theirs[0], theirs[1:]) == ("main [[], []]", ours[1:])
     assert ours[0].startswith("main [[], ['<") and '{"b"}' in ours[0]
 
@@ -217,7 +217,7 @@ def boxes(sharding: Any, shape: tuple[int, ...]) -> dict[int, Any]:
     return {device.id: [slice.indices(size) for slice, size in zip(index, shape)] for device, index in found.items()}
 
 
-def wrong_ports(ports: list[Port], ours: list[Any], theirs: list[Any]) -> list[str]:
+def wrong_ports(ports: list[InterfaceTensor], ours: list[Any], theirs: list[Any]) -> list[str]:
     """The names of the inputs or outputs that are not held as XLA compiles them."""
     assert len(ports) == len(ours) == len(theirs)
     return [
@@ -275,7 +275,7 @@ def test_a_wrong_answer_is_noticed(xla: XlaProcess) -> None:
 
 def test_boxes_that_differ_are_noticed() -> None:
     mesh = jax.make_mesh((4, 2), ("data", "model"))
-    port = Port("x", 0, (8, 16), "f32", None)
+    port = InterfaceTensor("x", 0, (8, 16), "f32", None)
     one, other = (
         jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*spec)) for spec in (("data",), (None, "data"))
     )
@@ -291,8 +291,8 @@ def test_what_xla_refuses_is_an_error(xla: XlaProcess, tmp_path: Path) -> None:
 
 def test_essence_tells_order_and_attributes_apart() -> None:
     module = pyshardy.load(SQUARE)
-    assert essence(module) == essence(pyshardy.load(SQUARE.replace("%a", "%other").replace("%0", "%b")))
-    assert essence(module) != essence(
+    assert normal_form(module) == normal_form(pyshardy.load(SQUARE.replace("%a", "%other").replace("%0", "%b")))
+    assert normal_form(module) != normal_form(
         pyshardy.load(
             SQUARE.replace('"data"=4, "model"=2', '"data"=2, "model"=4').replace('{"data"}, {}', '{}, {"data"}')
         )

@@ -29,7 +29,7 @@ from tests.end_to_end.number_programs import FAMILIES
 from tests.packages import PROGRAMS as OF_PACKAGES
 from tests.packages.annotate import Annotator
 
-from .xla_compare import difference, essence, xla_view
+from .xla_compare import difference, normal_form, xla_view
 
 PLAIN_MESH = Mesh([("data", 4), ("model", 2)])
 MESHES = (
@@ -166,7 +166,7 @@ def main() -> int:
             try:
                 ours = xla_view(text, "02")
                 found = difference(ours, dump, 10**6)
-                lines += len(essence(ours))
+                lines += len(normal_form(ours))
             except ShardyError as error:
                 found = f"refused: {error}"
             wrong += sum(line.startswith("-") for line in found.splitlines())

@@ -43,7 +43,7 @@ def xla_view(text: str, stage: str) -> Module:
     return run_passes(module, passes)
 
 
-def essence(module: Module) -> list[str]:
+def normal_form(module: Module) -> list[str]:
     """A module as lines, one for each op: name, operands, types, and the attributes that matter here.
 
     Ops and values are numbered in order, so that two equal modules have equal lines whatever their names are.
@@ -108,8 +108,8 @@ def _attributes(op: Op, name: str, on: _OnMeshes) -> str:
 
 def difference(ours: Module, dump: str, limit: int = 30) -> str:
     """The lines in which a module of ours and a dump of XLA's differ, or nothing."""
-    theirs = essence(Module.parse(dump, allow_unregistered_dialects=True))
-    found = essence(ours)
+    theirs = normal_form(Module.parse(dump, allow_unregistered_dialects=True))
+    found = normal_form(ours)
     if found == theirs:
         return ""
     lines = difflib.unified_diff(theirs, found, "XLA", "ours", n=1, lineterm="")

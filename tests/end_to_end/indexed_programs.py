@@ -14,7 +14,8 @@ T = TypeVar("T")
 KINDS = ("gather", "scatter", "dynamic_slice", "dynamic_update_slice")
 _SIZES = (1, 2, 3, 4, 4, 5, 6, 7, 8, 8, 8, 9, 12)
 _READ_AS_SIGNED = ("ui32", "ui64")
-"""Types of which XLA for CPUs reads large indices of a gather on one device as negative ones; these are left out."""
+"""Types of which XLA for CPUs reads large indices of a gather on one device as negative ones; these are left out. So are
+large constants of all unsigned types: XLA makes slices of a gather at one constant index, and reads it as signed."""
 _LARGE = (127, 128, 129, 200, 255, 256, 260, 300)
 
 
@@ -72,11 +73,14 @@ def first_sharding(draw: Draw, rank: int) -> str:
     return f"[{', '.join('{' + ', '.join(axes) + '}' for axes in dims)}]"
 
 
-def _number(draw: Draw, element: str, size: int) -> int:
+def _number(draw: Draw, element: str, size: int, is_gathered: bool = False) -> int:
     """An index along a dimension: in it, near its end, out of it, or as far as the type goes."""
     width, is_signed = int(element.lstrip("ui")), not element.startswith("u")
     half = 2 ** (width - 1)
-    low, high = -half if is_signed else 0, half - 1 if is_signed or element in _READ_AS_SIGNED else 2 * half - 1
+    low, high = (
+        -half if is_signed else 0,
+        half - 1 if is_signed or is_gathered or element in _READ_AS_SIGNED else 2 * half - 1,
+    )
     wanted = draw.choice(
         (0, draw.randrange(size), draw.randrange(size), size - 1, size, size + draw.randint(1, 9), -1,
          -draw.randint(1, size + 3), low, high)
@@ -91,7 +95,7 @@ def _indices(draw: Draw, shape: Sequence[int], vector: int, sizes: Sequence[int]
     def component(place: int) -> int:
         return place // inner % shape[vector] if vector < len(shape) else 0
 
-    numbers = [_number(draw, element, sizes[component(place)]) for place in range(prod(shape))]
+    numbers = [_number(draw, element, sizes[component(place)], is_gathered=True) for place in range(prod(shape))]
     return _nested(numbers, shape)
 
 

@@ -86,11 +86,11 @@ class _Writer:
 
     def _slice(self) -> None:
         random, parts, shape = self.random, [], []
-        is_plain = random.random() < 0.5
+        is_unsharded = random.random() < 0.5
         for size in self.shape:
             start = random.choice([0, random.randrange(size)])
             limit = random.choice([size, random.randint(start + 1, size)])
-            stride = 1 if is_plain else random.choice([1, 1, 2, 3])
+            stride = 1 if is_unsharded else random.choice([1, 1, 2, 3])
             parts.append(f"{start}:{limit}:{stride}")
             shape.append(-(-(limit - start) // stride))
         self._next(f"slice {self.value} [{', '.join(parts)}]", shape, self._type(self.shape))

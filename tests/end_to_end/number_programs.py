@@ -17,7 +17,7 @@ from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.ir.shardings import module_meshes
-from pyshardy.passes.partitioning.builder import Builder
+from pyshardy.transforms.builder import Builder
 
 DEVICES = 8
 _AXES = (

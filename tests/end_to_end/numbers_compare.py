@@ -15,7 +15,7 @@ import pyshardy
 from pyshardy.core.boxes import local_shape
 from pyshardy.core.sharding import mesh_of
 from pyshardy.errors import ShardyError
-from pyshardy.frontend.interface import Port
+from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.runtime.arrays import jax_dtype
 from pyshardy.runtime.execute import run_on_one_device
 
@@ -55,7 +55,11 @@ def specials_of(text: str) -> tuple[float, ...]:
 
 
 def inputs_for(
-    ports: Sequence[Port], seed: int, specials: Sequence[float] = (), nonzero: bool = False, is_wide: bool = False
+    ports: Sequence[InterfaceTensor],
+    seed: int,
+    specials: Sequence[float] = (),
+    nonzero: bool = False,
+    is_wide: bool = False,
 ) -> list[np.ndarray]:
     """Inputs with exact sums: whole numbers, often with unusual numbers among them.
 
@@ -80,7 +84,7 @@ def _integers(dtype: Any, shape: tuple[int, ...], random: np.random.Generator, i
 
 
 def _input(
-    port: Port, random: np.random.Generator, specials: Sequence[float], nonzero: bool, is_wide: bool
+    port: InterfaceTensor, random: np.random.Generator, specials: Sequence[float], nonzero: bool, is_wide: bool
 ) -> np.ndarray:
     dtype = jax_dtype(port.element)
     if dtype == np.bool_:

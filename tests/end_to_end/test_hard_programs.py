@@ -13,7 +13,7 @@ from end_to_end.numbers_compare import Verdict, compare_numbers, difference, dif
 from jax.sharding import NamedSharding, PartitionSpec
 
 import pyshardy
-from pyshardy.frontend.interface import output_ports
+from pyshardy.frontend.interface import output_tensors
 
 PROGRAMS = {**hard_programs.PROGRAMS, **out_of_bounds.PROGRAMS, **two_meshes.PROGRAMS}
 NAN, INF = float("nan"), float("inf")
@@ -40,7 +40,7 @@ def test_a_wrong_number_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("kind", OP_KINDS)
 def test_programs_of_one_op_return_what_it_gives(kind: str) -> None:
-    assert output_ports(pyshardy.load(op_program(kind, 1)).root)
+    assert output_tensors(pyshardy.load(op_program(kind, 1)).root)
 
 
 def test_a_wrong_copy_on_one_device_is_found() -> None:

@@ -22,12 +22,12 @@ from end_to_end.typed_reductions import ALL
 import pyshardy
 from pyshardy.core.devices import replica_groups
 from pyshardy.core.mesh import Mesh
-from pyshardy.frontend.interface import output_ports
+from pyshardy.frontend.interface import output_tensors
 from pyshardy.ir.functions import main_function, return_op
 from pyshardy.ir.nodes import Value
-from pyshardy.passes.partitioning.padding.padder import Padder
 from pyshardy.reshard import moves
 from pyshardy.reshard.exchange_plan import _rounds_of as right_rounds
+from pyshardy.transforms.padding.padder import Padder
 from support.reference import jaxlib_version
 
 COUNTS = {"annotated": 40, "chain": 40, "indexed": 80, "moving": 100, "op": 160, "typed": 60}
@@ -122,7 +122,7 @@ def _as_it_is(padder: Padder, value: Value, *_: Any) -> Value:
     ("place", "broken"),
     [
         ("pyshardy.runtime.device_lists.replica_groups", _reversed_groups),
-        ("pyshardy.passes.partitioning.padding.padder.Padder.masked", _as_it_is),
+        ("pyshardy.transforms.padding.padder.Padder.masked", _as_it_is),
     ],
 )
 def test_random_programs_notice(place: str, broken: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,14 +159,14 @@ def _not_clamped(builder: Any, indices: Value, *_: Any) -> Value:
 def test_indices_out_of_bounds_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     seeds = (404, 608, 628)
     assert {outcome("indexed", seed).verdict for seed in seeds} == {Verdict.EQUAL}
-    monkeypatch.setattr("pyshardy.passes.partitioning.local.gather._clamped", _not_clamped)
+    monkeypatch.setattr("pyshardy.transforms.local.gather._clamped", _not_clamped)
     assert {outcome("indexed", seed).verdict for seed in seeds} == {Verdict.DIFFERENT}
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_programs_return_something(family: str) -> None:
     for seed in range(10):
-        assert output_ports(pyshardy.load(FAMILIES[family](seed)).root)
+        assert output_tensors(pyshardy.load(FAMILIES[family](seed)).root)
 
 
 def test_programs_of_all_types_return_everything() -> None:
@@ -177,7 +177,7 @@ def test_programs_of_all_types_return_everything() -> None:
         made = {result for op in main.region.block for result in op.results if op.name != "stablehlo.constant"}
         if kind_of(seed) != "chain":
             assert made <= set(return_op(main).operands)
-        elements |= {port.element for port in output_ports(root)}
+        elements |= {port.element for port in output_tensors(root)}
     assert set(ALL) <= elements
 
 

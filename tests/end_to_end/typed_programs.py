@@ -16,8 +16,8 @@ from pyshardy.core.identities import identity_text, zero_text
 from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
-from pyshardy.passes.partitioning.builder import Builder
-from pyshardy.passes.partitioning.reduction_kinds import combiners as combiners_of
+from pyshardy.transforms.builder import Builder
+from pyshardy.transforms.reduction_kinds import combiners as combiners_of
 
 CHAIN_ELEMENTS = ("i8", "i16", "i32", "i64", "ui8", "ui32")
 _NOT_JOINED = frozenset(["arithmetic", "branch", "convert", "dot_general", "iota", "reduce", "sort", "transpose"])

@@ -33,7 +33,7 @@ def loaded(function: Callable[..., Any], *args: Any, **options: Any) -> pyshardy
 
 
 def names(result: pyshardy.Propagation) -> list[str]:
-    return [port.name for port in result.inputs]
+    return [tensor.name for tensor in result.inputs]
 
 
 @needs("flax")
@@ -96,13 +96,13 @@ def test_the_names_of_a_model_under_nnx_jit() -> None:
     optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
     module = pyshardy.load(step, model, optimizer, X, y=X, mesh=CLUSTER)
     found = pyshardy.propagate(module.annotate({"model.blocks[*].kernel": P(None, "model"), "x": P("data")}))
-    shardings = {port.name: str(port.sharding) for port in found.inputs}
+    shardings = {tensor.name: str(tensor.sharding) for tensor in found.inputs}
     assert shardings["model.blocks[1].kernel.value"] == '<@mesh, [{}, {"model"}]>'
     assert shardings["optimizer.opt_state[0].mu.blocks[1].kernel.value"] == '<@mesh, [{}, {"model"}]>'
-    shapes = {port.name: port.shape for port in found.inputs}
+    shapes = {tensor.name: tensor.shape for tensor in found.inputs}
     assert shapes["model.up.kernel.value"] == shapes["optimizer.opt_state[0].nu.up.kernel.value"] == (32, 64)
-    assert "result[0][0].up.kernel.value" in [port.name for port in found.outputs]
-    assert not any("states" in port.name for port in (*found.inputs, *found.outputs))
+    assert "result[0][0].up.kernel.value" in [tensor.name for tensor in found.outputs]
+    assert not any("states" in tensor.name for tensor in (*found.inputs, *found.outputs))
 
 
 @needs("flax")

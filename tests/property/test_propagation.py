@@ -24,7 +24,7 @@ from pyshardy.ir.program import build_program
 from pyshardy.passes.pipeline import run_passes
 from pyshardy.passes.pipelines import parse_pipeline
 from pyshardy.propagation import run as run_module
-from pyshardy.propagation.engine import Engine
+from pyshardy.propagation.engine import PropagationEngine
 from pyshardy.propagation.options import PropagateOptions, StrategyOption
 from pyshardy.propagation.projection import project, unproject
 from pyshardy.propagation.run import propagate_program
@@ -199,7 +199,7 @@ def test_what_waits_for_its_priority_is_not_used(seed: int) -> None:
     viewed = {value for op in program.ops if op.view is not None for value in op.results}
     rounds = []
 
-    def look(priority: int, engine: Engine) -> None:
+    def look(priority: int, engine: PropagationEngine) -> None:
         rounds.append(priority)
         for value, (original, now) in enumerate(zip(program.shardings, engine.shardings)):
             if original is None or value in viewed:
@@ -226,7 +226,7 @@ def test_every_axis_is_explained(seed: int, strategy: StrategyOption) -> None:
     assert (plain.shardings, plain.erased, plain.steps) == (traced.shardings, traced.erased, ())
 
 
-class Thorough(Engine):
+class Thorough(PropagationEngine):
     """Visits every op in every sweep, whatever it knows of earlier visits."""
 
     def _visit(self, number: int, clean: bytearray, plans: list, round_: int) -> None:
@@ -240,7 +240,7 @@ def test_what_the_engine_skips_would_change_nothing(seed: int) -> None:
     program = annotated_program(seed)
     found = propagate_program(program)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run_module, "Engine", Thorough)
+        patch.setattr(run_module, "PropagationEngine", Thorough)
         assert propagate_program(program) == found
 
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyshardy.rules.dimension_numbers import DotNumbers
-from pyshardy.rules.draft import Draft, identity_rule
 from pyshardy.rules.notation import parse_rule
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.rule import FactorKind, Rule
+from pyshardy.rules.rule_builder import RuleBuilder, identity_rule
 from pyshardy.rules.table import rule_of
 
 sizes = st.sampled_from((0, 1, 1, 2, 3, 4, 6, 8, 12))
@@ -22,11 +22,11 @@ Declaration = tuple[int, list[tuple[int, int]], FactorKind, bool]
 
 
 @st.composite
-def drafts(draw: st.DrawFn) -> tuple[Draft, list[Declaration]]:
+def drafts(draw: st.DrawFn) -> tuple[RuleBuilder, list[Declaration]]:
     """A draft with some factors declared, each at most once per value and somewhere, and the declarations."""
     operands = draw(st.lists(st.none() | shapes, min_size=1, max_size=3))
     results = draw(st.lists(st.none() | shapes, min_size=1, max_size=2))
-    draft = Draft(operands, results)
+    draft = RuleBuilder(operands, results)
     declared: list[Declaration] = []
     for _ in range(draw(st.integers(0, 22))):
         kind = draw(st.sampled_from(FactorKind))
@@ -44,7 +44,7 @@ def drafts(draw: st.DrawFn) -> tuple[Draft, list[Declaration]]:
     return draft, declared
 
 
-def _accepts(slot: list[int], size: int, draft: Draft) -> bool:
+def _accepts(slot: list[int], size: int, draft: RuleBuilder) -> bool:
     """Whether the dimension stays valid, and the factor used, if a factor of this size is declared there."""
     return not slot or (size != 1 and all(draft.sizes[factor] != 1 for factor in slot))
 
@@ -65,7 +65,7 @@ def test_copies_of_a_rule_are_the_rule(rule: Rule) -> None:
 
 
 @given(drafts())
-def test_factors_are_numbered_in_the_order_of_declaration(drawn: tuple[Draft, list[Declaration]]) -> None:
+def test_factors_are_numbered_in_the_order_of_declaration(drawn: tuple[RuleBuilder, list[Declaration]]) -> None:
     draft, declared = drawn
     rule = draft.finish()
     for factor, (size, places, kind, blocked) in enumerate(declared):
@@ -77,7 +77,7 @@ def test_factors_are_numbered_in_the_order_of_declaration(drawn: tuple[Draft, li
 
 
 @given(drafts())
-def test_what_was_not_declared_is_a_filler_of_its_own(drawn: tuple[Draft, list[Declaration]]) -> None:
+def test_what_was_not_declared_is_a_filler_of_its_own(drawn: tuple[RuleBuilder, list[Declaration]]) -> None:
     draft, declared = drawn
     rule = draft.finish()
     places: dict[int, int] = {}
@@ -93,7 +93,7 @@ def test_what_was_not_declared_is_a_filler_of_its_own(drawn: tuple[Draft, list[D
 
 
 @given(drafts())
-def test_every_dimension_has_a_factor(drawn: tuple[Draft, list[Declaration]]) -> None:
+def test_every_dimension_has_a_factor(drawn: tuple[RuleBuilder, list[Declaration]]) -> None:
     draft, _ = drawn
     rule = draft.finish()
     assert [len(tensor) for tensor in rule.tensors] == [len(shape or ()) for shape in draft.shapes]
@@ -101,7 +101,7 @@ def test_every_dimension_has_a_factor(drawn: tuple[Draft, list[Declaration]]) ->
 
 
 @given(drafts())
-def test_finishing_twice_changes_nothing(drawn: tuple[Draft, list[Declaration]]) -> None:
+def test_finishing_twice_changes_nothing(drawn: tuple[RuleBuilder, list[Declaration]]) -> None:
     draft, _ = drawn
     assert draft.finish() is draft.finish()
 

@@ -18,7 +18,7 @@ from pyshardy.core.sharding import (
     check_sharding,
     common_mesh,
     is_equivalent,
-    is_plain,
+    is_unsharded,
     shard_counts,
 )
 from pyshardy.errors import InvalidShardingError
@@ -97,7 +97,7 @@ def test_equivalence_is_symmetric(drawn: tuple[Mesh, tuple[TensorSharding, Tenso
     for ignore in (False, True):
         assert is_equivalent(first, first, ignore)
         assert is_equivalent(first, second, ignore) is is_equivalent(second, first, ignore)
-        assert is_equivalent(first, None, ignore) is is_plain(first, ignore)
+        assert is_equivalent(first, None, ignore) is is_unsharded(first, ignore)
     if is_equivalent(first, second):
         assert is_equivalent(first, second, ignore_unreduced=True)
 

@@ -61,7 +61,7 @@ def placed(found: TilingMesh, one: HloSharding) -> TensorSharding:
     if one.kind is HloKind.TILED:
         return found.place(one).sharding
     assert one.kind is HloKind.REPLICATED
-    return TensorSharding.replicated_like(found.mesh(), len(SHAPE))
+    return TensorSharding.fully_replicated(found.mesh(), len(SHAPE))
 
 
 def jax_boxes(sharding: jax.sharding.Sharding) -> dict[int, list[tuple[int, int]]]:

@@ -27,7 +27,7 @@ PARAMETERS = {
     "local": ("op", "local"),
     "exchange": ("op", "resolver"),
     "whole_factors": ("op", "rule", "context"),
-    "exchange_pieces": ("site",),
+    "exchange_pieces": ("sharded",),
 }
 """What the functions that traits name take."""
 

@@ -11,10 +11,10 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.graph.program import Direction, FunctionResult, OpKind, OpNode, Program, ValueInfo, View
-from pyshardy.rules.draft import identity_rule
 from pyshardy.rules.notation import parse_rule
 from pyshardy.rules.properties import Priority
 from pyshardy.rules.rule import Rule
+from pyshardy.rules.rule_builder import identity_rule
 
 Shape = tuple[int, ...]
 FUNCTION = 0

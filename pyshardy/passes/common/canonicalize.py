@@ -11,10 +11,11 @@ Source: docs/semantics/export.md#canonicalization
 from __future__ import annotations
 
 from pyshardy.ir.nodes import Op
-from pyshardy.passes.base import Pass, PassContext
-from pyshardy.passes.common.greedy import GreedyDriver
-from pyshardy.passes.common.patterns import PATTERNS
-from pyshardy.passes.common.unlabelled import UNLABELLED
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.rewriting.greedy import GreedyDriver
+from pyshardy.transforms.rewriting.patterns import PATTERNS
+from pyshardy.transforms.rewriting.unlabelled import UNLABELLED
 
 
 class Canonicalize(Pass):

@@ -5,14 +5,11 @@ Source: docs/semantics/export.md#sdy-save-module
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 from pyshardy.core.record import Record
 from pyshardy.ir.nodes import Op
-from pyshardy.ir.write import write_module
-from pyshardy.passes.base import Pass, PassContext
-from pyshardy.report.files import replace_file
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.dumps import module_text, save_text
 
 
 class Dump(Record):
@@ -45,17 +42,3 @@ class SaveModule(Pass):
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         save_text(module_text(op, context), self.directory, self.index, self.title)
-
-
-def module_text(root: Op, context: PassContext) -> str:
-    """The module as it is in a dump: without locations."""
-    return str(write_module(root, context.attrs).operation.get_asm()).rstrip("\n") + "\n"
-
-
-def save_text(text: str, directory: str, index: int, title: str) -> None:
-    """Write a dump; if that fails, standard error says so."""
-    path = Path(directory) / f"{index:02d}.{title}.mlir"
-    try:
-        replace_file(path, text.encode())
-    except OSError as error:
-        print(f"error when writing file {path}: {error.strerror or error}", file=sys.stderr)

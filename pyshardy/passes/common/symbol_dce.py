@@ -10,9 +10,10 @@ from typing import Any
 
 from pyshardy.ir.attrs import AttrTable, symbols_in
 from pyshardy.ir.functions import calls
-from pyshardy.ir.listing import ops_in
 from pyshardy.ir.nodes import Op
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.ir.op_lists import ops_in
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
 
 
 class SymbolDce(Pass):

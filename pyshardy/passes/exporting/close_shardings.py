@@ -8,7 +8,8 @@ from __future__ import annotations
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import transform_shardings
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
 
 
 class CloseShardings(Pass):

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op, Region, Value, ValueType
-from pyshardy.passes.base import Anchor, Pass, PassContext
+from pyshardy.ir.op_lists import ops_named
+from pyshardy.passes.base import Anchor, Pass
 from pyshardy.rules.properties import CONSTANTS
+from pyshardy.transforms.context import PassContext
 
 _BROADCAST = "stablehlo.broadcast_in_dim"
 _MERGED = CONSTANTS | {_BROADCAST}

@@ -10,10 +10,11 @@ from collections import Counter
 from pyshardy.ir.attributes import Attributes
 from pyshardy.ir.attrs import symbols_in
 from pyshardy.ir.functions import SHARDING, change_border_attrs
-from pyshardy.ir.listing import count_attributes, ops_in, ops_named, ops_with
 from pyshardy.ir.nodes import Op
-from pyshardy.ir.sharing import SharedOutcomes
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.ir.op_lists import count_attributes, ops_in, ops_named, ops_with
+from pyshardy.ir.shared_attributes import SharedOutcomes
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
 
 _METADATA = ("sdy.output_shardings", "sdy.parameters_shardings")
 _MODULE = ("builtin.module",)

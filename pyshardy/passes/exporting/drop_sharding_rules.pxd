@@ -2,7 +2,7 @@
 cimport cython
 
 from pyshardy.ir.nodes cimport Op
-from pyshardy.ir.sharing cimport SharedOutcomes
+from pyshardy.ir.shared_attributes cimport SharedOutcomes
 
 
 @cython.locals(inner=Op, outcomes=SharedOutcomes)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from pyshardy.ir.attributes import Attributes
 from pyshardy.ir.functions import RULE
-from pyshardy.ir.listing import ops_with
 from pyshardy.ir.nodes import Op
-from pyshardy.ir.sharing import SharedOutcomes
-from pyshardy.passes.base import Anchor, Pass, PassContext
+from pyshardy.ir.op_lists import ops_with
+from pyshardy.ir.shared_attributes import SharedOutcomes
+from pyshardy.passes.base import Anchor, Pass
+from pyshardy.transforms.context import PassContext
 
 
 class DropShardingRules(Pass):

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 
-from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import mesh_of
-from pyshardy.core.text import quote, unquote
-from pyshardy.ir.listing import ops_with
+from pyshardy.core.text import unquote
+from pyshardy.ir.device_groups import stablehlo_mesh_text
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.op_lists import ops_with
 from pyshardy.ir.shardings import transform_shardings
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
 
 _SYMBOL = re.compile(r'mesh = @(?:(?P<plain>[\w$.]+)|"(?P<quoted>(?:[^"\\]|\\.)*)")')
 
@@ -39,10 +40,3 @@ class InlineMeshes(Pass):
 def _name(match: re.Match[str]) -> str:
     plain: str | None = match["plain"]
     return unquote(match["quoted"]) if plain is None else plain
-
-
-def stablehlo_mesh_text(mesh: Mesh) -> str:
-    """A mesh as an attribute of StableHLO, for groups of devices."""
-    axes = ", ".join(f"#stablehlo.mesh_axis<name = {quote(name)}, size = {size}>" for name, size in mesh.axes)
-    ids = f", device_ids = dense<{list(mesh.device_ids)}> : tensor<{mesh.size}xi64>" if mesh.device_ids else ""
-    return f"#stablehlo.mesh<axes = [{axes}]{ids}>"

@@ -10,7 +10,8 @@ from pyshardy.ir.functions import SHARDING, calls, result_sharding
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import fill_shardings
 from pyshardy.ir.symbols import SymbolTable
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
 
 
 class InsertFuncCallReshards(Pass):
@@ -30,7 +31,7 @@ class InsertFuncCallReshards(Pass):
             found = [result_sharding(callee, result.index) for result in call.results]
             given = fill_shardings(found, call.results, meshes)
             if given is None:
-                given = tuple(TensorSharding.replicated_like(sharding.mesh, sharding.rank) for sharding in wanted)
+                given = tuple(TensorSharding.fully_replicated(sharding.mesh, sharding.rank) for sharding in wanted)
             if given:
                 call.set_attr(SHARDING, _reshard_results(call, given, wanted))
 
@@ -40,7 +41,7 @@ def _reshard_results(
 ) -> tuple[TensorSharding, ...]:
     """Reshard from what the callee gives to what the call wanted; the call's new shardings."""
     if not wanted:
-        wanted = tuple(TensorSharding.replicated_like(sharding.mesh, sharding.rank) for sharding in given)
+        wanted = tuple(TensorSharding.fully_replicated(sharding.mesh, sharding.rank) for sharding in given)
     made: list[TensorSharding] = []
     for result, source, target in zip(call.results, given, wanted):
         if source.unreduced != target.unreduced:

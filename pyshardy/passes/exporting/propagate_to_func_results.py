@@ -16,7 +16,8 @@ from pyshardy.ir.functions import (
 )
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import Meshes, get_sharding
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
 
 
 class PropagateToFuncResults(Pass):

@@ -8,7 +8,8 @@ from __future__ import annotations
 from pyshardy.ir.attributes import Attributes
 from pyshardy.ir.functions import change_border_attrs
 from pyshardy.ir.nodes import Op, walk
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
 
 _DEBUG = tuple(
     f"sdy.{prefix}{kind}"

@@ -5,9 +5,10 @@ Source: docs/semantics/export.md#sdy-remove-sharding-groups
 
 from __future__ import annotations
 
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.ir.op_lists import ops_named
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
 
 
 class RemoveShardingGroups(Pass):

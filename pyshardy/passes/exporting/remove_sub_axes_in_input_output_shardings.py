@@ -9,7 +9,8 @@ from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.ir.attributes import Attributes
 from pyshardy.ir.functions import SHARDING, change_border_attrs, main_function
 from pyshardy.ir.nodes import Op
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
 
 
 class RemoveSubAxesInInputOutputShardings(Pass):

@@ -5,9 +5,10 @@ Source: docs/semantics/export.md#sdy-sharding-constraint-to-reshard
 
 from __future__ import annotations
 
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op
-from pyshardy.passes.base import Anchor, Pass, PassContext
+from pyshardy.ir.op_lists import ops_named
+from pyshardy.passes.base import Anchor, Pass
+from pyshardy.transforms.context import PassContext
 
 
 class ShardingConstraintToReshard(Pass):

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.dataflow import DATA_FLOW_OPS, EDGE, block_arg_owners, edge_of
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.shardings import results_attribute, set_block_arg_shardings
-from pyshardy.passes.base import Anchor, Pass, PassContext
-from pyshardy.passes.debug_info import EDGES, ORIGINS
+from pyshardy.passes.base import Anchor, Pass
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.debug_info import EDGES, ORIGINS
 
 _WITH_EDGES = DATA_FLOW_OPS | {EDGE}
 
@@ -82,7 +83,7 @@ def _edge_shardings(owners: Sequence[Value]) -> tuple[TensorSharding, ...] | Non
     if first is None:
         return None
     return tuple(
-        sharding or TensorSharding.replicated_like(first.mesh, owner.type.rank, is_open=True)
+        sharding or TensorSharding.fully_replicated(first.mesh, owner.type.rank, is_open=True)
         for sharding, owner in zip(found, owners)
     )
 

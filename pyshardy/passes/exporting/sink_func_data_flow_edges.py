@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.dataflow import FUNCTION_EDGE
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.shardings import get_sharding, set_sharding
-from pyshardy.passes.base import Anchor, Pass, PassContext
+from pyshardy.passes.base import Anchor, Pass
 from pyshardy.passes.exporting.sink_data_flow_edges import remove_edge
+from pyshardy.transforms.context import PassContext
 
 
 class SinkFuncDataFlowEdges(Pass):
@@ -34,4 +35,4 @@ def _store(edge: Op) -> None:
         return
     old = get_sharding(operand)
     if old is not None:
-        set_sharding(operand, TensorSharding.replicated_like(old.mesh, old.rank, is_open=True))
+        set_sharding(operand, TensorSharding.fully_replicated(old.mesh, old.rank, is_open=True))

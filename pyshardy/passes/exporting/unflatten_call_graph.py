@@ -12,7 +12,8 @@ from pyshardy.ir.functions import calls, functions, is_declaration
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import Meshes, all_arg_shardings, all_result_shardings
 from pyshardy.ir.symbols import ORIGINAL_NAME, SymbolTable, original_name
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
 
 _MANUAL_AXES = "sdy.func_manual_axes"
 

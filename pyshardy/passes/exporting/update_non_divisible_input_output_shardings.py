@@ -22,10 +22,11 @@ from pyshardy.ir.functions import (
     set_arg_sharding,
     set_result_sharding,
 )
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.shardings import Meshes, block_arg_shardings, set_block_arg_shardings
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
 
 _OTHER_BORDERS = (CALL, "sdy.manual_computation")
 

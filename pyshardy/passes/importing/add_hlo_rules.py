@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pyshardy.ir.functions import RULE
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.ir.op_lists import ops_named
+from pyshardy.passes.base import Pass
 from pyshardy.rules.ops import OPS
 from pyshardy.rules.traits import load_function
+from pyshardy.transforms.context import PassContext
 
 _RULES = {name: traits.xla_rule for name, traits in OPS.items() if traits.xla_rule}
 

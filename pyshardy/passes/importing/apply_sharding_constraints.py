@@ -8,13 +8,14 @@ from __future__ import annotations
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.dataflow import EDGE, FUNCTION_EDGE, edge_held
 from pyshardy.ir.functions import RULE, main_function
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.shardings import get_sharding, holder_of, set_sharding
 from pyshardy.ir.symbols import post_order
-from pyshardy.passes.base import Pass, PassContext
-from pyshardy.passes.debug_info import CONSTRAINT, DebugInfo, DebugOptions
-from pyshardy.rules.draft import identity_rule
+from pyshardy.passes.base import Pass
+from pyshardy.rules.rule_builder import identity_rule
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.debug_info import CONSTRAINT, DebugInfo, DebugOptions
 
 _MANUAL = "sdy.manual_computation"
 _CONSTRAINING = (CONSTRAINT, _MANUAL)
@@ -106,7 +107,7 @@ def _constrain_behind(op: Op, sharding: TensorSharding, value: Value) -> None:
         constraint.insert_after(value.defining_op)
     value.replace_other_uses(constraint)
     if sharding.unreduced:
-        current = get_sharding(value) or TensorSharding.replicated_like(sharding.mesh, value.type.rank, is_open=True)
+        current = get_sharding(value) or TensorSharding.fully_replicated(sharding.mesh, value.type.rank, is_open=True)
         set_sharding(value, current.with_unreduced(sharding.unreduced, sharding.reduction))
 
 

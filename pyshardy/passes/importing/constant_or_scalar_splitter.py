@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyshardy.ir.listing import ops_in, ops_named
 from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.op_lists import ops_in, ops_named
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.symbols import SymbolTable, clone_function, original_name, post_order
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.base import Pass
 from pyshardy.rules.properties import may_preserve_constants, preserves_constants
+from pyshardy.transforms.context import PassContext
 
 _GROUP = "sdy.sharding_group"
 _COMPUTATION = "sdy.named_computation"

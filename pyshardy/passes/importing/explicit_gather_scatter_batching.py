@@ -13,8 +13,9 @@ from jaxlib.mlir import ir
 
 from pyshardy.ir.dialects import stablehlo
 from pyshardy.ir.nodes import Op, Value, ValueType
-from pyshardy.passes.base import Anchor, Pass, PassContext
-from pyshardy.passes.common.greedy import GreedyDriver, Rewriter
+from pyshardy.passes.base import Anchor, Pass
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.rewriting.greedy import GreedyDriver, Rewriter
 
 _CONCATENATE = "stablehlo.concatenate"
 _IOTA = "stablehlo.iota"

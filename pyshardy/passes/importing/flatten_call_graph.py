@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.symbols import SymbolTable, calls_in_post_order, clone_function
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
 
 
 class FlattenCallGraph(Pass):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pyshardy.ir.hlo_attributes import CUSTOM_CALL, tuple_types
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.ir.op_lists import ops_named
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
 
 _ELEMENT = "stablehlo.get_tuple_element"
 

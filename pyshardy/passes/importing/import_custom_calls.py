@@ -17,7 +17,8 @@ from pyshardy.ir.hlo_attributes import (
     frontend_attribute,
 )
 from pyshardy.ir.nodes import Op
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
 
 DIRECTION = "xla.sdy.allowed_direction"
 _INTEGER = re.compile(r"(-?\d+)(?: : i(?:64|32))?")

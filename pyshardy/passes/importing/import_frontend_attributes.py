@@ -26,10 +26,11 @@ from pyshardy.ir.hlo_attributes import (
     keeps_sharding,
     with_frontend_attribute,
 )
-from pyshardy.ir.listing import ops_with
 from pyshardy.ir.nodes import Op
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.ir.op_lists import ops_with
+from pyshardy.passes.base import Pass
 from pyshardy.rules.notation import parse_rule
+from pyshardy.transforms.context import PassContext
 
 T = TypeVar("T")
 _MLIR_REASON = re.compile(r'error: (?:"[^"\n]*":\d+:\d+: )?(.*)')

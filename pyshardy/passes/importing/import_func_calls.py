@@ -12,8 +12,9 @@ from pyshardy.ir.functions import SHARDING, is_declaration
 from pyshardy.ir.nodes import Op, clone_region_into
 from pyshardy.ir.shardings import Meshes, all_arg_shardings
 from pyshardy.ir.symbols import SymbolTable, calls_in_post_order, original_name
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.base import Pass
 from pyshardy.passes.importing.add_data_flow_edges import add_data_flow_edges
+from pyshardy.transforms.context import PassContext
 
 _CALL_ATTRIBUTES = frozenset(("callee", "arg_attrs", "res_attrs", "no_inline", SHARDING))
 _COMPUTATION = "sdy.named_computation"

@@ -27,9 +27,10 @@ from pyshardy.ir.hlo_attributes import (
     target_of,
     with_frontend_attribute,
 )
-from pyshardy.ir.listing import ops_with
 from pyshardy.ir.nodes import Op, Value, ValueType
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.ir.op_lists import ops_with
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
 
 _UNSPECIFIED = re.compile(r"unspecified_dims=\[([\d,\s]*)\]")
 _EMPTY = Mesh([])
@@ -79,7 +80,7 @@ def read_axes(text: str) -> tuple[tuple[str, int], ...] | None:
 
 
 @dataclass
-class _Site:
+class _AnnotatedPlace:
     """A place where `mhlo.sharding` stands.
 
     Attributes:
@@ -128,7 +129,7 @@ class _Importer:
             self._add(site, text)
         self.texts = texts
 
-    def _parse(self, site: _Site, text: str) -> None:
+    def _parse(self, site: _AnnotatedPlace, text: str) -> None:
         if text in self.read:
             return
         try:
@@ -136,7 +137,7 @@ class _Importer:
         except NotationError as error:
             raise PassError(site.op, f"has {HLO_SHARDING} = {text}, which cannot be read: {error}") from error
 
-    def _add(self, site: _Site, text: str) -> None:
+    def _add(self, site: _AnnotatedPlace, text: str) -> None:
         for one in self.read[text]:
             if one.kind is HloKind.TILED:
                 try:
@@ -154,7 +155,7 @@ class _Importer:
             site.attrs = site.attrs.without(HLO_SHARDING)
             site.store()
 
-    def _import(self, site: _Site, found: tuple[HloSharding, ...]) -> None:
+    def _import(self, site: _AnnotatedPlace, found: tuple[HloSharding, ...]) -> None:
         _import_group(site, found)
         if site.is_on_op and not self._keeps(site, found):
             return
@@ -166,12 +167,12 @@ class _Importer:
             return
         known = next(sharding for sharding in shardings if sharding is not None)
         complete = tuple(
-            sharding or TensorSharding.replicated_like(known.mesh, rank, is_open=True)
+            sharding or TensorSharding.fully_replicated(known.mesh, rank, is_open=True)
             for sharding, rank in zip(shardings, [type.rank for type in site.types] or [0])
         )
         site.attrs = site.attrs.with_value(SHARDING, complete)
 
-    def _keeps(self, site: _Site, found: tuple[HloSharding, ...]) -> bool:
+    def _keeps(self, site: _AnnotatedPlace, found: tuple[HloSharding, ...]) -> bool:
         """Whether an op is to have a sharding, after noting its manual axes."""
         is_call, is_kept = site.op.name == "func.call", keeps_sharding(site.op)
         manual = next(filter(None, (self._manual_axes(site.op, one) for one in found)), ())
@@ -179,7 +180,7 @@ class _Importer:
             site.attrs = with_frontend_attribute(site.attrs, MANUAL_AXES, _manual_text(manual))
         return SHARDING not in site.attrs and not is_call and (is_kept or not self.is_named)
 
-    def _convert_all(self, site: _Site, found: tuple[HloSharding, ...]) -> list[TensorSharding | None]:
+    def _convert_all(self, site: _AnnotatedPlace, found: tuple[HloSharding, ...]) -> list[TensorSharding | None]:
         """The sharding of every value; of an op without results, such as a callback, the one that it has too."""
         types: list[ValueType | None] = [*site.types] or [None] * min(len(found), 1)
         if len(found) == 1:
@@ -203,7 +204,7 @@ class _Importer:
             if one.mesh is None and self.is_named and not is_constraint:
                 return None
             mesh = one.mesh or (_EMPTY if self.is_named else self.tilings.mesh())
-            return TensorSharding.replicated_like(mesh, rank)
+            return TensorSharding.fully_replicated(mesh, rank)
         found = one.named if one.kind is HloKind.NAMED else self.tilings.place(one).sharding
         assert found is not None
         check_sharding(found, mesh_of(found, {}), rank)
@@ -226,7 +227,7 @@ class _Importer:
         return tuple(axis.name for axis in axes)
 
 
-def _import_group(site: _Site, found: tuple[HloSharding, ...]) -> None:
+def _import_group(site: _AnnotatedPlace, found: tuple[HloSharding, ...]) -> None:
     """Note the group that a constraint puts its tensor into."""
     groups = [one.group for one in found if one.group is not None]
     if not groups:
@@ -258,17 +259,17 @@ def _maker_with(value: Value, text: str | None) -> Op | None:
     return maker if text is not None and string_of(maker.attrs.get(HLO_SHARDING)) == text else None
 
 
-def _sites(root: Op) -> Iterator[_Site]:
+def _sites(root: Op) -> Iterator[_AnnotatedPlace]:
     for function in functions(root):
         if is_declaration(function):
             continue
         arguments = [arg.type for arg in function.region.blocks[0].args]
         for index, (entry, type) in enumerate(zip(function.attrs.get("arg_attrs") or (), arguments)):
-            yield _Site(function, entry, [type], ("arg_attrs", index), None)
+            yield _AnnotatedPlace(function, entry, [type], ("arg_attrs", index), None)
         returned = return_op(function).operands
         for index, (entry, value) in enumerate(zip(function.attrs.get("res_attrs") or (), returned)):
             says_more = _maker_with(value, string_of(entry.get(HLO_SHARDING)))
-            yield _Site(function, entry, [value.type], ("res_attrs", index), says_more)
+            yield _AnnotatedPlace(function, entry, [value.type], ("res_attrs", index), says_more)
     for op in ops_with(root, HLO_SHARDING):
         says_more = op if target_of(op) in _SAY_MORE else None
-        yield _Site(op, op.attrs, [result.type for result in op.results], None, says_more)
+        yield _AnnotatedPlace(op, op.attrs, [result.type for result in op.results], None, says_more)

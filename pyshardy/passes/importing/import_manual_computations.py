@@ -25,7 +25,8 @@ from pyshardy.ir.hlo_attributes import (
 )
 from pyshardy.ir.nodes import Op, Value, clone_region_into
 from pyshardy.ir.symbols import SymbolTable, calls_in_post_order
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
 
 
 class ImportManualComputations(Pass):

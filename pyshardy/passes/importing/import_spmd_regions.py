@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.hlo_attributes import CONSTRAINT, FULL_TO_SHARD, SHARD_TO_FULL, custom_calls, defining_call, target_of
-from pyshardy.ir.listing import ops_in
 from pyshardy.ir.nodes import Block, Op, Value
+from pyshardy.ir.op_lists import ops_in
 from pyshardy.ir.purity import is_pure
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.base import Pass
 from pyshardy.passes.importing.import_manual_computations import erase_entry, global_operand, manual_axes
+from pyshardy.transforms.context import PassContext
 
 _OF_DEVICE = ("stablehlo.partition_id", "stablehlo.replica_id")
 

@@ -11,12 +11,13 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.text import format_symbol, quote, unquote
 from pyshardy.ir.device_groups import inlined_mesh
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.shardings import transform_shardings
 from pyshardy.ir.symbols import SymbolTable
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.base import Pass
 from pyshardy.rules.ops import ops_that
+from pyshardy.transforms.context import PassContext
 
 MESH_ATTRIBUTE = "stablehlo.mesh"
 

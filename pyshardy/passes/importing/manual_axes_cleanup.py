@@ -11,9 +11,10 @@ from pyshardy.core.axes import AxisRef, sort_and_merge, subtract_axes
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, common_mesh
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op, Value
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.ir.op_lists import ops_named
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
 
 
 class ManualAxesCleanup(Pass):

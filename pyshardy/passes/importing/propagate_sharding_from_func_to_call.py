@@ -9,7 +9,8 @@ from pyshardy.ir.functions import SHARDING, calls, result_sharding
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import fill_shardings
 from pyshardy.ir.symbols import SymbolTable
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
 
 
 class PropagateShardingFromFuncToCall(Pass):

@@ -10,7 +10,8 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding, mesh_of
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import transform_shardings
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
 
 
 class RemoveSizeOneAxes(Pass):

@@ -13,12 +13,13 @@ from pyshardy.core.notation import format_sharding_list
 from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import arg_sharding, functions, is_declaration, result_sharding, return_op
-from pyshardy.ir.listing import ops_in
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.op_lists import ops_in
 from pyshardy.ir.shardings import get_sharding
-from pyshardy.passes.base import Pass, PassContext
-from pyshardy.passes.partitioning.local.localizer import Localizer, LocalOptions
-from pyshardy.passes.partitioning.local.table import localize_all
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.local.localizer import Localizer, LocalOptions
+from pyshardy.transforms.local.table import localize_all
 
 
 class ConvertGlobalToLocal(Pass):
@@ -84,7 +85,7 @@ def note_shardings(root: Op, context: PassContext) -> None:
     @cache
     def noted(sharding: TensorSharding | None, rank: int) -> TensorSharding:
         if sharding is None:
-            return TensorSharding.replicated_like(mesh, rank)
+            return TensorSharding.fully_replicated(mesh, rank)
         return sharding.with_mesh(mesh_of(sharding, meshes))
 
     inputs = [noted(arg_sharding(main, arg.index), arg.type.rank) for arg in main.region.blocks[0].args]

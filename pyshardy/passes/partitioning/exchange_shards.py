@@ -8,21 +8,22 @@ from pyshardy.core.sharding import mesh_of
 from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import RULE
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.shardings import get_sharding
-from pyshardy.passes.base import Pass, PassContext
-from pyshardy.passes.partitioning.channels import Channels
-from pyshardy.passes.partitioning.kinds import kind_of
-from pyshardy.passes.partitioning.permutation.border import exchange_borders
-from pyshardy.passes.partitioning.permutation.join import exchange_join
-from pyshardy.passes.partitioning.permutation.site import Site, Tools
-from pyshardy.passes.partitioning.permutation.whole import slice_first, slice_for_all
+from pyshardy.passes.base import Pass
 from pyshardy.reshard.around_cost import cost_around
 from pyshardy.reshard.plan import OpInput
 from pyshardy.rules.ops import OPS
 from pyshardy.rules.table import rule_of
 from pyshardy.rules.traits import load_function
+from pyshardy.transforms.channels import Channels
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.exchanges.join import exchange_join
+from pyshardy.transforms.exchanges.reshape_borders import exchange_borders
+from pyshardy.transforms.exchanges.sharded_op import Environment, ShardedOp
+from pyshardy.transforms.exchanges.whole import slice_first, slice_for_all
+from pyshardy.transforms.reshards.kinds import kind_of
 
 _JOIN = "stablehlo.concatenate"
 _EXCHANGES = {name: traits.exchange_pieces for name, traits in OPS.items() if traits.exchange_pieces}
@@ -50,28 +51,28 @@ class ExchangeShards(Pass):
     name = "pyshardy-exchange-shards"
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        tools = Tools(context.attrs, Channels(op, context.attrs), use_replicas=False)
+        env = Environment(context.attrs, Channels(op, context.attrs), use_replicas=False)
         for join in ops_named(op, (_JOIN,)):
-            _exchange(join, context, tools)
+            _exchange(join, context, env)
         if self.before_reshards:
             for cut in ops_named(op, (_SLICE,)):
                 slice_first(cut, context.meshes)
         fine: set[Hashable] = set()
         for inner in ops_named(op, (_RESHAPE,) if self.before_reshards else {*_EXCHANGES, _RESHAPE}):
             kind = kind_of(inner)
-            if kind not in fine and not _exchange(inner, context, tools):
+            if kind not in fine and not _exchange(inner, context, env):
                 fine.add(kind)
 
 
-def _exchange(op: Op, context: PassContext, tools: Tools) -> bool:
+def _exchange(op: Op, context: PassContext, env: Environment) -> bool:
     """Resolve one op; whether there was anything to do that is done."""
     try:
-        return _exchange_op(op, context, tools)
+        return _exchange_op(op, context, env)
     except InvalidShardingError as error:
         raise PassError(op, str(error)) from error
 
 
-def _exchange_op(op: Op, context: PassContext, tools: Tools) -> bool:
+def _exchange_op(op: Op, context: PassContext, env: Environment) -> bool:
     values = (*op.operands, op.result)
     if not all(value.type.is_static and 0 not in (value.type.shape or ()) for value in values):
         return False
@@ -83,17 +84,17 @@ def _exchange_op(op: Op, context: PassContext, tools: Tools) -> bool:
     if mesh.is_single_device or mesh.is_empty or mesh.size > _MOST_DEVICES:
         return False
     if op.name == _JOIN:
-        return exchange_join(Site(op, out_sharding, mesh, tools), context.meshes, _alternative(op, context))
+        return exchange_join(ShardedOp(op, out_sharding, mesh, env), context.meshes, _alternative(op, context))
     if sharding is None or sharding.mesh != out_sharding.mesh or sharding.is_fully_replicated:
         return False
-    site = Site(op, sharding, mesh, tools)
+    sharded = ShardedOp(op, sharding, mesh, env)
     if op.name == _RESHAPE:
-        return exchange_borders(site, _alternative(op, context))
+        return exchange_borders(sharded, _alternative(op, context))
     if sharding.dim_axes != out_sharding.dim_axes:
         return False
-    if op.name == _SLICE and slice_for_all(site):
+    if op.name == _SLICE and slice_for_all(sharded):
         return True
-    return bool(load_function("exchange_pieces", _EXCHANGES[op.name])(site))
+    return bool(load_function("exchange_pieces", _EXCHANGES[op.name])(sharded))
 
 
 def _alternative(op: Op, context: PassContext) -> int | None:

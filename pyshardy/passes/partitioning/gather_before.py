@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from pyshardy.core.axes import Axes, subtract_axes
 from pyshardy.core.sharding import DimSharding, Meshes, TensorSharding, mesh_of
 from pyshardy.ir.functions import RULE
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.shardings import get_sharding, set_sharding
-from pyshardy.passes.base import Anchor, Pass, PassContext
-from pyshardy.passes.partitioning.causes import MADE
-from pyshardy.passes.partitioning.meeting import make_reshard
+from pyshardy.passes.base import Anchor, Pass
 from pyshardy.reshard.around_cost import reshard_cost
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.reshards.causes import MADE
+from pyshardy.transforms.reshards.operand_shardings import make_reshard
 
 _RESHARD = "sdy.reshard"
 _SLICE = "stablehlo.slice"

@@ -2,7 +2,7 @@
 cimport cython
 
 from pyshardy.ir.nodes cimport Op
-from pyshardy.passes.partitioning.kinds cimport kind_of
+from pyshardy.transforms.reshards.kinds cimport kind_of
 
 
 cdef class _Inserter:

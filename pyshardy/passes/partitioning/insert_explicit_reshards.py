@@ -13,22 +13,23 @@ from pyshardy.errors import InvalidRuleError, InvalidShardingError
 from pyshardy.ir.dataflow import BARRIER, DATA_FLOW_OPS, block_arg_owners, is_data_flow_op, source_uses
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import RULE, SHARDING, is_declaration, result_sharding, return_op
-from pyshardy.ir.listing import ops_in, ops_named
 from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.op_lists import ops_in, ops_named
 from pyshardy.ir.shardings import all_arg_shardings, get_sharding, get_shardings, stored_sharding
 from pyshardy.ir.symbols import SymbolTable
-from pyshardy.passes.base import Anchor, Pass, PassContext
-from pyshardy.passes.partitioning.barriers import sharding_before_barriers
-from pyshardy.passes.partitioning.causes import MADE, CauseNamer
-from pyshardy.passes.partitioning.kinds import AS_THEY_ARE, kind_of
-from pyshardy.passes.partitioning.meeting import Use
-from pyshardy.passes.partitioning.op_reshards import complete_partial_results, reduce_operands, reshard_around
-from pyshardy.passes.partitioning.op_rules import rule_with_dynamic_sizes
-from pyshardy.passes.partitioning.single_device import is_on_single_device, reshard_to_device, single_device_of
-from pyshardy.passes.partitioning.survey import distinct_shardings
+from pyshardy.passes.base import Anchor, Pass
 from pyshardy.propagation.views import join_manual_axes, strip_manual_axes
 from pyshardy.reshard.plan import OpInput, OpPlan, plan_op
 from pyshardy.rules.properties import PRODUCTS
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.reshards.barriers import sharding_before_barriers
+from pyshardy.transforms.reshards.causes import MADE, CauseNamer
+from pyshardy.transforms.reshards.kinds import AS_THEY_ARE, kind_of
+from pyshardy.transforms.reshards.op_reshards import complete_partial_results, reduce_operands, reshard_around
+from pyshardy.transforms.reshards.op_rules import rule_with_dynamic_sizes
+from pyshardy.transforms.reshards.operand_shardings import OpOperand
+from pyshardy.transforms.reshards.single_device import is_on_single_device, reshard_to_device, single_device_of
+from pyshardy.transforms.reshards.survey import distinct_shardings
 
 _ALWAYS_FULL = "mhlo.ragged_dot"
 _TOUCHED_ALWAYS = PRODUCTS | {"func.call", "stablehlo.concatenate", _ALWAYS_FULL}
@@ -122,13 +123,13 @@ class _Inserter:
 
     def _visit_return(self, op: Op) -> None:
         for index in range(len(op.operands)):
-            Use(op, index, self.meshes).meet(result_sharding(self.function, index), self.is_full)
+            OpOperand(op, index, self.meshes).meet(result_sharding(self.function, index), self.is_full)
 
     def _visit_data_flow(self, op: Op) -> None:
         for owner in (*op.results, *block_arg_owners(op)):
             target = _target_of_sources(op, owner)
             for user, index in source_uses(owner):
-                Use(user, index, self.meshes, at_definition=True).meet(target, self.is_full)
+                OpOperand(user, index, self.meshes, at_definition=True).meet(target, self.is_full)
 
     def _visit_call(self, op: Op) -> None:
         if self.symbols is None:
@@ -139,9 +140,9 @@ class _Inserter:
             mesh = next((found.mesh for found in map(get_sharding, op.operands) if self._is_on_axes(found)), None)
             if mesh is None:
                 return
-            targets = tuple(TensorSharding.replicated_like(mesh, value.type.rank) for value in op.operands)
+            targets = tuple(TensorSharding.fully_replicated(mesh, value.type.rank) for value in op.operands)
         for index, target in enumerate(targets):
-            Use(op, index, self.meshes, at_definition=True).meet(target, is_full=True)
+            OpOperand(op, index, self.meshes, at_definition=True).meet(target, is_full=True)
 
     def _is_on_axes(self, sharding: TensorSharding | None) -> TypeGuard[TensorSharding]:
         return sharding is not None and not mesh_of(sharding, self.meshes).is_single_device
@@ -149,7 +150,7 @@ class _Inserter:
     def _replace_reshard(self, op: Op) -> bool:
         """Replace a reshard to new unreduced axes by the ops that do that; whether it was one."""
         value = op.operands[0]
-        Use(op, 0, self.meshes).make_unreduced(op.attrs["sharding"])
+        OpOperand(op, 0, self.meshes).make_unreduced(op.attrs["sharding"])
         if op.operands[0] is value:
             return False
         op.result.replace_uses(op.operands[0])

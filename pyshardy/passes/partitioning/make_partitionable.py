@@ -6,28 +6,29 @@ from collections.abc import Iterator
 
 from pyshardy.core.boxes import local_shape
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, is_equivalent, is_plain, mesh_of
+from pyshardy.core.sharding import TensorSharding, is_equivalent, is_unsharded, mesh_of
 from pyshardy.ir.dataflow import is_data_flow_op
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.functions import RULE, SHARDING
-from pyshardy.ir.listing import ops_in, ops_named
 from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.op_lists import ops_in, ops_named
 from pyshardy.ir.shardings import Meshes, get_sharding, get_shardings, set_sharding
 from pyshardy.ir.strings import string_value
-from pyshardy.passes.base import Anchor, Pass, PassContext
-from pyshardy.passes.partitioning.batches import TOP_K, batch_rank, is_top_k, split_batch
-from pyshardy.passes.partitioning.causes import CauseNamer
-from pyshardy.passes.partitioning.meeting import make_reshard
-from pyshardy.passes.partitioning.op_reshards import reshard_around
-from pyshardy.passes.partitioning.op_rules import is_buffer, is_pointwise, rule_with_dynamic_sizes, takes_shards
-from pyshardy.passes.partitioning.other_meshes import go_through_whole, meet_on_one_mesh
-from pyshardy.passes.partitioning.shard_pointwise import most_split
-from pyshardy.passes.partitioning.single_device import is_on_single_device
-from pyshardy.passes.partitioning.single_dims import WITH_SINGLE_DIMS, share_single_dims
-from pyshardy.passes.partitioning.survey import distinct_shardings
+from pyshardy.passes.base import Anchor, Pass
 from pyshardy.report.summary import format_bytes
 from pyshardy.rules.ops import ops_that
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.reshards.batches import TOP_K, batch_rank, is_top_k, split_batch
+from pyshardy.transforms.reshards.causes import CauseNamer
+from pyshardy.transforms.reshards.most_split import most_split
+from pyshardy.transforms.reshards.op_reshards import reshard_around
+from pyshardy.transforms.reshards.op_rules import is_buffer, is_pointwise, rule_with_dynamic_sizes, takes_shards
+from pyshardy.transforms.reshards.operand_shardings import make_reshard
+from pyshardy.transforms.reshards.other_meshes import go_through_whole, meet_on_one_mesh
+from pyshardy.transforms.reshards.single_device import is_on_single_device
+from pyshardy.transforms.reshards.single_dims import WITH_SINGLE_DIMS, share_single_dims
+from pyshardy.transforms.reshards.survey import distinct_shardings
 
 _INSPECTION = "InspectSharding"
 """A custom call that hands its operand on, and that XLA's partitioner answers by calling back."""
@@ -124,9 +125,9 @@ def _remove_barrier(op: Op) -> None:
     """Use what is behind a barrier; reshards for calls and data flow are planned with it, all others without."""
     value, wanted = op.operands[0], get_sharding(op.result)
     sharding = get_sharding(value)
-    same = is_plain(sharding) if wanted is None else is_equivalent(wanted, sharding)
+    same = is_unsharded(sharding) if wanted is None else is_equivalent(wanted, sharding)
     if not same:
-        target = wanted or TensorSharding.replicated_like(_mesh_of(sharding), value.type.rank)
+        target = wanted or TensorSharding.fully_replicated(_mesh_of(sharding), value.type.rank)
         reshard = make_reshard(value, target).insert_before(op)
         op.result.replace_uses(reshard.result, only=lambda user, _: _is_border(user))
         if not reshard.has_uses():
@@ -221,7 +222,7 @@ def _replicate(op: Op, meshes: Meshes) -> Iterator[int]:
         if sharding is None or not _is_sharded(sharding, meshes):
             targets.append(None)
         else:
-            targets.append(TensorSharding.replicated_like(sharding.mesh, value.type.rank))
+            targets.append(TensorSharding.fully_replicated(sharding.mesh, value.type.rank))
             yield _extra_bytes(value, sharding, meshes)
     reshard_around(op, targets)
 

@@ -11,11 +11,12 @@ from pyshardy.core.sharding import TensorSharding, mesh_of
 from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.ir.shardings import get_sharding, module_meshes
-from pyshardy.passes.base import Anchor, Pass, PassContext
-from pyshardy.passes.common.all_to_all import read_params
-from pyshardy.passes.common.greedy import GreedyDriver, Rewriter
+from pyshardy.passes.base import Anchor, Pass
 from pyshardy.passes.partitioning.reshard_to_collectives import make_collective
 from pyshardy.reshard.sub_dims import SubDims, plan_sub_dims, reordered_dim
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.rewriting.all_to_all import read_params
+from pyshardy.transforms.rewriting.greedy import GreedyDriver, Rewriter
 
 
 class OptimizeCollectives(Pass):

@@ -2,7 +2,7 @@
 cimport cython
 
 from pyshardy.ir.nodes cimport Op
-from pyshardy.passes.partitioning.padding.padder cimport Padder
+from pyshardy.transforms.padding.padder cimport Padder
 
 
 cpdef _pad(Op op, Padder padder)

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from pyshardy.ir.functions import functions
 from pyshardy.ir.nodes import Op, walk
-from pyshardy.passes.base import Pass, PassContext
-from pyshardy.passes.partitioning.padding.control import (
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.padding.control import (
     check_agreement,
     check_operands,
     pad_computation_results,
     pad_signature,
 )
-from pyshardy.passes.partitioning.padding.padder import Padder
-from pyshardy.passes.partitioning.padding.table import ALWAYS, handler_of, is_converted
+from pyshardy.transforms.padding.padder import Padder
+from pyshardy.transforms.padding.table import ALWAYS, handler_of, is_converted
 
 
 class PadForDivisibility(Pass):

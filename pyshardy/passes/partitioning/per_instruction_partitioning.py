@@ -17,10 +17,11 @@ from pyshardy.ir.functions import functions, is_declaration
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding
-from pyshardy.passes.base import Pass, PassContext
-from pyshardy.passes.partitioning.single_op_module import partition_alone
+from pyshardy.passes.base import Pass
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.passes.table import pass_of
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.single_op_module import partition_alone
 
 _NEVER = frozenset(
     (

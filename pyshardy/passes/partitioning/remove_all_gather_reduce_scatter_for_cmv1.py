@@ -5,11 +5,12 @@ Source: docs/semantics/reshards-and-collectives.md#products-that-communicate-by-
 
 from __future__ import annotations
 
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.shardings import get_sharding, set_sharding
-from pyshardy.passes.base import Anchor, Pass, PassContext
+from pyshardy.passes.base import Anchor, Pass
 from pyshardy.rules.properties import PRODUCTS
+from pyshardy.transforms.context import PassContext
 
 
 class RemoveAllGatherReduceScatterForCmv1(Pass):

@@ -12,14 +12,15 @@ from pyshardy.core.sharding import Meshes, TensorSharding, is_equivalent, mesh_o
 from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.shardings import get_sharding
-from pyshardy.passes.base import Anchor, Pass, PassContext
-from pyshardy.passes.common.all_to_all import make_params
-from pyshardy.passes.partitioning.barriers import before_barriers, sharding_before_barriers
+from pyshardy.passes.base import Anchor, Pass
 from pyshardy.reshard.collective_plan import Plan, is_possible, plan_collectives
 from pyshardy.reshard.collectives import Collective, CollectiveKind
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.reshards.barriers import before_barriers, sharding_before_barriers
+from pyshardy.transforms.rewriting.all_to_all import make_params
 
 _AXES: Mapping[CollectiveKind, str] = {
     CollectiveKind.ALL_GATHER: "gathering_axes",

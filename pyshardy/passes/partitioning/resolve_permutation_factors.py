@@ -10,17 +10,18 @@ from collections.abc import Hashable
 from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import RULE
-from pyshardy.ir.listing import ops_in
 from pyshardy.ir.nodes import Op
-from pyshardy.passes.base import Pass, PassContext
-from pyshardy.passes.partitioning.causes import CauseNamer
-from pyshardy.passes.partitioning.channels import Channels
-from pyshardy.passes.partitioning.kinds import kind_of
-from pyshardy.passes.partitioning.permutation.resolver import Resolver
-from pyshardy.passes.partitioning.permutation.site import Tools
+from pyshardy.ir.op_lists import ops_in
+from pyshardy.passes.base import Pass
 from pyshardy.rules.ops import OPS
 from pyshardy.rules.rule import FactorKind, Rule
 from pyshardy.rules.traits import load_function
+from pyshardy.transforms.channels import Channels
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.exchanges.resolver import ExchangeOptions, Resolver
+from pyshardy.transforms.exchanges.sharded_op import Environment
+from pyshardy.transforms.reshards.causes import CauseNamer
+from pyshardy.transforms.reshards.kinds import kind_of
 
 _EXCHANGES = {name: traits.exchange for name, traits in OPS.items() if traits.exchange}
 """The functions by which shards of ops get what they need of each other; all other ops are replicated."""
@@ -56,8 +57,15 @@ class ResolvePermutationFactors(Pass):
     name = "sdy-resolve-permutation-factors"
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        tools = Tools(context.attrs, Channels(op, context.attrs), self.replica_count > 1)
-        resolver = Resolver(op, context, self, tools)
+        env = Environment(context.attrs, Channels(op, context.attrs), self.replica_count > 1)
+        options = ExchangeOptions(
+            self.enable_halo_exchange,
+            self.replica_count,
+            self.partition_count,
+            self.rng_bit_generator_unsafe,
+            self.exchange_windows,
+        )
+        resolver = Resolver(op, context, options, env)
         run = _Run(resolver)
         ops = [inner for inner in ops_in(op) if inner.name.startswith("stablehlo.") and not inner.is_terminator]
         joins = {inner: resolver.rule(inner) for inner in ops if inner.name == "stablehlo.concatenate"}

@@ -16,16 +16,17 @@ from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.nodes import Block, Op, Value, ValueType, walk_post_order
 from pyshardy.ir.shardings import get_sharding
-from pyshardy.passes.base import Anchor, Pass, PassContext
-from pyshardy.passes.partitioning.builder import zero_text
-from pyshardy.passes.partitioning.meeting import make_all_reduce
-from pyshardy.passes.partitioning.single_device import (
+from pyshardy.passes.base import Anchor, Pass
+from pyshardy.transforms.builder import zero_text
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.reshards.operand_shardings import make_all_reduce
+from pyshardy.transforms.reshards.single_device import (
     device_without_results,
     global_mesh,
     is_on_single_device,
     single_device_of,
 )
-from pyshardy.passes.partitioning.survey import distinct_shardings
+from pyshardy.transforms.reshards.survey import distinct_shardings
 
 _RESHARD = "sdy.reshard"
 _NUMBER = "tensor<ui32>"
@@ -162,7 +163,7 @@ class _Resolver:
 
     def _broadcast(self, value: Value) -> Op:
         axes = tuple(AxisRef(name) for name, _ in self.meshes[self.mesh].axes)
-        sharding = TensorSharding.replicated_like(self.mesh, value.type.rank)
+        sharding = TensorSharding.fully_replicated(self.mesh, value.type.rank)
         return make_all_reduce(value, axes, ReductionKind.SUM, sharding)
 
 

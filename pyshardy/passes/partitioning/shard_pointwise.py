@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from functools import cached_property
-from math import prod
 
 from pyshardy.core.axes import is_prefix
-from pyshardy.core.sharding import Meshes, TensorSharding, mesh_of, shard_counts
+from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.callers import Callers
 from pyshardy.ir.functions import is_declaration, result_sharding, return_op, set_result_sharding
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op, Value, walk
+from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.ir.symbols import post_order
-from pyshardy.passes.base import Pass, PassContext
-from pyshardy.passes.partitioning.op_rules import is_pointwise, names_without_rule, rule_with_dynamic_sizes
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.reshards.most_split import most_split
+from pyshardy.transforms.reshards.op_rules import is_pointwise, names_without_rule, rule_with_dynamic_sizes
 
 
 class ShardPointwise(Pass):
@@ -82,9 +83,3 @@ def _extends(sharding: TensorSharding, old: TensorSharding) -> bool:
     """Whether a sharding is another one with more axes behind those of its dimensions."""
     is_same_kind = sharding.mesh == old.mesh and not old.unreduced and sharding.rank == old.rank
     return is_same_kind and all(map(is_prefix, old.dim_axes, sharding.dim_axes))
-
-
-def most_split(shardings: list[TensorSharding | None], meshes: Meshes) -> TensorSharding | None:
-    """The sharding that makes most shards, the first of several."""
-    found = [sharding for sharding in shardings if sharding is not None]
-    return max(found, key=lambda sharding: prod(shard_counts(sharding, mesh_of(sharding, meshes))), default=None)

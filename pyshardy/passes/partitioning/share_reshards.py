@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Block, Op
-from pyshardy.passes.base import Anchor, Pass, PassContext
+from pyshardy.ir.op_lists import ops_named
+from pyshardy.passes.base import Anchor, Pass
 from pyshardy.rules.properties import RESHARDING_COLLECTIVES
+from pyshardy.transforms.context import PassContext
 
 _SHARED = RESHARDING_COLLECTIVES | {"sdy.reshard"}
 _OWN_WORLD = "sdy.manual_computation"

@@ -11,17 +11,18 @@ from functools import cached_property
 from pyshardy.core.sharding import ReductionKind, TensorSharding
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import arg_sharding, result_sharding
-from pyshardy.ir.listing import ops_in, ops_named
 from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.op_lists import ops_in, ops_named
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.ir.symbols import SymbolTable
-from pyshardy.passes.base import Anchor, Pass, PassContext
-from pyshardy.passes.partitioning.barriers import before_barriers, sharding_before_barriers
-from pyshardy.passes.partitioning.reduction_kinds import body_kind
-from pyshardy.passes.partitioning.survey import distinct_shardings
-from pyshardy.passes.partitioning.transition import ANY_KIND, NO_KIND, Kinds, check_transition
+from pyshardy.passes.base import Anchor, Pass
 from pyshardy.propagation.views import strip_manual_axes
 from pyshardy.rules.properties import PRODUCTS, REDUCING_COLLECTIVES, REDUCING_RESHARDS
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.reduction_kinds import body_kind
+from pyshardy.transforms.reshards.barriers import before_barriers, sharding_before_barriers
+from pyshardy.transforms.reshards.survey import distinct_shardings
+from pyshardy.transforms.reshards.transition import ANY_KIND, NO_KIND, Kinds, check_transition
 
 _RESHARDS = frozenset(("sdy.reshard", "sdy.sharding_constraint"))
 _UNCHECKED = _RESHARDS | {"sdy.propagation_barrier"}

@@ -6,10 +6,11 @@ Source: docs/semantics/propagation.md#passes
 from __future__ import annotations
 
 from pyshardy.ir.nodes import Op
-from pyshardy.passes.base import Pass, PassContext
-from pyshardy.passes.debug_info import DebugOptions
-from pyshardy.passes.propagating.propagation import propagate_module
+from pyshardy.passes.base import Pass
+from pyshardy.passes.propagation_pass import propagate_module
 from pyshardy.propagation.options import PropagateOptions, StrategyOption
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.debug_info import DebugOptions
 
 
 class BasicPropagate(Pass):

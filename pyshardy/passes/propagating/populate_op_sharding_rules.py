@@ -9,9 +9,10 @@ from pyshardy.errors import InvalidRuleError
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import RULE
 from pyshardy.ir.nodes import Op, walk
-from pyshardy.ir.sharing import SharedChanges
-from pyshardy.passes.base import Anchor, Pass, PassContext
+from pyshardy.ir.shared_attributes import SharedChanges
+from pyshardy.passes.base import Anchor, Pass
 from pyshardy.rules.table import rule_of
+from pyshardy.transforms.context import PassContext
 
 
 class PopulateOpShardingRules(Pass):

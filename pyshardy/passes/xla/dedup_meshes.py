@@ -8,11 +8,12 @@ from pyshardy.core.axes import Axes, AxisRef, append_or_merge, sort_and_merge
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, Meshes, TensorSharding
 from pyshardy.ir.functions import SHARDING, functions, main_function
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.shardings import module_meshes, transform_shardings
-from pyshardy.passes.base import Pass, PassContext
-from pyshardy.passes.partitioning.survey import distinct_shardings
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.reshards.survey import distinct_shardings
 
 
 class DedupMeshes(Pass):

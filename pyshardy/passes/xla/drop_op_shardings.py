@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pyshardy.ir.functions import SHARDING
-from pyshardy.ir.listing import ops_with
 from pyshardy.ir.nodes import Op
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.ir.op_lists import ops_with
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
 
 
 class DropOpShardings(Pass):

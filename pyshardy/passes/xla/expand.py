@@ -9,11 +9,12 @@ from jaxlib.mlir import ir
 
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.functions import functions, is_declaration
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op, Value
-from pyshardy.passes.base import Pass, PassContext
-from pyshardy.passes.partitioning.builder import Builder, zero_text
-from pyshardy.passes.xla.simplifications.constants import CONSTANT, is_splat, splat_attribute
+from pyshardy.ir.op_lists import ops_named
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.builder import Builder, zero_text
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.xla.simplifications.constants import CONSTANT, is_splat, splat_attribute
 
 _BROADCAST = "stablehlo.broadcast_in_dim"
 

@@ -14,7 +14,8 @@ from pyshardy.ir.functions import (
 )
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.symbols import SymbolTable
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
 
 _MAY_DO_NOTHING = frozenset(("stablehlo.slice", "stablehlo.reshape", "stablehlo.convert"))
 

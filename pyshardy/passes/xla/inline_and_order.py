@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from pyshardy.ir.attrs import symbols_in
 from pyshardy.ir.functions import CALL, SHARDING, functions, is_declaration, main_function
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import TERMINATORS, Block, Op, Region, Value
+from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.symbols import SymbolTable, calls_in_post_order, post_order
-from pyshardy.passes.base import Pass, PassContext
-from pyshardy.passes.xla.captured import add_captured, drop_captured
-from pyshardy.passes.xla.layouts import has_default_layout
-from pyshardy.passes.xla.loops import without_invariants
-from pyshardy.passes.xla.simplifier import is_dead, remove_dead
+from pyshardy.passes.base import Pass
 from pyshardy.rules.properties import CONTROL_FLOW
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.xla.captured import add_captured, drop_captured
+from pyshardy.transforms.xla.layouts import has_default_layout
+from pyshardy.transforms.xla.loops import without_invariants
+from pyshardy.transforms.xla.simplifier import is_dead, remove_dead
 
 _COMPOSITE = "stablehlo.composite"
 _RESULTS = "pyshardy.results"

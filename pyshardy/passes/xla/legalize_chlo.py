@@ -7,10 +7,11 @@ from typing import Any
 
 from pyshardy.ir.functions import main_function, return_op
 from pyshardy.ir.hlo import from_hlo, to_hlo
-from pyshardy.ir.listing import ops_in
 from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.op_lists import ops_in
 from pyshardy.ir.read import read_module
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
 
 RENAMED = {"chlo.erf": "mhlo.erf", "chlo.top_k": "mhlo.topk"}
 """The ops that XLA keeps whole, and its names for them."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.ir.functions import functions, is_declaration
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.shardings import get_sharding
-from pyshardy.passes.base import Pass, PassContext
-from pyshardy.passes.xla.captured import captured
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.xla.captured import captured
 
 _WHILE = "stablehlo.while"
 

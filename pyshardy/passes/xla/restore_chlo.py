@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pyshardy.ir.listing import ops_named
 from pyshardy.ir.nodes import Op
-from pyshardy.passes.base import Pass, PassContext
+from pyshardy.ir.op_lists import ops_named
+from pyshardy.passes.base import Pass
 from pyshardy.passes.xla.legalize_chlo import RENAMED
+from pyshardy.transforms.context import PassContext
 
 _BACK = {name: chlo for chlo, name in RENAMED.items()}
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pyshardy.ir.functions import functions, is_declaration
 from pyshardy.ir.nodes import Op
-from pyshardy.passes.base import Pass, PassContext
-from pyshardy.passes.xla.simplifier import Simplifier
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.xla.simplifier import Simplifier
 
 
 class Simplify(Pass):
@@ -14,8 +15,8 @@ class Simplify(Pass):
     name = "pyshardy-simplify"
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        from pyshardy.passes.xla.simplifications.empty import replace_empty
-        from pyshardy.passes.xla.simplifications.table import SIMPLIFICATIONS  # imports numpy
+        from pyshardy.transforms.xla.simplifications.empty import replace_empty
+        from pyshardy.transforms.xla.simplifications.table import SIMPLIFICATIONS  # imports numpy
 
         for function in functions(op):
             if not is_declaration(function):

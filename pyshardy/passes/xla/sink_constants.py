@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pyshardy.ir.functions import functions, is_declaration
 from pyshardy.ir.nodes import Op, Value
-from pyshardy.passes.base import Pass, PassContext
-from pyshardy.passes.xla.simplifications.constants import CONSTANT
-from pyshardy.passes.xla.simplifier import remove_dead
+from pyshardy.passes.base import Pass
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.xla.simplifications.constants import CONSTANT
+from pyshardy.transforms.xla.simplifier import remove_dead
 
 
 class SinkConstants(Pass):

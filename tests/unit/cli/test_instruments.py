@@ -12,9 +12,9 @@ from pyshardy.cli.instruments import Timer, mlir_class
 from pyshardy.cli.opt import run_opt
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op
-from pyshardy.passes.base import PassContext
 from pyshardy.passes.common.symbol_dce import SymbolDce
 from pyshardy.passes.table import PASSES, pass_class
+from pyshardy.transforms.context import PassContext
 
 # What is invalid is written op by op, so that it can be printed and verified.
 pytestmark = pytest.mark.filterwarnings("ignore:a module is written op by op. Unable to parse module")

@@ -418,11 +418,11 @@ def test_through_a_pipe_no_name_and_no_line_is_lost(cli: Cli, monkeypatch: pytes
 
 def test_a_person_sees_no_locations_unless_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     text = pyshardy.propagate(pyshardy.load(MLP)).module.text()
-    for flags, is_plain in (([], True), (["--locations"], False), (["--no-locations"], True)):
+    for flags, is_unsharded in (([], True), (["--locations"], False), (["--no-locations"], True)):
         stream = TerminalOfBytes()
         monkeypatch.setattr(sys, "stdout", stream)
         assert main(["propagate", str(MLP), *flags]) == 0
-        assert (stream.buffer.getvalue().decode() == text) == is_plain
+        assert (stream.buffer.getvalue().decode() == text) == is_unsharded
 
 
 @pytest.mark.parametrize("output", [[], ["-o", "-"]])

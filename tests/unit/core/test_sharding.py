@@ -17,7 +17,7 @@ from pyshardy.core.sharding import (
     check_sharding,
     common_mesh,
     is_equivalent,
-    is_plain,
+    is_unsharded,
     mesh_of,
     shard_counts,
 )
@@ -142,9 +142,9 @@ def test_fully_closed_and_fully_replicated(text: str, closed: bool, replicated: 
 
 
 def test_fully_replicated_shardings() -> None:
-    assert TensorSharding.replicated_like("m", 2) is sharding("[{}, {}]")
-    assert TensorSharding.replicated_like("m", 2, is_open=True) is sharding("[{?}, {?}]")
-    assert TensorSharding.replicated_like(MESH, 0) is TensorSharding(MESH)
+    assert TensorSharding.fully_replicated("m", 2) is sharding("[{}, {}]")
+    assert TensorSharding.fully_replicated("m", 2, is_open=True) is sharding("[{?}, {?}]")
+    assert TensorSharding.fully_replicated(MESH, 0) is TensorSharding(MESH)
 
 
 def test_closing_drops_replicated_axes_alone() -> None:
@@ -354,9 +354,9 @@ def test_the_common_mesh_needs_known_meshes() -> None:
     ],
 )
 def test_plain_shardings(text: str, plain: bool, plain_but_for_unreduced: bool) -> None:
-    assert is_plain(sharding(text)) is plain
-    assert is_plain(sharding(text), ignore_unreduced=True) is plain_but_for_unreduced
-    assert is_plain(None)
+    assert is_unsharded(sharding(text)) is plain
+    assert is_unsharded(sharding(text), ignore_unreduced=True) is plain_but_for_unreduced
+    assert is_unsharded(None)
 
 
 @pytest.mark.parametrize(

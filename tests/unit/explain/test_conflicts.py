@@ -9,7 +9,7 @@ import pytest
 import pyshardy
 from pyshardy import Partition, Propagation
 from pyshardy.explain.collectives import general
-from pyshardy.explain.conflicts import meetings
+from pyshardy.explain.conflicts import mismatches
 from pyshardy.frontend.hints import work_of
 from pyshardy.ir.module import Module
 
@@ -152,5 +152,5 @@ def test_every_meeting_of_a_program_costs_what_partitioning_sends() -> None:
     split = '{sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>}'
     module = product(BATCH, split)
     result: Propagation = pyshardy.propagate(module)
-    told = sum(one.bytes_per_device for one in meetings(result.why))
+    told = sum(one.bytes_per_device for one in mismatches(result.why))
     assert told == pyshardy.partition(module).traffic.sent_bytes_per_device

@@ -13,7 +13,7 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
 from pyshardy.errors import InvalidShardingError, UsageError
 from pyshardy.frontend.annotate import as_spec, core_mesh, matching_names, with_mesh
-from pyshardy.frontend.interface import input_ports, output_ports
+from pyshardy.frontend.interface import input_tensors, output_tensors
 from pyshardy.ir.shardings import module_meshes
 
 MESH = {"data": 4, "model": 2}
@@ -33,7 +33,7 @@ def module() -> pyshardy.Module:
 
 
 def ins(module: pyshardy.Module) -> dict[str, str]:
-    return {port.name: str(port.sharding) for port in input_ports(module.root) if port.sharding is not None}
+    return {tensor.name: str(tensor.sharding) for tensor in input_tensors(module.root) if tensor.sharding is not None}
 
 
 NAMES = [
@@ -113,7 +113,7 @@ def test_annotations_of_all_kinds(module: pyshardy.Module) -> None:
         "params['out.w']": '<@mesh, [{"data":(1)2, ?}, {}], replicated={"model"}>',
         "x": '<@mesh, [{"data"}, {?}]>',
     }
-    outs = {port.name: str(port.sharding) for port in output_ports(found.root)}
+    outs = {tensor.name: str(tensor.sharding) for tensor in output_tensors(found.root)}
     assert outs == {
         "result['y']": '<@mesh, [{"data"}p0, {?}]>',
         "result['loss']": '<@mesh, [], unreduced={"data", "model"}>',

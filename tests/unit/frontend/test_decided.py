@@ -14,8 +14,8 @@ from .hlo_texts import DECIDED, INPUT, write_dump
 def test_the_shardings_xla_decided_on(tmp_path: Path) -> None:
     decided = dump_shardings(write_dump(tmp_path))
     assert decided.path.name == "02.after_propagation.mlir"
-    assert [str(port.sharding) for port in decided.inputs] == ['<@mesh, [{"data"}, {}]>', "None"]
-    assert [str(port.sharding) for port in decided.outputs] == ['<@mesh, [{"data"}, {}]>']
+    assert [str(tensor.sharding) for tensor in decided.inputs] == ['<@mesh, [{"data"}, {}]>', "None"]
+    assert [str(tensor.sharding) for tensor in decided.outputs] == ['<@mesh, [{"data"}, {}]>']
 
 
 def test_the_last_step_where_that_of_propagation_is_missing(tmp_path: Path) -> None:

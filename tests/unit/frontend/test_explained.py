@@ -29,10 +29,10 @@ def test_every_value_of_the_result_is_one_of_the_traced_run(name: str) -> None:
 @pytest.mark.parametrize("name", ["mlp_training", "zero_optimizer", "transformer_scan_remat"])
 def test_explanations_show_the_shardings_of_the_result(name: str) -> None:
     result = pyshardy.propagate(pyshardy.load(PROGRAMS[name].lower()), PropagateOptions(trace=True))
-    for port in (*result.inputs, *result.outputs):
-        (story,) = result.explain(port.name).values
-        assert story.shape == port.shape
-        axes = [] if port.sharding is None else [", ".join(map(str, dim.axes)) for dim in port.sharding.dims]
+    for tensor in (*result.inputs, *result.outputs):
+        (story,) = result.explain(tensor.name).values
+        assert story.shape == tensor.shape
+        axes = [] if tensor.sharding is None else [", ".join(map(str, dim.axes)) for dim in tensor.sharding.dims]
         assert [dim.sharding for dim in story.dims if dim.sharding != "whole"] == [one for one in axes if one]
 
 

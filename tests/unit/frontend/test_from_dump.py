@@ -15,7 +15,7 @@ OUTPUT = '<@mesh, [{"data"}, {}]>'
 
 def test_what_xla_hands_to_shardy_with_the_names_of_the_hlo(tmp_path: Path) -> None:
     result = api.propagate(api.load(write_dump(tmp_path, input=INPUT, hlo=GSPMD)))
-    assert [port.name for port in result.inputs] == ["x", "params['w']"]
+    assert [tensor.name for tensor in result.inputs] == ["x", "params['w']"]
     assert str(result.outputs[0].sharding) == OUTPUT
 
 
@@ -23,13 +23,13 @@ def test_what_xla_hands_to_shardy_with_the_names_of_the_hlo(tmp_path: Path) -> N
 def test_the_other_files(files: dict[str, str], tmp_path: Path) -> None:
     result = api.propagate(api.load(write_dump(tmp_path, **files), mesh="data=4,model=2" if "hlo" in files else None))
     assert str(result.outputs[0].sharding) == OUTPUT
-    assert [port.name for port in result.inputs] == (["x", "params['w']"] if "hlo" in files else ["arg0", "arg1"])
+    assert [tensor.name for tensor in result.inputs] == (["x", "params['w']"] if "hlo" in files else ["arg0", "arg1"])
 
 
 def test_names_that_are_not_for_all_arguments_are_not_used(tmp_path: Path) -> None:
     hlo = GSPMD.replace("parameter(1), metadata", "parameter(1), nothing")
     result = api.propagate(api.load(write_dump(tmp_path, input=INPUT, hlo=hlo)))
-    assert [port.name for port in result.inputs] == ["arg0", "arg1"]
+    assert [tensor.name for tensor in result.inputs] == ["arg0", "arg1"]
 
 
 def test_one_of_several_modules(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def container(artifact: bytes) -> bytes:
 
 def test_an_exported_function_with_its_signature() -> None:
     result = api.propagate(api.load(exported()))
-    assert [port.name for port in result.inputs] == ["p['w']", "p['x']"]
+    assert [tensor.name for tensor in result.inputs] == ["p['w']", "p['x']"]
     assert result.in_shardings == (
         {
             "w": NamedSharding(mesh(), PartitionSpec()),

@@ -35,8 +35,8 @@ def test_text_and_both_protos_are_one_module(text: str) -> None:
 )
 def test_the_program_is_propagated_under_its_names(text: str, axis: str) -> None:
     result = api.propagate(api.load(text))
-    assert [port.name for port in result.inputs] == ["x", "params['w']"]
-    assert [str(port.sharding) for port in result.outputs] == [f'<@mesh, [{{"{axis}"}}, {{}}]>']
+    assert [tensor.name for tensor in result.inputs] == ["x", "params['w']"]
+    assert [str(tensor.sharding) for tensor in result.outputs] == [f'<@mesh, [{{"{axis}"}}, {{}}]>']
 
 
 def test_source_lines_stay() -> None:

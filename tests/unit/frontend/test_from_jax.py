@@ -18,7 +18,7 @@ from pyshardy.core.notation import parse_sharding
 from pyshardy.errors import InvalidShardingError, UnsupportedVersionError, UsageError
 from pyshardy.frontend import from_jax
 from pyshardy.frontend.from_jax import NamedShardings, jax_mesh, load_function, load_lowered, partition_spec
-from pyshardy.frontend.interface import Port
+from pyshardy.frontend.interface import InterfaceTensor
 
 ROWS = np.arange(32, dtype=np.float32).reshape(8, 4)
 
@@ -268,9 +268,9 @@ def test_a_sub_axis_names_its_input_or_output() -> None:
       return %a : tensor<8xf32>
     }"""
     converter = NamedShardings({"mesh": Mesh([("x", 8)])})
-    port = Port("weights", 0, (8,), "f32", parse_sharding('<@mesh, [{"x":(1)2}]>'))
+    tensor = InterfaceTensor("weights", 0, (8,), "f32", parse_sharding('<@mesh, [{"x":(1)2}]>'))
     with pytest.raises(InvalidShardingError, match=r"converting the sharding of weights: got the sub-axis"):
-        converter.of(port)
+        converter.of(tensor)
     assert pyshardy.propagate(pyshardy.load(text)).outputs
 
 
@@ -303,13 +303,13 @@ def test_one_jax_mesh_per_mesh() -> None:
     converter = NamedShardings(meshes)
 
     def of(text: str | None) -> NamedSharding:
-        return converter.of(Port("p", 0, (8,), "f32", None if text is None else parse_sharding(text)))
+        return converter.of(InterfaceTensor("p", 0, (8,), "f32", None if text is None else parse_sharding(text)))
 
     assert of('<@b, [{"y"}]>').spec == P("y")
     assert of('<@b, [{"y"}]>').mesh is of("<@b, [{}]>").mesh
     assert of(None) == NamedSharding(of("<@a, [{}]>").mesh, P())  # the first mesh with axes
     assert of("<@one, []>").spec == P()
-    assert NamedShardings({"one": meshes["one"]}).of(Port("p", 0, (8,), "f32", None)) is None
+    assert NamedShardings({"one": meshes["one"]}).of(InterfaceTensor("p", 0, (8,), "f32", None)) is None
 
 
 def test_the_module_keeps_its_signature_through_passes() -> None:

@@ -7,7 +7,7 @@ import pytest
 import pyshardy
 from pyshardy.core.notation import parse_sharding
 from pyshardy.frontend.hints import Edit, edited, spec_text
-from pyshardy.frontend.interface import Port, input_ports, output_ports
+from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 
 TEXT = """
 sdy.mesh @mesh = <["x"=2]>
@@ -22,8 +22,8 @@ def test_an_edit_changes_a_copy() -> None:
     module = pyshardy.load(TEXT)
     before = module.text()
     whole = parse_sharding("<@mesh, [{}]>")
-    assert input_ports(edited(module, Edit(True, (0,), whole)).root)[0].sharding is whole
-    assert output_ports(edited(module, Edit(False, (0,), whole)).root)[0].sharding is whole
+    assert input_tensors(edited(module, Edit(True, (0,), whole)).root)[0].sharding is whole
+    assert output_tensors(edited(module, Edit(False, (0,), whole)).root)[0].sharding is whole
     assert module.text() == before
 
 
@@ -37,5 +37,5 @@ def test_an_edit_changes_a_copy() -> None:
     ],
 )
 def test_annotations_are_written_as_jax_has_them(sharding: str | None, expected: str) -> None:
-    port = Port("x", 0, (8, 8), "f32", None if sharding is None else parse_sharding(sharding))
-    assert spec_text(port) == expected
+    tensor = InterfaceTensor("x", 0, (8, 8), "f32", None if sharding is None else parse_sharding(sharding))
+    assert spec_text(tensor) == expected

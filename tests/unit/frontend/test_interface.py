@@ -12,7 +12,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from pyshardy.api import load
 from pyshardy.core.notation import parse_sharding
 from pyshardy.errors import InvalidModuleError
-from pyshardy.frontend.interface import Port, input_ports, output_ports
+from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 
 TEXT = """\
 sdy.mesh @mesh = <["x"=2]>
@@ -26,18 +26,18 @@ ONE = np.ones(4, np.float32)
 
 def names(source, *args) -> tuple[list[str], list[str]]:
     root = load(source, *args).root
-    return [port.name for port in input_ports(root)], [port.name for port in output_ports(root)]
+    return [tensor.name for tensor in input_tensors(root)], [tensor.name for tensor in output_tensors(root)]
 
 
 def test_ports_of_text_are_numbered_and_tokens_left_out() -> None:
     root = load(TEXT).root
-    assert input_ports(root) == [
-        Port("arg0", 0, (8, 4), "f32", parse_sharding('<@mesh, [{"x"}, {?}]>')),
-        Port("arg2", 2, (), "bf16", None),
+    assert input_tensors(root) == [
+        InterfaceTensor("arg0", 0, (8, 4), "f32", parse_sharding('<@mesh, [{"x"}, {?}]>')),
+        InterfaceTensor("arg2", 2, (), "bf16", None),
     ]
-    assert output_ports(root) == [
-        Port("result[0]", 0, (8, 4), "f32", None),
-        Port("result[2]", 2, (), "bf16", parse_sharding("<@mesh, []>")),
+    assert output_tensors(root) == [
+        InterfaceTensor("result[0]", 0, (8, 4), "f32", None),
+        InterfaceTensor("result[2]", 2, (), "bf16", parse_sharding("<@mesh, []>")),
     ]
 
 
@@ -79,16 +79,16 @@ def test_keyword_arguments_have_their_names() -> None:
 
 
 def test_a_key_is_its_data() -> None:
-    (port,) = input_ports(load(lambda key: jax.random.bits(key), jax.random.key(0)).root)
-    assert (port.name, port.shape, port.element) == ("key", (2,), "ui32")
+    (tensor,) = input_tensors(load(lambda key: jax.random.bits(key), jax.random.key(0)).root)
+    assert (tensor.name, tensor.shape, tensor.element) == ("key", (2,), "ui32")
 
 
 def test_shardings_are_those_of_the_user() -> None:
     mesh = Mesh(np.array(jax.devices()[:2]), ("x",))
     rows = NamedSharding(mesh, PartitionSpec("x", None))
     module = load(lambda a, b: (a, b), np.ones((4, 2)), ONE, in_shardings=(rows, None), out_shardings=(None, None))
-    assert [port.sharding for port in input_ports(module.root)] == [parse_sharding('<@mesh, [{"x"}, {}]>'), None]
-    assert [port.sharding for port in output_ports(module.root)] == [None, None]
+    assert [tensor.sharding for tensor in input_tensors(module.root)] == [parse_sharding('<@mesh, [{"x"}, {}]>'), None]
+    assert [tensor.sharding for tensor in output_tensors(module.root)] == [None, None]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_shardings_are_those_of_the_user() -> None:
 )
 def test_a_module_without_a_main_function(text: str, got: str) -> None:
     with pytest.raises(InvalidModuleError, match=f"looking for the main function: got {got}, needed a function named"):
-        input_ports(load(text).root)
+        input_tensors(load(text).root)
 
 
 def test_the_only_function_is_the_main_one() -> None:

@@ -36,7 +36,7 @@ def layer(x, w):
 
 
 def sharded(module: pyshardy.Module) -> list[str]:
-    return [str(port.sharding) for port in pyshardy.propagate(module).inputs]
+    return [str(tensor.sharding) for tensor in pyshardy.propagate(module).inputs]
 
 
 BOTH = ['<@mesh, [{"data"}, {}]>', '<@mesh, [{}, {"model"}]>']
@@ -53,7 +53,7 @@ BOTH = ['<@mesh, [{"data"}, {}]>', '<@mesh, [{}, {"model"}]>']
 def test_one_line_for_a_cluster(mesh) -> None:
     module = pyshardy.load(layer, X, W, mesh=mesh, in_shardings=SPECS, platform="tpu")
     result = pyshardy.propagate(module)
-    assert [str(port.sharding) for port in result.inputs] == BOTH
+    assert [str(tensor.sharding) for tensor in result.inputs] == BOTH
     assert result.in_specs == (P("data", None), P(None, "model"))
     assert result.out_specs == P("data", "model")
     assert result.in_shardings == tuple(NamedSharding(MESH, P(*spec)) for spec in (("data", None), (None, "model")))
@@ -272,7 +272,7 @@ def test_keyword_and_static_arguments() -> None:
 
     module = pyshardy.load(power, X, 3, scale={"by": X}, static_argnums=1, mesh=CLUSTER, in_shardings=(P("data"),))
     result = pyshardy.propagate(module)
-    assert [port.name for port in result.inputs] == ["x", "scale['by']"]
+    assert [tensor.name for tensor in result.inputs] == ["x", "scale['by']"]
     assert result.in_specs == (P("data", None),)
     named = pyshardy.load(power, X, count=3, scale={"by": X}, static_argnames=("count",))
     assert named.text() == pyshardy.load(power, X, 3, scale={"by": X}, static_argnums=1).text()
@@ -297,7 +297,7 @@ def test_leaves_that_are_no_arrays() -> None:
         run, {"w": W, "activation": jnp.tanh, "name": "mlp"}, X, mesh=CLUSTER, in_shardings=(None, P("data"))
     )
     result = pyshardy.propagate(module)
-    assert [port.name for port in result.inputs] == ["model['w']", "x"]
+    assert [tensor.name for tensor in result.inputs] == ["model['w']", "x"]
     assert result.in_specs == ({"w": P(), "activation": None, "name": None}, P("data", None))
     assert result.out_specs == (P("data", None), None)
     assert not any(map(is_static, jax.tree.leaves(result.in_specs)))

@@ -17,7 +17,7 @@ from pyshardy.core.notation import parse_sharding
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import InvalidShardingError, UsageError
 from pyshardy.frontend.annotate import as_spec
-from pyshardy.frontend.interface import Port
+from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.frontend.jax_shardings import NamedShardings, SubAxes, partition_spec, whole_axes
 
 from ...property.strategies import meshes, on_a_mesh, tensor_shardings
@@ -103,8 +103,8 @@ def test_shardings_without_devices_are_fit_for_jit() -> None:
 # Laws
 
 
-def port(sharding: TensorSharding) -> Port:
-    return Port("p", 0, (96,) * sharding.rank, "f32", sharding)
+def tensor(sharding: TensorSharding) -> InterfaceTensor:
+    return InterfaceTensor("p", 0, (96,) * sharding.rank, "f32", sharding)
 
 
 @given(on_a_mesh(tensor_shardings, meshes(min_axes=1, max_axes=2)))
@@ -114,10 +114,10 @@ def test_cut_axes_lay_a_tensor_out_alike(drawn: tuple[Mesh, TensorSharding]) -> 
     converter = NamedShardings({"mesh": mesh}, sub_axes=SubAxes.SPLIT)
     if sharding.unreduced:
         with pytest.raises(InvalidShardingError, match="converting the sharding"):
-            converter.of(port(sharding))
+            converter.of(tensor(sharding))
         return
     shape = (96,) * sharding.rank
-    assert positions(converter.of(port(sharding)), shape) == starts_and_stops(sharding, mesh, shape)
+    assert positions(converter.of(tensor(sharding)), shape) == starts_and_stops(sharding, mesh, shape)
 
 
 def positions(named: NamedSharding, shape: tuple[int, ...]) -> dict[int, list[tuple[int, int]]]:
@@ -166,5 +166,5 @@ def test_the_comparison_notices_another_layout() -> None:
     mesh = Mesh([("x", 4)])
     one, other = (parse_sharding(f"<@mesh, [{dims}]>") for dims in ('{"x"}', '{"x":(1)2}'))
     assert starts_and_stops(one, mesh, (8,)) != starts_and_stops(other, mesh, (8,))
-    named = NamedShardings({"mesh": mesh}).of(port(one))
+    named = NamedShardings({"mesh": mesh}).of(tensor(one))
     assert positions(named, (8,)) != starts_and_stops(other, mesh, (8,))

@@ -4,7 +4,7 @@ import pytest
 
 from pyshardy.ir.callers import Callers
 from pyshardy.ir.functions import functions
-from pyshardy.ir.listing import ops_named
+from pyshardy.ir.op_lists import ops_named
 
 from .reading import function, names, read
 

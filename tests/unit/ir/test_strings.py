@@ -13,7 +13,7 @@ from pyshardy.ir.causes import cause_of, scope_of, with_cause
 from pyshardy.ir.context import make_context
 from pyshardy.ir.strings import (
     check_names,
-    is_plain,
+    is_utf8,
     location_name,
     make_string,
     make_symbol,
@@ -57,7 +57,7 @@ def test_causes_in_scopes_that_are_no_utf_8() -> None:
 
 def test_what_is_shown() -> None:
     assert shown("é\udcff\udc80") == r"é\FF\80"
-    assert (is_plain("é"), is_plain("a\udcff")) == (True, False)
+    assert (is_utf8("é"), is_utf8("a\udcff")) == (True, False)
 
 
 def test_names_of_attributes_are_refused() -> None:

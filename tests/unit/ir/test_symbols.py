@@ -5,9 +5,9 @@ import pytest
 from pyshardy.ir import symbols
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import calls, functions
-from pyshardy.ir.listing import ops_in
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.op_lists import ops_in
 from pyshardy.ir.symbols import (
     ORIGINAL_NAME,
     SymbolTable,

@@ -9,10 +9,11 @@ from pyshardy.ir.diagnostics import Diagnostics, PassError
 from pyshardy.ir.functions import functions
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
-from pyshardy.passes.base import Anchor, Pass, PassContext
+from pyshardy.passes.base import Anchor, Pass
 from pyshardy.passes.common.symbol_dce import SymbolDce
 from pyshardy.passes.pipeline import run_on_root, run_passes, run_pipeline
 from pyshardy.passes.pipelines import parse_pipeline
+from pyshardy.transforms.context import PassContext
 
 TEXT = """sdy.mesh @m = <["a"=2]>
 func.func @first(%x: tensor<8xf32>) -> tensor<8xf32> {

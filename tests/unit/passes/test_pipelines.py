@@ -12,8 +12,8 @@ from pyshardy.ir.context import make_context
 from pyshardy.ir.module import Module
 from pyshardy.passes.base import Anchor, Pass
 from pyshardy.passes.common.save_module import Dump
-from pyshardy.passes.exporting.export_options import ExportOptions
-from pyshardy.passes.exporting.export_steps import export_steps
+from pyshardy.passes.export_options import ExportOptions
+from pyshardy.passes.export_steps import export_steps
 from pyshardy.passes.flow import (
     for_module,
     partition_ending,
@@ -23,7 +23,7 @@ from pyshardy.passes.flow import (
     sharding_stages,
 )
 from pyshardy.passes.options import format_options, format_value, make_pass, read_options
-from pyshardy.passes.partitioning.partition_options import PartitionOptions
+from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.passes.pipelines import (
     PIPELINES,
     is_pass_or_pipeline,

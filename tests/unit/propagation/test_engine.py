@@ -11,7 +11,7 @@ import pytest
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.graph.program import NO_VALUE, Direction, Program, View
-from pyshardy.propagation.engine import Engine
+from pyshardy.propagation.engine import PropagationEngine
 from pyshardy.propagation.options import PropagateOptions, StrategyOption
 from pyshardy.propagation.run import propagate_program
 from pyshardy.propagation.schedule import LAST_ROUND
@@ -29,7 +29,7 @@ STRATEGIES = pytest.mark.parametrize("strategy", Strategy)
 
 def once(program: Program, values: list[int], strategy: Strategy = Strategy.BASIC) -> list[str | None]:
     """The shardings of some values after one run, as `sdy-basic-propagate` makes it."""
-    engine = Engine(program)
+    engine = PropagationEngine(program)
     engine.run(strategy, LAST_ROUND)
     return [text(engine.shardings[value]) for value in values]
 
@@ -157,7 +157,7 @@ def test_an_op_with_one_use_left_is_looked_at_when_another_goes() -> None:
     b.elementwise(sine)
     total = b.elementwise(sine)
     b.returns(total, y)
-    engine = Engine(b.build())
+    engine = PropagationEngine(b.build())
     engine.run(Strategy.AGGRESSIVE, 0)
     assert text(engine.shardings[total]) == '[{"p", ?}, {?}]'
 
@@ -184,7 +184,7 @@ def test_in_round_0_operands_must_have_one_use(priority: Priority, waits: bool) 
     x = b.value(S, '[{"p"}, {?}]')
     first, second = (b.op("op", "<([i, j])->([i, j]) {i=8, j=8}>", x, priority=priority)[0] for _ in range(2))
     b.returns(first, second)
-    engine = Engine(b.build())
+    engine = PropagationEngine(b.build())
     engine.run(Strategy.BASIC, 0)
     assert (engine.shardings[first] is None) is waits
     engine.run(Strategy.BASIC, 1)
@@ -196,7 +196,7 @@ def test_two_uses_by_one_op_are_two() -> None:
     x = b.value(S, '[{"p"}, {?}]')
     square = b.elementwise(x, x)
     b.returns(square)
-    engine = Engine(b.build())
+    engine = PropagationEngine(b.build())
     engine.run(Strategy.BASIC, 0)
     assert engine.shardings[square] is None
 
@@ -209,7 +209,7 @@ def test_scalars_may_have_many_uses_and_tokens_may_not() -> None:
     first, second = (b.op("op", rule, scalar, value, priority=Priority.PASS_THROUGH)[0] for value in (x, y))
     with_token = [b.op("op", rule, token, first, priority=Priority.PASS_THROUGH)[0] for _ in range(2)]
     b.returns(second, *with_token)
-    engine = Engine(b.build())
+    engine = PropagationEngine(b.build())
     engine.run(Strategy.BASIC, 0)
     assert text(engine.shardings[second]) == '[{"p", ?}, {?}]'
     assert [engine.shardings[value] for value in with_token] == [None, None]
@@ -222,7 +222,7 @@ def test_other_ops_wait_for_rounds_2_and_3() -> None:
     product = b.dot(x, y)
     reduced = b.dot(z, b.value(S))
     b.returns(product, reduced)
-    engine, (_, right) = Engine(b.build()), b.ops[-2].operands
+    engine, (_, right) = PropagationEngine(b.build()), b.ops[-2].operands
     seen = []
     for round_ in range(5):
         engine.run(Strategy.AGGRESSIVE, round_)
@@ -240,7 +240,7 @@ def test_values_without_a_holder_are_neither_read_nor_written() -> None:
     b.holders[y] = NO_VALUE
     total = b.elementwise(x, y)
     b.returns(total)
-    engine = Engine(b.build())
+    engine = PropagationEngine(b.build())
     engine.run(Strategy.BASIC, LAST_ROUND)
     assert text(engine.shardings[total]) == '[{"p", ?}, {?}]'
     assert engine.shardings[y] is None
@@ -274,7 +274,7 @@ def test_a_barrier_lets_its_own_direction_through(direction: Direction) -> None:
         both if backward else '[{"p", ?}, {?}]',
         both if forward else '[{?}, {"q", ?}]',
     ]
-    engine = Engine(program)
+    engine = PropagationEngine(program)
     engine.run(Strategy.BASIC, 0)  # whatever the schedule allows
     assert (text(engine.shardings[z]) == both) is forward
 
@@ -426,7 +426,7 @@ def test_a_result_takes_part_in_every_round() -> None:
     b.elementwise(x)
     b.elementwise(x)
     b.returns(x, shardings=['[{"p"}, {?}]'])
-    engine = Engine(b.build())
+    engine = PropagationEngine(b.build())
     engine.run(Strategy.BASIC, 0)
     assert text(engine.shardings[x]) == '[{"p", ?}, {?}]'
 
@@ -491,7 +491,7 @@ def test_a_second_run_of_the_same_kind_changes_nothing() -> None:
     x = b.value(S, '[{"p"}, {?}]')
     y = b.elementwise(b.dot(x, b.value(S, '[{?}, {"q"}]')))
     b.returns(y)
-    engine = Engine(b.build())
+    engine = PropagationEngine(b.build())
     engine.run(Strategy.AGGRESSIVE, LAST_ROUND)
     before = list(engine.shardings)
     engine.run(Strategy.AGGRESSIVE, LAST_ROUND)
@@ -542,7 +542,7 @@ def test_the_program_is_not_changed() -> None:
     b.returns(b.elementwise(x))
     program = b.build()
     before = program.shardings
-    Engine(program).run(Strategy.BASIC, LAST_ROUND)
+    PropagationEngine(program).run(Strategy.BASIC, LAST_ROUND)
     assert program.shardings is before
 
 
@@ -552,7 +552,7 @@ def test_conservative_propagation_leaves_edges_and_results_alone() -> None:
     y = b.elementwise(x)
     z = b.barrier(x, Direction.BOTH)
     results = b.returns(x, y, z)
-    engine = Engine(b.build(), is_conservative=True)
+    engine = PropagationEngine(b.build(), is_conservative=True)
     engine.run(Strategy.BASIC, LAST_ROUND)
     part = '[{"p":(1)2, ?}, {?}]'
     assert [text(engine.shardings[value]) for value in (y, z, *results)] == [None, part, part, None, part]

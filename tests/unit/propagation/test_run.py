@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from pyshardy.graph.program import Program
-from pyshardy.propagation.engine import Engine
+from pyshardy.propagation.engine import PropagationEngine
 from pyshardy.propagation.options import PropagateOptions, StrategyOption
 from pyshardy.propagation.run import propagate_program
 from pyshardy.propagation.step import Strategy
@@ -33,12 +33,12 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, Strategy]]:
     """User priority, op-priority round and strategy of every run."""
     seen: list[tuple[int, int, Strategy]] = []
 
-    class Recording(Engine):
+    class Recording(PropagationEngine):
         def run(self, strategy: Strategy, round_: int) -> None:
             seen.append((self.user_priority, round_, strategy))
             super().run(strategy, round_)
 
-    monkeypatch.setattr("pyshardy.propagation.run.Engine", Recording)
+    monkeypatch.setattr("pyshardy.propagation.run.PropagationEngine", Recording)
     return seen
 
 
@@ -93,7 +93,7 @@ def test_conservative_propagation() -> None:
 def test_the_callback_sees_every_round_of_user_priorities() -> None:
     seen = []
     propagate_program(example(), after_user_priority=lambda priority, engine: seen.append((priority, type(engine))))
-    assert seen == [(0, Engine), (1, Engine), (3, Engine)]
+    assert seen == [(0, PropagationEngine), (1, PropagationEngine), (3, PropagationEngine)]
 
 
 def test_the_result_has_one_sharding_per_value_and_the_program_is_not_changed() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from pyshardy.errors import InvalidShardingError
 from pyshardy.graph.program import Program, View
-from pyshardy.propagation.engine import Engine
+from pyshardy.propagation.engine import PropagationEngine
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.run import propagate_program
 from pyshardy.propagation.step import StepError
@@ -27,7 +27,7 @@ def rounds(program: Program, values: list[int]) -> dict[int, list[str | None]]:
     """The shardings of some values after every round."""
     seen: dict[int, list[str | None]] = {}
 
-    def look(priority: int, engine: Engine) -> None:
+    def look(priority: int, engine: PropagationEngine) -> None:
         seen[priority] = [text(engine.shardings[value]) for value in values]
 
     propagate_program(program, PropagateOptions(), look)
@@ -154,7 +154,7 @@ def test_a_dead_op_with_a_priority_does_no_harm() -> None:
 
 def test_the_rounds_may_be_driven_one_by_one() -> None:
     program, (x, *_) = example()
-    engine = Engine(program)
+    engine = PropagationEngine(program)
     steps = user_priority_rounds(engine)
     assert next(steps) == 0
     assert text(engine.shardings[x]) == '[{}, {"q", ?}], replicated={"p", "r"}'

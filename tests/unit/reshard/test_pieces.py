@@ -45,10 +45,10 @@ def test_dimensions_whose_padding_changes_are_hidden() -> None:
 
 def test_a_hidden_dimension_is_revealed_when_nothing_shards_it() -> None:
     found = state("a b|", "a|", shape=(6, 16))
-    found.reveal()
+    found.unhide()
     assert found.hidden == [True, False]
     found.have[0].clear()
-    found.reveal()
+    found.unhide()
     assert found.hidden == [False, False]
     assert found.places == {AxisRef("a"): (0, 0)}
 
@@ -71,11 +71,11 @@ def test_pieces_are_poured_into_what_has_room() -> None:
     found = state("|", "a b c|")
     found.capacity = [2, 4]
     pool = list(map(AxisRef, "abcd"))
-    found.pour(lambda _: pool)
+    found.distribute(lambda _: pool)
     assert written(found.have) == "a|b c"
     assert pool == [AxisRef("d")]
     found.capacity = [1, 2]
-    found.pour(lambda _: pool, front=True)
+    found.distribute(lambda _: pool, front=True)
     assert written(found.have) == "a|d b c"
 
 
@@ -83,7 +83,7 @@ def test_what_is_wanted_is_cut_where_poured_pieces_were() -> None:
     found = state("|", "|x", Mesh([("x", 8)]))
     found.capacity = [2, 1]
     pool = [X]
-    found.pour(lambda _: pool)
+    found.distribute(lambda _: pool)
     assert written(found.have) == "x:(1)2|"
     assert written(found.want) == "|x:(1)2 x:(2)4"
     assert written([pool]) == "x:(2)4"

@@ -12,7 +12,7 @@ import pytest
 
 import pyshardy
 from pyshardy.ir import module as module_file
-from pyshardy.passes.propagating import propagation as propagation_file
+from pyshardy.passes import propagation_pass as propagation_file
 from support.reference import jaxlib_version
 
 MLP = Path(__file__).parents[3] / "examples" / "mlp.mlir"

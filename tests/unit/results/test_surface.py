@@ -38,7 +38,7 @@ def test_both_results_have_one_surface(kind: str) -> None:
     assert [line.rstrip() for line in plain.splitlines()] == str(result).splitlines()
     (found,) = result.run(*(np.ones(shape, np.float32) for shape in ((32, 64), (64, 256), (256, 64))))
     assert found.shape == (32, 64)
-    assert [port.name for port in result.inputs] == ["x", "params['w1']", "params['w2']"]
+    assert [tensor.name for tensor in result.inputs] == ["x", "params['w1']", "params['w2']"]
     assert result.warnings == () == result.diagnostics
     assert result.before.name == str(MLP)
 

@@ -8,7 +8,7 @@ import pytest
 
 import pyshardy
 from pyshardy.errors import InvalidShardingError, ShardyError, UsageError
-from pyshardy.frontend.interface import Port
+from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.runtime.arrays import check_inputs, jax_dtype
 from pyshardy.runtime.execute import run_on_devices, run_on_one_device
 
@@ -185,7 +185,7 @@ def test_manual_computations_on_one_device() -> None:
         run_on_one_device(module, [A])
 
 
-PORTS = [Port("x", 0, (2, 3), "f32", None), Port("n", 1, (), "i32", None)]
+PORTS = [InterfaceTensor("x", 0, (2, 3), "f32", None), InterfaceTensor("n", 1, (), "i32", None)]
 
 
 def test_checked_inputs() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pyshardy.errors import ShardyError
-from pyshardy.frontend.interface import input_ports, output_ports
+from pyshardy.frontend.interface import input_tensors, output_tensors
 from pyshardy.ir.module import Module
 from pyshardy.runtime.exported import CompiledModule, _reason, _refusing
 
@@ -18,7 +18,7 @@ A = np.arange(8, dtype=np.float32).reshape(4, 2)
 
 def executable(body: str, type: str = "tensor<4x2xf32>", **options: object) -> CompiledModule:
     module = Module.parse(f"func.func public @main(%a: {type}) -> {type} {{ {body} : {type}\nreturn %0 : {type} }}")
-    return CompiledModule(module, input_ports(module.root), output_ports(module.root), **options)  # type: ignore[arg-type]
+    return CompiledModule(module, input_tensors(module.root), output_tensors(module.root), **options)  # type: ignore[arg-type]
 
 
 def test_the_body_is_the_module() -> None:
@@ -51,7 +51,7 @@ def test_shardings_place_the_outputs() -> None:
         return %0 : tensor<4x2xf32>
       }
     }""")
-    run = CompiledModule(module, input_ports(module.root), output_ports(module.root), ([rows], [rows]))
+    run = CompiledModule(module, input_tensors(module.root), output_tensors(module.root), ([rows], [rows]))
     (found,) = run([jax.device_put(A, rows)])
     assert found.sharding.is_equivalent_to(rows, 2)
     np.testing.assert_array_equal(found, -A)

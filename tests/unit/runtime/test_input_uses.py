@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pyshardy
-from pyshardy.frontend.interface import input_ports
+from pyshardy.frontend.interface import input_tensors
 from pyshardy.runtime.input_uses import InputUse, input_uses
 from pyshardy.runtime.inputs import random_inputs
 
@@ -100,7 +100,7 @@ def test_what_is_drawn_fits_the_use() -> None:
 
     args = (shaped(3000, 64), shaped(2000, dtype=jnp.int32), shaped(64, 100), shaped(64), shaped())
     module = pyshardy.load(program, *args)
-    ports = input_ports(module.root)
+    ports = input_tensors(module.root)
     table, ids, w, variance, count = random_inputs(ports, 0, input_uses(module))
     assert 0.9 < table.std() < 1.1
     assert (ids.min() < 100, ids.max() > 2900, ids.min() >= 0, ids.max() < 3000) == (True, True, True, True)
@@ -114,7 +114,7 @@ def test_what_is_drawn_fits_the_use() -> None:
 def test_indices_of_a_small_type_stay_within_it() -> None:
     module = pyshardy.load(lambda e, i: e[i.astype(jnp.int32)], shaped(300), shaped(1000, dtype=jnp.int8))
     assert input_uses(module)[1].size == 300
-    ids = random_inputs(input_ports(module.root), 0, input_uses(module))[1]
+    ids = random_inputs(input_tensors(module.root), 0, input_uses(module))[1]
     assert 100 < ids.max() <= 127
     assert ids.min() >= 0
 

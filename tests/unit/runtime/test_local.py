@@ -28,9 +28,9 @@ def partitioned(
 def test_the_interface_is_global_and_every_device_has_its_part() -> None:
     interface = partitioned().interface
     assert interface.device_count == 8
-    (port,) = interface.inputs
-    assert port.shape == (8, 4)
-    assert interface.local_shape(port) == (2, 2)
+    (tensor,) = interface.inputs
+    assert tensor.shape == (8, 4)
+    assert interface.local_shape(tensor) == (2, 2)
 
 
 @pytest.mark.parametrize(

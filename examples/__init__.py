@@ -1,1 +1,0 @@
-"""Example programs, also importable as `pyshardy.examples`."""

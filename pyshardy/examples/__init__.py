@@ -1,0 +1,1 @@
+"""Example programs that the command line knows by name."""

@@ -1,0 +1,97 @@
+"""Which part of an indexed tensor a device holds: shared by gathers, scatters and dynamic update slices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from jaxlib.mlir import ir
+
+from pyshardy.core.axes import Axes
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.ir.functions import SHARDING
+from pyshardy.ir.nodes import Value
+from pyshardy.rules.properties import PROGRAM_CONSTANTS
+from pyshardy.transforms.builder import Builder
+
+_INTEGER = re.compile(r"(?:u|s)?i(\d+)")
+
+
+class IndexedDim(NamedTuple):
+    """One dimension of a tensor that indices run over.
+
+    Attributes:
+        axes: The axes it is sharded by, none if the index stays as it is.
+        size: Its size on one device.
+    """
+
+    axes: Axes
+    size: int
+
+
+def lower_bound(builder: Builder, dim: IndexedDim, mesh: Mesh, element: str) -> Value:
+    """The first index that is on this device, a scalar."""
+    if not dim.axes:
+        return builder.splat("0", builder.type((), element))
+    return builder.convert(builder.dim_offset(dim.axes, mesh, dim.size), element)
+
+
+def upper_bound(builder: Builder, dim: IndexedDim, lower: Value) -> Value:
+    """The last index that is on this device, a scalar."""
+    last = builder.splat(str(dim.size - 1), lower.type)
+    return builder.combine("add", lower, last) if dim.axes else last
+
+
+def per_component(
+    builder: Builder, bounds: Sequence[Value], shape: Sequence[int], vector_dim: int, mesh: str | Mesh
+) -> Value:
+    """One scalar for every component of an index, in the shape of the indices."""
+    if len(bounds) == 1:
+        found = builder.broadcast(bounds[0], shape)
+    else:
+        vectors = [builder.reshape(bound, (1,)) for bound in bounds]
+        found = builder.broadcast(builder.concatenate(vectors, 0), shape, [vector_dim])
+    assert found.defining_op is not None
+    found.defining_op.set_attr(SHARDING, (TensorSharding.fully_replicated(mesh, len(shape)),))
+    return found
+
+
+def holds(element: str, number: int) -> bool:
+    """Whether a type of integers has a number.
+
+    >>> holds("i8", 127), holds("i8", 128), holds("ui8", 128)
+    (True, False, True)
+    """
+    return number <= largest(element)
+
+
+def largest(element: str) -> int:
+    """The largest number of a type of integers.
+
+    >>> largest("i8"), largest("ui16")
+    (127, 65535)
+    """
+    found = _INTEGER.fullmatch(element)
+    assert found is not None, element
+    return (1 << (int(found[1]) - (not element.startswith("u")))) - 1
+
+
+def wide_enough(builder: Builder, indices: Value, largest: int) -> Value:
+    """The indices in a type that has the largest number they are compared with."""
+    if holds(indices.type.element, largest):
+        return indices
+    return builder.convert(indices, "i32" if holds("i32", largest) else "i64")
+
+
+def constant_integer(value: Value) -> int | None:
+    """The value of a scalar constant."""
+    op = value.defining_op
+    if op is None or op.name not in PROGRAM_CONSTANTS:
+        return None
+    attr = op.attrs["value"]
+    if not isinstance(attr, ir.DenseElementsAttr) or not attr.is_splat:
+        return None
+    splat = attr.get_splat_value()
+    return splat.value if isinstance(splat, ir.IntegerAttr) else None

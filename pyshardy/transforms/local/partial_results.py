@@ -1,0 +1,105 @@
+"""Results that are partial after an op has run on every device by itself.
+
+Source: docs/semantics/partitioner.md#partial-results-on-shards
+"""
+
+from __future__ import annotations
+
+from pyshardy.core.axes import Axes, sort_and_merge, subtract_axes
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import ReductionKind
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.nodes import Op, Value
+from pyshardy.transforms.builder import Builder
+from pyshardy.transforms.local.groups import Collectives, Combine, MeshRef
+from pyshardy.transforms.local.localizer import Localizer
+from pyshardy.transforms.reshards.operand_shardings import all_reduce_kind
+
+_ALL_REDUCE = "sdy.all_reduce"
+
+
+def stays_partial(
+    op: Op, result: Value, axes: Axes, kind: ReductionKind | None, mesh: MeshRef, local: Localizer
+) -> bool:
+    """Whether a result may stay partial along the axes, as it says so or all its users complete it.
+
+    Args:
+        op: The op.
+        result: One of its results.
+        axes: The axes along which the op leaves it partial.
+        kind: How the parts combine; None if not in one of the ways that a sharding can name.
+        mesh: The mesh, as shardings name it.
+        local: What the module's ops share.
+
+    Raises:
+        PassError: The result is to be partial along some of the axes only, or in another way.
+    """
+    wanted = wanted_kind(op, result, axes, mesh, local)
+    if wanted is not None and wanted is not kind:
+        how = "in a way that no sharding can name" if kind is None else f"by {kind.value}"
+        raise PassError(op, f"combines values {how} along {_text(axes)}, but is to be completed by {wanted.value}")
+    return wanted is not None
+
+
+def wanted_kind(op: Op, result: Value, axes: Axes, mesh: MeshRef, local: Localizer) -> ReductionKind | None:
+    """How a result that is partial along the axes is completed later; None if it is not.
+
+    Raises:
+        PassError: The result is completed along some of the axes only, or by some users only.
+    """
+    resolved = local.meshes[mesh] if isinstance(mesh, str) else mesh
+    sharding = local.sharding(result)
+    if sharding is not None and is_marked(result, axes, resolved, local):
+        return sharding.reduction
+    marked = sharding.unreduced if sharding is not None else ()
+    users = [user for user in result.users() if user.name == _ALL_REDUCE]
+    completed = marked + sum((tuple(user.attrs["reduction_axes"]) for user in users), ())
+    if not any(axis.overlaps(other) for axis in axes for other in completed):
+        return None
+    for user in result.users():
+        given = marked + tuple(user.attrs["reduction_axes"]) if user in users else marked
+        if subtract_axes(axes, given, resolved):
+            raise PassError(
+                op,
+                f"gives results that are partial along {_text(axes)}, of which some users complete only a part",
+                [(user, "uses the partial result")],
+            )
+    kinds = {all_reduce_kind(user) for user in users}
+    if len(kinds) > 1:
+        raise PassError(op, f"gives results that are partial along {_text(axes)} and completed in several ways")
+    return kinds.pop()
+
+
+def is_marked(result: Value, axes: Axes, mesh: Mesh, local: Localizer) -> bool:
+    """Whether the sharding of a result says that it is partial along the axes."""
+    sharding = local.sharding(result)
+    return sharding is not None and not subtract_axes(axes, sharding.unreduced, mesh)
+
+
+def is_completed_by(result: Value, axes: Axes, mesh: Mesh) -> bool:
+    """Whether all that uses a result are all-reduces along exactly these axes."""
+    return all(
+        user.name == _ALL_REDUCE
+        and not subtract_axes(user.attrs["reduction_axes"], axes, mesh)
+        and not subtract_axes(axes, user.attrs["reduction_axes"], mesh)
+        for user in result.users()
+    )
+
+
+def _text(axes: Axes) -> str:
+    return "{" + ", ".join(map(str, axes)) + "}"
+
+
+def completed(
+    op: Op, builder: Builder, value: Value, axes: Axes, combine: Combine, mesh: MeshRef, local: Localizer
+) -> Value:
+    """What the parts of the result of an op on all devices along the axes are together."""
+    return Collectives(local, builder, mesh, op).all_reduce(value, axes, combine)
+
+
+def merged(axes: Axes, mesh: MeshRef, local: Localizer) -> Axes:
+    """The axes in the order of the mesh, neighbours as one."""
+    key = (axes, mesh)
+    if key not in local.merged:
+        local.merged[key] = sort_and_merge(axes, local.meshes[mesh] if isinstance(mesh, str) else mesh)
+    return local.merged[key]

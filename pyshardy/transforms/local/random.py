@@ -1,0 +1,80 @@
+"""Random bits on every device.
+
+Source: docs/semantics/partitioner.md#random-bits
+"""
+
+from __future__ import annotations
+
+from pyshardy.core.axes import Axes, axes_size, join_axes, ordered_refs
+from pyshardy.core.devices import shard_indices
+from pyshardy.core.hashing import mixed
+from pyshardy.core.sharding import ReductionKind, TensorSharding
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.nodes import Op, Value
+from pyshardy.transforms.builder import Builder, zero_text
+from pyshardy.transforms.local.collectives import leader
+from pyshardy.transforms.local.groups import Collectives
+from pyshardy.transforms.local.localizer import Localizer
+
+_ALGORITHM = "rng_algorithm"
+_WORDS = {"ui32": 32, "i32": 32, "ui64": 64, "i64": 64}
+
+
+def localize_rng_bit_generator(op: Op, local: Localizer) -> None:
+    """Every shard has a state of its own; the state that is passed on is that of the first."""
+    state, numbers = op.results
+    sharding = local.sharding(numbers)
+    if sharding is None or sharding.is_fully_replicated:
+        local.keep(op)
+        return
+    if local.is_sharded(state) or local.is_sharded(op.operands[0]):
+        raise PassError(op, "has a state that is sharded")
+    bits = _WORDS.get(state.type.element)
+    if bits is None:
+        raise PassError(op, f"has a state of {state.type.element} and sharded results; needed 32 or 64 bit integers")
+    axes = join_axes(sharding.dim_axes, local.mesh(sharding))
+    builder, given = local.builder(op), local.value(op.operands[0])
+    id = builder.device_id()
+    own = _own_state(builder, given, id, axes, sharding, local, bits)
+    types = [state.type, local.local_type_of(op, numbers)]
+    made = builder.op("rng_bit_generator", [own], types, {_ALGORITHM: op.attrs[_ALGORITHM]})
+    is_first = builder.look_up([index == 0 for index in shard_indices(axes, local.mesh(sharding))], "i1", id)
+    rest = builder.splat(zero_text(state.type.element), state.type)
+    first = builder.select(is_first, made.results[0], rest)
+    shared = Collectives(local, builder, sharding.mesh).all_reduce(first, axes, ReductionKind.SUM)
+    local.replace(op, [shared, made.results[1]])
+
+
+def _own_state(
+    builder: Builder, state: Value, id: Value, axes: Axes, sharding: TensorSharding, local: Localizer, bits: int
+) -> Value:
+    """The state with a number added that is different for every shard."""
+    element = state.type.element
+    numbers = [mixed(index, bits) for index in shard_indices(axes, local.mesh(sharding))]
+    if not element.startswith("u"):
+        numbers = [number - 2**bits if number >= 2 ** (bits - 1) else number for number in numbers]
+    own = builder.look_up(numbers, element, id)
+    return builder.combine("add", state, builder.broadcast(own, state.type.shape or ()))
+
+
+def localize_rng(op: Op, local: Localizer) -> None:
+    """Random numbers of the shape of a shard, the same on all devices that hold the same shard."""
+    sharding = local.sharding(op.result)
+    if sharding is None or not local.mesh(sharding).axes:
+        local.keep(op)
+        return
+    mesh = local.mesh(sharding)
+    builder = local.builder(op)
+    type = local.local_type_of(op, op.result)
+    shape = local.attrs.tensor_type((type.rank,), "i64")
+    sizes = builder.table(type.shape or (), "i64") if type.rank else builder.splat("[]", shape)
+    low, high, _ = local.values(op.operands)
+    made = builder.value("rng", [low, high, sizes], type, rng_distribution=op.attrs["rng_distribution"])
+    used = sum(sharding.dim_axes, ())
+    rest = tuple(ref for ref in ordered_refs(mesh, used) if not any(axis.overlaps(ref) for axis in used))
+    rest = join_axes([rest], mesh)
+    if axes_size(rest, mesh) > 1:
+        zero = builder.splat(zero_text(type.element), type)
+        first = builder.select(leader(builder, rest, mesh), made, zero)
+        made = Collectives(local, builder, sharding.mesh).all_reduce(first, rest, ReductionKind.SUM)
+    local.replace(op, [made])

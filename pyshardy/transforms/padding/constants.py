@@ -1,0 +1,82 @@
+"""Constants: their values padded, and what they hold.
+
+Source: docs/semantics/partitioner.md#what-padding-holds
+Source: docs/semantics/partitioner.md#padding-of-ops
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.nodes import Op, Value
+from pyshardy.rules.properties import PROGRAM_CONSTANTS
+from pyshardy.transforms.builder import zero_text
+from pyshardy.transforms.padding.padder import Padder, Padding, Shape
+
+_ELEMENT = re.compile(r"\([^)]*\)|[^\[\],\s]+")
+_KINDS = {0.0: Padding.ZERO, 1.0: Padding.ONE}
+
+
+def pad_constant(op: Op, padder: Padder) -> None:
+    """Put zeros behind the values, unless they are all equal."""
+    result = op.result
+    shape = padder.original_shape(result)
+    padder.pad_result(result)
+    padded = result.type.shape or ()
+    if padded == shape:
+        return
+    values = _values(op)
+    if not _is_splat(values):
+        values = _padded(values, shape, padded, zero_text(result.type.element))
+        if op.name == "sdy.constant":
+            padder.paddings[result] = Padding.ZERO
+    op.set_attr("value", padder.context.attrs.parse(f"dense<{values}> : {result.type}"))
+
+
+def splat_of(value: Value) -> Padding | None:
+    """Zero or one if the value is a constant that holds nothing else."""
+    op = value.defining_op
+    if op is None or op.name not in PROGRAM_CONSTANTS:
+        return None
+    text = {"false": "0", "true": "1"}.get(values := _values(op), values)
+    try:
+        return _KINDS.get(float(text))
+    except ValueError:
+        return None
+
+
+def _values(op: Op) -> str:
+    """The values of a constant as MLIR writes them inside `dense<...>`."""
+    text = str(op.attrs["value"])
+    if not text.startswith("dense<"):
+        raise PassError(op, f"is sharded and not divisible, which needs a dense constant, not {text[:40]}")
+    return text[len("dense<") : text.rindex("> : ")]
+
+
+def _is_splat(values: str) -> bool:
+    return not values.startswith(("[", '"'))
+
+
+def _padded(values: str, shape: Shape, padded: Shape, zero: str) -> str:
+    """The text of more values.
+
+    >>> _padded("[[1], [2]]", (2, 1), (3, 2), "0")
+    '[[1, 0], [2, 0], [0, 0]]'
+    >>> _padded('"0x01000200"', (2,), (4,), "0")
+    '"0x0100020000000000"'
+    """
+    widths = [(0, new - old) for old, new in zip(shape, padded)]
+    if values.startswith('"0x'):
+        return _padded_bytes(bytes.fromhex(values[3:-1]), shape, widths)
+    array = np.array(_ELEMENT.findall(values), dtype=object).reshape(shape)
+    more = np.pad(array, widths, constant_values="")
+    return str(np.where(more == "", zero, more).tolist()).replace("'", "")
+
+
+def _padded_bytes(data: bytes, shape: Shape, widths: list[tuple[int, int]]) -> str:
+    count = int(np.prod(shape))
+    array = np.frombuffer(data, np.uint8).reshape(*shape, len(data) // count)
+    return f'"0x{np.pad(array, [*widths, (0, 0)]).tobytes().hex().upper()}"'

@@ -1,0 +1,48 @@
+"""Which op is padded how: what the trait `pad` of the op says, or its dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Final, cast
+
+from pyshardy.core.intern import register_cache
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.shardings import HOLD_OTHERWISE
+from pyshardy.rules.ops import OPS
+from pyshardy.rules.traits import PAD_IF_OPERANDS, PAD_LIKE_ANY, load_function
+from pyshardy.transforms.padding.padder import Padder
+
+Handler = Callable[[Op, Padder], None]
+
+ALWAYS: Final = HOLD_OTHERWISE | {"stablehlo.pad"}
+"""Ops that are looked at even where nothing around them is padded: for how they are sharded, or what they pad with."""
+
+
+def _entry_of(name: str) -> str:
+    traits = OPS.get(name)
+    if traits is not None and traits.pad is not None:
+        return traits.pad
+    return PAD_LIKE_ANY if name.startswith("stablehlo.") else PAD_IF_OPERANDS
+
+
+def is_converted(name: str) -> bool:
+    """Whether ops of a name are padded wherever their shardings need it, not only where what they take is.
+
+    >>> [is_converted(name) for name in ("stablehlo.add", "sdy.all_slice", "func.call", "sdy.reshard", "chlo.erf")]
+    [True, True, False, False, False]
+    """
+    return name.startswith("stablehlo.") or not _entry_of(name).startswith("control:")
+
+
+@cache
+def handler_of(name: str) -> Handler:
+    """The function that pads ops of a name.
+
+    >>> [handler_of(f"stablehlo.{name}").__name__ for name in ("slice", "add")], handler_of("chlo.erf").__name__
+    (['pad_slice', 'pad_any'], 'pad_carried')
+    """
+    return cast(Handler, load_function("pad", _entry_of(name)))
+
+
+register_cache(handler_of.cache_clear)

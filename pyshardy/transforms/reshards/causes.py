@@ -1,0 +1,92 @@
+"""Naming what made a reshard necessary, in its location, which the collectives that it becomes take over.
+
+The name is that of the op, as JAX scopes it, and what is resharded: `jit(f)/dot_general/reshard of operand 0 of
+stablehlo.dot_general`. XLA shows it in profiles as the name of the collective.
+"""
+
+from __future__ import annotations
+
+from pyshardy.core.sharding import ReductionKind
+from pyshardy.ir.causes import OTHER_REDUCTION, REDUCTIONS, with_cause
+from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.op_lists import ops_named
+from pyshardy.transforms.reduction_kinds import combiners
+from pyshardy.transforms.reshards.operand_shardings import all_reduce_kind
+
+_ALL_REDUCE = "sdy.all_reduce"
+MADE = frozenset(("sdy.reshard", _ALL_REDUCE, "sdy.sharded_to_unreduced", "sdy.replicated_to_unreduced"))
+"""The ops that bring a value to where another op needs it."""
+_WITH_BODIES = frozenset(("stablehlo.reduce", "stablehlo.scatter"))
+_SUMS = {ReductionKind.SUM: "add", ReductionKind.MAX: "maximum", ReductionKind.MIN: "minimum"}
+
+
+def reduction_word(op: Op, index: int = 0) -> str:
+    """What combining the parts of a result of an op is called: "sum", "max" and so on.
+
+    Args:
+        op: The op; one with a body combines as that does, any other adds.
+        index: The number of the result.
+    """
+    if not op.regions or op.name not in _WITH_BODIES:
+        return REDUCTIONS["add"]
+    names = combiners(op)
+    return OTHER_REDUCTION if names is None else REDUCTIONS.get(names[index], OTHER_REDUCTION)
+
+
+def result_text(op: Op, index: int) -> str:
+    """A result of an op in words."""
+    return f"result {index} of {op.name}" if len(op.results) > 1 else f"result of {op.name}"
+
+
+def _word(made: Op) -> str:
+    """What is said of an op that brings a value to where another op needs it."""
+    if made.name != _ALL_REDUCE:
+        return "reshard"
+    value = made.operands[0]
+    while value.defining_op is not None and value.defining_op.name in MADE:
+        value = value.defining_op.operands[0]
+    kind = all_reduce_kind(made)
+    if kind is ReductionKind.SUM and value.defining_op is not None:
+        return reduction_word(value.defining_op, value.index)
+    return REDUCTIONS[_SUMS[kind]]
+
+
+class CauseNamer:
+    """Locates new reshards at the op that needs them; those that are in the function already stay as they are.
+
+    Args:
+        root: A module or function before any new reshard is in it.
+    """
+
+    def __init__(self, root: Op) -> None:
+        self._named = set(ops_named(root, MADE))
+
+    def name(self, op: Op) -> None:
+        """Name the new reshards in front of an op, behind it, and at the ends of its regions."""
+        for index, value in enumerate(op.operands):
+            self._before(value, f"operand {index} of {op.name}", op)
+        for result in () if op.name in MADE else op.results:
+            self._after(result, result_text(op, result.index), op)
+        for region in op.regions:
+            for block in region.blocks:
+                for index, value in enumerate(block.terminator.operands if block.last is not None else ()):
+                    self._before(value, f"result {index} of the body of {op.name}", op)
+
+    def _before(self, value: Value, what: str, op: Op) -> None:
+        made = value.defining_op
+        while made is not None and self._is_new(made):
+            self._locate(made, what, op)
+            made = made.operands[0].defining_op
+
+    def _after(self, value: Value, what: str, op: Op) -> None:
+        user = value.only_user()
+        while user is not None and self._is_new(user):
+            self._locate(user, what, op)
+            user = user.result.only_user()
+
+    def _is_new(self, op: Op) -> bool:
+        return op.name in MADE and op not in self._named
+
+    def _locate(self, made: Op, what: str, op: Op) -> None:
+        self._named.add(made)
+        made.location = with_cause(op.location, f"{_word(made)} of {what}")

@@ -1,0 +1,14 @@
+"""The sharding of several that makes most shards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from pyshardy.core.sharding import Meshes, TensorSharding, mesh_of, shard_counts
+
+
+def most_split(shardings: Sequence[TensorSharding | None], meshes: Meshes) -> TensorSharding | None:
+    """The sharding that makes most shards, the first of several."""
+    found = [sharding for sharding in shardings if sharding is not None]
+    return max(found, key=lambda sharding: prod(shard_counts(sharding, mesh_of(sharding, meshes))), default=None)

@@ -1,0 +1,62 @@
+"""Values on meshes with other axes: what all devices hold whole is on every mesh of theirs."""
+
+from __future__ import annotations
+
+from pyshardy.core.sharding import TensorSharding, common_mesh, is_unsharded, mesh_of
+from pyshardy.ir.functions import RULE
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.shardings import Meshes, get_sharding, get_shardings, set_sharding
+from pyshardy.reshard.plan import OpInput, plan_op
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.reshards.op_reshards import complete_partial_results, reshard_around
+from pyshardy.transforms.reshards.op_rules import rule_with_dynamic_sizes
+from pyshardy.transforms.reshards.operand_shardings import make_reshard
+
+
+def is_whole(sharding: TensorSharding | None, meshes: Meshes) -> bool:
+    """Whether every device of the mesh holds all of a value."""
+    return is_unsharded(sharding) and (sharding is None or not mesh_of(sharding, meshes).is_single_device)
+
+
+def meet_on_one_mesh(op: Op, context: PassContext) -> bool:
+    """Reshard around an op of which some tensors are whole on one mesh and some sharded on another; whether it was one.
+
+    `sdy-insert-explicit-reshards` leaves such an op alone, as the reference does.
+    """
+    meshes = context.meshes
+    values = (*op.operands, *op.results)
+    shardings = tuple(get_shardings(values))
+    if not op.operands or not op.results or common_mesh(shardings, meshes, ignore_device_order=True) is not None:
+        return False
+    sharded = tuple(None if is_whole(one, meshes) else one for one in shardings)
+    rule = op.attrs.get(RULE) or rule_with_dynamic_sizes(context.specs.spec(op))
+    if rule is None or rule.is_custom or common_mesh(sharded, meshes, ignore_device_order=True) is None:
+        return False
+    plan = plan_op(OpInput(op.name, rule, tuple(value.type.shape for value in values), sharded, True), meshes)
+    if plan is None or plan.is_empty:
+        return False
+    reshard_around(op, plan.targets)
+    for result in op.results:
+        if is_whole(get_sharding(result), meshes):
+            set_sharding(result, TensorSharding.fully_replicated(plan.mesh, result.type.rank))
+    complete_partial_results(op, plan, meshes, mark=True)
+    return True
+
+
+def go_through_whole(reshard: Op, meshes: Meshes) -> None:
+    """Let a reshard to a mesh with other axes gather first, and forget the first mesh."""
+    value, target = reshard.operands[0], reshard.attrs["sharding"]
+    sharding = get_sharding(value)
+    if sharding is None or mesh_of(sharding, meshes).axes == mesh_of(target, meshes).axes:
+        return
+    if any(mesh_of(one, meshes).is_single_device or one.unreduced for one in (sharding, target)):
+        return
+    if target.is_fully_replicated:
+        reshard.set_attr("sharding", TensorSharding.fully_replicated(sharding.mesh, value.type.rank))
+        return
+    if not sharding.is_fully_replicated:
+        whole = make_reshard(value, TensorSharding.fully_replicated(sharding.mesh, value.type.rank))
+        whole.insert_before(reshard).location = reshard.location
+        value = whole.result
+    same = Op("stablehlo.reshape", [value], [value.type], {}, location=reshard.location).insert_before(reshard)
+    reshard.set_operand(0, same.result)

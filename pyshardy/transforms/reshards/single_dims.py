@@ -1,0 +1,73 @@
+"""Dimensions of size 1 of convolutions and reshapes: rules tie these to nothing, so nothing else reshards them.
+
+Of such a dimension that is sharded all shards but one are padding, which would get into the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from pyshardy.core.axes import Axes
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.shardings import get_sharding
+from pyshardy.rules.dimension_numbers import ConvolutionNumbers
+from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.reshards.op_reshards import reshard_around
+
+WITH_SINGLE_DIMS = frozenset(("stablehlo.convolution", "stablehlo.reshape"))
+"""The ops that this is about."""
+
+
+def share_single_dims(op: Op, context: PassContext) -> bool:
+    """Keep dimensions of size 1 whole where operands and results are not sharded alike, and say whether some were not.
+
+    Args:
+        op: A convolution or a reshape; other ops are left alone.
+        context: The pass context.
+    """
+    if op.name not in WITH_SINGLE_DIMS:
+        return False
+    values = [*op.operands, op.result]
+    dims = _of_convolution(op, values, context) if len(values) == 3 else _of_reshape(values)
+    targets = [_without(value, whole) for value, whole in zip(values, dims)]
+    if any(targets):
+        reshard_around(op, targets)
+    return any(targets)
+
+
+def _of_convolution(op: Op, values: Sequence[Value], context: PassContext) -> list[list[int]]:
+    """Per tensor, its batch and features that are to be whole."""
+    numbers = cast(ConvolutionNumbers, dict(context.specs.spec(op).attributes)["dimension_numbers"])
+    dims: list[list[int]] = [[], [], []]
+    for operand, dim, out_dim in (
+        (0, numbers.lhs_batch, numbers.output_batch),
+        (1, numbers.kernel_output_feature, numbers.output_feature),
+    ):
+        places = [(operand, dim), (2, out_dim)]
+        axes = {_axes_of(values[place], at) for place, at in places}
+        if len(axes) > 1 and all((values[place].type.shape or ())[at] == 1 for place, at in places):
+            for place, at in places:
+                dims[place].append(at)
+    return dims
+
+
+def _of_reshape(values: Sequence[Value]) -> list[list[int]]:
+    """The same for the dimensions of size 1 of a reshape."""
+    dims = [[dim for dim, size in enumerate(value.type.shape or ()) if size == 1] for value in values]
+    before, after = ([axes for dim in found if (axes := _axes_of(value, dim))] for value, found in zip(values, dims))
+    return [[], []] if before == after else dims
+
+
+def _axes_of(value: Value, dim: int) -> Axes:
+    sharding = get_sharding(value)
+    return () if sharding is None or not sharding.dims else sharding.dims[dim].axes
+
+
+def _without(value: Value, dims: Sequence[int]) -> TensorSharding | None:
+    """The sharding of a value with these dimensions whole; None if they are."""
+    sharding = get_sharding(value)
+    if sharding is None or not any(_axes_of(value, dim) for dim in dims):
+        return None
+    return sharding.with_dims([DimSharding() if at in dims else dim for at, dim in enumerate(sharding.dims)])

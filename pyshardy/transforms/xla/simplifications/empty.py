@@ -1,0 +1,52 @@
+"""Tensors without elements: XLA knows what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jaxlib.mlir import ir
+
+from pyshardy.ir.nodes import Op, Value, ValueType
+from pyshardy.ir.op_lists import ops_in
+from pyshardy.transforms.xla.simplifier import Simplifier
+
+
+def replace_empty(to: Simplifier) -> None:
+    """Do so for all ops of StableHLO in a function, if there are such tensors at all."""
+    if any(_is_empty(type) for type in to.attrs.known_types()):
+        for op in ops_in(to.function):
+            if op.name.startswith("stablehlo.") and op.name != "stablehlo.constant":
+                _replace(op, to)
+
+
+def _replace(op: Op, to: Simplifier) -> None:
+    """Use constants for the operands and results of an op that have no elements, and what a reduction starts with.
+
+    The op itself goes with what is dead, unless something else of it is used.
+    """
+    if op.name == "stablehlo.reduce" and any(_is_empty(value.type) for value in op.operands[: len(op.results)]):
+        for result, start in zip(op.results, op.operands[len(op.results) :]):
+            found = start
+            if result.type is not start.type:
+                none = to.attrs.i64_array(())
+                found = to.make(op, "stablehlo.broadcast_in_dim", [start], result.type, broadcast_dimensions=none)
+            result.replace_uses(found)
+        return
+    for index, value in _empty(op.operands):
+        maker = value.defining_op
+        if maker is None or maker.name != "stablehlo.constant":
+            op.set_operand(index, _constant(op, value.type, to))
+    for _, result in _empty(op.results):
+        result.replace_uses(_constant(op, result.type, to))
+
+
+def _empty(values: tuple[Value, ...]) -> Iterator[tuple[int, Value]]:
+    return ((index, value) for index, value in enumerate(values) if _is_empty(value.type))
+
+
+def _is_empty(type: ValueType) -> bool:
+    return type.shape is not None and 0 in type.shape
+
+
+def _constant(op: Op, type: ValueType, to: Simplifier) -> Value:
+    return to.constant_with(op, ir.Attribute.parse(f"dense<> : {type}"), type)

@@ -1,0 +1,222 @@
+"""Ops that arrange elements: broadcasts, reshapes, transposes, slices, concatenations and the like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+
+from pyshardy.ir.nodes import Op, Value
+from pyshardy.transforms.xla.simplifications.constants import (
+    LARGEST_FOLDED,
+    Array,
+    array_of,
+    constant_of,
+    dtype_of,
+    element_count,
+    is_splat,
+    splat_attribute,
+)
+from pyshardy.transforms.xla.simplifier import Outcome, Simplifier
+
+Dims = tuple[int, ...]
+
+
+def _dims(op: Op, name: str) -> Dims:
+    return tuple(op.attrs[name])
+
+
+def _shape(value: Value) -> Dims:
+    return value.type.shape or ()
+
+
+def _defined_by(value: Value, name: str) -> Op | None:
+    owner = value.owner
+    return owner if isinstance(owner, Op) and owner.name == name else None
+
+
+def _rearranged(op: Op, to: Simplifier, arrange: Callable[[Array], Array]) -> Outcome:
+    """A constant whose elements are put in another order, or of which some are taken."""
+    if constant_of(op.operands[0]) is None or not op.result.type.is_static:
+        return None
+    array = array_of(op.operands[0])
+    if array is None or array.size > LARGEST_FOLDED:
+        return None
+    return to.constant(op, arrange(array) if array.ndim else array, op.result.type)
+
+
+def broadcast_in_dim(op: Op, to: Simplifier) -> Outcome:
+    """Broadcasts of one number, of broadcasts, and those that are a reshape or a transpose."""
+    operand, type = op.operands[0], op.result.type
+    attr = constant_of(operand)
+    if attr is not None and is_splat(attr):
+        return _spread(op, attr, to)
+    dims = _dims(op, "broadcast_dimensions")
+    if operand.type is type and dims == tuple(range(type.rank)):
+        return operand
+    inner = _defined_by(operand, op.name)
+    if inner is not None:
+        merged = to.attrs.i64_array(tuple(dims[dim] for dim in _dims(inner, "broadcast_dimensions")))
+        return to.make(op, op.name, inner.operands, type, broadcast_dimensions=merged)
+    if not operand.type.is_static or prod(_shape(operand)) != prod(type.shape or ()):
+        return None
+    if list(dims) == sorted(dims):
+        return to.make(op, "stablehlo.reshape", [operand], type)
+    if operand.type.rank != type.rank:
+        return None
+    order = to.attrs.i64_array(tuple(dims.index(dim) for dim in range(type.rank)))
+    return to.make(op, "stablehlo.transpose", [operand], type, permutation=order)
+
+
+def _spread(op: Op, attr: Any, to: Simplifier) -> Outcome:
+    """A constant with the one number that another has."""
+    type = op.result.type
+    if isinstance(attr, (ir.DenseFPElementsAttr, ir.DenseIntElementsAttr)):
+        return to.constant_with(op, splat_attribute(attr.get_splat_value(), type), type)
+    text = str(attr).rpartition(" : ")[0]  # of complex numbers, which the bindings do not hand out
+    return to.constant_with(op, to.attrs.parse(f"{text} : {type}"), type)
+
+
+def reshape(op: Op, to: Simplifier) -> Outcome:
+    """A reshape to the shape that is there, of a reshape, or of a constant."""
+    operand, type = op.operands[0], op.result.type
+    if operand.type is type:
+        return operand
+    inner = _defined_by(operand, op.name)
+    if inner is not None:
+        return to.make(op, op.name, inner.operands, type)
+    return _rearranged(op, to, lambda array: array.reshape(type.shape or ()))
+
+
+def transpose(op: Op, to: Simplifier) -> Outcome:
+    """A transpose that keeps the order, of a transpose, of a constant; later, one that moves sizes of 1 alone."""
+    operand, type = op.operands[0], op.result.type
+    order = _dims(op, "permutation")
+    if order == tuple(range(len(order))):
+        return operand
+    inner = _defined_by(operand, op.name)
+    if inner is not None:
+        before = _dims(inner, "permutation")
+        merged = to.attrs.i64_array(tuple(before[dim] for dim in order))
+        return to.make(op, op.name, inner.operands, type, permutation=merged)
+    shape = _shape(operand)
+    moved = [dim for dim in order if shape[dim] != 1]
+    if moved == sorted(moved) and to.may_be_late():
+        return to.make(op, "stablehlo.reshape", [operand], type)
+    return _rearranged(op, to, lambda array: array.transpose(order))
+
+
+def slice_of(op: Op, to: Simplifier) -> Outcome:
+    """A slice of everything, of a constant, or of what stands in some operands of a concatenation."""
+    operand, type = op.operands[0], op.result.type
+    if operand.type is type:
+        return operand
+    starts, limits, strides = (_dims(op, name) for name in ("start_indices", "limit_indices", "strides"))
+    found = _rearranged(op, to, lambda array: array[tuple(map(slice, starts, limits, strides))])
+    if found is not None:
+        return found
+    joined = _defined_by(operand, "stablehlo.concatenate")
+    return None if joined is None else _slice_of_joined(op, joined, starts, limits, to)
+
+
+def _slice_of_joined(op: Op, joined: Op, starts: Dims, limits: Dims, to: Simplifier) -> Outcome:
+    dim = joined.attrs["dimension"].value
+    values: list[Value] = []
+    begin = offset = 0
+    for value in joined.operands:
+        end = begin + _shape(value)[dim]
+        if begin < limits[dim] and starts[dim] < end:
+            offset = offset if values else begin
+            values.append(value)
+        begin = end
+    if not values or len(values) == len(joined.operands):
+        return None
+    if len(values) > 1:
+        if not to.has_one_use(joined.result):
+            return None
+        shape = list(_shape(values[0]))
+        shape[dim] = sum(_shape(value)[dim] for value in values)
+        type = to.attrs.ranked_type(tuple(shape), op.result.type)
+        values = [to.make(op, joined.name, values, type, dimension=joined.attrs["dimension"])]
+    moved = [
+        to.attrs.i64_array((*bounds[:dim], bounds[dim] - offset, *bounds[dim + 1 :])) for bounds in (starts, limits)
+    ]
+    strides = op.attrs["strides"]
+    return to.make(op, op.name, values, op.result.type, start_indices=moved[0], limit_indices=moved[1], strides=strides)
+
+
+def concatenate(op: Op, to: Simplifier) -> Outcome:
+    """A concatenation of one, with empty operands, of concatenations, or of constants."""
+    if len(op.operands) == 1:
+        return op.operands[0]
+    attr = op.attrs["dimension"]
+    dim = attr.value
+    kept: list[Value] = []
+    for value in op.operands:
+        inner = _defined_by(value, op.name)
+        if inner is not None and inner.attrs["dimension"].value == dim and to.has_one_use(value):
+            kept += inner.operands
+        elif _shape(value)[dim] != 0:
+            kept.append(value)
+    if kept and tuple(kept) != op.operands:
+        return to.make(op, op.name, kept, op.result.type, dimension=attr)
+    return _joined_constants(op, dim, to)
+
+
+def _joined_constants(op: Op, dim: int, to: Simplifier) -> Outcome:
+    if any(constant_of(value) is None for value in op.operands) or element_count(op.result.type) > LARGEST_FOLDED:
+        return None
+    arrays = []
+    for value in op.operands:
+        array = array_of(value)
+        if array is None:
+            return None
+        arrays.append(np.broadcast_to(array, _shape(value)))
+    return to.constant(op, np.concatenate(arrays, dim), op.result.type)
+
+
+def iota(op: Op, to: Simplifier) -> Outcome:
+    """An iota of several dimensions is one of one, broadcast; one along a single element is zero."""
+    type, dim = op.result.type, op.attrs["iota_dimension"].value
+    shape, dtype = type.shape or (), dtype_of(type.element)
+    if not type.is_static or dtype is None:
+        return None
+    if shape[dim] == 1:
+        return to.constant(op, np.zeros((), dtype), type)
+    if type.rank < 2:
+        return None
+    line = to.make(op, op.name, (), to.attrs.ranked_type((shape[dim],), type), iota_dimension=to.attrs.i64(0))
+    dims = to.attrs.i64_array((dim,))
+    return to.make(op, "stablehlo.broadcast_in_dim", [line], type, broadcast_dimensions=dims)
+
+
+def pad(op: Op, to: Simplifier) -> Outcome:
+    """A pad that adds nothing, or of nothing."""
+    operand, type = op.operands[0], op.result.type
+    if not operand.type.is_static:
+        return None
+    if 0 in _shape(operand):
+        dims = to.attrs.i64_array(())
+        return to.make(op, "stablehlo.broadcast_in_dim", [op.operands[1]], type, broadcast_dimensions=dims)
+    edges = (*_dims(op, "edge_padding_low"), *_dims(op, "edge_padding_high"))
+    if operand.type is type and not any(edges) and not any(_dims(op, "interior_padding")):
+        return operand
+    return None
+
+
+def reverse(op: Op, to: Simplifier) -> Outcome:
+    """A reverse along dimensions of one element, or of a constant."""
+    operand = op.operands[0]
+    shape, dims = _shape(operand), _dims(op, "dimensions")
+    array = None if constant_of(operand) is None else array_of(operand)
+    if array is None:
+        return operand if all(shape[dim] == 1 for dim in dims) else None
+    return operand if array.ndim == 0 else to.constant(op, np.flip(array, dims), op.result.type)
+
+
+def reduce(op: Op, to: Simplifier) -> Outcome:
+    """A reduction along no dimension."""
+    return None if _dims(op, "dimensions") else op.operands[: len(op.results)]

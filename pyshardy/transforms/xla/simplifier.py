@@ -1,0 +1,152 @@
+"""Simplifying a function: every op behind its operands, until nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.nodes import Block, Op, Value, ValueType
+from pyshardy.ir.purity import is_pure
+from pyshardy.transforms.rewriting.greedy import OWN_CONSTANTS
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Outcome = Value | Sequence[Value] | bool | None
+"""What to use instead of the results of an op; True if the op itself was changed; None if nothing was."""
+Simplification = Callable[[Op, "Simplifier"], Outcome]
+_CONSTANT = "stablehlo.constant"
+_DROPPED = frozenset(("sdy.sharding_constraint",))
+"""What XLA drops too where nothing uses it."""
+
+
+class Simplifier:
+    """Simplifies one function, or what a manual computation holds.
+
+    Args:
+        function: The op whose region it is.
+        attrs: The attributes and types of its context.
+        table: What to try, by name of the op.
+    """
+
+    def __init__(self, function: Op, attrs: AttrTable, table: Mapping[str, Simplification]) -> None:
+        self.function = function
+        self.attrs = attrs
+        self.table = table
+        self._entry = function.region.blocks[0]
+        self._constants: dict[Any, Op] = {}
+        self._changes = 0
+        self._is_waiting = False
+        """Whether something has several uses, which may become fewer."""
+        self._is_late = False
+        """Whether transposes have been merged, so that some may become reshapes."""
+        self._has_late = False
+
+    def run(self) -> None:
+        """Simplify until nothing changes, and remove what is dead."""
+        self._sweep_all()
+        while self._is_waiting and self._changes:
+            self._sweep_all()
+        if self._has_late:
+            self._is_late = True
+            self._sweep_all()
+
+    def _sweep_all(self) -> None:
+        self._changes, self._is_waiting = 0, False
+        for block in self.function.region.blocks:
+            self._sweep(block)
+
+    def _sweep(self, block: Block) -> None:
+        op = block.first
+        while op is not None:
+            following = op.next
+            if op.name == _CONSTANT:
+                self._keep(op)
+            elif op.regions or op.name in self.table:
+                self.visit(op)
+            op = following
+        remove_dead(block)
+
+    def visit(self, op: Op) -> None:
+        """Simplify an op as long as anything can be done with it."""
+        if op.name in OWN_CONSTANTS:
+            Simplifier(op, self.attrs, self.table).run()
+            return
+        for region in op.regions:
+            for block in region.blocks:
+                self._sweep(block)
+        simplification = self.table.get(op.name)
+        found = None if simplification is None else simplification(op, self)
+        if found is None:
+            return
+        self._changes += 1
+        if found is True:
+            self.visit(op)
+            return
+        values = (found,) if isinstance(found, Value) else found
+        assert not isinstance(values, bool)
+        for result, value in zip(op.results, values):
+            result.replace_uses(value)
+        op.erase()
+
+    def _keep(self, op: Op) -> None:
+        """Keep the first of equal constants, at the start of the function."""
+        first = self._constants.setdefault((op.attrs["value"], op.result.type), op)
+        if first is not op:
+            op.result.replace_uses(first.result)
+            op.erase()
+        elif op.block is not self._entry:
+            self._entry.prepend(op.detach())
+
+    # What simplifications ask, and make
+
+    def has_one_use(self, value: Value) -> bool:
+        """Whether exactly one operand is this value; if not, what asks is tried again when other things changed."""
+        if value.has_one_use():
+            return True
+        self._is_waiting = True
+        return False
+
+    def may_be_late(self) -> bool:
+        """Whether it is time for what waits until all else is done; asking sees to it that the time comes."""
+        self._has_late = True
+        return self._is_late
+
+    def make(self, anchor: Op, name: str, operands: Sequence[Value], type: ValueType, **attrs: Any) -> Value:
+        """The result of a new op in front of `anchor`, simplified."""
+        op = Op(name, operands, [type], attrs, 0, anchor.place).insert_before(anchor)
+        user = Op("", [op.result])
+        self.visit(op)
+        (value,) = user.operands
+        user.drop_operands()
+        return value
+
+    def constant(self, anchor: Op, array: np.ndarray[Any, Any], type: ValueType) -> Value:
+        """A constant with these elements, or with one for all."""
+        from pyshardy.transforms.xla.simplifications.constants import attribute_of
+
+        return self.constant_with(anchor, attribute_of(array, type), type)
+
+    def constant_with(self, anchor: Op, attr: Any, type: ValueType) -> Value:
+        """A constant with this attribute; equal ones are one."""
+        found = self._constants.get((attr, type))
+        if found is None or found.block is None:
+            found = self._constants[attr, type] = Op(_CONSTANT, (), [type], {"value": attr}, 0, anchor.place)
+            self._entry.prepend(found)
+        return found.result
+
+
+def remove_dead(block: Block) -> None:
+    """Erase the ops of a block that are dead, the last one first."""
+    op = block.last
+    while op is not None:
+        before = op.prev
+        if is_dead(op):
+            op.erase()
+        op = before
+
+
+def is_dead(op: Op) -> bool:
+    """Whether an op has no effect, with all that it holds, and nothing uses it."""
+    return bool(op.results) and not op.has_uses() and is_pure(op, _DROPPED)
