@@ -8,10 +8,11 @@ import pytest
 
 import pyshardy
 from programs import PROGRAMS
+from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.program import Program
+from pyshardy.examples import transformer as example
 from pyshardy.ir.cost_program import cost_program
 from pyshardy.quick_cost.quick_program import QuickProgram
-from support.programs import load_example
 
 from .quick_compare import Figures, annotated_programs, random_modules, verdict
 
@@ -45,7 +46,6 @@ def test_estimates_of_random_programs_are_the_same() -> None:
 
 
 def small_example() -> tuple[Program, Program]:
-    example = load_example("transformer")
     propagation = pyshardy.propagate(pyshardy.load(example.lower(example.Config(layers=2))))
     part = pyshardy.partition(propagation)
     whole = cost_program(part.module.root, part.meshes, part.before.name)
@@ -84,7 +84,7 @@ def test_another_sharding_gives_other_figures_as_the_whole_does() -> None:
     propagation = pyshardy.propagate(pyshardy.load(program.lower()))
     quick = QuickProgram(propagation.sharded)
     given = quick.skeleton.shardings()
-    plain = [None if one is None else type(one).replicated_like(one.mesh, one.rank) for one in given]
+    plain = [None if one is None else TensorSharding.__repr__(one.mesh, one.rank) for one in given]
     first = Figures.of(quick.cost_program())
     assert Figures.of(quick.cost_program(plain)).peak > first.peak
     assert first.differences(Figures.of(quick.cost_program())) == []
