@@ -6,16 +6,15 @@ at the end of the block that does nothing else. Ops without effect mark where op
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
-from pyshardy.core.sharding import TensorSharding
-from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.nodes import Block, Op, Value
 from pyshardy.ir.shardings import OWN_ATTRIBUTE
-from pyshardy.quick_cost.isolation import from_slice
+from pyshardy.ir.trip_counts import LOOP
+from pyshardy.quick_cost.isolation import from_slice, handed_on, result_shardings, unlike
 from pyshardy.quick_cost.pieces import Piece, with_shardings
 from pyshardy.quick_cost.skeleton import BlockSkeleton, Entry, Skeleton
-from pyshardy.quick_cost.versions import Version
+from pyshardy.quick_cost.versions import Shardings, Version
 from pyshardy.rules.ops import ops_that
 
 MARK = "pyshardy.left_out"
@@ -48,7 +47,7 @@ class Excerpt:
     def __init__(
         self,
         skeleton: Skeleton,
-        shardings: Sequence[TensorSharding | None],
+        shardings: Shardings,
         versions: Mapping[Entry, Version | None],
         keeping: Mapping[str, object],
         meshes: Collection[str],
@@ -65,20 +64,29 @@ class Excerpt:
         self.mapping: dict[Value, Value] = {}
         self.arguments: dict[int, Value] = {}
         """The arguments that stand for values of ops that are left out."""
-        self._choose(skeleton.body)
+        self._choose(skeleton.body, result_shardings(skeleton))
         self.piece = Piece(skeleton.root, meshes)
         self._build()
 
     # Choosing
 
-    def _choose(self, block: BlockSkeleton) -> None:
+    def _choose(self, block: BlockSkeleton, wanted: Shardings) -> None:
+        """Choose from a block that hands on values sharded so."""
         for entry in block.entries:
-            if self.versions[entry] is None:
-                self._take(entry, 1 if entry.static is not None or entry.blocks else _UPSTREAM)
-            for inner in entry.blocks:
-                self._choose(inner)
-        for value in block.returned:
+            if entry.blocks:
+                self._choose_structure(entry)
+            elif self.versions[entry] is None:
+                self._take(entry, 1 if entry.static is not None else _UPSTREAM)
+        for value in unlike(block.returned, wanted, self.shardings):
             self._take_maker(value, 1)
+
+    def _choose_structure(self, entry: Entry) -> None:
+        self.taken.add(entry)
+        for inner, wanted in zip(entry.blocks, handed_on(entry, self.shardings)):
+            self._choose(inner, wanted)
+        if entry.op.name == LOOP:
+            for value in unlike(entry.operands, [self.shardings[value] for value in entry.results], self.shardings):
+                self._take_maker(value, 1)
 
     def _take(self, entry: Entry, depth: int) -> None:
         self.taken.add(entry)
@@ -111,9 +119,8 @@ class Excerpt:
                 self.outside.update(entry.operands)
         self._fill(skeleton.body, piece.block)
         returned = [self._value(number) for number in skeleton.body.returned]
-        results = [_result_sharding(skeleton, index) for index in range(len(returned))]
         self._keep(skeleton.body, piece.block)
-        piece.finish(returned, results, skeleton.body.node.terminator.place)
+        piece.finish(returned, result_shardings(skeleton), skeleton.body.node.terminator.place)
 
     def _fill(self, block: BlockSkeleton, target: Block) -> None:
         is_behind = False
@@ -187,8 +194,3 @@ class Excerpt:
         if found:
             values = [self.mapping[self.skeleton.values[number]] for number in found]
             target.append(Op(KEEPER, values, attrs={**self.keeping, KEEPS: True}))
-
-
-def _result_sharding(skeleton: Skeleton, index: int) -> TensorSharding | None:
-    entries = skeleton.function.attrs.get("res_attrs")
-    return entries[index].get(SHARDING) if entries else None

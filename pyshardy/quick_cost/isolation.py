@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.functions import SHARDING
-from pyshardy.quick_cost.skeleton import BlockSkeleton, Entry, Skeleton
-from pyshardy.quick_cost.versions import Version
+from pyshardy.ir.trip_counts import LOOP
+from pyshardy.quick_cost.skeleton import Entry, Skeleton
+from pyshardy.quick_cost.versions import Shardings, Version
 
 _SLICE = "stablehlo.slice"
 
 
 def isolated(
-    skeleton: Skeleton, found: Mapping[Entry, Version | None], shardings: Sequence[TensorSharding | None]
+    skeleton: Skeleton, found: Mapping[Entry, Version | None], shardings: Shardings
 ) -> dict[Entry, Version | None]:
     """The versions that may stand in the place of their ops; None for all other ops.
 
@@ -35,7 +35,7 @@ class _Isolation:
         self,
         skeleton: Skeleton,
         found: Mapping[Entry, Version | None],
-        shardings: Sequence[TensorSharding | None],
+        shardings: Shardings,
     ) -> None:
         self.skeleton, self.found, self.shardings = skeleton, found, shardings
         self.takers: dict[int, int] = {}
@@ -53,7 +53,7 @@ class _Isolation:
                 self.pending.append((entry, version))
                 self._take([entry.operands[index] for index in version.taken])
                 self.given.update([entry.results[index] for index in version.given])
-        self._note_ends(self.skeleton.body, self._results_of_function())
+        self._take(unlike(self.skeleton.body.returned, result_shardings(self.skeleton), self.shardings))
         self._note_moved()
         for entry, version in self.pending:
             if not self._is_alone(entry, version):
@@ -70,29 +70,17 @@ class _Isolation:
             self._take((*entry.operands, *entry.captured))
             self.given.update(entry.results)
             return
-        is_loop = len(entry.operands) == len(entry.results)
-        wanted = [self.shardings[value] for value in entry.results]
-        if is_loop:
-            self._take(self._unlike(entry.operands, wanted))
-        for block in entry.blocks[1:] if is_loop else entry.blocks:
-            self._note_ends(block, wanted)
+        wanted = handed_on(entry, self.shardings)
+        if entry.op.name == LOOP:
+            self._take(unlike(entry.operands, wanted[1], self.shardings))
+        for block, shardings in zip(entry.blocks, wanted):
+            self._take(unlike(block.returned, shardings, self.shardings))
 
     def _note_moved(self) -> None:
         """Note what a reshard may be joined with that is done before the op that makes its value."""
         makers = [self.skeleton.maker[value] for value in self.takers if value in self.skeleton.maker]
         for maker in makers:
             self._take([value for value in maker.operands if value in self.given])
-
-    def _note_ends(self, block: BlockSkeleton, wanted: Sequence[TensorSharding | None]) -> None:
-        self._take(self._unlike(block.returned, wanted))
-
-    def _unlike(self, values: Sequence[int], wanted: Sequence[TensorSharding | None]) -> list[int]:
-        """The values that are not sharded as they are to be."""
-        return [value for value, target in zip(values, wanted) if self.shardings[value] is not target]
-
-    def _results_of_function(self) -> list[TensorSharding | None]:
-        entries = self.skeleton.function.attrs.get("res_attrs")
-        return [entry.get(SHARDING) for entry in entries] if entries else [None] * len(self.skeleton.body.returned)
 
     def _is_alone(self, entry: Entry, version: Version) -> bool:
         if any(value in self.takers for value in [entry.results[index] for index in version.given]):
@@ -116,6 +104,26 @@ class _Isolation:
         if version is None or version.taken:
             return False
         return self.given.isdisjoint(maker.operands) and not from_slice(maker, self.skeleton)
+
+
+def handed_on(entry: Entry, shardings: Shardings) -> list[Shardings]:
+    """How each block of a loop or a conditional is to hand on what it returns."""
+    wanted = [shardings[value] for value in entry.results]
+    if entry.op.name == LOOP:
+        condition, _ = entry.blocks
+        return [[shardings[value] for value in condition.returned], wanted]
+    return [wanted] * len(entry.blocks)
+
+
+def result_shardings(skeleton: Skeleton) -> Shardings:
+    """How the function is to give its results."""
+    entries = skeleton.function.attrs.get("res_attrs")
+    return [entry.get(SHARDING) for entry in entries] if entries else [None] * len(skeleton.body.returned)
+
+
+def unlike(values: Sequence[int], wanted: Shardings, shardings: Shardings) -> list[int]:
+    """The values that are not sharded as they are to be."""
+    return [value for value, target in zip(values, wanted) if shardings[value] is not target]
 
 
 def from_slice(entry: Entry, skeleton: Skeleton) -> list[Entry]:
