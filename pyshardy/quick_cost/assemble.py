@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from pyshardy.core.mesh import device_count
 from pyshardy.core.sharding import Meshes
-from pyshardy.costing.program import Block, Kind, Op, OpOrigin, Program
+from pyshardy.costing.program import Block, Kind, Op, OpOrigin, Program, walk
 from pyshardy.ir.cost_program import CostReader, Interned, NodePlace, input_of, output_name
 from pyshardy.ir.nodes import Block as NodeBlock
 from pyshardy.ir.nodes import Op as Node
@@ -76,7 +76,7 @@ class _Assembler(CostReader):
         function, count = skeleton.function, len(body.results)
         return Program(
             tensors=tuple(self.tensors),
-            functions=(body._replace(ops=(*self.front, *body.ops)),),
+            functions=(_constants_first(body, self.front),),
             main=0,
             inputs=tuple([input_of(function, arg) for arg in function.region.blocks[0].args]),
             outputs=tuple([output_name(function, index, count) for index in range(count)]),
@@ -170,6 +170,27 @@ class _Assembler(CostReader):
             return self._branch(node, known)
         finally:
             self.trips = own
+
+
+def _constants_first(body: Block, constants: list[Op]) -> Block:
+    """A block with its constants, and others, at its start: that used last first, about as the passes leave them."""
+    first = [op for op in (*body.ops, *constants) if op.kind.name == CONSTANT]
+    others = [op for op in body.ops if op.kind.name != CONSTANT]
+    waiting = {op.results[0] for op in first}
+    place: dict[int, int] = {}
+    for op in others:
+        if op.regions or not waiting.isdisjoint(op.operands):
+            for value in (*op.operands, *(value for inner in _inner(op) for value in inner.operands)):
+                if value in waiting:
+                    waiting.discard(value)
+                    place[value] = len(place)
+    first.sort(key=lambda op: -place.get(op.results[0], len(place)))
+    return body._replace(ops=(*first, *others))
+
+
+def _inner(op: Op) -> Iterator[Op]:
+    for block in op.regions:
+        yield from walk(block)
 
 
 class _CollectivePlace(NodePlace):

@@ -77,6 +77,8 @@ class Excerpt:
                 self._choose_structure(entry)
             elif self.versions[entry] is None:
                 self._take(entry, 1 if entry.static is not None else _UPSTREAM)
+                for value in (*entry.operands, *entry.results):
+                    self._add_users(value)
         for value in unlike(block.returned, wanted, self.shardings):
             self._take_maker(value, 1)
 
@@ -89,7 +91,8 @@ class Excerpt:
                 self._take_maker(value, 1)
 
     def _take(self, entry: Entry, depth: int) -> None:
-        self.taken.add(entry)
+        """Take an op, and so many before it that make what it uses."""
+        self._add(entry)
         for value in (*entry.operands, *entry.captured):
             self._take_maker(value, depth)
 
@@ -97,15 +100,26 @@ class Excerpt:
         maker = self.skeleton.maker.get(value)
         if maker is None or depth == 0:
             return
-        version = self.versions[maker]
-        if version is not None and not version.is_plain and maker not in self.taken:
-            self._take(maker, 1)
-        self.taken.add(maker)
+        self._add(maker)
         for operand in maker.operands:
-            if operand in self.skeleton.constants:
-                self.taken.add(self.skeleton.maker[operand])
             self._take_maker(operand, depth - 1)
         self.taken.update(from_slice(maker, self.skeleton))
+
+    def _add_users(self, value: int) -> None:
+        for user in self.skeleton.users.get(value, ()):
+            if not user.blocks:  # these are taken anyway
+                self._add(user)
+
+    def _add(self, entry: Entry) -> None:
+        """Take an op with the constants that it uses, and if it is resharded around with what makes its operands."""
+        if entry in self.taken:
+            return
+        self.taken.add(entry)
+        constants = self.skeleton.constants
+        self.taken.update([self.skeleton.maker[value] for value in entry.operands if value in constants])
+        version = self.versions[entry]
+        if version is not None and not version.is_plain:
+            self._take(entry, 1)
 
     # Building
 

@@ -83,8 +83,8 @@ class Skeleton:
         self.numbers: dict[Value, int] = {}
         self.maker: dict[int, Entry] = {}
         """Per value that an op makes, that op."""
-        self.home: dict[int, BlockSkeleton] = {}
-        """Per op result, the block that the op stands in."""
+        self.users: dict[int, list[Entry]] = {}
+        """Per value, the ops that use it."""
         self.statics: dict[Hashable, int] = {}
         self.constants: dict[int, Hashable] = {}
         """Per value that is a constant, what it is."""
@@ -97,7 +97,7 @@ class Skeleton:
     def _block(self, node: Block) -> BlockSkeleton:
         block = BlockSkeleton(node, tuple([self._new(value) for value in node.args]))
         for op in _live(node):
-            block.entries.append(self._entry(op, len(block.entries), block))
+            block.entries.append(self._entry(op, len(block.entries)))
         block.returned = tuple([self.numbers[value] for value in node.terminator.operands])
         return block
 
@@ -106,7 +106,7 @@ class Skeleton:
         self.values.append(value)
         return number
 
-    def _entry(self, op: Op, index: int, block: BlockSkeleton) -> Entry:
+    def _entry(self, op: Op, index: int) -> Entry:
         numbers, entry = self.numbers, Entry(op, index)
         entry.operands = tuple([numbers[value] for value in op.operands])
         if op.regions:
@@ -116,7 +116,9 @@ class Skeleton:
                 entry.captured = tuple([numbers[value] for value in captured_values(op)])
         entry.results = tuple([self._new(value) for value in op.results])
         for number in entry.results:
-            self.maker[number], self.home[number] = entry, block
+            self.maker[number] = entry
+        for number in (*entry.operands, *entry.captured):
+            self.users.setdefault(number, []).append(entry)
         if not (entry.blocks or entry.captured or _counts_around(op)):
             entry.static = self.statics.setdefault(self._static_key(op), len(self.statics))
         if op.name in PROGRAM_CONSTANTS:
