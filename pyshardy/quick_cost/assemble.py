@@ -114,7 +114,8 @@ class _Assembler(CostReader):
         """The version of an op that was left out."""
         version = self.versions[entry]
         assert version is not None
-        numbers = [self._number(value) for value in entry.operands]
+        places = self.places
+        numbers = [places[value] if value in places else self._number(value) for value in entry.operands]
         first = len(self.tensors)
         self.tensors += version.made
         numbers += range(first, len(self.tensors))
