@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from pyshardy.ir.nodes import Block, Op, Value
 from pyshardy.ir.shardings import OWN_ATTRIBUTE
 from pyshardy.ir.trip_counts import LOOP
-from pyshardy.quick_cost.isolation import from_slice, handed_on, result_shardings, unlike
+from pyshardy.quick_cost.isolation import from_slice, handed_on, unlike
 from pyshardy.quick_cost.pieces import Piece, with_shardings
 from pyshardy.quick_cost.skeleton import BlockSkeleton, Entry, Skeleton
 from pyshardy.quick_cost.versions import Shardings, Version
@@ -39,6 +39,7 @@ class Excerpt:
     Args:
         skeleton: The program.
         shardings: The sharding of every value.
+        results: How the function is to give its results.
         versions: The version of every op that can be left out.
         keeping: The attributes of the ops that keep values: `TARGET` is what they call, and they have an effect.
         meshes: The names of the meshes in use.
@@ -48,11 +49,13 @@ class Excerpt:
         self,
         skeleton: Skeleton,
         shardings: Shardings,
+        results: Shardings,
         versions: Mapping[Entry, Version | None],
         keeping: Mapping[str, object],
         meshes: Collection[str],
     ) -> None:
         self.skeleton, self.shardings, self.versions = skeleton, shardings, versions
+        self.results = results
         self.keeping = keeping
         self.taken: set[Entry] = set()
         self.outside: set[int] = set()
@@ -64,7 +67,7 @@ class Excerpt:
         self.mapping: dict[Value, Value] = {}
         self.arguments: dict[int, Value] = {}
         """The arguments that stand for values of ops that are left out."""
-        self._choose(skeleton.body, result_shardings(skeleton))
+        self._choose(skeleton.body, self.results)
         self.piece = Piece(skeleton.root, meshes)
         self._build()
 
@@ -134,7 +137,7 @@ class Excerpt:
         self._fill(skeleton.body, piece.block)
         returned = [self._value(number) for number in skeleton.body.returned]
         self._keep(skeleton.body, piece.block)
-        piece.finish(returned, result_shardings(skeleton), skeleton.body.node.terminator.place)
+        piece.finish(returned, self.results, skeleton.body.node.terminator.place)
 
     def _fill(self, block: BlockSkeleton, target: Block) -> None:
         is_behind = False

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.trip_counts import LOOP
 from pyshardy.quick_cost.skeleton import Entry, Skeleton
 from pyshardy.quick_cost.versions import Shardings, Version
@@ -18,7 +17,7 @@ _SLICE = "stablehlo.slice"
 
 
 def isolated(
-    skeleton: Skeleton, found: Mapping[Entry, Version | None], shardings: Shardings
+    skeleton: Skeleton, found: Mapping[Entry, Version | None], shardings: Shardings, results: Shardings
 ) -> dict[Entry, Version | None]:
     """The versions that may stand in the place of their ops; None for all other ops.
 
@@ -26,8 +25,9 @@ def isolated(
         skeleton: The program.
         found: The version of every op, if it has one.
         shardings: The sharding of every value.
+        results: How the function is to give its results.
     """
-    return _Isolation(skeleton, found, shardings).choose()
+    return _Isolation(skeleton, found, shardings, results).choose()
 
 
 class _Isolation:
@@ -36,8 +36,9 @@ class _Isolation:
         skeleton: Skeleton,
         found: Mapping[Entry, Version | None],
         shardings: Shardings,
+        results: Shardings,
     ) -> None:
-        self.skeleton, self.found, self.shardings = skeleton, found, shardings
+        self.skeleton, self.found, self.shardings, self.results = skeleton, found, shardings, results
         self.takers: dict[int, int] = {}
         """Per value, how many ops may reshard it."""
         self.given: set[int] = set()
@@ -53,7 +54,7 @@ class _Isolation:
                 self.pending.append((entry, version))
                 self._take([entry.operands[index] for index in version.taken])
                 self.given.update([entry.results[index] for index in version.given])
-        self._take(unlike(self.skeleton.body.returned, result_shardings(self.skeleton), self.shardings))
+        self._take(unlike(self.skeleton.body.returned, self.results, self.shardings))
         self._note_moved()
         for entry, version in self.pending:
             if not self._is_alone(entry, version):
@@ -113,12 +114,6 @@ def handed_on(entry: Entry, shardings: Shardings) -> list[Shardings]:
         condition, _ = entry.blocks
         return [[shardings[value] for value in condition.returned], wanted]
     return [wanted] * len(entry.blocks)
-
-
-def result_shardings(skeleton: Skeleton) -> Shardings:
-    """How the function is to give its results."""
-    entries = skeleton.function.attrs.get("res_attrs")
-    return [entry.get(SHARDING) for entry in entries] if entries else [None] * len(skeleton.body.returned)
 
 
 def unlike(values: Sequence[int], wanted: Shardings, shardings: Shardings) -> list[int]:

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 
 from jaxlib.mlir import ir
 
-from pyshardy.core.sharding import Meshes, TensorSharding
+from pyshardy.core.sharding import Meshes
 from pyshardy.costing.program import Program
 from pyshardy.errors import UsageError
 from pyshardy.ir.cost_program import Interned
-from pyshardy.ir.functions import functions, is_declaration
+from pyshardy.ir.functions import functions, is_declaration, main_function
+from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Op
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.ir.strings import make_string
 from pyshardy.ir.trip_counts import TripCounts
 from pyshardy.passes.partition_options import PartitionOptions
+from pyshardy.propagation.options import PropagateOptions
 from pyshardy.quick_cost.assemble import assemble
 from pyshardy.quick_cost.excerpt import TARGET, Excerpt
 from pyshardy.quick_cost.isolation import isolated
 from pyshardy.quick_cost.pieces import Passes
 from pyshardy.quick_cost.skeleton import Skeleton
 from pyshardy.quick_cost.spread import Spread
-from pyshardy.quick_cost.versions import Versions
+from pyshardy.quick_cost.versions import Shardings, Versions
 from pyshardy.results.sharded_program import ShardedProgram
 from pyshardy.rules.traits import BY_ATTRIBUTE
 from pyshardy.transforms.reshards.survey import distinct_shardings
@@ -62,14 +64,15 @@ class QuickProgram:
             raise UsageError(
                 "estimating cost from shardings alone", got=reason, needed="a program that is partitioned op by op"
             )
-        root = sharded.root
-        (function,) = [one for one in functions(root) if not is_declaration(one)]
-        self.module = sharded.before
-        self.meshes = _meshes_in_use(sharded)
-        with self.module.context, pause_gc():
-            self.skeleton = Skeleton(root, function)
+        self._prepare(sharded.before, sharded.root, sharded.applied, options)
+
+    def _prepare(self, module: Module, root: Op, applied: PropagateOptions, options: PartitionOptions) -> None:
+        """Read a program."""
+        self.module, self.meshes = module, _meshes_in_use(root)
+        with module.context, pause_gc():
+            self.skeleton = Skeleton(root, main_function(root))
         self.interned = Interned()
-        self.passes = Passes(self.module, sharded.applied, options)
+        self.passes = Passes(module, applied, options)
         self.versions = Versions(self.skeleton, self.passes, self.meshes, self.interned)
         self.entries = list(self.skeleton.body.walk())
         self.spread = Spread(self.entries, self.meshes, self.interned.specs)
@@ -79,11 +82,12 @@ class QuickProgram:
         """How often loops run."""
         return TripCounts(self.skeleton.root)
 
-    def cost_program(self, shardings: Sequence[TensorSharding | None] | None = None) -> Program:
+    def cost_program(self, shardings: Shardings | None = None, results: Shardings | None = None) -> Program:
         """The description of the program of one device, for `pyshardy.costing.estimate.estimate`.
 
         Args:
             shardings: The sharding of every value of `skeleton`; as the nodes have it if there are none.
+            results: How the function gives its results; as the nodes say if there are none.
 
         Raises:
             PassError: A program that cannot be partitioned under these shardings; names the op.
@@ -92,9 +96,10 @@ class QuickProgram:
             shardings = self.skeleton.shardings() if shardings is None else shardings
             shardings = self.spread.apply(shardings)
             found = self.versions.find(self.entries, shardings)
-            versions = isolated(self.skeleton, dict(zip(self.entries, found)), shardings)
+            results = self.skeleton.results() if results is None else results
+            versions = isolated(self.skeleton, dict(zip(self.entries, found)), shardings, results)
             keeping = {"call_target_name": make_string(TARGET), BY_ATTRIBUTE: ir.BoolAttr.get(True)}
-            excerpt = Excerpt(self.skeleton, shardings, versions, keeping, self.meshes)
+            excerpt = Excerpt(self.skeleton, shardings, results, versions, keeping, self.meshes)
             root = excerpt.piece.root
             self.passes.make(root, self.passes.plan(root))
             return assemble(excerpt, versions, self.meshes, self.trips, self.interned, self.module.name)
@@ -105,7 +110,7 @@ def why_not(sharded: ShardedProgram) -> str | None:
     found = list(functions(sharded.root))
     if len(found) != 1 or is_declaration(found[0]):
         return "a program of several functions"
-    if sum(bool(mesh.axes) for mesh in _meshes_in_use(sharded).values()) > 1:
+    if sum(bool(mesh.axes) for mesh in _meshes_in_use(sharded.root).values()) > 1:
         return "a program with several meshes"
     if getattr(sharded.before.origin, "partitioners", None):
         return "a program with partitioners of the user's"
@@ -116,9 +121,9 @@ def why_not(sharded: ShardedProgram) -> str | None:
     return None
 
 
-def _meshes_in_use(sharded: ShardedProgram) -> Meshes:
+def _meshes_in_use(root: Op) -> Meshes:
     """The meshes that shardings are on; all if nothing is on one with axes."""
-    meshes = module_meshes(sharded.root)
-    used = {sharding.mesh for function in functions(sharded.root) for sharding in distinct_shardings(function)}
+    meshes = module_meshes(root)
+    used = {sharding.mesh for function in functions(root) for sharding in distinct_shardings(function)}
     found = {name: mesh for name, mesh in meshes.items() if name in used}
     return found if any(mesh.axes for mesh in found.values()) else meshes

@@ -94,6 +94,11 @@ class Skeleton:
         """The sharding of every value, as the nodes have it."""
         return get_shardings(self.values)
 
+    def results(self) -> list[TensorSharding | None]:
+        """How the function gives its results, as the nodes say."""
+        entries = self.function.attrs.get("res_attrs")
+        return [entry.get(SHARDING) for entry in entries] if entries else [None] * len(self.body.returned)
+
     def _block(self, node: Block) -> BlockSkeleton:
         block = BlockSkeleton(node, tuple([self._new(value) for value in node.args]))
         for op in _live(node):
