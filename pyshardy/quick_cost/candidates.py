@@ -145,8 +145,10 @@ class Candidates(QuickProgram):
     def _complete_lists(self, shardings: list[TensorSharding | None]) -> None:
         """Let results of one op have all a sharding or none, as they are written in one list, and loops carry these."""
         for values in self._lists:
-            first = next((shardings[value] for value in values if shardings[value] is not None), None)
-            for value in values if first is not None else ():
+            first = next((one for one in map(shardings.__getitem__, values) if one is not None), None)
+            if first is None:
+                continue
+            for value in values:
                 if shardings[value] is None:
                     rank = self.skeleton.values[value].type.rank
                     shardings[value] = TensorSharding.fully_replicated(first.mesh, rank)
