@@ -8,17 +8,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pyshardy.api import partition
+from pyshardy.api import partition, propagate
 from pyshardy.core.mesh import Mesh
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.estimate import Estimate, estimate
 from pyshardy.costing.hardware import Hardware
+from pyshardy.costing.program import Program
 from pyshardy.costing.topology import make_topology
 from pyshardy.errors import UsageError
 from pyshardy.ir.cost_program import cost_program
 from pyshardy.ir.module import Module
 from pyshardy.ir.pause_gc import pause_gc
+from pyshardy.quick_cost.quick_program import QuickProgram, why_not
 from pyshardy.report.cost import cost_tables
 from pyshardy.report.tables import html, plain_text
 from pyshardy.results.partition import Partition
@@ -30,11 +32,11 @@ class Cost:
 
     Attributes:
         estimate: The figures.
-        partition: The program of one device that they are of.
+        partition: The program of one device that they are of; None if it was not made.
     """
 
     estimate: Estimate
-    partition: Partition
+    partition: Partition | None = None
 
     @cached_property
     def step_seconds(self) -> float:
@@ -72,6 +74,7 @@ def cost(
     networks: Mapping[str, str] | None = None,
     shape: Sequence[int] | None = None,
     collectives: CollectiveModel | str = CollectiveModel.FORMULA,
+    quick: bool = False,
 ) -> Cost:
     """Estimate what one run of a program costs on every device. Nothing is run, and no such hardware is needed.
 
@@ -81,6 +84,8 @@ def cost(
         networks: The network of a mesh axis, as `{"data": "dcn"}`; other axes go from the inside out.
         shape: The dimensions of the torus, as (16, 16), where the chip has one.
         collectives: How collectives are priced: "formula", "measured" or "xla".
+        quick: Whether to estimate from shardings alone, without making the program of one device, where that is
+            possible: the same figures in less time. `QuickProgram` does so for many shardings of one program.
 
     Raises:
         UsageError: A chip, a network or a model that is not known, or a mesh that does not fit.
@@ -102,11 +107,21 @@ def cost(
     """
     model = _model(collectives)
     chip = find_hardware(hardware)
-    part = program if isinstance(program, Partition) else partition(program)
+    described, part = _described(program, quick)
     with pause_gc():
-        described = cost_program(part.module.root, part.meshes, part.before.name)
         topology = make_topology(chip, described.mesh_axes, networks, shape)
         return Cost(estimate(described, topology, model), part)
+
+
+def _described(program: Any, quick: bool) -> tuple[Program, Partition | None]:
+    """The description of the program of one device, and that program if it was made."""
+    if quick and not isinstance(program, Partition):
+        program = propagate(program)
+        if why_not(program.sharded) is None:
+            return QuickProgram(program.sharded).cost_program(), None
+    part = program if isinstance(program, Partition) else partition(program)
+    with pause_gc():
+        return cost_program(part.module.root, part.meshes, part.before.name), part
 
 
 def with_mesh(module: Module, sizes: Mapping[str, int]) -> Module:

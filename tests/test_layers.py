@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent / "pyshardy"
 
 RANKS = {
     "errors": 0, "core": 1, "bytecode": 1, "rules": 2, "graph": 3, "propagation": 4, "reshard": 5, "costing": 6, "explain": 7, "report": 8, "ir": 9,
-    "transforms": 10, "passes": 11, "frontend": 12, "runtime": 13, "results": 14, "api": 15,
+    "transforms": 10, "passes": 11, "frontend": 12, "runtime": 13, "results": 14, "api": 15, "quick_cost": 15,
     "running": 16, "estimating": 16, "differing": 16, "examples": 16, "jitted": 17, "cli": 18, "__init__": 19, "__main__": 19, "opt": 19,
 }  # fmt: skip
 PURE = 8

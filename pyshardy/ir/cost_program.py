@@ -59,10 +59,24 @@ def cost_program(root: Node, meshes: Meshes, name: str = "-") -> Program:
         meshes: The meshes whose axes its collectives use.
         name: The name of the text that the program was read from; MLIR calls it "-".
     """
-    return _Reader(root, meshes, name).program()
+    return CostReader(root, meshes, name).program()
 
 
-class _NodePlace:
+class Interned:
+    """State that descriptions of several modules of one context share, so that like ops are of one kind in all.
+
+    It holds MLIR attributes, so it must not outlive the context.
+    """
+
+    def __init__(self) -> None:
+        self.specs = OpSpecReader()
+        self.of_type: dict[ValueType, Tensor] = {}
+        self.tensors: dict[Tensor, Tensor] = {}
+        self.kinds: dict[Hashable, Kind] = {}
+        self.decoded: dict[Any, Hashable] = {}
+
+
+class NodePlace:
     """The place that a node comes from; its location is read on first use."""
 
     __slots__ = ("_node", "_name")
@@ -72,40 +86,48 @@ class _NodePlace:
 
     @property
     def scope(self) -> str | None:
+        """The name that JAX gave the op."""
         return scope_of(self._node.location)
 
     @property
     def cause(self) -> str | None:
+        """What made it necessary, if it is a collective."""
         return cause_of(self._node.location)
 
     @property
     def source(self) -> SourceLine | None:
+        """The user's line."""
         position = source_position(self._node.location)
         if position is not None and position[0] == "-":
             return (self._name, *position[1:])
         return position
 
 
-class _Reader:
-    """Numbers values and functions in the order in which it meets them."""
+class CostReader:
+    """Numbers values and functions as it meets them.
 
-    def __init__(self, root: Node, meshes: Meshes, name: str) -> None:
+    Args:
+        root: The module.
+        meshes: The meshes that its collectives are along.
+        name: What to call the text that the program was read from.
+        interned: What it shares with other readers.
+    """
+
+    def __init__(self, root: Node, meshes: Meshes, name: str, interned: Interned | None = None) -> None:
         self.root, self.meshes, self.name = root, meshes, name
-        self.specs = OpSpecReader()
+        self.interned = Interned() if interned is None else interned
+        self.specs, self.kinds, self.decoded = self.interned.specs, self.interned.kinds, self.interned.decoded
         self.trips = TripCounts(root)
         self.traffic = TrafficReader(root, meshes)
         self.by_name = {function.attrs["sym_name"]: function for function in functions(root)}
         self.with_loops = self._functions_with_loops()
         self.tensors: list[Tensor] = []
-        self.of_type: dict[ValueType, Tensor] = {}
-        self.interned: dict[Tensor, Tensor] = {}
-        self.kinds: dict[Hashable, Kind] = {}
-        self.decoded: dict[Any, Hashable] = {}
         self.functions: list[Block] = []
         self.found: dict[tuple[str, _Known], int] = {}
         self.pending: set[tuple[str, _Known]] = set()
 
     def program(self) -> Program:
+        """The description of the whole module."""
         main = main_function(self.root)
         index = self._function(main, ())
         returned = () if is_declaration(main) else return_op(main).operands
@@ -114,8 +136,8 @@ class _Reader:
             tensors=tuple(self.tensors),
             functions=tuple(self.functions),
             main=index,
-            inputs=tuple(_input(main, arg) for arg in ([] if is_declaration(main) else main.region.blocks[0].args)),
-            outputs=tuple(_output_name(main, place, len(returned)) for place in range(len(returned))),
+            inputs=tuple(input_of(main, arg) for arg in ([] if is_declaration(main) else main.region.blocks[0].args)),
+            outputs=tuple(output_name(main, place, len(returned)) for place in range(len(returned))),
             devices=device_count(self.meshes) if self.meshes else 1,
             mesh_axes=tuple(meshes[0].axes) if meshes else (),
         )
@@ -152,7 +174,7 @@ class _Reader:
             if node.is_terminator:
                 results = tuple([numbers[value] for value in node.operands])
             else:
-                ops.append(self._op(node, numbers, known))
+                ops.append(self.read_op(node, numbers, known))
         return Block(arguments, tuple(ops), results)
 
     def _new(self, value: Value, numbers: dict[Value, int]) -> int:
@@ -161,13 +183,21 @@ class _Reader:
         return number
 
     def _tensor(self, type: ValueType) -> Tensor:
-        found = self.of_type.get(type)
+        of_type = self.interned.of_type
+        found = of_type.get(type)
         if found is None:
             tensor = Tensor(type.shape, type.element, known_bytes(type.shape, type.element))
-            found = self.of_type[type] = self.interned.setdefault(tensor, tensor)
+            found = of_type[type] = self.interned.tensors.setdefault(tensor, tensor)
         return found
 
-    def _op(self, node: Node, numbers: dict[Value, int], known: dict[Value, int]) -> Op:
+    def read_op(self, node: Node, numbers: dict[Value, int], known: dict[Value, int]) -> Op:
+        """The description of an op.
+
+        Args:
+            node: The op.
+            numbers: The numbers of the values that are there; those of its results are added.
+            known: Values that are known to be a certain whole number.
+        """
         operands = tuple([numbers[value] for value in node.operands])
         regions: tuple[Block, ...] = ()
         rounds: int | None = None
@@ -187,7 +217,7 @@ class _Reader:
         elif node.name in COLLECTIVES:
             traffic = self._traffic(node)
         results = tuple([self._new(value, numbers) for value in node.results])
-        place: OpOrigin = _NodePlace(node, self.name)
+        place: OpOrigin = NodePlace(node, self.name)
         return Op(self._kind(node), operands, results, regions, rounds, callee, traffic, place, branch)
 
     def _note_results(self, node: Node, taken: NodeBlock, known: dict[Value, int]) -> None:
@@ -241,7 +271,7 @@ class _Reader:
         """All attributes of an op, which tell it from others of its name; none for calls and collectives."""
         if node.name == CALL or node.name in COLLECTIVES:
             return None
-        return tuple(node.shared_attrs.items())
+        return tuple(node.attrs.items())
 
     def _extra(self, node: Node) -> tuple[tuple[str, Hashable], ...]:
         names = _EXTRA.get(node.name, ())
@@ -271,7 +301,8 @@ def _body_names(node: Node) -> tuple[str, ...]:
     )
 
 
-def _input(main: Node, arg: Value) -> Input:
+def input_of(main: Node, arg: Value) -> Input:
+    """The description of an argument of the main function."""
     attrs = arg_attrs(main, arg.index)
     name = location_name(arg.location)
     alias = attrs.get(_ALIAS)
@@ -282,7 +313,8 @@ def _input(main: Node, arg: Value) -> Input:
     )
 
 
-def _output_name(main: Node, index: int, count: int) -> str:
+def output_name(main: Node, index: int, count: int) -> str:
+    """What a result of the main function is called; `count` is how many it has."""
     info = result_attrs(main, index).get("jax.result_info")
     text = "" if info is None else shown(string_value(info))
     if text:

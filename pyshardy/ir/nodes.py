@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from pyshardy.ir.attributes import Attributes, freeze
+from pyshardy.ir.attributes import freeze
 from pyshardy.ir.source import OpPlace, Source, location_at
 from pyshardy.rules.ops import ops_that
 
@@ -414,11 +414,6 @@ class Op:
     def replace_attrs(self, attrs: dict[str, Any]) -> None:
         """Replace all attributes of this op."""
         self.attrs = freeze(attrs)
-
-    @property
-    def shared_attrs(self) -> Attributes:
-        """Another name for `attrs`."""
-        return self.attrs
 
     @property
     def location(self) -> Any:

@@ -114,8 +114,9 @@ def _material(result: ProgramResult, hints: bool, name: str, figures: Mapping[st
 
 def _peak(part: Partition) -> Peak:
     """What a device holds at the most, as `pyshardy.cost` estimates it."""
+    from pyshardy.costing.compilers import ACCELERATOR
     from pyshardy.costing.flatten import flatten
-    from pyshardy.costing.lowering import ACCELERATOR, lower
+    from pyshardy.costing.lowering import lower
     from pyshardy.costing.peak import find_peak
     from pyshardy.ir.cost_program import cost_program
 
