@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 Spec = tuple[Any, ...]
 
 BATCHED = {
-    "dense": {"x": 0, "y": 0},
-    "transformer": {"tokens": 0},
-    "experts": {"x": 0, "y": 0},
+    "dense": {"data[0]": 0, "data[1]": 0},
+    "transformer": {"data[0]": 0},
+    "experts": {"data[0]": 0, "data[1]": 0},
     "decode": {"x": 0, "cache['keys']": 0, "cache['values']": 0},
-    "scanned": {"x": 0, "y": 0},
-    "convolutions": {"images": 0, "y": 0},
-    "graph": {"senders": 0, "receivers": 0},
+    "scanned": {"data[0]": 0, "data[1]": 0},
+    "convolutions": {"data[0]": 0, "data[1]": 0},
+    "graph": {"data[1]": 0, "data[2]": 0},
 }
 """By program the inputs that have the batch (or edges of a graph), and along which dimension."""
 
@@ -37,7 +37,7 @@ TENSOR = {
 EXPERTS = {"experts": {"up": 0, "down": 0, "gate": 1}}
 """Expert parallelism: the dimension of experts."""
 
-SEQUENCE = {"transformer": {"tokens": 1}, "decode": {"keys": 1, "values": 1}}
+SEQUENCE = {"transformer": {"data[0]": 1}, "decode": {"keys": 1, "values": 1}}
 """Sequence parallelism: the dimension of the sequence."""
 
 
