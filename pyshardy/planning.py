@@ -15,11 +15,12 @@ from pyshardy.estimating import cost
 from pyshardy.frontend.annotate import annotate_ports, matching_names
 from pyshardy.frontend.interface import input_ports, output_ports
 from pyshardy.ir.module import Module
+from pyshardy.passes.propagating.search_program import mesh_to_search
 from pyshardy.report.cost import format_duration
 from pyshardy.report.plan import PlanRow, PlanSpec, PlanSummary, Reason
 from pyshardy.report.summary import format_bytes
 from pyshardy.results.plan import Plan
-from pyshardy.results.search_problem import mesh_to_search, problem_of
+from pyshardy.results.search_problem import problem_of
 from pyshardy.search.advice import advice
 from pyshardy.search.decisions import decisions
 from pyshardy.search.explore import Found, Limits
@@ -78,7 +79,7 @@ class Search:
         self.started = time.monotonic()
         self.given = self.module
         self.module = _let_go(self.module, self.keep)
-        name, mesh = mesh_to_search(self.module)
+        name, mesh = mesh_to_search(self.module.root)
         options = self.options
         self.mesh = mesh
         self.topology = make_topology(options.hardware, mesh.axes, options.networks, options.shape)
@@ -188,7 +189,7 @@ class Search:
     def _annotated(self, assignment: Assignment) -> Module:
         space = self.space
         annotations = []
-        name = mesh_to_search(self.module)[0]
+        name = mesh_to_search(self.module.root)[0]
         for number, (group, dims) in enumerate(zip(space.groups, assignment)):
             sharding = space.sharding(number, dims).with_mesh(name)
             if group.fixed is None:

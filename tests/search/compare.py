@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+from search.experts import Expert, experts_of
+from search.models import PROGRAMS
 
 import pyshardy
 from pyshardy.frontend.interface import input_ports, output_ports
-from search.experts import Expert, experts_of
-from search.models import PROGRAMS
 
 PAGE = Path(__file__).parents[2] / "docs" / "search.md"
 BEGIN, END = "<!-- written by python -m search.compare --write -->", "<!-- end -->"
@@ -91,7 +91,9 @@ def experts_for(program: str, module: pyshardy.Module, mesh: dict[str, int]) -> 
     return list(experts_of(program, shapes, mesh))
 
 
-def best_expert(program: str, module: pyshardy.Module, mesh: dict[str, int], chip: str, model: str) -> tuple[float, str]:
+def best_expert(
+    program: str, module: pyshardy.Module, mesh: dict[str, int], chip: str, model: str
+) -> tuple[float, str]:
     """The seconds and the name of the fastest of the experts that fit."""
     found = []
     for expert in experts_for(program, module, mesh):
@@ -114,7 +116,10 @@ def compared(program: str, mesh: dict[str, int], chip: str, model: str = "formul
 
 def table(results: list[Result]) -> str:
     """The results as a table of Markdown, with a line that counts them."""
-    lines = ["| program | mesh | chip | plan ms | best expert ms | which | ratio | |", "|---|---|---|---|---|---|---|---|"]
+    lines = [
+        "| program | mesh | chip | plan ms | best expert ms | which | ratio | |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for one in results:
         ratio = f"{one.plan / one.expert:.2f}" if one.expert < float("inf") else ""
         expert = f"{one.expert * 1e3:.3f}" if one.expert < float("inf") else ""
@@ -122,7 +127,9 @@ def table(results: list[Result]) -> str:
             f"| {one.program} | {one.mesh} | {one.chip} | {one.plan * 1e3:.3f} | {expert} | {one.name} | {ratio} | "
             f"{one.verdict} |"
         )
-    counts = [f"{sum(one.verdict == kind for one in results)} {kind}" for kind in ("win", "equal", "loss", "does not fit")]
+    counts = [
+        f"{sum(one.verdict == kind for one in results)} {kind}" for kind in ("win", "equal", "loss", "does not fit")
+    ]
     return "\n".join([*lines, "", f"Of {len(results)}: {', '.join(counts)}."])
 
 
@@ -130,7 +137,7 @@ def all_results(meshes: Any = MESHES, chips: Any = CHIPS) -> Iterator[Result]:
     for program in PROGRAMS:
         for mesh in meshes:
             for chip in chips:
-                yield compared(program, mesh, chip, budget_s=15, candidates=120)
+                yield compared(program, mesh, chip, budget_s=6, candidates=120)
 
 
 def main() -> None:

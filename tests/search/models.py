@@ -33,7 +33,9 @@ def adam(loss: Any) -> Any:
         value, gradients = jax.value_and_grad(loss)(params, *data)
         mean = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, mean, gradients)
         square = jax.tree.map(lambda s, g: 0.99 * s + 0.01 * g * g, square, gradients)
-        params = jax.tree.map(lambda p, m, s: p - (0.1 * m / (jnp.sqrt(s) + 1e-8)).astype(p.dtype), params, mean, square)
+        params = jax.tree.map(
+            lambda p, m, s: p - (0.1 * m / (jnp.sqrt(s) + 1e-8)).astype(p.dtype), params, mean, square
+        )
         return params, mean, square, value
 
     return step
@@ -125,7 +127,9 @@ def convolutions(channels: int = 256, batch: int = 128) -> Any:
     def loss(params, images, y):
         x = images
         for w in params["layers"]:
-            x = jax.nn.relu(jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")))
+            x = jax.nn.relu(
+                jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+            )
         return jnp.mean((jnp.mean(x, (1, 2)) @ params["head"] - y).astype(jnp.float32) ** 2)
 
     params = {"layers": [shape(3, 3, channels, channels) for _ in range(2)], "head": shape(channels, 1024)}

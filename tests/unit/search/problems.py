@@ -6,7 +6,8 @@ import pyshardy
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.topology import make_topology
-from pyshardy.results.search_problem import mesh_to_search, problem_of
+from pyshardy.passes.propagating.search_program import mesh_to_search
+from pyshardy.results.search_problem import problem_of
 from pyshardy.search.fold_layers import fold_layers
 from pyshardy.search.problem import Problem
 from pyshardy.search.space import Space
@@ -35,15 +36,13 @@ def layered(layers: int, mesh: str = '"data"=4, "model"=2') -> str:
         ]
         value = f"%e{layer}"
     body = "\n".join(lines)
-    return (
-        f"sdy.mesh @mesh = <[{mesh}]>\nfunc.func @main({', '.join(arguments)}) -> {x} {{\n{body}\nreturn {value} : {x}\n}}"
-    )
+    return f"sdy.mesh @mesh = <[{mesh}]>\nfunc.func @main({', '.join(arguments)}) -> {x} {{\n{body}\nreturn {value} : {x}\n}}"
 
 
 def problem_from(text: str, chip: str = "h100", limit: float | None = None) -> Problem:
     module = pyshardy.load(text)
     hardware = find_hardware(chip)
-    topology = make_topology(hardware, mesh_to_search(module)[1].axes)
+    topology = make_topology(hardware, mesh_to_search(module.root)[1].axes)
     return problem_of(module, topology, CollectiveModel.FORMULA, limit or hardware.memory_bytes)
 
 

@@ -5,6 +5,7 @@ import time
 import pytest
 
 from pyshardy.errors import UsageError
+from pyshardy.search.explore import Limits
 from pyshardy.search.moves import batch_class, put, store, take
 from pyshardy.search.registry import (
     Task,
@@ -14,7 +15,6 @@ from pyshardy.search.registry import (
     task_of,
 )
 from pyshardy.search.tactics import megatron, tactics
-from pyshardy.search.explore import Limits
 
 from .problems import layered, problem_from, space_from
 
