@@ -71,7 +71,7 @@ _EXPORTS = {
     "partition": "api",
     "propagate": "api",
     "propagation_barrier": "frontend.jax_ops",
-    "register_partitioner": "search.registry",
+    "register_partitioner": "autopartition.registry",
     "register_rule": "rules.user_rules",
     "rule_of": "rules.table",
     "run": "running",

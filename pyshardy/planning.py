@@ -7,6 +7,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pyshardy.autopartition.advice import advice
+from pyshardy.autopartition.decisions import decisions
+from pyshardy.autopartition.explore import Found, Limits
+from pyshardy.autopartition.moves import all_moves
+from pyshardy.autopartition.registry import Task, our_partitioner, registered_partitioner, run_partitioner, task_of
+from pyshardy.autopartition.space import Assignment, Space
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.hardware import Hardware
 from pyshardy.costing.topology import make_topology
@@ -21,12 +27,6 @@ from pyshardy.report.plan import PlanRow, PlanSpec, PlanSummary, Reason
 from pyshardy.report.summary import format_bytes
 from pyshardy.results.plan import Plan
 from pyshardy.results.search_problem import problem_of
-from pyshardy.search.advice import advice
-from pyshardy.search.decisions import decisions
-from pyshardy.search.explore import Found, Limits
-from pyshardy.search.moves import all_moves
-from pyshardy.search.registry import Task, our_partitioner, registered_partitioner, run_partitioner, task_of
-from pyshardy.search.space import Assignment, Space
 
 DOING = "searching for shardings"
 MOST_CANDIDATES = 2000
@@ -74,6 +74,7 @@ class Search:
     names: dict[Assignment, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     is_interrupted: bool = False
+    given_row: PlanRow | None = None
 
     def __post_init__(self) -> None:
         self.started = time.monotonic()

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent / "pyshardy"
 
 RANKS = {
-    "errors": 0, "core": 1, "bytecode": 1, "rules": 2, "graph": 3, "propagation": 4, "reshard": 5, "costing": 6, "search": 6.5, "explain": 7, "report": 8, "ir": 9,
+    "errors": 0, "core": 1, "bytecode": 1, "rules": 2, "graph": 3, "propagation": 4, "reshard": 5, "costing": 6, "autopartition": 6.5, "explain": 7, "report": 8, "ir": 9,
     "passes": 10, "frontend": 11, "runtime": 12, "results": 13, "api": 14,
     "running": 15, "estimating": 15, "planning": 16, "searching": 16.5, "jitted": 16, "cli": 17, "__init__": 18, "opt": 18,
 }  # fmt: skip

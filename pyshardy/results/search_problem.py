@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pyshardy.autopartition.problem import Problem
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.topology import Topology
 from pyshardy.ir.module import Module
@@ -10,7 +11,6 @@ from pyshardy.passes.flow import for_module, sharding_stages
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.passes.propagating.search_program import build_problem
 from pyshardy.propagation.options import PropagateOptions
-from pyshardy.search.problem import Problem
 
 
 def problem_of(module: Module, topology: Topology, collectives: CollectiveModel, limit: float) -> Problem:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import time
 
+from pyshardy.autopartition.explore import Limits
+from pyshardy.autopartition.problem import Problem
+from pyshardy.autopartition.registry import run_partitioner, task_of
+from pyshardy.autopartition.space import Assignment, Space
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
@@ -22,10 +26,6 @@ from pyshardy.ir.functions import (
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.base import Pass, PassContext
 from pyshardy.passes.propagating.search_program import build_problem, mesh_to_search
-from pyshardy.search.explore import Limits
-from pyshardy.search.problem import Problem
-from pyshardy.search.registry import run_partitioner, task_of
-from pyshardy.search.space import Assignment, Space
 
 _GIB = 2**30
 

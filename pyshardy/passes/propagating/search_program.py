@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pyshardy.autopartition.problem import InputFact, OutputFact, Problem
 from pyshardy.core.mesh import Mesh
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.topology import Topology
@@ -17,7 +18,6 @@ from pyshardy.ir.shardings import module_meshes
 from pyshardy.ir.strings import location_name, shown, string_value
 from pyshardy.ir.trip_counts import LOOP
 from pyshardy.rules.properties import CONDITIONALS
-from pyshardy.search.problem import InputFact, OutputFact, Problem
 
 _AROUND_OTHERS = CONDITIONALS | {
     LOOP, CALL, "func.func", "builtin.module", "sdy.manual_computation", "sdy.named_computation",

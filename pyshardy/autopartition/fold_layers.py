@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from pyshardy.autopartition.problem import Problem
 from pyshardy.graph.program import NO_VALUE, FunctionResult, OpNode, Program, ValueInfo
-from pyshardy.search.problem import Problem
 
 _LEAST_ROUNDS: Final = 4
 _LEAST_SHARE: Final = 0.02

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from pyshardy.search.moves import batch_class, put_on_class, states, store, weights
-from pyshardy.search.space import Assignment, Space
+from pyshardy.autopartition.moves import batch_class, put_on_class, states, store, weights
+from pyshardy.autopartition.space import Assignment, Space
 
 
 def tactics(space: Space) -> dict[str, Assignment]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import ceil, prod
 
-from pyshardy.search.moves import batch_class
-from pyshardy.search.space import Assignment, Space
+from pyshardy.autopartition.moves import batch_class
+from pyshardy.autopartition.space import Assignment, Space
 
 _GIB = 2**30
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyshardy.search.moves import take
-from pyshardy.search.space import Assignment, Space
+from pyshardy.autopartition.moves import take
+from pyshardy.autopartition.space import Assignment, Space
 
 _MOST = 12
 

@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pyshardy.autopartition.explore import Explorer, Limits, Watch
+from pyshardy.autopartition.fold_layers import fold_layers
+from pyshardy.autopartition.pricing import Quick
+from pyshardy.autopartition.problem import InputFact, Problem
+from pyshardy.autopartition.space import Assignment, Dims, Space
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
-from pyshardy.search.explore import Explorer, Limits, Watch
-from pyshardy.search.fold_layers import fold_layers
-from pyshardy.search.pricing import Quick
-from pyshardy.search.problem import InputFact, Problem
-from pyshardy.search.space import Assignment, Dims, Space
 
 Axes = Sequence[Sequence[str]]
 """Per dimension of an input the names of its mesh axes, major to minor."""

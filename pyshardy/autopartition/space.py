@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Final, NamedTuple
 
+from pyshardy.autopartition.problem import OutputFact, Problem
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.search.problem import OutputFact, Problem
 
 _INDEX: Final = re.compile(r"\[\d+\]")
 _HEAD: Final = re.compile(r"[^\[.]*")

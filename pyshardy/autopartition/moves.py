@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pyshardy.search.space import Assignment, Dims, Space, with_dims
+from pyshardy.autopartition.space import Assignment, Dims, Space, with_dims
 
 _MOST_PLACES: Final = 3
 

@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
+from pyshardy.autopartition.moves import all_moves, put, take
+from pyshardy.autopartition.pricing import Pricer, Quick
+from pyshardy.autopartition.space import Assignment, Space
+from pyshardy.autopartition.tactics import tactics
 from pyshardy.errors import ShardyError
-from pyshardy.search.moves import all_moves, put, take
-from pyshardy.search.pricing import Pricer, Quick
-from pyshardy.search.space import Assignment, Space
-from pyshardy.search.tactics import tactics
 
 _BEAM: Final = 3
 _PENALTY: Final = 4.0

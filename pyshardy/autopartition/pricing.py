@@ -11,12 +11,12 @@ from collections.abc import Collection, Hashable
 from dataclasses import replace
 from typing import NamedTuple
 
+from pyshardy.autopartition.op_prices import ALIASES, COMBINING, EDGES, UNIFORM, OpPricer, Price, Shardings, Static
+from pyshardy.autopartition.problem import Problem
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.fusion import can_fuse, is_expensive
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.run import propagate_program
-from pyshardy.search.op_prices import ALIASES, COMBINING, EDGES, UNIFORM, OpPricer, Price, Shardings, Static
-from pyshardy.search.problem import Problem
 
 
 class Quick(NamedTuple):

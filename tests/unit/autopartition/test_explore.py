@@ -4,17 +4,17 @@ import time
 
 import pytest
 
-from pyshardy.errors import UsageError
-from pyshardy.search.explore import Limits
-from pyshardy.search.moves import batch_class, put, store, take
-from pyshardy.search.registry import (
+from pyshardy.autopartition.explore import Limits
+from pyshardy.autopartition.moves import batch_class, put, store, take
+from pyshardy.autopartition.registry import (
     Task,
     assignment_of,
     register_partitioner,
     run_partitioner,
     task_of,
 )
-from pyshardy.search.tactics import megatron, tactics
+from pyshardy.autopartition.tactics import megatron, tactics
+from pyshardy.errors import UsageError
 
 from .problems import layered, problem_from, space_from
 
@@ -91,3 +91,10 @@ def test_a_registered_partitioner_takes_our_place() -> None:
 def test_wrong_annotations_are_refused(annotations: dict[str, list[list[str]]], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         assignment_of(space_from(layered(1)), annotations)
+
+
+def test_the_function_is_no_folder() -> None:
+    """A folder that is called like a function of the package would hide it once it is imported."""
+    import pyshardy
+
+    assert callable(pyshardy.search)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pyshardy
+from pyshardy.autopartition.fold_layers import fold_layers
+from pyshardy.autopartition.problem import Problem
+from pyshardy.autopartition.space import Space
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.topology import make_topology
 from pyshardy.passes.propagating.search_program import mesh_to_search
 from pyshardy.results.search_problem import problem_of
-from pyshardy.search.fold_layers import fold_layers
-from pyshardy.search.problem import Problem
-from pyshardy.search.space import Space
 
 BATCH, WIDTH, HIDDEN = 4096, 1024, 8192
 

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from math import prod
 from typing import Final, NamedTuple
 
+from pyshardy.autopartition.problem import Problem
 from pyshardy.core.axes import Axes, axes_size
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.collectives import collective_seconds, network_of
@@ -16,7 +17,6 @@ from pyshardy.reshard.collective_plan import plan_collectives
 from pyshardy.reshard.collectives import Collective, CollectiveKind, sent_by_device
 from pyshardy.reshard.plan import OpInput, plan_op
 from pyshardy.rules.properties import PRODUCTS
-from pyshardy.search.problem import Problem
 
 EDGES: Final = frozenset(("sdy.data_flow_edge", "sdy.func_data_flow_edge"))
 _FREE: Final = frozenset(

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from pyshardy.search.fold_layers import fold_layers
-from pyshardy.search.pricing import Pricer
-from pyshardy.search.space import Space
+from pyshardy.autopartition.fold_layers import fold_layers
+from pyshardy.autopartition.pricing import Pricer
+from pyshardy.autopartition.space import Space
 
 from .problems import layered, problem_from, space_from
 
