@@ -28,6 +28,11 @@ def _all(space: Space) -> Iterator[tuple[str, Assignment]]:
         for count in range(len(names), 0, -1):
             for axes in combinations(names, count):
                 yield from _data_parallel(space, batch, axes)
+    if len(names) > 1:
+        every = space.empty
+        for axis in names:
+            every = megatron(space, every, axis)
+        yield f"Megatron over {'+'.join(names)}", every
     for axis in names:
         others = [name for name in names if name != axis]
         base = megatron(space, space.empty, axis)
