@@ -58,7 +58,8 @@ class AutoPartition(Pass):
         except PassError:
             raise
         except ShardyError as error:
-            raise PassError(op, f"cannot be searched: {error}") from error
+            at = next((one for one in op.region.block if one.name == "func.func"), op)
+            raise PassError(at, f"cannot be searched: {error}") from error
         name, _ = mesh_to_search(op)
         _store(main_function(op), space, found, name)
 
