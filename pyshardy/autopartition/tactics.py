@@ -24,10 +24,6 @@ def _all(space: Space) -> Iterator[tuple[str, Assignment]]:
     yield "as it is, nothing added", space.empty
     batch = batch_class(space)
     names = [name for name, _ in space.axes]
-    if batch is not None:
-        for count in range(len(names), 0, -1):
-            for axes in combinations(names, count):
-                yield from _data_parallel(space, batch, axes)
     if len(names) > 1:
         every = space.empty
         for axis in names:
@@ -41,6 +37,10 @@ def _all(space: Space) -> Iterator[tuple[str, Assignment]]:
             name = f"Megatron over {axis}, data over {'+'.join(others)}"
             yield from _with_storage(space, name, _on_all(space, base, others, batch), others)
             yield f"{name}, sequence over {axis}", sequence(space, _on_all(space, base, others, batch), axis)
+    if batch is not None:
+        for count in range(len(names), 0, -1):
+            for axes in combinations(names, count):
+                yield from _data_parallel(space, batch, axes)
     for number in split_classes(space):
         for axis in names:
             others = [name for name in names if name != axis]
