@@ -31,6 +31,7 @@ _SLOW = [
     "differential",
     "end_to_end",
     "packages",
+    "search",
     "test_benchmarks.py",
     "test_compiled.py",
     "test_docs.py",

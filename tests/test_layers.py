@@ -12,9 +12,9 @@ import pytest
 ROOT = Path(__file__).parent.parent / "pyshardy"
 
 RANKS = {
-    "errors": 0, "core": 1, "bytecode": 1, "rules": 2, "graph": 3, "propagation": 4, "reshard": 5, "costing": 6, "explain": 7, "report": 8, "ir": 9,
+    "errors": 0, "core": 1, "bytecode": 1, "rules": 2, "graph": 3, "propagation": 4, "reshard": 5, "costing": 6, "autopartition": 6.5, "explain": 7, "report": 8, "ir": 9,
     "passes": 10, "frontend": 11, "runtime": 12, "results": 13, "api": 14,
-    "running": 15, "estimating": 15, "jitted": 16, "cli": 17, "__init__": 18, "opt": 18,
+    "running": 15, "estimating": 15, "planning": 16, "searching": 16.5, "jitted": 16, "cli": 17, "__init__": 18, "opt": 18,
 }  # fmt: skip
 PURE = 8
 """Up to this rank there is no MLIR and no JAX."""
@@ -25,7 +25,7 @@ MAY_IMPORT_JAX = ("frontend/from_jax.py", "frontend/jax_", "runtime/", "jitted.p
 FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 
 
-def rank_of(path: Path) -> int:
+def rank_of(path: Path) -> float:
     return RANKS[path.parts[0].removesuffix(".py")]
 
 

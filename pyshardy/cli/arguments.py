@@ -10,6 +10,7 @@ from pyshardy import __version__
 from pyshardy.cli.completion import SHELLS
 from pyshardy.cli.cost_command import add_options as add_cost_options
 from pyshardy.cli.numbers import whole_number
+from pyshardy.cli.search_command import add_options as add_search_options
 from pyshardy.errors import UsageError
 
 MOST_DEVICES = 4096
@@ -58,6 +59,9 @@ def make_parser() -> argparse.ArgumentParser:
     add_cost_options(cost)
     _add_partition_options(cost)
     _add_propagation_options(cost)
+
+    search = _command(commands, "search", "find shardings of the inputs that make it fast, by estimates")
+    add_search_options(search)
 
     run = _command(commands, "run", "infer all shardings, run the program, compare with one device")
     run.add_argument("--inputs", metavar="NPZ", help="arrays for the inputs; random ones without")

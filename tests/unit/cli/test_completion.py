@@ -32,7 +32,7 @@ def completed(script: str, line: str, folder: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("pyshardy ", ["propagate", "show", "explain", "partition", "cost", "run", "completion", "--help"]),
+        ("pyshardy ", ["propagate", "show", "explain", "partition", "cost", "search", "run", "completion", "--help"]),
         ("pyshardy pa", ["partition"]),
         ("pyshardy show --view ", ["xla", "stablehlo"]),
         ("pyshardy show --notation s", ["spec", "sdy"]),
