@@ -105,7 +105,7 @@ def cost(
     >>> f"{found.flops_per_device:.3g}", [(row.kind, row.count) for row in found.collectives], found.fits
     ('3.44e+10', [('all_reduce', 1)], True)
     """
-    model = _model(collectives)
+    model = collective_model(collectives)
     chip = find_hardware(hardware)
     described, part = _described(program, quick)
     with pause_gc():
@@ -160,7 +160,26 @@ def with_mesh(module: Module, sizes: Mapping[str, int]) -> Module:
     return module.with_root(root)
 
 
-def _model(name: CollectiveModel | str) -> CollectiveModel:
+def has_mesh(module: Module, axes: Mapping[str, int]) -> bool:
+    """Whether a mesh of a module has axes of these names, whatever their sizes.
+
+    >>> from pyshardy import load
+    >>> has_mesh(load('sdy.mesh @m = <["x"=8]> func.func @main(%a: tensor<8xi1>) { return }'), {"x": 4})
+    True
+    """
+    meshes = [op.attrs["mesh"] for op in module.root.region.block if op.name == "sdy.mesh"]
+    return any({name for name, _ in mesh.axes} == set(axes) for mesh in meshes)
+
+
+def collective_model(name: CollectiveModel | str) -> CollectiveModel:
+    """The model of collectives of this name.
+
+    Raises:
+        UsageError: There is none.
+
+    >>> collective_model("xla")
+    <CollectiveModel.XLA: 'xla'>
+    """
     try:
         return CollectiveModel(name)
     except ValueError:

@@ -32,6 +32,7 @@ _SLOW = [
     "end_to_end",
     "packages",
     "page",
+    "search",
     "test_benchmarks.py",
     "test_compiled.py",
     "test_docs.py",

@@ -12,11 +12,12 @@ import pytest
 ROOT = Path(__file__).parent.parent / "pyshardy"
 
 RANKS = {
-    "errors": 0, "core": 1, "bytecode": 1, "rules": 2, "graph": 3, "propagation": 4, "reshard": 5, "costing": 6, "explain": 7, "report": 8, "ir": 9,
-    "transforms": 10, "passes": 11, "frontend": 12, "runtime": 13, "results": 14, "api": 15, "quick_cost": 15,
-    "running": 16, "estimating": 16, "differing": 16, "examples": 16, "jitted": 17, "cli": 18, "__init__": 19, "__main__": 19, "opt": 19,
+    "errors": 0, "core": 1, "bytecode": 1, "rules": 2, "graph": 3, "propagation": 4, "reshard": 5, "costing": 6,
+    "autopartition": 7, "explain": 8, "report": 9, "ir": 10, "transforms": 11, "passes": 12, "frontend": 13,
+    "runtime": 14, "results": 15, "api": 16, "quick_cost": 16, "running": 17, "estimating": 17, "differing": 17,
+    "examples": 17, "planning": 18, "searching": 19, "jitted": 19, "cli": 20, "__init__": 21, "__main__": 21, "opt": 21,
 }  # fmt: skip
-PURE = 8
+PURE = 9
 """Up to this rank there is no MLIR and no JAX."""
 STANDARD_LIBRARY_ONLY = 4
 """Up to this rank there is nothing but the standard library."""
@@ -28,7 +29,7 @@ PRIVATE_TO_ONE_FILE = ("jax._src", "jax.interpreters")
 FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 
 
-def rank_of(path: Path) -> int:
+def rank_of(path: Path) -> float:
     return RANKS[path.parts[0].removesuffix(".py")]
 
 

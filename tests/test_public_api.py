@@ -21,12 +21,13 @@ def test_exports() -> None:
         "AxisRef", "CollectiveModel", "Cost", "Diagnostic", "Diagnostics", "Difference", "DimSharding", "Drawing",
         "Edit", "Engine", "Estimate", "FactorKind", "Hardware", "InvalidModuleError", "InvalidRuleError",
         "InvalidShardingError", "KindTotal", "Mesh", "Module", "NotationError", "OpSpec", "Partition",
-        "PartitionOptions", "PartitionSpec", "PassError", "PropagateOptions", "Propagation", "ReductionKind", "Rule",
-        "RuleNotationError", "Severity", "ShardyError", "StrategyOption", "TensorSharding", "UnsupportedVersionError",
-        "UsageError", "View", "annotate", "clear_caches", "compiled_collectives", "constrain", "cost", "diff", "draw",
-        "from_gspmd", "from_torch", "initialize_distributed", "jit", "load", "load_file", "load_text", "local_shape",
-        "parse_mesh", "parse_sharding", "partition", "propagate", "propagation_barrier", "register_rule", "rule_of",
-        "run", "run_pipeline", "shard_alike", "to_gspmd", "to_torch", "unregister_rule",
+        "PartitionOptions", "PartitionSpec", "PassError", "Plan", "PropagateOptions", "Propagation", "ReductionKind",
+        "Rule", "RuleNotationError", "Severity", "ShardyError", "StrategyOption", "TensorSharding",
+        "UnsupportedVersionError", "UsageError", "View", "annotate", "clear_caches", "compiled_collectives",
+        "constrain", "cost", "diff", "draw", "from_gspmd", "from_torch", "initialize_distributed", "jit", "load",
+        "load_file", "load_plan", "load_text", "local_shape", "parse_mesh", "parse_sharding", "partition",
+        "propagate", "propagation_barrier", "register_partitioner", "register_rule", "rule_of", "run", "run_pipeline",
+        "search", "shard_alike", "to_gspmd", "to_torch", "unregister_rule",
     ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from pyshardy.cli.cost_command import add_options as add_cost_options
 from pyshardy.cli.diff_command import add_arguments as add_diff_arguments
 from pyshardy.cli.numbers import whole_number
 from pyshardy.cli.report_command import add_options as add_report_options
+from pyshardy.cli.search_command import add_options as add_search_options
 from pyshardy.errors import UsageError
 
 MOST_DEVICES = 4096
@@ -72,6 +73,9 @@ def make_parser() -> argparse.ArgumentParser:
     add_report_options(report)
     _add_partition_options(report)
     _add_propagation_options(report)
+
+    search = _command(commands, "search", "find shardings of the inputs that make it fast, by estimates")
+    add_search_options(search)
 
     run = _command(commands, "run", "infer all shardings, run the program, compare with one device")
     run.add_argument("--inputs", metavar="NPZ", help="arrays for the inputs; random ones without")

@@ -8,6 +8,7 @@ pyshardy diff before.mlir after.mlir
 pyshardy partition model.mlir -o per_device.mlir
 pyshardy cost model.mlir --hardware v5p
 pyshardy report model.mlir -o report.html
+pyshardy search model.mlir --mesh data=8,model=4 --hardware h100
 """
 
 from __future__ import annotations
@@ -128,6 +129,22 @@ def _cost(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
         print_tables(cost_tables(result.estimate))
     _print_warnings(result.partition.warnings)
     return 0
+
+
+def _search(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
+    from pyshardy.cli.search_command import finds
+
+    mesh = arguments.mesh
+    if not arguments.shard:
+        arguments.mesh = None  # it is for the program as a whole, not for tilings in its text
+    module = _load(arguments, rest)
+    with naming(arguments.source):
+        plan = finds(module, mesh, arguments)
+    if arguments.json:
+        print_json(plan.to_json())
+    else:
+        print_tables(plan.tables())
+    return 0 if plan.fits else 1
 
 
 def _show(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
@@ -282,6 +299,7 @@ _COMMANDS = {
     "partition": _partition,
     "cost": _cost,
     "report": _report,
+    "search": _search,
     "run": _run,
     "completion": _completion,
 }

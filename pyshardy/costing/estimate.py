@@ -10,6 +10,7 @@ from typing import Any
 from pyshardy.costing.collectives import CollectiveModel, collective_seconds, network_of
 from pyshardy.costing.compilers import ACCELERATOR, Compiler, Order
 from pyshardy.costing.counting import Counted, count_collectives
+from pyshardy.costing.donation import with_aliases
 from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import all_kernels, fuse
 from pyshardy.costing.lowering import lower
@@ -138,6 +139,7 @@ def estimate(
         compiler: What is known of the compiler.
     """
     hardware = topology.hardware
+    program = with_aliases(program)
     flat = lower(flatten(program), compiler)
     block = fuse(flat, compiler)
     priced: dict[Traffic, float] = {}

@@ -341,3 +341,21 @@ def all_kernels(block: Kernels) -> Iterator[Kernel]:
         yield kernel
         for inner in kernel.inner:
             yield from all_kernels(inner)
+
+
+def can_fuse(name: str) -> bool:
+    """Whether an op of this name can be a part of a kernel that computes element by element.
+
+    >>> can_fuse("stablehlo.add"), can_fuse("stablehlo.sort")
+    (True, False)
+    """
+    return name in _LOOPS
+
+
+def is_expensive(name: str) -> bool:
+    """Whether an op of this name is not computed twice to save memory.
+
+    >>> is_expensive("stablehlo.exponential"), is_expensive("stablehlo.add")
+    (True, False)
+    """
+    return name in _EXPENSIVE

@@ -46,6 +46,7 @@ PASSES: dict[str, str] = {
     "sdy-sharding-group-import": "importing.sharding_group_import:ShardingGroupImport",
     "sdy-import-func-calls": "importing.import_func_calls:ImportFuncCalls",
     "sdy-pre-order-funcs": "importing.pre_order_funcs:PreOrderFuncs",
+    "pyshardy-auto-partition": "propagating.auto_partition:AutoPartition",
     "sdy-populate-op-sharding-rules": "propagating.populate_op_sharding_rules:PopulateOpShardingRules",
     "sdy-basic-propagate": "propagating.basic_propagate:BasicPropagate",
     "sdy-aggressive-propagate": "propagating.aggressive_propagate:AggressivePropagate",

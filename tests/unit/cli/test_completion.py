@@ -34,7 +34,19 @@ def completed(script: str, line: str, folder: Path) -> list[str]:
     [
         (
             "pyshardy ",
-            ["propagate", "show", "explain", "diff", "partition", "cost", "report", "run", "completion", "--help"],
+            [
+                "propagate",
+                "show",
+                "explain",
+                "diff",
+                "partition",
+                "cost",
+                "report",
+                "search",
+                "run",
+                "completion",
+                "--help",
+            ],
         ),
         ("pyshardy pa", ["partition"]),
         ("pyshardy show --view ", ["xla", "stablehlo"]),

@@ -1,0 +1,307 @@
+"""What one op costs with certain shardings: what is sent around it, and how long its kernel runs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from math import prod
+from typing import Final, NamedTuple
+
+from pyshardy.autopartition.problem import Problem
+from pyshardy.core.axes import Axes, axes_size
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.costing.collectives import collective_seconds, network_of
+from pyshardy.costing.program import Traffic
+from pyshardy.errors import ShardyError
+from pyshardy.graph.program import OpKind
+from pyshardy.reshard.collective_plan import plan_collectives
+from pyshardy.reshard.collectives import Collective, CollectiveKind, sent_by_device
+from pyshardy.reshard.plan import OpInput, plan_op
+from pyshardy.rules.properties import PRODUCTS
+
+EDGES: Final = frozenset(("sdy.data_flow_edge", "sdy.func_data_flow_edge"))
+_FREE: Final = frozenset(
+    ("stablehlo.reshape", "stablehlo.constant", "sdy.constant", "sdy.sharding_constraint", "stablehlo.while",
+     "stablehlo.optimization_barrier", "sdy.propagation_barrier", "func.return", "stablehlo.return")
+) | EDGES  # fmt: skip
+_SLICING: Final = frozenset(("stablehlo.slice", "stablehlo.dynamic_slice", "stablehlo.gather"))
+_UPDATING: Final = frozenset(("stablehlo.dynamic_update_slice", "stablehlo.scatter"))
+ALIASES: Final = EDGES | {"stablehlo.while", "stablehlo.optimization_barrier", "sdy.sharding_constraint"}
+_CONVOLUTION: Final = "stablehlo.convolution"
+
+COMBINING: Final = frozenset(
+    ("stablehlo.reduce", "stablehlo.scatter", "stablehlo.sort", "stablehlo.reduce_window", "stablehlo.map",
+     "stablehlo.select_and_scatter", "stablehlo.all_reduce", "stablehlo.reduce_scatter")
+)  # fmt: skip
+UNIFORM: Final = frozenset(("stablehlo.constant", "sdy.constant", "stablehlo.iota"))
+_FREE_OF_RESHARDS: Final = frozenset(("stablehlo.constant", "sdy.constant", "stablehlo.iota"))
+_COMPUTED_AGAIN: Final = frozenset(("stablehlo.broadcast_in_dim",))
+
+
+Shardings = tuple[TensorSharding | None, ...]
+
+
+class Send(NamedTuple):
+    """Collectives one after the other: how long, and over which network; which tensor becomes what."""
+
+    tensor: int
+    target: TensorSharding
+    seconds: float
+    network: int
+
+
+class Price(NamedTuple):
+    """What one run of an op costs: what is sent before, the kernel, what is sent behind."""
+
+    before: tuple[Send, ...]
+    seconds: float
+    behind: tuple[Send, ...]
+    extra: float
+    """Bytes that it holds beside its operands and results: operands after, results before what is sent."""
+
+
+class Static(NamedTuple):
+    """What is known of an op whatever the shardings.
+
+    Attributes:
+        op: Its number.
+        kind: Its kind.
+        number: The same for ops that cost the same.
+        tensors: The holders of its tensors, operands first.
+        operands: How many of them are operands.
+        shapes: Their shapes.
+        sizes: Bytes of an element of each.
+        stored: Whether each is in memory, rather than in the kernel that uses it.
+        times: How often it runs.
+    """
+
+    op: int
+    kind: OpKind
+    number: int
+    tensors: tuple[int, ...]
+    operands: int
+    shapes: tuple[tuple[int, ...], ...]
+    sizes: tuple[float, ...]
+    stored: tuple[bool, ...]
+    times: int
+
+
+class OpPricer:
+    """Prices ops of one problem; the price of a reshard is looked up once.
+
+    Args:
+        problem: The problem.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.mesh, self.topology = problem, problem.mesh, problem.topology
+        self.meshes = problem.program.meshes
+        hardware = self.topology.hardware
+        self._floor = hardware.kernel_floor_s
+        self._bandwidth = hardware.memory_bytes_per_s * hardware.memory_efficiency
+        self._rates: dict[float, float] = {}
+        self._sends: dict[Hashable, tuple[float, int]] = {}
+
+    def elements(self, shape: tuple[int, ...], sharding: TensorSharding | None) -> float:
+        """How many elements a device has of a tensor, padding and all."""
+        if sharding is None:
+            return float(prod(shape))
+        sizes = [-(-size // self.shards(dim.axes)) if dim.axes else size for size, dim in zip(shape, sharding.dims)]
+        return float(prod(sizes))
+
+    def shards(self, axes: Axes) -> int:
+        """How many shards axes make."""
+        return axes_size(axes, self.mesh)
+
+    def shard_count(self, sharding: TensorSharding | None) -> int:
+        """In how many different shards a tensor lies."""
+        return 1 if sharding is None else prod(self.shards(dim.axes) for dim in sharding.dims)
+
+    def price(self, static: Static, current: Shardings) -> Price:
+        """What one run of an op costs when its tensors have these shardings."""
+        kind = static.kind
+        before: list[Send] = []
+        behind: list[Send] = []
+        used: list[TensorSharding | None] = list(current)
+        if kind.rule is not None and kind.name not in _FREE_OF_RESHARDS and any(current):
+            plan = plan_op(
+                OpInput(kind.name, kind.rule, static.shapes, current, True), self.meshes
+            ) if len(static.shapes) == len(kind.rule.tensors) else None  # fmt: skip
+            if plan is not None:
+                for index, target in enumerate(plan.targets):
+                    if target is None:
+                        continue
+                    used[index] = target
+                    if index < static.operands and kind.name not in _COMPUTED_AGAIN:
+                        sent = self.send(current[index], target, static.shapes[index], static.sizes[index], False)
+                        if sent[0]:
+                            before.append(Send(index, target, *sent))
+                for index in range(static.operands, len(current)):
+                    sent = self._completed(plan.reduced, used[index], current[index], static, index)
+                    if sent[0]:
+                        behind.append(Send(index, current[index] or used[index], *sent))  # type: ignore[arg-type]
+        extra = sum(
+            self.elements(shape, one) * size
+            for shape, size, one, own in zip(static.shapes, static.sizes, used, current)
+            if one is not own
+        )
+        return Price(tuple(before), self._kernel(static, tuple(used)), tuple(behind), extra)
+
+    def _completed(
+        self, reduced: Axes, target: TensorSharding | None, wanted: TensorSharding | None, static: Static, index: int
+    ) -> tuple[float, int]:
+        """Sums of partial results and the reshard behind the op; both in one where a slice follows a sum."""
+        shape, size = static.shapes[index], static.sizes[index]
+        if target is None:
+            return 0.0, 0
+        if not reduced:
+            return self.send(target, wanted, shape, size, False)
+        return self.send(target, wanted, shape, size, reduced)
+
+    def send(
+        self,
+        before: TensorSharding | None,
+        after: TensorSharding | None,
+        shape: tuple[int, ...],
+        size: float,
+        reduced: Axes | bool,
+    ) -> tuple[float, int]:
+        """Seconds and network of what brings a tensor from one sharding to another, and completes its sums.
+
+        Args:
+            before: The sharding that it has.
+            after: The sharding that it is to have.
+            shape: Its shape.
+            size: Bytes of an element.
+            reduced: The axes along which it holds partial sums; False for none.
+        """
+        key = (before, after, shape, size, reduced)
+        found = self._sends.get(key)
+        if found is None:
+            found = self._sends[key] = self._send_anew(before, after, shape, size, reduced or ())
+        return found
+
+    def _send_anew(
+        self,
+        before: TensorSharding | None,
+        after: TensorSharding | None,
+        shape: tuple[int, ...],
+        size: float,
+        reduced: Axes | bool,
+    ) -> tuple[float, int]:
+        steps: tuple[Collective, ...] = ()
+        if after is not None and before is not after:
+            try:
+                steps = plan_collectives(before, after, self.mesh, self.mesh, shape) or ()
+            except ShardyError:
+                steps = ()
+        seconds, network = 0.0, 0
+        left: Axes = reduced if isinstance(reduced, tuple) else ()
+        if left:
+            scattered: tuple[str, ...] = ()
+            if steps and steps[0].kind is CollectiveKind.ALL_SLICE:
+                scattered = tuple(axis.name for axes in steps[0].axes for axis in axes)
+            held = self.elements(shape, before)
+            both = tuple(axis for axis in left if axis.name in scattered)
+            rest = tuple(axis for axis in left if axis.name not in scattered)
+            for kind, axes in (("reduce_scatter", both), ("all_reduce", rest)):
+                if axes:
+                    cost = self._collective(kind, axes, held * size, size)
+                    if kind == "reduce_scatter":
+                        held /= axes_size(axes, self.mesh)
+                    seconds, network = seconds + cost[0], max(network, cost[1])
+        for step in steps:
+            if step.kind is CollectiveKind.ALL_SLICE:
+                continue
+            cost = self._step(step, shape, size)
+            seconds, network = seconds + cost[0], max(network, cost[1])
+        return seconds, network
+
+    def _step(self, step: Collective, shape: tuple[int, ...], size: float) -> tuple[float, int]:
+        axes = [axis for axes in step.axes for axis in axes] + [axis for one in step.params for axis in one.axes]
+        held = self.elements(shape, step.before) * size
+        after = self.elements(shape, step.after) * size
+        group = step.group_size(self.mesh)
+        if step.kind is CollectiveKind.COLLECTIVE_PERMUTE:
+            group = 2
+        sent = sent_by_device(step.kind, int(held), int(after), group)
+        names = tuple((axis.name, axes_size((axis,), self.mesh)) for axis in axes) or None
+        traffic = Traffic(step.kind.value, self.problem.mesh_name, names, group, int(held), int(after), int(sent))
+        return self._seconds(traffic)
+
+    def _collective(self, kind: str, axes: Axes, held: float, size: float) -> tuple[float, int]:
+        group = axes_size(axes, self.mesh)
+        after = held / group if kind == "reduce_scatter" else held
+        sent = (2 if kind == "all_reduce" else 1) * (group - 1) * held / group
+        names = tuple((axis.name, axes_size((axis,), self.mesh)) for axis in axes)
+        return self._seconds(
+            Traffic(kind, self.problem.mesh_name, names, group, int(held), max(1, int(after)), max(1, int(sent)))
+        )
+
+    def _seconds(self, traffic: Traffic) -> tuple[float, int]:
+        seconds = collective_seconds(traffic, self.topology, self.problem.collectives)
+        return seconds, network_of(traffic, self.topology)
+
+    def _kernel(self, static: Static, used: Shardings) -> float:
+        name = static.kind.name
+        if name in _FREE:
+            return 0.0
+        flops = self._flops(static, used)
+        moved = 0.0
+        own = slice(static.operands, None)
+        parts = zip(static.shapes[own], used[own], static.sizes[own])
+        result = [self.elements(shape, one) * size for shape, one, size in parts]
+        for index in range(static.operands):
+            if static.stored[index]:
+                whole = self.elements(static.shapes[index], used[index]) * static.sizes[index]
+                if index == 0 and name in _UPDATING:
+                    whole = 0.0
+                elif index == 0 and name in _SLICING and result:
+                    whole = min(whole, result[0])
+                moved += whole
+        is_root = False
+        for index, size in enumerate(result):
+            if static.stored[static.operands + index]:
+                is_root = True
+                if name in _UPDATING:
+                    last = static.operands - 1 if name == "stablehlo.scatter" else 1
+                    size = min(size, self.elements(static.shapes[last], used[last]) * static.sizes[last])
+                moved += size
+        seconds = max(moved / self._bandwidth, flops)
+        return max(seconds, self._floor) if is_root else seconds
+
+    def _flops(self, static: Static, used: Shardings) -> float:
+        """Seconds that the arithmetic of a product takes."""
+        kind = static.kind
+        rule = kind.rule
+        if rule is None or kind.name not in PRODUCTS and kind.name != _CONVOLUTION:
+            return 0.0
+        shards = [1] * len(rule.factor_sizes)
+        for mapping, sharding in zip(rule.tensors, used):
+            if sharding is None:
+                continue
+            for factors, dim in zip(mapping, sharding.dims):
+                if dim.axes:
+                    factor = factors[0]
+                    shards[factor] = max(shards[factor], self.shards(dim.axes))
+        if kind.name == _CONVOLUTION:
+            local = [-(-size // count) for size, count in zip(rule.factor_sizes, shards)]
+            count = prod(static.shapes[2]) * prod(static.shapes[1]) / max(1, self._out_features(static))
+            count *= prod(local) / max(1, prod(rule.factor_sizes))
+        else:
+            count = prod(-(-size // count) for size, count in zip(rule.factor_sizes, shards))
+        size = static.sizes[0]
+        rate = self._rates.get(size)
+        if rate is None:
+            hardware = self.topology.hardware
+            dtype = {1.0: "i8", 2.0: "bf16", 8.0: "f64"}.get(size, "f32")
+            rate = self._rates[size] = hardware.matrix_flops_per_s(dtype) * hardware.matrix_efficiency
+        return 2.0 * count / rate
+
+    @staticmethod
+    def _out_features(static: Static) -> int:
+        rule = static.kind.rule
+        assert rule is not None
+        image = {factor for dim in rule.operands[0] for factor in dim}
+        result = {factor for dim in rule.results[0] for factor in dim}
+        kernel = {factor for dim in rule.operands[1] for factor in dim}
+        return prod(rule.factor_sizes[factor] for factor in (kernel & result) - image)

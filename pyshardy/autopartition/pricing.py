@@ -1,0 +1,278 @@
+"""The quick estimate of a candidate: time and memory from propagated shardings, without the program of one device.
+
+It follows `pyshardy.costing` where that is cheap: the same collectives around the same ops, priced by the same models;
+kernels as element-wise ops fuse on whole tensors; one stream of kernels and one per network. It ranks candidates; what
+is said of a plan comes from the whole estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable
+from dataclasses import replace
+from typing import NamedTuple
+
+from pyshardy.autopartition.op_prices import ALIASES, COMBINING, EDGES, UNIFORM, OpPricer, Price, Shardings, Static
+from pyshardy.autopartition.problem import Problem
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.costing.fusion import can_fuse, is_expensive
+from pyshardy.propagation.options import PropagateOptions
+from pyshardy.propagation.run import propagate_program
+
+
+class Quick(NamedTuple):
+    """What the quick estimate says of a candidate.
+
+    Attributes:
+        seconds: Of one step, with overlap.
+        bytes: Peak memory of a device.
+        serial_seconds: Without overlap.
+        communication_seconds: Of collectives.
+    """
+
+    seconds: float
+    bytes: float
+    serial_seconds: float = 0.0
+    communication_seconds: float = 0.0
+
+
+class Pricer:
+    """Prices candidates of one problem.
+
+    Args:
+        problem: The problem; the folded one where layers repeat.
+        tied: The positions of the outputs that take the place of inputs.
+    """
+
+    def __init__(self, problem: Problem, tied: Collection[int] = ()) -> None:
+        self.problem, self.tied = problem, tied
+        self.program = problem.program
+        self.ops, self.topology = OpPricer(problem), problem.topology
+        self._prices: dict[Hashable, Price] = {}
+        self._sizes: dict[Hashable, float] = {}
+        self._stored = self._find_stored()
+        self._statics = self._find_statics()
+        self._last = self._find_last_uses()
+        self._size_keys: dict[Hashable, int] = {}
+        self._size_key = [
+            self._size_keys.setdefault((shape, size), len(self._size_keys))
+            for shape, size in zip(self.program.shapes, problem.bytes)
+        ]
+
+    def propagate(self, shardings: dict[int, TensorSharding]) -> Shardings:
+        """The sharding of every value when some have these.
+
+        Raises:
+            ShardyError: They do not fit.
+        """
+        given = list(self.program.shardings)
+        for value, sharding in shardings.items():
+            given[value] = sharding
+        return propagate_program(replace(self.program, shardings=tuple(given)), PropagateOptions()).shardings
+
+    def price(self, shardings: dict[int, TensorSharding], base_bytes: float) -> Quick:
+        """The quick estimate for inputs and outputs with these shardings.
+
+        Args:
+            shardings: By the number of the value.
+            base_bytes: What inputs, and outputs that take the place of inputs, hold on a device all the time.
+
+        Raises:
+            ShardyError: They do not fit.
+        """
+        return self._price_all(self.propagate(shardings), base_bytes)
+
+    def _price_all(self, shardings: Shardings, base_bytes: float) -> Quick:
+        ready: dict[int, float] = {}
+        moved: dict[tuple[int, TensorSharding], float] = {}
+        clock, serial, sent = 0.0, 0.0, 0.0
+        networks = [0.0] * len(self.topology.hardware.networks)
+        prices = self._prices
+        extras = []
+        for static in self._statics:
+            tensors, times = static.tensors, static.times
+            current = tuple([shardings[value] if value >= 0 else None for value in tensors])
+            key = (static.number, current)
+            price = prices.get(key)
+            if price is None:
+                price = prices[key] = self.ops.price(static, current)
+            extras.append(price.extra)
+            start = 0.0
+            for value in tensors[: static.operands]:
+                at = ready.get(value, 0.0)
+                if at > start:
+                    start = at
+            for send in price.before:
+                place = tensors[send.tensor], send.target
+                done = moved.get(place)
+                if done is None:
+                    lane = send.network
+                    seconds = send.seconds * times
+                    done = max(networks[lane], ready.get(place[0], 0.0)) + seconds
+                    networks[lane] = done
+                    serial += seconds
+                    sent += seconds
+                    moved[place] = done
+                if done > start:
+                    start = done
+            end = start
+            if price.seconds:
+                seconds = price.seconds * times
+                serial += seconds
+                clock = end = max(clock, start) + seconds
+            for send in price.behind:
+                seconds = send.seconds * times
+                end = networks[send.network] = max(networks[send.network], end) + seconds
+                serial += seconds
+                sent += seconds
+            for value in tensors[static.operands :]:
+                ready[value] = end
+        end = max(clock, *networks)
+        end, extra = self._returned(shardings, ready, networks, end)
+        peak = self._peak(shardings, base_bytes, extras)
+        return Quick(end, peak, serial + extra, sent + extra)
+
+    def _returned(
+        self, shardings: Shardings, ready: dict[int, float], networks: list[float], end: float
+    ) -> tuple[float, float]:
+        """The end of the step and what is sent when results get the shardings that they are returned with."""
+        total = 0.0
+        for returned, result in self.program.main_results:
+            after = shardings[result]
+            before = shardings[returned]
+            if after is None or before is after:
+                continue
+            shape = self.program.shapes[returned] or ()
+            seconds, network = self.ops.send(before, after, shape, self.problem.bytes[returned], False)
+            if seconds:
+                networks[network] = max(networks[network], ready.get(returned, 0.0)) + seconds
+                total += seconds
+                end = max(end, networks[network])
+        return end, total
+
+    def _peak(self, shardings: Shardings, base_bytes: float, extras: list[float]) -> float:
+        """The most that is held at a time, in program order."""
+        keys, sizes = self._size_key, self._sizes
+        peak = held = base_bytes + sum(size / self.ops.shard_count(shardings[value]) for value, size in self._outputs)
+        for extra, (born, dying) in zip(extras, self._last):
+            for value, count in born:
+                key = (keys[value], shardings[value])
+                size = sizes.get(key)
+                if size is None:
+                    size = sizes[key] = self._local_bytes(value, shardings[value])
+                held += size * count
+            if held + extra > peak:
+                peak = held + extra
+            for value, count in dying:
+                key = (keys[value], shardings[value])
+                held -= sizes.get(key, 0.0) * count
+        return peak
+
+    def _local_bytes(self, value: int, sharding: TensorSharding | None) -> float:
+        return self.ops.elements(self.program.shapes[value] or (), sharding) * self.problem.bytes[value]
+
+    # What is the same for all candidates
+
+    def _find_stored(self) -> list[bool]:
+        """Per value, whether it is in memory: those of element-wise ops that all users compute with are not."""
+        program = self.program
+        stored = [True] * len(program.shapes)
+        names = [kind.name for kind in program.kinds]
+        returned = {pair.returned for pair in program.main_results}
+        loops = [can_fuse(name) for name in names]
+        for number, kind in enumerate(program.kind_of):
+            if not loops[kind]:
+                continue
+            name = names[kind]
+            is_uniform = name in UNIFORM or all(not program.shapes[value] for value in program.operands[number])
+            for value in program.results[number]:
+                users = program.users[value]
+                fuses = all(loops[program.kind_of[user]] for user in users)
+                if not users or value in returned:
+                    continue
+                if is_uniform or (fuses and (len(users) == 1 or not is_expensive(name))):
+                    stored[value] = False
+        return stored
+
+    def _find_statics(self) -> list[Static]:
+        program = self.program
+        known: dict[Hashable, int] = {}
+        found = []
+        for number in range(len(program.kind_of)):
+            kind = program.kind(number)
+            if not self.problem.times[number]:
+                continue
+            tensors = program.tensors[number]
+            operands = len(tensors) - 1 if kind.name in EDGES else len(program.operands[number])
+            if not tensors:
+                tensors = (*program.operands[number], *program.results[number])
+                operands = len(program.operands[number])
+            if not tensors:
+                continue
+            shapes = tuple([program.shapes[value] or () if value >= 0 else () for value in tensors])
+            sizes = tuple([self.problem.bytes[value] if value >= 0 else 0.0 for value in tensors])
+            stored = tuple([self._stored[value] if value >= 0 else False for value in tensors])
+            parent = program.parents[number]
+            if parent >= 0 and program.kind(parent).name in COMBINING:
+                continue
+            key = (program.kind_of[number], shapes, sizes, stored)
+            same = known.setdefault(key, len(known))
+            times = self.problem.times[number]
+            found.append(Static(number, kind, same, tensors, operands, shapes, sizes, stored, times))
+        return found
+
+    def _find_last_uses(self) -> list[tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]]:
+        """Per op that is priced, the stored values that it makes and those that nobody needs behind it.
+
+        Each with how many there are at a time: what the middle of folded layers makes for a later stretch is there as
+        often as there are layers.
+        """
+        program = self.program
+        self._is_output = {pair.returned for pair in program.main_results}
+        order = {static.op: place for place, static in enumerate(self._statics)}
+        last: dict[int, int] = {}
+        for place, static in enumerate(self._statics):
+            for value in static.tensors[: static.operands]:
+                last[value] = place
+        end = len(self._statics)
+        self._outputs = [
+            (fact.value, fact.bytes)
+            for place, fact in enumerate(self.problem.outputs)
+            if fact.value >= 0 and place not in self.tied
+        ]
+        made: list[list[tuple[int, int]]] = [[] for _ in self._statics]
+        dead: list[list[tuple[int, int]]] = [[] for _ in range(end + 1)]
+        inputs = {one.value for one in self.problem.inputs}
+        for place, static in enumerate(self._statics):
+            if static.kind.name in ALIASES:
+                continue
+            for value in program.results[static.op]:
+                if (
+                    value in inputs
+                    or value in self._is_output
+                    or not self._stored[value]
+                    or place != order.get(program.owners[value], place)
+                ):
+                    continue
+                at = last.get(value, place)
+                count = self._alive_together(static, at, end)
+                made[place].append((value, count))
+                dead[at].append((value, count))
+        return [(tuple(one), tuple(other)) for one, other in zip(made, dead)]
+
+    def _alive_together(self, static: Static, last: int, end: int) -> int:
+        """How many of the values that one op stands for are there at a time."""
+        repeats = self._repeats(static)
+        if repeats == 1:
+            return 1
+        user = self._statics[last] if last < end else None
+        if user is None or user.times < static.times or self._stretch(user) != self._stretch(static):
+            return repeats
+        return 1
+
+    def _repeats(self, static: Static) -> int:
+        layers = self.problem.layers
+        return layers[static.op][1] if layers else 1
+
+    def _stretch(self, static: Static) -> int:
+        layers = self.problem.layers
+        return layers[static.op][0] if layers else -1

@@ -1,0 +1,159 @@
+"""The partitioner that finds shardings: ours, or one that the user registered in its place.
+
+A partitioner is a function from a `Task` to annotations: axes by the names of inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyshardy.autopartition.explore import Explorer, Limits, Watch
+from pyshardy.autopartition.fold_layers import fold_layers
+from pyshardy.autopartition.pricing import Quick
+from pyshardy.autopartition.problem import InputFact, Problem
+from pyshardy.autopartition.space import Assignment, Dims, Space
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.text import named_type
+from pyshardy.errors import UsageError
+
+Axes = Sequence[Sequence[str]]
+"""Per dimension of an input the names of its mesh axes, major to minor."""
+Annotations = Mapping[str, Axes]
+"""Axes by the names of inputs; those that are not named are not sharded."""
+Partitioner = Callable[["Task"], Annotations]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a partitioner is given.
+
+    Attributes:
+        problem: The program with its inputs and outputs, the mesh, and the hardware.
+        space: The groups of its inputs, and the classes of their dimensions.
+        budget_s: How long it may take, in seconds.
+        seed: Of what it chooses at random.
+        candidates: How many candidates it may look at.
+        watch: Who is told of what is better; None for nobody.
+    """
+
+    problem: Problem
+    space: Space
+    budget_s: float
+    seed: int
+    candidates: int
+    watch: Watch | None
+    explorer: Explorer
+
+    @property
+    def mesh(self) -> Mesh:
+        """The mesh."""
+        return self.problem.mesh
+
+    @property
+    def inputs(self) -> tuple[InputFact, ...]:
+        """The inputs with names and shapes."""
+        return self.problem.inputs
+
+    def cost(self, annotations: Annotations) -> Quick | None:
+        """What annotations would cost, quickly estimated; None if they cannot be propagated.
+
+        Raises:
+            UsageError: An input that there is not, or axes that do not fit it.
+        """
+        return self.explorer.evaluate(assignment_of(self.space, annotations))
+
+
+def task_of(problem: Problem, limits: Limits, budget_s: float, watch: Watch | None = None) -> Task:
+    """What a partitioner is given for a problem."""
+    space = Space(problem, fold_layers(problem))
+    explorer = Explorer(space, limits, watch)
+    return Task(problem, space, budget_s, limits.seed, limits.most, watch, explorer)
+
+
+def our_partitioner(task: Task) -> dict[str, Dims]:
+    """The partitioner that is used where no other is registered."""
+    task.explorer.run()
+    best = task.explorer.best
+    return annotations_of(task.space, task.space.empty if best is None else best.assignment)
+
+
+def annotations_of(space: Space, assignment: Assignment) -> dict[str, Dims]:
+    """An assignment by the names of inputs; without those whose sharding is given."""
+    return {
+        space.problem.inputs[member].name: dims
+        for group, dims in zip(space.groups, assignment)
+        if group.fixed is None
+        for member in group.members
+    }
+
+
+def assignment_of(space: Space, annotations: Annotations) -> Assignment:
+    """The assignment of annotations by name; inputs of one group are to have the same.
+
+    Raises:
+        UsageError: An input that there is not, or axes that do not fit it.
+    """
+    names = {
+        space.problem.inputs[member].name: number
+        for number, group in enumerate(space.groups)
+        for member in group.members
+    }
+    names.update({group.name: number for number, group in enumerate(space.groups)})
+    found: list[Dims] = list(space.empty)
+    for name, axes in annotations.items():
+        doing = "taking annotations from a partitioner"
+        if name not in names:
+            raise UsageError(doing, got=f"{name!r}", needed=f"one of {', '.join(list(names)[:8])}")
+        number = names[name]
+        dims = tuple(tuple(one) for one in axes)
+        dims = (*dims, *[()] * (len(space.groups[number].shape) - len(dims)))
+        unknown = [axis for one in dims for axis in one if axis not in space.sizes]
+        if unknown or len(dims) > len(space.groups[number].shape) or not space.fits(number, dims):
+            needed = f"axes of {', '.join(space.sizes)}, each once, that divide {list(space.groups[number].shape)}"
+            raise UsageError(doing, got=f"{dims} for {name}", needed=needed)
+        found[number] = dims
+    return tuple(found)
+
+
+_registered: list[Partitioner] = []
+
+
+def register_partitioner(function: Partitioner | None) -> None:
+    """Let a function find shardings in the place of our own search: in `pyshardy.search` and `pyshardy-auto-partition`.
+
+    It is given a `Task`: `inputs`, `mesh`, `problem.program`, `cost(annotations)`, `budget_s` and `seed`. It gives back
+    the axes of every dimension by the names of inputs.
+
+    Args:
+        function: The partitioner; None for our own again.
+
+    Raises:
+        UsageError: It is no function.
+
+    >>> register_partitioner(lambda task: {})
+    >>> register_partitioner(None)
+    """
+    if function is not None and not callable(function):
+        raise UsageError("registering a partitioner", got=named_type(function), needed="a function, or None")
+    _registered[:] = [] if function is None else [function]
+
+
+def registered_partitioner() -> Partitioner:
+    """The partitioner that is used now."""
+    return _registered[0] if _registered else our_partitioner
+
+
+def run_partitioner(task: Task) -> Assignment:
+    """What the partitioner that is used now finds.
+
+    Raises:
+        UsageError: It gives back no annotations, or some that do not fit.
+    """
+    found: Any = registered_partitioner()(task)
+    if not isinstance(found, Mapping):
+        raise UsageError(
+            "running a partitioner", got=named_type(found), needed="annotations: axes by the names of inputs"
+        )
+    return assignment_of(task.space, found)

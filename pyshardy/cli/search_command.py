@@ -1,0 +1,98 @@
+"""`pyshardy search`: shardings that make a program fast, on hardware that need not be there."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+from typing import Any
+
+from pyshardy.cli.cost_command import add_options as add_cost_options
+from pyshardy.cli.cost_command import parse_networks, parse_shape, parse_sizes
+from pyshardy.errors import UsageError
+
+_UNITS = {
+    "": 1,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "tb": 10**12,
+    "kib": 2**10,
+    "mib": 2**20,
+    "gib": 2**30,
+    "tib": 2**40,
+}
+_READING = "reading the command line"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of the command beside those that all commands have."""
+    add_cost_options(parser)
+    text = "what a device may use, like 60GiB (default: what the chip has)"
+    parser.add_argument("--memory", metavar="BYTES", help=text)
+    parser.add_argument(
+        "--devices", metavar="N", help="in the place of --mesh: choose a mesh of so many devices as well"
+    )
+    parser.add_argument("--budget", metavar="SECONDS", default="60", help="how long it may take (default 60)")
+    parser.add_argument("--seed", metavar="N", default="0", help="of what is chosen at random (default 0)")
+    text = "let go of the shardings that inputs and outputs have (default: they are kept)"
+    parser.add_argument("--let-go", action="store_true", help=text)
+    parser.add_argument("--save", metavar="FILE", help="write the plan to a file, for pyshardy.load_plan")
+    parser.add_argument("--quiet", action="store_true", help="say nothing on the way")
+
+
+def finds(module: Any, mesh: str | None, arguments: argparse.Namespace) -> Any:
+    """The plan for a module that was loaded, on its mesh, on one of other sizes, or on one that it gets."""
+    from pyshardy.estimating import has_mesh, with_mesh
+    from pyshardy.searching import search
+
+    if arguments.devices is not None and mesh:
+        raise UsageError(_READING, got="--mesh and --devices", needed="one of them")
+    if mesh and has_mesh(module, parse_sizes(mesh, "--mesh")):
+        module, mesh = with_mesh(module, parse_sizes(mesh, "--mesh")), None
+    plan = search(
+        module,
+        mesh=mesh,
+        devices=None if arguments.devices is None else _whole("--devices", arguments.devices),
+        hardware=arguments.hardware,
+        memory=None if arguments.memory is None else parse_bytes(arguments.memory),
+        budget_s=_seconds(arguments.budget),
+        seed=_whole("--seed", arguments.seed),
+        keep=not arguments.let_go,
+        networks=parse_networks(arguments.networks),
+        shape=parse_shape(arguments.shape),
+        collectives=arguments.collectives,
+        progress=not arguments.quiet,
+    )
+    if arguments.save:
+        plan.save(arguments.save)
+    return plan
+
+
+def parse_bytes(text: str) -> float:
+    """A number of bytes with a unit.
+
+    >>> parse_bytes("16GiB"), parse_bytes("80 GB"), parse_bytes("1000")
+    (17179869184.0, 80000000000.0, 1000.0)
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-zA-Z]*)", text.strip())
+    unit = None if match is None else _UNITS.get(match.group(2).lower())
+    if match is None or unit is None or not float(match.group(1)):
+        raise UsageError(_READING, got=f"--memory {text}", needed="bytes, like 60GiB")
+    return float(match.group(1)) * unit
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise UsageError(_READING, got=f"--budget {text}", needed="seconds, more than 0")
+    return value
+
+
+def _whole(option: str, text: str) -> int:
+    if not text.isdecimal() or len(text) > 18:
+        raise UsageError(_READING, got=f"{option} {text}", needed="a whole number")
+    return int(text)

@@ -1,0 +1,101 @@
+"""`pyshardy-auto-partition`: find shardings for the inputs of the main function."""
+
+from __future__ import annotations
+
+import time
+
+from pyshardy.autopartition.explore import Limits
+from pyshardy.autopartition.problem import Problem
+from pyshardy.autopartition.registry import run_partitioner, task_of
+from pyshardy.autopartition.space import Assignment, Space
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.costing.chips import find_hardware
+from pyshardy.costing.collectives import CollectiveModel
+from pyshardy.costing.topology import make_topology
+from pyshardy.errors import ShardyError
+from pyshardy.ir.copy_module import copy_module
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.functions import (
+    SHARDING,
+    main_function,
+    result_attrs,
+    return_op,
+    set_arg_sharding,
+    set_result_sharding,
+)
+from pyshardy.ir.nodes import Op
+from pyshardy.passes.base import Pass
+from pyshardy.passes.propagating.search_program import build_problem, mesh_to_search
+from pyshardy.transforms.context import PassContext
+
+_GIB = 2**30
+
+
+class AutoPartition(Pass):
+    """Shard the inputs of the main function so that the program is fast and fits into memory, by quick estimates.
+
+    Inputs that have a sharding keep it; outputs that take the place of inputs get theirs. What finds the shardings is
+    our own search, or what `pyshardy.register_partitioner` has put in its place.
+
+    Attributes:
+        hardware: The chip.
+        memory_gib: GiB that a device may use; 0 is what the chip has.
+        candidates: How many candidates to look at, at most.
+        budget_s: How many seconds to search, at most.
+        seed: Of what is chosen at random.
+    """
+
+    hardware: str = "v5p"
+    memory_gib: int = 0
+    candidates: int = 400
+    budget_s: int = 60
+    seed: int = 0
+
+    name = "pyshardy-auto-partition"
+
+    def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
+        try:
+            space, found = self._search(op, context)
+        except PassError:
+            raise
+        except ShardyError as error:
+            at = next((one for one in op.region.block if one.name == "func.func"), op)
+            raise PassError(at, f"cannot be searched: {error}") from error
+        name, _ = mesh_to_search(op)
+        _store(main_function(op), space, found, name)
+
+    def _search(self, root: Op, context: PassContext) -> tuple[Space, Assignment]:
+        limits = Limits(time.monotonic() + self.budget_s, self.candidates, self.seed)
+        task = task_of(self._problem(root, context), limits, float(self.budget_s))
+        return task.space, run_partitioner(task)
+
+    def _problem(self, root: Op, context: PassContext) -> Problem:
+        from pyshardy.passes.flow import import_steps, passes_of
+
+        hardware = find_hardware(self.hardware)
+        topology = make_topology(hardware, mesh_to_search(root)[1].axes)
+        copy = copy_module(root)
+        inner = PassContext(copy, context.attrs, context.specs)
+        for step in passes_of(import_steps()):
+            functions = [one for one in copy.region.block if one.name == "func.func"]
+            for target in [copy] if step.anchor.value == "module" else functions:
+                step.run(target, inner)
+        limit = float(self.memory_gib * _GIB) or hardware.memory_bytes
+        return build_problem(copy, context.specs, topology, CollectiveModel.FORMULA, limit)
+
+
+def _store(main: Op, space: Space, assignment: Assignment, mesh: str) -> None:
+    """Write the shardings onto inputs, and onto the outputs that take their place and have none."""
+    inputs = [arg.index for arg in main.region.blocks[0].args if arg.type.shape is not None]
+    outputs = [index for index, value in enumerate(_returned(main)) if value is not None]
+    for number, (group, dims) in enumerate(zip(space.groups, assignment)):
+        sharding: TensorSharding = space.sharding(number, dims).with_mesh(mesh)
+        for member in group.members if group.fixed is None else ():
+            set_arg_sharding(main, inputs[member], sharding)
+        for output in group.outputs:
+            if result_attrs(main, outputs[output]).get(SHARDING) is None:
+                set_result_sharding(main, outputs[output], sharding)
+
+
+def _returned(main: Op) -> list[tuple[int, ...] | None]:
+    return [value.type.shape for value in return_op(main).operands]

@@ -1,0 +1,192 @@
+"""`Plan`: a handful of `PartitionSpec`s for the inputs and outputs of a program, and what they would cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.spec import PartitionSpec
+from pyshardy.core.text import named_type
+from pyshardy.errors import UsageError
+from pyshardy.frontend.annotate import annotate
+from pyshardy.ir.module import Module
+from pyshardy.propagation.options import PropagateOptions
+from pyshardy.report.plan import PlanRow, PlanSpec, PlanSummary, Reason, plan_tables
+from pyshardy.report.tables import html, plain_text
+from pyshardy.results.propagation import Propagation, finish_propagation
+from pyshardy.results.sharded_program import shard
+
+_VERSION = 1
+_LOADING = "loading a plan"
+
+
+@dataclass(frozen=True, repr=False)
+class Plan:
+    """Shardings that a search found, with what they would cost beside those of experts. Nothing of it is measured.
+
+    `print` shows it as tables. `in_shardings` and `out_shardings` are for `jax.jit`, `apply` is for modules.
+
+    Attributes:
+        summary: All that is said of it, as plain data.
+        module: The program that it was made for; None for one that was loaded from a file.
+    """
+
+    summary: PlanSummary
+    module: Module | None = field(default=None, compare=False)
+
+    @property
+    def specs(self) -> dict[str, PartitionSpec]:
+        """The shardings by the names of inputs and outputs, as `annotate` takes them."""
+        return {spec.name: PartitionSpec(*map(_entry, spec.axes)) for spec in self.summary.specs}
+
+    @property
+    def mesh(self) -> dict[str, int]:
+        """Names and sizes of the mesh axes."""
+        return dict(self.summary.mesh)
+
+    @property
+    def step_seconds(self) -> float:
+        """The estimated time of one step."""
+        return self.summary.chosen.seconds
+
+    @property
+    def peak_bytes(self) -> int:
+        """The estimated peak memory of a device."""
+        return int(self.summary.chosen.bytes)
+
+    @property
+    def fits(self) -> bool:
+        """Whether that is within the memory of a device."""
+        return self.summary.chosen.fits
+
+    @property
+    def candidates(self) -> int:
+        """How many assignments were looked at."""
+        return self.summary.candidates
+
+    def apply(self, module: Module | None = None) -> Module:
+        """A module with the shardings of the plan on its inputs and outputs, in the place of those that it had.
+
+        Args:
+            module: The module; by default the program that the plan was made for.
+
+        Raises:
+            UsageError: No input or output has a name that is in the plan.
+        """
+        module = self._module() if module is None else module
+        return annotate(module, self.specs, Mesh(list(self.summary.mesh)))
+
+    @property
+    def propagated(self) -> Propagation:
+        """The program that it was made for, propagated from the shardings of the plan."""
+        return finish_propagation(*shard(self.apply(), PropagateOptions()))
+
+    @property
+    def in_shardings(self) -> Any:
+        """The shardings of all inputs, fit for `jax.jit(in_shardings=...)`."""
+        return self.propagated.input_shardings(sub_axes="gather")
+
+    @property
+    def out_shardings(self) -> Any:
+        """The shardings of all outputs, fit for `jax.jit(out_shardings=...)`."""
+        return self.propagated.output_shardings(sub_axes="gather")
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan as JSON-ready data."""
+        return {"version": _VERSION, **asdict(self.summary)}
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the plan to a file; `pyshardy.load_plan` reads it.
+
+        Raises:
+            UsageError: A file that cannot be written.
+        """
+        try:
+            Path(path).write_text(json.dumps(self.to_json(), indent=1) + "\n")
+        except OSError as error:
+            raise UsageError(
+                "saving a plan", got=f"{path}: {error.strerror}", needed="a file that can be written"
+            ) from error
+
+    def tables(self) -> Any:
+        """What `print` shows, for a `rich` console."""
+        return plan_tables(self.summary)
+
+    def __str__(self) -> str:
+        return plain_text(self.tables())
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return html(self.tables())
+
+    def _module(self) -> Module:
+        if self.module is None:
+            raise UsageError(
+                "using a plan", got="one from a file, which has no program", needed="plan.for_module(module)"
+            )
+        return self.module
+
+    def for_module(self, module: Module) -> Plan:
+        """The same plan for a program, as `load` returns it."""
+        return replace(self, module=module)
+
+
+def load_plan(path: str | PathLike[str]) -> Plan:
+    """A plan from a file that `Plan.save` wrote.
+
+    Args:
+        path: The file.
+
+    Raises:
+        UsageError: A file that cannot be read, or that holds no plan.
+    """
+    if not isinstance(path, (str, PathLike)):
+        raise UsageError(_LOADING, got=named_type(path), needed="a path")
+    try:
+        data = json.loads(Path(path).read_text())
+    except OSError as error:
+        raise UsageError(_LOADING, got=f"{path}: {error.strerror}", needed="a file that can be read") from error
+    except ValueError as error:
+        raise UsageError(_LOADING, got=f"{path}, which is no JSON", needed="a file that Plan.save wrote") from error
+    return plan_from_json(data)
+
+
+def plan_from_json(data: Any) -> Plan:
+    """A plan from what `Plan.to_json` gave.
+
+    Raises:
+        UsageError: It is no plan, or one of another version.
+    """
+    needed = f"what Plan.to_json gives, version {_VERSION}"
+    if not isinstance(data, Mapping) or data.get("version") != _VERSION:
+        raise UsageError(_LOADING, got="other data", needed=needed)
+    try:
+        return Plan(_summary(data))
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(_LOADING, got=f"data that lacks something: {error}", needed=needed) from error
+
+
+def _summary(data: Mapping[str, Any]) -> PlanSummary:
+    found = {name: value for name, value in data.items() if name != "version"}
+    found["mesh"] = tuple((str(name), int(size)) for name, size in data["mesh"])
+    found["specs"] = tuple(
+        PlanSpec(**{**one, "axes": tuple(tuple(axes) for axes in one["axes"]), "shape": tuple(one["shape"])})
+        for one in data["specs"]
+    )
+    for name in ("rows", "front"):
+        found[name] = tuple(PlanRow(**one) for one in data[name])
+    found["chosen"] = PlanRow(**data["chosen"])
+    found["reasons"] = tuple(Reason(**one) for one in data["reasons"])
+    found["notes"] = tuple(data["notes"])
+    return PlanSummary(**found)
+
+
+def _entry(axes: tuple[str, ...]) -> Any:
+    return None if not axes else axes[0] if len(axes) == 1 else axes

@@ -1,0 +1,33 @@
+"""From a module to what a search works on."""
+
+from __future__ import annotations
+
+from pyshardy.autopartition.problem import Problem
+from pyshardy.costing.collectives import CollectiveModel
+from pyshardy.costing.topology import Topology
+from pyshardy.ir.module import Module
+from pyshardy.ir.pause_gc import pause_gc
+from pyshardy.passes.flow import for_module, sharding_stages
+from pyshardy.passes.pipeline import run_on_root
+from pyshardy.passes.propagating.search_program import build_problem
+from pyshardy.propagation.options import PropagateOptions
+
+
+def problem_of(module: Module, topology: Topology, collectives: CollectiveModel, limit: float) -> Problem:
+    """What a search works on: the program as propagation gets it.
+
+    Args:
+        module: The program; inputs with a sharding keep it.
+        topology: The chip, and where the mesh lies.
+        collectives: How collectives are priced.
+        limit: Bytes of memory that a device may use.
+
+    Raises:
+        UsageError: No mesh, or several.
+        PassError: A module that breaks what propagation needs.
+    """
+    with pause_gc():
+        root = module.copy_root()
+        stage = sharding_stages(for_module(PropagateOptions(), root))[0]
+        context = run_on_root(module, root, stage.passes)
+        return build_problem(root, context.specs, topology, collectives, limit)

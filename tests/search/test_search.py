@@ -1,0 +1,197 @@
+"""Plans beside shardings written by people, beside the best of all, and beside what stock JAX makes of them."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import pyshardy
+from pyshardy import PartitionSpec as Spec
+from pyshardy import UsageError
+from pyshardy.frontend.interface import input_tensors
+
+from .compare import Result, best_expert, compared, experts_for, load, table, with_specs
+
+MESH = {"data": 2, "model": 4}
+TINY = """
+sdy.mesh @mesh = <["a"=2, "b"=2]>
+func.func @main(%x: tensor<4096x1024xbf16>, %w: tensor<1024x4096xbf16>) -> tensor<4096x4096xbf16> {
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0]
+    : (tensor<4096x1024xbf16>, tensor<1024x4096xbf16>) -> tensor<4096x4096xbf16>
+  %1 = stablehlo.tanh %0 : tensor<4096x4096xbf16>
+  return %1 : tensor<4096x4096xbf16>
+}"""
+
+TWO_LAYERS = """
+sdy.mesh @mesh = <["data"=8, "model"=4]>
+func.func @main(%a: tensor<8192x4096xbf16>, %b: tensor<4096x16384xbf16>, %c: tensor<16384x4096xbf16>)
+    -> tensor<8192x4096xbf16> {
+  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+    : (tensor<8192x4096xbf16>, tensor<4096x16384xbf16>) -> tensor<8192x16384xbf16>
+  %1 = stablehlo.tanh %0 : tensor<8192x16384xbf16>
+  %2 = stablehlo.dot_general %1, %c, contracting_dims = [1] x [0]
+    : (tensor<8192x16384xbf16>, tensor<16384x4096xbf16>) -> tensor<8192x4096xbf16>
+  return %2 : tensor<8192x4096xbf16>
+}"""
+
+
+@pytest.mark.parametrize("chip", ["v5e", "h100"])
+@pytest.mark.parametrize("program", ["dense", "experts", "scanned"])
+def test_no_worse_than_people(program: str, chip: str) -> None:
+    found = compared(program, MESH, chip, budget_s=120, candidates=200)
+    assert found.verdict in ("win", "equal"), found
+
+
+def test_the_comparison_says_when_people_are_better() -> None:
+    loss = Result("p", "8", "h100", 2.0, 1.0, "Megatron", True, 1, 1.0)
+    assert loss.verdict == "loss"
+    assert loss._replace(plan=0.5).verdict == "win"
+    assert loss._replace(plan=1.0).verdict == "equal"
+    assert loss._replace(fits=False).verdict == "does not fit"
+    assert "1 loss" in table([loss])
+
+
+def test_people_disagree_and_their_shardings_are_used() -> None:
+    module = load("dense", MESH)
+    experts = experts_for("dense", module, MESH)
+    assert len({str(expert.specs) for expert in experts}) > 4
+    annotated = with_specs(module, experts[-1].specs)
+    assert any(port.sharding is not None and port.sharding.all_axes() for port in input_tensors(annotated.root))
+    seconds, name = best_expert("dense", module, MESH, "h100", "formula")
+    assert 0 < seconds < pyshardy.cost(module, "h100").step_seconds and name
+
+
+def _all_specs(shape: tuple[int, ...], mesh: dict[str, int]) -> list[Any]:
+    """All shardings of an input: every axis on one dimension or none, in both orders."""
+    found = []
+    for places in product(range(-1, len(shape)), repeat=len(mesh)):
+        for order in (list(mesh), list(mesh)[::-1]):
+            axes = [[name for name in order if places[list(mesh).index(name)] == dim] for dim in range(len(shape))]
+            if all(size % prod(mesh[name] for name in names) == 0 for size, names in zip(shape, axes)):
+                found.append(tuple(tuple(names) for names in axes))
+    return list(dict.fromkeys(found))
+
+
+@pytest.mark.parametrize("chip", ["v5e", "h100"])
+def test_tiny_program_gets_the_best_of_all(chip: str) -> None:
+    module = pyshardy.load(TINY)
+    mesh = {"a": 2, "b": 2}
+    best = min(
+        pyshardy.cost(module.annotate({"arg0": Spec(*map(list, x)), "arg1": Spec(*map(list, w))}), chip).step_seconds
+        for x in _all_specs((4096, 1024), mesh)
+        for w in _all_specs((1024, 4096), mesh)
+    )
+    plan = pyshardy.search(module, hardware=chip, budget_s=120)
+    assert plan.step_seconds == pytest.approx(best, rel=1e-9)
+
+
+def test_same_seed_same_plan() -> None:
+    first, second = (pyshardy.search(TINY, hardware="v5e", seed=3, budget_s=120).summary for _ in range(2))
+    assert first.ended_by != "time"
+    assert first.specs == second.specs
+    assert (first.rows, first.front, first.candidates) == (second.rows, second.front, second.candidates)
+
+
+def test_plan_is_no_worse_than_what_it_shows_beside_it() -> None:
+    plan = pyshardy.search(load("dense", MESH), hardware="h100", budget_s=120, candidates=60)
+    rows = [row for row in plan.summary.rows if row.is_exact and row.fits]
+    assert rows and all(plan.step_seconds <= row.seconds for row in rows)
+    assert {row.name for row in rows} & {"data over data+model", "Megatron over model, data over data"}
+
+
+def test_plan_is_what_cost_says_of_it(tmp_path: Path) -> None:
+    module = load("dense", MESH)
+    plan = pyshardy.search(module, hardware="h100", budget_s=120, candidates=40)
+    again = pyshardy.cost(plan.apply(module), "h100")
+    assert (again.step_seconds, again.peak_bytes) == (plan.step_seconds, plan.peak_bytes)
+    plan.save(tmp_path / "plan.json")
+    loaded = pyshardy.load_plan(tmp_path / "plan.json")
+    assert loaded == plan and loaded.to_json() == plan.to_json() and str(loaded) == str(plan)
+    assert pyshardy.cost(loaded.apply(module), "h100").step_seconds == plan.step_seconds
+    with pytest.raises(UsageError, match="for_module"):
+        loaded.apply()
+
+
+def test_stock_jax_shards_as_the_plan_says() -> None:
+    def step(params: Any, x: Any) -> Any:
+        return {"w": params["w"] * 0.9, "v": params["v"] * 0.9}, jax.numpy.tanh(x @ params["w"]) @ params["v"]
+
+    params = {"w": jax.ShapeDtypeStruct((128, 512), "float32"), "v": jax.ShapeDtypeStruct((512, 128), "float32")}
+    x = jax.ShapeDtypeStruct((4096, 128), "float32")
+    plan = pyshardy.search(step, params, x, mesh=jax.make_mesh((2, 4), ("data", "model")), hardware="v5e", budget_s=120)
+    jitted = jax.jit(step, in_shardings=plan.in_shardings, out_shardings=plan.out_shardings)
+    compiled = jitted.lower(params, x).compile()
+    for wanted, got, leaf in zip(
+        jax.tree.leaves((plan.in_shardings, plan.out_shardings)),
+        jax.tree.leaves((compiled.input_shardings[0], compiled.output_shardings)),
+        [*jax.tree.leaves((params, x)), *jax.tree.leaves(jax.eval_shape(step, params, x))],
+        strict=True,
+    ):
+        assert got.is_equivalent_to(wanted, len(leaf.shape)), (got, wanted)
+    rng = np.random.default_rng(0)
+    arrays = jax.tree.map(lambda leaf: rng.normal(size=leaf.shape).astype(leaf.dtype), (params, x))
+    for got, wanted in zip(jax.tree.leaves(jitted(*arrays)), jax.tree.leaves(jax.jit(step)(*arrays)), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-3)
+
+
+def test_memory_is_a_hard_limit() -> None:
+    module = pyshardy.load(TWO_LAYERS)
+    free = pyshardy.search(module, hardware="h100", budget_s=60, candidates=60)
+    tight = pyshardy.search(module, hardware="h100", budget_s=60, candidates=60, memory=150e6)
+    assert free.peak_bytes > 150e6 >= tight.peak_bytes and tight.fits
+    assert free.step_seconds < tight.step_seconds
+    none = pyshardy.search(module, hardware="h100", budget_s=60, candidates=60, memory=1e6)
+    assert not none.fits and "nothing that was tried fits" in none.summary.notes[0]
+    assert none.peak_bytes <= tight.peak_bytes
+
+
+def test_given_shardings_are_kept_or_let_go() -> None:
+    module = pyshardy.load(TINY).annotate({"arg0": Spec(None, "a")})
+    kept = pyshardy.search(module, hardware="v5e", budget_s=60)
+    assert "arg0" not in kept.specs
+    assert str(input_tensors(kept.apply().root)[0].sharding) == '<@mesh, [{}, {"a"}]>'
+    free = pyshardy.search(module, hardware="v5e", budget_s=60, keep=False)
+    assert "arg0" in free.specs and free.step_seconds < kept.step_seconds
+
+
+def test_mesh_is_chosen() -> None:
+    plan = pyshardy.search(TINY.split("\n", 2)[2], hardware="v5e", devices=4, budget_s=30)
+    assert prod(plan.mesh.values()) == 4 and plan.fits
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"budget_s": 0}, "more than 0"),
+        ({"memory": -1}, "more than 0"),
+        ({"devices": 4, "mesh": {"a": 4}}, "one of them"),
+        ({"hardware": "abacus"}, "abacus"),
+        ({"devices": 0}, "a number from 1"),
+    ],
+)
+def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        pyshardy.search(TINY, **options)
+
+
+def test_no_mesh_is_refused() -> None:
+    with pytest.raises(UsageError, match="without a mesh"):
+        pyshardy.search(TINY.split("\n", 2)[2])
+
+
+def test_interrupted_search_gives_the_best_so_far() -> None:
+    told: list[str] = []
+
+    def interrupt(text: str) -> None:
+        told.append(text)
+        if len(told) > 1:
+            raise KeyboardInterrupt
+
+    plan = pyshardy.search(load("dense", MESH), hardware="h100", progress=interrupt)
+    assert plan.summary.ended_by == "interruption" and plan.step_seconds > 0

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from pyshardy.autopartition.explore import Limits
+from pyshardy.autopartition.moves import batch_class, put, store, take
+from pyshardy.autopartition.registry import (
+    Task,
+    assignment_of,
+    register_partitioner,
+    run_partitioner,
+    task_of,
+)
+from pyshardy.autopartition.tactics import megatron, tactics
+from pyshardy.errors import UsageError
+
+from .problems import layered, problem_from, space_from
+
+
+def task(layers: int = 2, most: int = 400, seed: int = 0) -> Task:
+    return task_of(problem_from(layered(layers)), Limits(time.monotonic() + 60, most, seed), 60.0)
+
+
+def test_batch_is_the_class_of_the_first_input() -> None:
+    space = space_from(layered(2))
+    assert space.classes[batch_class(space) or 0].places == ((0, 0),)
+
+
+def test_megatron_splits_hidden() -> None:
+    space = space_from(layered(2))
+    assert megatron(space, space.empty, "model") == (((), ()), ((), ("model",)), (("model",), ()))
+
+
+def test_steps_change_what_they_say() -> None:
+    space = space_from(layered(2))
+    one = put(space, space.empty, "data", [(0, 0)])
+    assert one == ((("data",), ()), ((), ()), ((), ()))
+    assert take(space, one, "data", [0]) == space.empty
+    assert store(space, one, "data", [0, 1]) == ((("data",), ()), ((), ("data",)), ((), ()))
+
+
+def test_tactics_are_distinct() -> None:
+    found = tactics(space_from(layered(2)))
+    assert len(set(found.values())) == len(found)
+    assert any(name.startswith("Megatron") for name in found)
+
+
+def test_search_is_no_worse_than_its_seeds_and_depends_on_nothing_but_them() -> None:
+    first, second = task(), task()
+    found = run_partitioner(first)
+    assert found == run_partitioner(second)
+    assert list(first.explorer.found) == list(second.explorer.found)
+    score = first.explorer.score
+    best = first.explorer.found[found]
+    assert best is not None
+    for tactic in first.explorer.tactics.values():
+        quick = first.explorer.found[tactic]
+        assert quick is not None and score(best) <= score(quick)
+
+
+def test_candidates_end_a_search() -> None:
+    few = task(most=3)
+    run_partitioner(few)
+    assert len(few.explorer.found) == 3
+    assert few.explorer.ended_by == "candidates"
+
+
+def test_a_registered_partitioner_takes_our_place() -> None:
+    def mine(task: Task) -> dict[str, tuple[tuple[str, ...], ...]]:
+        assert [fact.name for fact in task.inputs][0] == "x"
+        assert task.mesh.axis_size("data") == 4
+        split, whole = task.cost({"x": [["data"], []]}), task.cost({})
+        assert split is not None and whole is not None and split.seconds < whole.seconds
+        return {"x": (("data",), ())}
+
+    register_partitioner(mine)
+    try:
+        assert run_partitioner(task()) == ((("data",), ()), ((), ()), ((), ()))
+    finally:
+        register_partitioner(None)
+    with pytest.raises(UsageError, match="a function"):
+        register_partitioner(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "annotations, message",
+    [({"z": [["data"]]}, "'z'"), ({"x": [["nothing"]]}, "nothing"), ({"x": [["data"], ["data"]]}, "each once")],
+)
+def test_wrong_annotations_are_refused(annotations: dict[str, list[list[str]]], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        assignment_of(space_from(layered(1)), annotations)
+
+
+def test_the_function_is_no_folder() -> None:
+    """A folder that is called like a function of the package would hide it once it is imported."""
+    import pyshardy
+
+    assert callable(pyshardy.search)

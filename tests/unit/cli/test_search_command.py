@@ -1,0 +1,58 @@
+"""`pyshardy search` from its command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import pyshardy
+
+from .command_line import Cli
+from .opt_command_line import Put
+
+PROGRAM = """
+func.func @main(%x: tensor<4096x1024xbf16>, %w: tensor<1024x4096xbf16>) -> tensor<4096x4096xbf16> {
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0]
+    : (tensor<4096x1024xbf16>, tensor<1024x4096xbf16>) -> tensor<4096x4096xbf16>
+  return %0 : tensor<4096x4096xbf16>
+}"""
+"""Without a mesh."""
+
+
+def test_a_plan_is_printed_and_saved(cli: Cli, put: Put, tmp_path: Path) -> None:
+    saved = tmp_path / "plan.json"
+    found = cli("search", put(PROGRAM), "--mesh", "data=4,model=2", "--hardware", "h100", "--save", str(saved))
+    assert found.status == 0
+    assert "plan for 8 x NVIDIA H100 SXM, mesh data=4, model=2" in found.out
+    assert "none is measured" in found.out and "as it was given" in found.out
+    assert "candidate 1: about" in found.err
+    assert pyshardy.load_plan(saved).mesh == {"data": 4, "model": 2}
+
+
+def test_json_is_the_plan(cli: Cli, put: Put) -> None:
+    found = cli("search", put(PROGRAM), "--mesh", "data=8", "--hardware", "v5e", "--json", "--quiet")
+    data = json.loads(found.out)
+    assert (data["mesh"], data["chosen"]["fits"], found.err) == ([["data", 8]], True, "")
+
+
+def test_what_does_not_fit_is_a_failure(cli: Cli, put: Put) -> None:
+    found = cli("search", put(PROGRAM), "--mesh", "data=8", "--memory", "1kB", "--quiet")
+    assert found.status == 1
+    assert "does NOT fit in" in found.out and "nothing that was tried fits" in found.out
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (("--memory", "much", "--mesh", "a=2"), "bytes, like 60GiB"),
+        (("--budget", "0", "--mesh", "a=2"), "more than 0"),
+        (("--seed", "x", "--mesh", "a=2"), "a whole number"),
+        (("--devices", "8", "--mesh", "a=2"), "one of them"),
+        ((), "without a mesh"),
+    ],
+)
+def test_wrong_command_lines_are_refused(cli: Cli, put: Put, options: tuple[str, ...], message: str) -> None:
+    found = cli("search", put(PROGRAM), *options)
+    assert found.status == 2 and message in found.err and "Traceback" not in found.err
