@@ -5,6 +5,7 @@ It needs the optional dependencies `notebooks`: nbclient, ipykernel and matplotl
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -27,7 +28,8 @@ def execute(path: Path) -> Any:
     from nbclient import NotebookClient
 
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=TIMEOUT_S, resources={"metadata": {"path": str(path.parent)}}).execute()
+    client = NotebookClient(notebook, timeout=TIMEOUT_S, resources={"metadata": {"path": str(path.parent)}})
+    client.execute(env={name: value for name, value in os.environ.items() if name != "XLA_FLAGS"})
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)  # times of day
     notebook.metadata["language_info"] = {"name": "python"}

@@ -46,6 +46,7 @@ _EXPORTS = {
     "ReductionKind": "core.sharding",
     "Rule": "rules.rule",
     "RuleNotationError": "errors",
+    "SearchTask": "autopartition.registry",
     "Severity": "ir.diagnostics",
     "ShardyError": "errors",
     "StrategyOption": "propagation.options",

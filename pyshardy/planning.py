@@ -11,7 +11,13 @@ from pyshardy.autopartition.advice import advice
 from pyshardy.autopartition.decisions import decisions
 from pyshardy.autopartition.explore import Found, Limits
 from pyshardy.autopartition.moves import all_moves
-from pyshardy.autopartition.registry import Task, our_partitioner, registered_partitioner, run_partitioner, task_of
+from pyshardy.autopartition.registry import (
+    SearchTask,
+    our_partitioner,
+    registered_partitioner,
+    run_partitioner,
+    task_of,
+)
 from pyshardy.autopartition.space import Assignment, Space
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.hardware import Hardware
@@ -21,12 +27,12 @@ from pyshardy.estimating import cost
 from pyshardy.frontend.annotate import annotate_ports, matching_names
 from pyshardy.frontend.interface import input_tensors, output_tensors
 from pyshardy.ir.module import Module
-from pyshardy.passes.propagating.search_program import mesh_to_search
 from pyshardy.report.cost import format_duration
 from pyshardy.report.plan import PlanRow, PlanSpec, PlanSummary, Reason
 from pyshardy.report.summary import format_bytes
 from pyshardy.results.plan import Plan
 from pyshardy.results.search_problem import problem_of
+from pyshardy.transforms.search_program import mesh_to_search
 
 DOING = "searching for shardings"
 MOST_CANDIDATES = 2000
@@ -87,7 +93,7 @@ class Search:
         self.problem = problem_of(self.module, self.topology, options.collectives, options.limit)
         until = self.started + options.budget_s * _SHARE
         limits = Limits(until, options.candidates, options.seed)
-        self.task: Task = task_of(self.problem, limits, options.budget_s, self._watch)
+        self.task: SearchTask = task_of(self.problem, limits, options.budget_s, self._watch)
         self.space: Space = self.task.space
         self.explorer = self.task.explorer
         self.inputs, self.outputs = input_tensors(self.module.root), output_tensors(self.module.root)

@@ -144,6 +144,7 @@ OWN_MATTER = {
     "transforms/reduction_kinds.py": "which bodies reduce how",
     "passes/partitioning/resolve_permutation_factors.py": "what it looks at",
     "transforms/reshards/single_dims.py": "what it is about",
+    "transforms/search_program.py": "which ops hold others",
     "transforms/single_op_module.py": "where it cuts",
     "passes/partitioning/verify_unreduced_axes.py": "what it does not check",
     "passes/pipelines.py": "what passes run on",

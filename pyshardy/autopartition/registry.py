@@ -1,6 +1,6 @@
 """The partitioner that finds shardings: ours, or one that the user registered in its place.
 
-A partitioner is a function from a `Task` to annotations: axes by the names of inputs.
+A partitioner is a function from a `SearchTask` to annotations: axes by the names of inputs.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Axes = Sequence[Sequence[str]]
 """Per dimension of an input the names of its mesh axes, major to minor."""
 Annotations = Mapping[str, Axes]
 """Axes by the names of inputs; those that are not named are not sharded."""
-Partitioner = Callable[["Task"], Annotations]
+Partitioner = Callable[["SearchTask"], Annotations]
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class SearchTask:
     """What a partitioner is given.
 
     Attributes:
@@ -65,14 +65,14 @@ class Task:
         return self.explorer.evaluate(assignment_of(self.space, annotations))
 
 
-def task_of(problem: Problem, limits: Limits, budget_s: float, watch: Watch | None = None) -> Task:
+def task_of(problem: Problem, limits: Limits, budget_s: float, watch: Watch | None = None) -> SearchTask:
     """What a partitioner is given for a problem."""
     space = Space(problem, fold_layers(problem))
     explorer = Explorer(space, limits, watch)
-    return Task(problem, space, budget_s, limits.seed, limits.most, watch, explorer)
+    return SearchTask(problem, space, budget_s, limits.seed, limits.most, watch, explorer)
 
 
-def our_partitioner(task: Task) -> dict[str, Dims]:
+def our_partitioner(task: SearchTask) -> dict[str, Dims]:
     """The partitioner that is used where no other is registered."""
     task.explorer.run()
     best = task.explorer.best
@@ -123,7 +123,7 @@ _registered: list[Partitioner] = []
 def register_partitioner(function: Partitioner | None) -> None:
     """Let a function find shardings in the place of our own search: in `pyshardy.search` and `pyshardy-auto-partition`.
 
-    It is given a `Task`: `inputs`, `mesh`, `problem.program`, `cost(annotations)`, `budget_s` and `seed`. It gives back
+    It takes a `SearchTask`: `inputs`, `mesh`, `problem.program`, `cost(annotations)`, `budget_s` and `seed`. It returns
     the axes of every dimension by the names of inputs.
 
     Args:
@@ -145,7 +145,7 @@ def registered_partitioner() -> Partitioner:
     return _registered[0] if _registered else our_partitioner
 
 
-def run_partitioner(task: Task) -> Assignment:
+def run_partitioner(task: SearchTask) -> Assignment:
     """What the partitioner that is used now finds.
 
     Raises:

@@ -135,7 +135,9 @@ def propagation_ending(options: PropagateOptions) -> list[Pass]:
     return passes_of(steps, options.dump_directory, _FIRST_DUMP + 1)
 
 
-def partition_ending(options: PropagateOptions, partition: PartitionOptions, follows: bool = False) -> list[Pass]:
+def partition_ending(
+    options: PropagateOptions, partition: PartitionOptions, follows: bool = False, has_debug_info: bool = False
+) -> list[Pass]:
     """The passes from final shardings to the program of one device.
 
     With a directory for dumps, they write the module there from `02.after_propagation.mlir` on, after the dumps of
@@ -145,11 +147,12 @@ def partition_ending(options: PropagateOptions, partition: PartitionOptions, fol
         options: How shardings were propagated.
         partition: How the program is partitioned.
         follows: Whether `propagation_ending` has dumped to the same folder.
+        has_debug_info: Whether the program has origins and edges; without shardings, MLIR's verifier refuses them.
     """
     exchange = partition.halo_exchange
     steps: list[Step] = [
         *([] if follows else [Dump("after_propagation")]),
-        pass_of("sdy-remove-propagation-debug-info"),
+        *([pass_of("sdy-remove-propagation-debug-info")] if has_debug_info else []),
         pass_of("sdy-verify-unreduced-axes"),
         pass_of("pyshardy-dedup-meshes"),
         pass_of("pyshardy-shard-pointwise"),

@@ -16,6 +16,7 @@ from pyshardy.ir.nodes import Op
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.traffic import collectives_of
 from pyshardy.passes.base import Pass
+from pyshardy.passes.exporting.remove_propagation_debug_info import has_debug_info
 from pyshardy.passes.flow import partition_ending
 from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.passes.pipeline import run_on_root
@@ -216,7 +217,8 @@ def finish_partition(
                 drop_answered(root, before.origin)
             follows = bool(sharded.dumps) and propagation is not None
             dumped = replace(options, dump_directory=options.dump_directory or sharded.dumps)
-            passes = [*_user_partitioners(sharded), *partition_ending(sharded.applied, dumped, follows)]
+            ending = partition_ending(sharded.applied, dumped, follows, has_debug_info(root))
+            passes = [*_user_partitioners(sharded), *ending]
             run_on_root(before, root, passes, diagnostics, watch.after_pass)
         module = before.with_root(root)
         with watch.stage("write"):

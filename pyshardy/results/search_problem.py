@@ -9,8 +9,8 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.passes.flow import for_module, sharding_stages
 from pyshardy.passes.pipeline import run_on_root
-from pyshardy.passes.propagating.search_program import build_problem
 from pyshardy.propagation.options import PropagateOptions
+from pyshardy.transforms.search_program import build_problem
 
 
 def problem_of(module: Module, topology: Topology, collectives: CollectiveModel, limit: float) -> Problem:

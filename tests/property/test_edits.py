@@ -113,7 +113,7 @@ def test_an_edit_gives_what_annotating_and_propagating_gives(seed: int, features
         assert found.warnings == expected.warnings
         assert found.summary.to_json() == expected.summary.to_json()
         if edit.state is not None:
-            for kind, port in edit.state.base.ports():
+            for kind, port in edit.state.base.tensors():
                 ports = found.inputs if kind == INPUT else found.outputs
                 expected_sharding = next(one.sharding for one in ports if one.index == port.index)
                 assert edit.state.base.final(edit.state, kind, port) is expected_sharding

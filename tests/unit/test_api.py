@@ -124,7 +124,8 @@ def test_what_holds_no_module_is_refused(source: Any, got: str) -> None:
 @pytest.mark.parametrize("args", [(), (1,)])
 def test_arguments_and_shardings_are_for_functions_alone(args: tuple[Any, ...], options: dict[str, Any]) -> None:
     with pytest.raises(
-        UsageError, match="loading a module: got arguments or shardings for a PosixPath, needed them for a function"
+        UsageError,
+        match="loading a module: got arguments or shardings for a PosixPath, needed arguments and shardings only for a function",
     ):
         pyshardy.load(MLP, *args, **options)
 

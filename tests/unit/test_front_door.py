@@ -96,7 +96,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "a number of devices": (lambda: pyshardy.run(DOUBLE, X, devices=8), "got an int, needed devices of JAX"),
     "a number as an engine": (lambda: pyshardy.run(DOUBLE, X, engine=5), "got the engine 5, needed one of local"),
     "compiling a module": (
-        lambda: pyshardy.compiled_collectives(pyshardy.load(DOUBLE)), "got a Module, needed what partition or"
+        lambda: pyshardy.compiled_collectives(pyshardy.load(DOUBLE)), "got a Module, needed the result of partition or"
     ),
     "a rule of a number": (lambda: pyshardy.register_rule("@x", 5), "got 5 as the rule, needed einsum notation"),
     "a rule for a number": (lambda: pyshardy.register_rule(5, "i -> i"), "got 5 as a name, needed the name of an op"),

@@ -6,8 +6,10 @@ Source: docs/semantics/export.md#sdy-remove-propagation-debug-info
 from __future__ import annotations
 
 from pyshardy.ir.attributes import Attributes
+from pyshardy.ir.attrs import LISTS
 from pyshardy.ir.functions import change_border_attrs
 from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.op_lists import ops_in
 from pyshardy.passes.base import Pass
 from pyshardy.transforms.context import PassContext
 
@@ -30,6 +32,19 @@ class RemovePropagationDebugInfo(Pass):
                 change_border_attrs(inner, without_debug_info)
             elif not _DEBUG_NAMES.isdisjoint(inner.attrs):
                 inner.attrs = without_debug_info(inner.attrs)
+
+
+def has_debug_info(root: Op) -> bool:
+    """Whether an op, argument or result of a module has sharding origins or propagation edges."""
+    for op in ops_in(root):
+        attrs = op.attrs
+        if not _DEBUG_NAMES.isdisjoint(attrs):
+            return True
+        if op.name == "func.func" and any(
+            not _DEBUG_NAMES.isdisjoint(entry) for kind in LISTS for entry in attrs.get(kind, ())
+        ):
+            return True
+    return False
 
 
 def without_debug_info(attrs: Attributes) -> Attributes:

@@ -25,8 +25,8 @@ from pyshardy.ir.functions import (
 )
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.base import Pass
-from pyshardy.passes.propagating.search_program import build_problem, mesh_to_search
 from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.search_program import build_problem, mesh_to_search
 
 _GIB = 2**30
 

@@ -9,8 +9,8 @@ from pyshardy.autopartition.space import Space
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.topology import make_topology
-from pyshardy.passes.propagating.search_program import mesh_to_search
 from pyshardy.results.search_problem import problem_of
+from pyshardy.transforms.search_program import mesh_to_search
 
 BATCH, WIDTH, HIDDEN = 4096, 1024, 8192
 

@@ -7,7 +7,7 @@ import pytest
 from pyshardy.autopartition.explore import Limits
 from pyshardy.autopartition.moves import batch_class, put, store, take
 from pyshardy.autopartition.registry import (
-    Task,
+    SearchTask,
     assignment_of,
     register_partitioner,
     run_partitioner,
@@ -19,7 +19,7 @@ from pyshardy.errors import UsageError
 from .problems import layered, problem_from, space_from
 
 
-def task(layers: int = 2, most: int = 400, seed: int = 0) -> Task:
+def task(layers: int = 2, most: int = 400, seed: int = 0) -> SearchTask:
     return task_of(problem_from(layered(layers)), Limits(time.monotonic() + 60, most, seed), 60.0)
 
 
@@ -68,7 +68,7 @@ def test_candidates_end_a_search() -> None:
 
 
 def test_a_registered_partitioner_takes_our_place() -> None:
-    def mine(task: Task) -> dict[str, tuple[tuple[str, ...], ...]]:
+    def mine(task: SearchTask) -> dict[str, tuple[tuple[str, ...], ...]]:
         assert [fact.name for fact in task.inputs][0] == "x"
         assert task.mesh.axis_size("data") == 4
         split, whole = task.cost({"x": [["data"], []]}), task.cost({})

@@ -151,7 +151,7 @@ def test_an_unknown_command_is_refused(cli: Cli) -> None:
     assert (found.status, found.out) == (2, "")
     assert re.fullmatch(
         r"error: reading the command line: argument COMMAND: invalid choice: 'divide' "
-        r"\(choose from '?propagate'?, '?show'?, '?explain'?, '?diff'?, '?partition'?, '?cost'?, '?report'?, '?run'?, '?completion'?\)\n  try: pyshardy --help\n",
+        r"\(choose from '?propagate'?, '?show'?, '?explain'?, '?diff'?, '?partition'?, '?cost'?, '?report'?, '?search'?, '?run'?, '?completion'?\)\n  try: pyshardy --help\n",
         found.err,
     )
 

@@ -70,7 +70,7 @@ def test_a_module_of_what_is_no_directory(tmp_path: Path) -> None:
     path.write_text(INPUT)
     with pytest.raises(UsageError, match=r"reading module jit_f of .*f\.mlir: got no directory"):
         api.load(path, module="jit_f")
-    with pytest.raises(UsageError, match="got module='jit_f' for a str, needed a directory"):
+    with pytest.raises(UsageError, match="got module='jit_f' for a str, needed a module name only for a directory"):
         api.load(INPUT, module="jit_f")
 
 

@@ -56,7 +56,7 @@ def test_devices_are_those_of_the_function() -> None:
     devices = [jax.devices()[index] for index in (6, 1)]
     sharding = jax.sharding.NamedSharding(jax.sharding.Mesh(np.array(devices), ("x",)), jax.sharding.PartitionSpec("x"))
     result = pyshardy.propagate(pyshardy.load(lambda x: -x, A, in_shardings=sharding))
-    (found,) = result.run(A)
+    found = result.run(A)
     assert found.sharding.is_equivalent_to(sharding, 2)
     np.testing.assert_array_equal(found, -A)
 
