@@ -68,7 +68,10 @@ def touching(window: WindowDim, size: int, taps: int, count: int, shards: int) -
 
 
 def fills_of(op: Op) -> tuple[Fill, Fill] | None:
-    """What no window selects, and what changes nothing where it is scattered to; None if that is not known."""
+    """What no window selects, and what changes nothing where it is scattered to; None if that is not known.
+
+    Of integers every value is one that data may have, and a window may select padding that equals its data.
+    """
     block = op.regions[0].blocks[0]
     chosen = block.terminator.operands[0].defining_op
     combined = combiners_of(op.regions[1])
@@ -79,6 +82,8 @@ def fills_of(op: Op) -> tuple[Fill, Fill] | None:
         return None
     selects_larger = (direction[1] in ("GE", "GT")) == (chosen.operands[0] is block.args[0])
     element = op.operands[_OPERAND].type.element
+    if not element.startswith(("f", "bf")):
+        return None
     worst, neutral = extreme_text(element, largest=not selects_larger), identity_text(combined[0], element)
     return None if worst is None or neutral is None else (Fill(worst), Fill(neutral))
 

@@ -71,7 +71,7 @@ def test_all_windows_that_touch_a_shard(size: int, taps: int, stride: int, low: 
         assert phase + found.extent <= found.covered.extent
 
 
-def _scatter(compare: str, combine: str) -> Op:
+def _scatter(compare: str, combine: str, element: str = "f32") -> Op:
     text = f"""func.func @main(%a: tensor<8xf32>, %b: tensor<4xf32>, %i: tensor<f32>) -> tensor<8xf32> {{
       %0 = "stablehlo.select_and_scatter"(%a, %b, %i) <{{window_dimensions = array<i64: 2>,
         window_strides = array<i64: 2>}}> ({{
@@ -85,7 +85,8 @@ def _scatter(compare: str, combine: str) -> Op:
       }}) : (tensor<8xf32>, tensor<4xf32>, tensor<f32>) -> tensor<8xf32>
       return %0 : tensor<8xf32>
     }}"""
-    return next(op for op in walk(pyshardy.load(text).root) if op.name == "stablehlo.select_and_scatter")
+    root = pyshardy.load(text.replace("f32", element)).root
+    return next(op for op in walk(root) if op.name == "stablehlo.select_and_scatter")
 
 
 @pytest.mark.parametrize(
@@ -102,3 +103,8 @@ def _scatter(compare: str, combine: str) -> Op:
 def test_what_no_window_selects(compare: str, combine: str, fills: tuple[str, str] | None) -> None:
     found = fills_of(_scatter(compare, combine))
     assert found == (None if fills is None else tuple(map(Fill, fills)))
+
+
+@pytest.mark.parametrize("element", ["ui16", "i32", "i8"])
+def test_integers_may_equal_what_fills_the_outside(element: str) -> None:
+    assert fills_of(_scatter("GE, %p, %q", "add %p, %q", element)) is None
