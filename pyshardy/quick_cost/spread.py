@@ -9,7 +9,11 @@ from pyshardy.core.sharding import Meshes, TensorSharding
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.quick_cost.skeleton import Entry
 from pyshardy.transforms.reshards.most_split import most_split
-from pyshardy.transforms.reshards.op_rules import is_pointwise, names_without_rule, rule_with_dynamic_sizes
+from pyshardy.transforms.reshards.op_rules import (
+    names_without_rule,
+    rule_with_dynamic_sizes,
+    takes_sharding_of_operands,
+)
 
 Shardings = Sequence[TensorSharding | None]
 
@@ -42,7 +46,7 @@ class Spread:
 
     def _visit(self, entry: Entry, shardings: list[TensorSharding | None], done: set[int]) -> None:
         spec = self.specs.spec(entry.op)
-        if not entry.operands or not is_pointwise(spec):
+        if not entry.operands or not takes_sharding_of_operands(spec):
             return
         if done.isdisjoint(entry.operands) and rule_with_dynamic_sizes(spec):
             return

@@ -28,3 +28,17 @@ func.func private @f(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [
   %0 = chlo.zeta %arg0, %arg0 : tensor<8xf32>, tensor<8xf32> -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// A reshard states its sharding: it stays as it is, also behind what the pass shards.
+// CHECK-LABEL: func.func @reshards(
+// CHECK-NEXT: %0 = sdy.reshard %arg0 <@mesh, [{"a"}]> : tensor<8xf32>
+// CHECK-NEXT: %1 = stablehlo.negate %0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a"}]>]>} : tensor<8xf32>
+// CHECK-NEXT: %2 = chlo.zeta %arg0, %arg0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a", "b"}]>]>}
+// CHECK-NEXT: %3 = sdy.reshard %2 <@mesh, [{"a"}]> : tensor<8xf32>
+func.func @reshards(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a", "b"}]>}) -> (tensor<8xf32>, tensor<8xf32>) {
+  %0 = sdy.reshard %arg0 <@mesh, [{"a"}]> : tensor<8xf32>
+  %1 = stablehlo.negate %0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a"}]>]>} : tensor<8xf32>
+  %2 = chlo.zeta %arg0, %arg0 : tensor<8xf32>, tensor<8xf32> -> tensor<8xf32>
+  %3 = sdy.reshard %2 <@mesh, [{"a"}]> : tensor<8xf32>
+  return %1, %3 : tensor<8xf32>, tensor<8xf32>
+}

@@ -15,7 +15,11 @@ from pyshardy.ir.symbols import post_order
 from pyshardy.passes.base import Pass
 from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.reshards.most_split import most_split
-from pyshardy.transforms.reshards.op_rules import is_pointwise, names_without_rule, rule_with_dynamic_sizes
+from pyshardy.transforms.reshards.op_rules import (
+    names_without_rule,
+    rule_with_dynamic_sizes,
+    takes_sharding_of_operands,
+)
 
 
 class ShardPointwise(Pass):
@@ -64,7 +68,9 @@ class _Sharder:
 
     def _shard_op(self, op: Op) -> None:
         spec = self.context.specs.spec(op)
-        if not is_pointwise(spec) or (rule_with_dynamic_sizes(spec) and self.done.isdisjoint(op.operands)):
+        if not takes_sharding_of_operands(spec) or (
+            rule_with_dynamic_sizes(spec) and self.done.isdisjoint(op.operands)
+        ):
             return
         sharding = most_split([get_sharding(value) for value in op.operands], self.meshes)
         if sharding is not None and not sharding.is_fully_replicated and not sharding.unreduced:

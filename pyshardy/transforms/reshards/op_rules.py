@@ -17,6 +17,7 @@ _LARGE = 2**62
 """What a dynamic dimension counts as in a rule."""
 _FOR_PARTITIONER = ops_that(lambda traits: traits.elementwise is Elementwise.FOR_PARTITIONER)
 _MAY_BE_POINTWISE = ops_that(lambda traits: traits.elementwise not in (None, Elementwise.NO))
+_STATES_SHARDING = ops_that(lambda traits: bool(traits.own_shardings))
 
 
 def lacks_rule(name: str) -> bool:
@@ -25,8 +26,17 @@ def lacks_rule(name: str) -> bool:
 
 
 def names_without_rule() -> frozenset[str]:
-    """The names of all ops that `lacks_rule`."""
-    return frozenset(filter(lacks_rule, _MAY_BE_POINTWISE))
+    """The names of all ops that `lacks_rule`, without those that state their sharding, such as `sdy.reshard`."""
+    return frozenset(filter(lacks_rule, _MAY_BE_POINTWISE - _STATES_SHARDING))
+
+
+def takes_sharding_of_operands(spec: OpSpec) -> bool:
+    """Whether the results of an op may be sharded as its operands: it is pointwise and does not state a sharding.
+
+    >>> takes_sharding_of_operands(OpSpec("sdy.reshard", [(4,)], [(4,)]))
+    False
+    """
+    return spec.name not in _STATES_SHARDING and is_pointwise(spec)
 
 
 def rule_with_dynamic_sizes(spec: OpSpec) -> Rule | None:
