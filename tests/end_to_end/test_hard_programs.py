@@ -27,14 +27,14 @@ def test_devices_give_what_one_device_gives(name: str) -> None:
 
 
 def test_a_wrong_number_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = pyshardy.run
+    run_flat = pyshardy.Partition.run_flat
 
     def wrong(*args: Any, **options: Any) -> Any:
-        return [np.asarray(output) + 1 for output in run(*args, **options)]
+        return [np.asarray(output) + 1 for output in run_flat(*args, **options)]
 
     name = next(iter(PROGRAMS))
     assert compare_numbers(PROGRAMS[name], 0).verdict is Verdict.EQUAL
-    monkeypatch.setattr(pyshardy, "run", wrong)
+    monkeypatch.setattr(pyshardy.Partition, "run_flat", wrong)
     assert compare_numbers(PROGRAMS[name], 0).verdict is Verdict.DIFFERENT
 
 
