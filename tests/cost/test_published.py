@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from support.reference import jaxlib_version
+
 from .published import PAGE, RATIOS, ROWS, estimates, line, table
 
 SOME = (
@@ -46,6 +48,9 @@ def test_ratios_are_near_the_measured_ones(found: dict[str, float], pair: tuple[
     assert abs(found[first] / found[second] / (measured[first] / measured[second]) - 1) <= 0.15
 
 
+@pytest.mark.skipif(
+    jaxlib_version() < (0, 12), reason="the page is written with the newest JAX; programs differ slightly"
+)
 def test_the_page_has_these_rows(found: dict[str, float]) -> None:
     page = PAGE.read_text()
     missing = [

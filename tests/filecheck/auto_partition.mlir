@@ -1,4 +1,4 @@
-// RUN: sdy_opt %s -pyshardy-auto-partition=hardware=h100 | FileCheck %s
+// RUN: sdy_opt %s -pyshardy-auto-partition='hardware=h100 memory-gib=80 candidates=50 budget-s=60 seed=1' | FileCheck %s
 
 sdy.mesh @mesh = <["data"=4, "model"=2]>
 

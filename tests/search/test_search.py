@@ -124,7 +124,9 @@ def test_stock_jax_shards_as_the_plan_says() -> None:
 
     params = {"w": jax.ShapeDtypeStruct((128, 512), "float32"), "v": jax.ShapeDtypeStruct((512, 128), "float32")}
     x = jax.ShapeDtypeStruct((4096, 128), "float32")
-    plan = pyshardy.search(step, params, x, mesh=jax.make_mesh((2, 4), ("data", "model")), hardware="v5e", budget_s=120)
+    auto = (jax.sharding.AxisType.Auto,) * 2
+    mesh = jax.make_mesh((2, 4), ("data", "model"), axis_types=auto)
+    plan = pyshardy.search(step, params, x, mesh=mesh, hardware="v5e", budget_s=120)
     jitted = jax.jit(step, in_shardings=plan.in_shardings, out_shardings=plan.out_shardings)
     compiled = jitted.lower(params, x).compile()
     for wanted, got, leaf in zip(
