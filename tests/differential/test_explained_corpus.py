@@ -16,6 +16,7 @@ NOT_FOUND = {
     "callbacks": 2,
     "exported_call": 1,
     "explicit_types": 2,
+    "fully_sharded": 1,
     "unconstrained": 1,
 }
 """Per program, the most collectives of which the cause is told in the words of the program per device."""

@@ -63,7 +63,7 @@ def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for module, name in ((main_command, "main"), (files, "write_whole")):
         monkeypatch.setattr(module, name, getattr(module, name))  # undone at the end
-    monkeypatch.setattr(numbers_compare.pyshardy, "run", numbers_compare.pyshardy.run)
+    monkeypatch.setattr(numbers_compare.pyshardy.Partition, "run_flat", numbers_compare.pyshardy.Partition.run_flat)
     return tmp_path
 
 
