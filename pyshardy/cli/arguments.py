@@ -1,4 +1,4 @@
-"""The command line of `pyshardy`: what it takes, and what that means as options."""
+"""The command line of `pyshardy`: its parser, and the options that it stands for."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from pyshardy.cli.search_command import add_options as add_search_options
 from pyshardy.errors import UsageError
 
 MOST_DEVICES = 4096
-"""So many virtual CPU devices a process can have in reasonable time."""
+"""The most virtual CPU devices that a process can create in reasonable time."""
 EXAMPLE = "example"
 SIZES = "--layers --width --heads --vocabulary --batch --sequence --optimizer --learning_rate --data --model"
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports a wrong command line like every other error."""
+    """A parser that reports a wrong command line like every other error."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"reading the command line: {message}", hint=f"{self.prog} --help")
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The parser; what it parses has the name of the command as `command`."""
+    """The parser. Its result has the name of the command as `command`."""
     parser = _Parser(prog="pyshardy", description="How is each tensor of my program sharded?", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"pyshardy {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", parser_class=_Parser)
@@ -188,7 +188,7 @@ def _add_partition_options(parser: argparse.ArgumentParser) -> None:
 
 
 def partition_options(arguments: argparse.Namespace) -> Any:
-    """The options of partitioning on a command line."""
+    """The partitioning options of a command line."""
     from pyshardy.passes.partition_options import PartitionOptions
 
     return PartitionOptions(
@@ -200,7 +200,7 @@ def partition_options(arguments: argparse.Namespace) -> Any:
 
 
 def table_options(arguments: argparse.Namespace) -> Any:
-    """What tables show, by a command line."""
+    """The display options of a command line."""
     from pyshardy.report.specs import Notation
     from pyshardy.report.tables import TableOptions
 
@@ -208,7 +208,7 @@ def table_options(arguments: argparse.Namespace) -> Any:
 
 
 def propagate_options(arguments: argparse.Namespace) -> Any:
-    """The options of propagation on a command line."""
+    """The propagation options of a command line."""
     from pyshardy.propagation.options import PropagateOptions, StrategyOption, View
 
     return PropagateOptions(

@@ -1,4 +1,4 @@
-"""`pyshardy search`: shardings that make a program fast, on hardware that need not be there."""
+"""`pyshardy search`: finds shardings that make a program fast, on a chip that need not be present."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _READING = "reading the command line"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of the command beside those that all commands have."""
+    """The options that only this command has."""
     add_cost_options(parser)
     text = "what a device may use, like 60GiB (default: what the chip has)"
     parser.add_argument("--memory", metavar="BYTES", help=text)
@@ -42,7 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def finds(module: Any, mesh: str | None, arguments: argparse.Namespace) -> Any:
-    """The plan for a module that was loaded, on its mesh, on one of other sizes, or on one that it gets."""
+    """The plan for a loaded module, on its mesh, on a mesh of other sizes, or on a new mesh."""
     from pyshardy.estimating import has_mesh, with_mesh
     from pyshardy.searching import search
 

@@ -65,8 +65,7 @@ class Stage(Record):
 
 
 def for_module(options: PropagateOptions, root: Op) -> PropagateOptions:
-    """The options with the view for a module. XLA has already processed a module that was HLO, except for inlining
-    calls."""
+    """The options with the view for a module. On a module that was HLO, XLA only has to inline calls."""
     if options.view is not View.XLA or FROM_HLO not in root.attrs:
         return options
     return options.with_view(View.HLO if ops_named(root, ("func.call",)) else View.STABLEHLO)

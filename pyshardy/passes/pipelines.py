@@ -65,8 +65,7 @@ _INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
 """The ops that passes may be nested in, each with the op that may be around it."""
 _ON_FUNCTIONS = (("func.func",), ("builtin.module", "func.func"), ("builtin.module", "any"), ("any", "func.func"))
 _ON_ANYTHING = frozenset(["canonicalize"])
-"""Passes on modules that may also be nested in functions. The result is the same, because they handle functions one by
-one."""
+"""Passes on modules that may be nested in functions, with the same result: they handle functions one by one."""
 _LISTS = frozenset(["enable-patterns"])
 """Options whose values add up if they are given several times; of other options the last value counts."""
 

@@ -75,8 +75,7 @@ def _redirect_later_uses(first: Op, main: Op) -> None:
 
 
 def _apply(op: Op, sharding: TensorSharding, value: Value, info: DebugInfo | None) -> None:
-    """Write the sharding that `op` requires onto `value` if it is closed and nothing else decides the value's
-    sharding."""
+    """Write the sharding that `op` requires onto `value` if it is closed and the value's sharding is otherwise free."""
     if (
         not sharding.is_fully_closed
         or holder_of(value) is None

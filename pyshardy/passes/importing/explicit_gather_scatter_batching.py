@@ -24,10 +24,9 @@ _SEEN_THROUGH = {"stablehlo.reshape": 0, "stablehlo.broadcast_in_dim": 0, "stabl
 
 
 class ExplicitGatherScatterBatching(Pass):
-    """Make the first dimension of a gather or scatter a batching dimension if a component of the index is the row's
-    number.
+    """Make the first dimension of a gather or scatter a batching dimension if row i has i as an index component.
 
-    That component must come from an iota. The pass also removes dead ops and merges equal constants.
+    The component must come from an iota. The pass also removes dead ops and merges equal constants.
     """
 
     name = "sdy-explicit-gather-scatter-batching"

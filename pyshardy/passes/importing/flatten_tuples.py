@@ -12,8 +12,7 @@ _ELEMENT = "stablehlo.get_tuple_element"
 
 
 class FlattenTuples(Pass):
-    """Give custom calls that return a tuple, as in HLO, one result per element, if nothing uses the tuple as a
-    whole."""
+    """Give custom calls that return a tuple, as in HLO, one result per element, unless the whole tuple is used."""
 
     name = "pyshardy-flatten-tuples"
 

@@ -1,5 +1,4 @@
-"""`pyshardy-exchange-shards`: moves data between shards in few collective-permutes that send little more than
-needed."""
+"""`pyshardy-exchange-shards`: moves data between shards in a few collective-permutes without much waste."""
 
 from __future__ import annotations
 
@@ -36,8 +35,7 @@ _MOST_DEVICES = 2**14
 
 
 class ExchangeShards(Pass):
-    """Insert the permutes that give shards the data they need for slices, pads, concatenations, uneven reversals and
-    reshapes.
+    """Exchange the data that shards need for slices, pads, concatenations, uneven reversals and reshapes.
 
     A shard of the result is an interval of the operand, which a few shards hold. The number of permutes is the largest
     number of shards that one shard sends to or receives from; it does not depend on the number of shards. Each permute

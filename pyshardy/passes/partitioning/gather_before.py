@@ -59,8 +59,7 @@ def _source(value: Value) -> Value:
 
 
 def _is_of_slice(value: Value) -> bool:
-    """Whether a value is computed from a single slice. Such a value may be so small that completing its sum there is
-    cheaper."""
+    """Whether a value is computed from a single slice: it may be so small that completing its sum there is cheaper."""
     op = value.defining_op
     while op is not None and op.name != _SLICE and len(op.operands) == 1 and op.operands[0].only_user() is op:
         op = op.operands[0].defining_op
@@ -68,8 +67,7 @@ def _is_of_slice(value: Value) -> bool:
 
 
 def _gather_before(op: Op, reshard: Op, meshes: Meshes) -> list[Op]:
-    """Reshard the operands of an op to match the sharding that its result is gathered to; return the new reshards, if
-    any."""
+    """Reshard the operands of an op to match the gathered result; return the new reshards, if any."""
     values = (*op.operands, op.result)
     shardings = [get_sharding(value) for value in values]
     target: TensorSharding = reshard.attrs["sharding"]

@@ -39,8 +39,7 @@ _NOT_BY_KIND = DATA_FLOW_OPS | {"func.call", "func.return"}
 
 
 class InsertExplicitReshards(Pass):
-    """Insert reshards so that the shardings of every op are compatible with its rule, and all-reduces for partial
-    results.
+    """Insert reshards that make the shardings of ops compatible with their rules, and all-reduces for partial results.
 
     Attributes:
         enable_full_version: Whether every op that needs reshards gets them; if not, only a few kinds of ops do.
@@ -226,8 +225,7 @@ def _is_unreduced(sharding: TensorSharding | None) -> bool:
 
 
 def _joins_different(op: Op) -> bool:
-    """Whether the op concatenates tensors that are not all sharded like the result. Only the operands themselves are
-    checked."""
+    """Whether the op concatenates tensors whose own shardings do not all equal that of the result."""
     if op.name != "stablehlo.concatenate":
         return False
     wanted = get_sharding(op.result)

@@ -122,8 +122,7 @@ def _check_not_for_xla(op: Op) -> None:
 
 
 def _remove_barrier(op: Op) -> None:
-    """Remove a barrier. Reshards for calls and data flow are planned as if it were there, all others as if it were
-    not."""
+    """Remove a barrier. It still counts for reshards for calls and data flow, but not for others."""
     value, wanted = op.operands[0], get_sharding(op.result)
     sharding = get_sharding(value)
     same = is_unsharded(sharding) if wanted is None else is_equivalent(wanted, sharding)
@@ -147,8 +146,7 @@ def _is_border(op: Op) -> bool:
 
 
 def _keep_whole_at_device(reshard: Op, meshes: Meshes) -> None:
-    """Keep a reshard to or from a single device apart from the reshard before it that gathers, or after it that
-    slices."""
+    """Keep a reshard to or from a single device from being merged with the gather before or the slice after it."""
     value, target = reshard.operands[0], reshard.attrs["sharding"]
     if (
         is_on_single_device(target, meshes)
@@ -164,8 +162,7 @@ def _keep_whole_at_device(reshard: Op, meshes: Meshes) -> None:
 
 
 def _move_partial_results_to_operand_mesh(op: Op, meshes: Meshes) -> None:
-    """Move partial results, and the ops that complete them, to the mesh of the sharded operands if only the order
-    differs."""
+    """Move partial results and their all-reduces to the mesh of the operands if only the device order differs."""
     refs = [found.mesh for found in map(get_sharding, op.operands) if found is not None and _is_sharded(found, meshes)]
     for result in op.results:
         sharding = get_sharding(result)

@@ -20,8 +20,7 @@ from pyshardy.transforms.rewriting.greedy import GreedyDriver, Rewriter
 
 
 class OptimizeCollectives(Pass):
-    """Let all-to-alls take axes from the middle of a dimension, without a collective-permute that moves them to its
-    end.
+    """Let all-to-alls take axes from the middle of a dimension, without a collective-permute before.
 
     For this, the dimension is reshaped into one dimension per axis. The pass also removes dead ops and merges equal
     constants.
@@ -55,8 +54,7 @@ def without_permutation(op: Op, rewriter: Rewriter) -> bool:
 
 
 def _chain_behind(op: Op, dim: int) -> list[Op]:
-    """The all-to-alls after a collective-permute that move axes of one dimension, each the only user of the
-    previous."""
+    """The chain of all-to-alls after a collective-permute that move axes of one dimension."""
     chain: list[Op] = []
     while True:
         user = (chain[-1] if chain else op).result.only_user()

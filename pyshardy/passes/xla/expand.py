@@ -53,8 +53,7 @@ def expand_constant(op: Op, attrs: AttrTable) -> None:
 
 
 def expand_broadcast(op: Op, attrs: AttrTable) -> None:
-    """Before a broadcast, dimensions of size 1 that it expands are removed, and dimensions that it reorders are
-    transposed."""
+    """Remove dimensions of size 1 that a broadcast expands, and transpose dimensions that it reorders."""
     operand, shape = op.operands[0], op.result.type.shape or ()
     dims = tuple(op.attrs["broadcast_dimensions"])
     builder = Builder(attrs, op, op.place)

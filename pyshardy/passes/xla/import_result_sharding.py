@@ -39,8 +39,7 @@ class ImportResultSharding(Pass):
 
 
 def _sharding_of_only_result(main: Op, table: SymbolTable) -> TensorSharding | None:
-    """The sharding of a result of a called function, else of the op that computes it, else of the innermost call with
-    one.
+    """The sharding of a called function's result, else of the op that computes it, else of the innermost call with one.
 
     In HLO, the sharding of an op without effect moves to the op that computes its operand, unless that is an argument.
     """

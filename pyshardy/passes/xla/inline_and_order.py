@@ -170,8 +170,7 @@ def _has_dead_result(op: Op) -> bool:
 
 
 def _visit(root: Op, block: Block, found: list[Op], seen: dict[Op, bool]) -> None:
-    """List an op after everything that it uses, in the order of operands; `seen` tells of every visited op whether it
-    is listed."""
+    """List an op after everything that it uses, in operand order; `seen` tells whether a visited op is listed."""
     stack: list[Op] = [root]
     while stack:
         op = stack[-1]

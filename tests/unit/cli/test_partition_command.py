@@ -196,7 +196,7 @@ def test_what_is_gathered_is_a_warning_or_refused(cli: Cli, written: Callable[[s
     assert "warning" not in found.out
     refused = cli("partition", path, "--view=stablehlo", "--no-replicate-unsupported")
     assert (refused.status, refused.out) == (1, "")
-    assert refused.err.startswith("error: 'chlo.top_k' op is sharded, and it is not known how to run it on shards")
+    assert refused.err.startswith("error: 'chlo.top_k' op is sharded, and it is unknown how to run it on shards")
 
 
 @pytest.mark.parametrize("before", [None, "what was there"])

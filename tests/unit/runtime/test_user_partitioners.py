@@ -121,9 +121,7 @@ def test_a_partitioner_that_fails_is_refused() -> None:
     def fail(*_: Any) -> None:
         raise ValueError("no idea")
 
-    assert refusal(fail) == (
-        "'stablehlo.custom_call' op calls the partitioner of a user, which fails: ValueError: no idea"
-    )
+    assert refusal(fail) == ("'stablehlo.custom_call' op calls a custom partitioner, which fails: ValueError: no idea")
 
 
 def test_an_answer_that_cannot_be_used_is_refused() -> None:
