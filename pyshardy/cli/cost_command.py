@@ -19,7 +19,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--shape", metavar="AxB", help="the dimensions of the torus, like 16x16 (default: near a square)"
     )
-    text = "how collectives are priced (default formula)"
+    text = "the prices of collectives (default formula)"
     parser.add_argument("--collectives", choices=("formula", "measured", "xla"), default="formula", help=text)
 
 

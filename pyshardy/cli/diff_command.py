@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `pyshardy diff`."""
-    text = "the program to compare with; without, --edit says what is to be other"
+    text = "the program to compare with; without it, --edit gives the change"
     parser.add_argument("other", metavar="FILE", nargs="?", help=text)
     parser.usage = "%(prog)s [-h] FILE|example [FILE] [--edit NAME=SPEC] [options and sizes of the example]"
-    text = "what if an input or output were sharded so, as for --shard; NAME alone takes its annotation away"
+    text = "the sharding of an input or output to try, as for --shard; NAME alone removes its annotation"
     parser.add_argument("--edit", action="append", metavar="NAME=SPEC", help=text)
-    text = "whether to partition both, to say what the devices send (default yes)"
+    text = "whether to partition both and compare what the devices send (default yes)"
     parser.add_argument("--collectives", action=argparse.BooleanOptionalAction, default=True, help=text)
 
 

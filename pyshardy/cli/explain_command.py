@@ -51,4 +51,4 @@ def _collectives(module: Module, source: str, options: PropagateOptions) -> tupl
         stories = [story.with_hint(hints.get(story.reason)) for story in result.collectives]
     lines = [f"{number}. {story}" for number, story in enumerate(stories, 1)]
     data = {"collectives": [story.to_json() for story in stories]}
-    return data, "\n".join(lines) or "no collectives: the devices do not talk to each other"
+    return data, "\n".join(lines) or "no collectives: the devices do not communicate"

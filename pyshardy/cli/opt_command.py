@@ -16,7 +16,7 @@ DEFAULT_SEPARATOR = "// -----"
 
 _FLAGS = {
     "allow-unregistered-dialect": "accept ops of unknown dialects, in generic form",
-    "isolate": "read the input in a process of its own: for bytecode that is not trusted, which may end MLIR's reader",
+    "isolate": "read the input in a separate process: for untrusted bytecode, which may crash MLIR's reader",
     "mlir-print-op-generic": "print every op in generic form",
     "mlir-print-debuginfo": "print locations",
     "mlir-pretty-debuginfo": "print locations for people; they cannot be read again",
@@ -26,8 +26,8 @@ _FLAGS = {
     "mlir-timing": "show the time that every pass took, on standard error",
     "mlir-print-ir-before-all": "print the module before every pass, on standard error; slow, as all dumps are",
     "mlir-print-ir-after-all": "print the module after every pass, on standard error",
-    "mlir-print-ir-after-change": "leave out what a pass did not change",
-    "mlir-print-ir-after-failure": "print the module after a pass that failed, and after no other",
+    "mlir-print-ir-after-change": "print only if the pass changed something",
+    "mlir-print-ir-after-failure": "print the module only after a pass that failed",
     "mlir-print-ir-module-scope": "print the whole module before and after passes on functions",
     "dump-pass-pipeline": "print the passes that run as a pipeline, on standard error",
     "show-passes": "list the passes with what they do",
@@ -43,7 +43,7 @@ _CHOICES: dict[str, tuple[str, tuple[str, ...], str]] = {
     "verify-each": (
         "true",
         (),
-        "verify after every pass, which writes the module every time: several times slower; 0: never; "
+        "verify after every pass, which is several times slower, because it writes the module each time; 0: never; "
         "without the flag once at the end, and the pass at fault is looked for when that fails",
     ),
 }

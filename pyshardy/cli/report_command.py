@@ -26,9 +26,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--compare", metavar="FILE2", help=text)
     text = "a page (html, default), its data (json), or what Model Explorer reads (model-explorer)"
     parser.add_argument("--format", choices=FORMATS, default="html", help=text)
-    text = "look for annotations that make the program send less (default yes)"
+    text = "search for annotations that make the program send less (default yes)"
     parser.add_argument("--hints", action=argparse.BooleanOptionalAction, default=True, help=text)
-    text = "show what a run would cost on this chip (h100, v5p, ...), or on the one that a TOML file describes"
+    text = "show the estimated cost of a run on this chip (h100, v5p, ...), or on one that a TOML file describes"
     parser.add_argument("--hardware", metavar="CHIP|FILE", help=text)
 
 

@@ -30,15 +30,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_cost_options(parser)
     text = "what a device may use, like 60GiB (default: what the chip has)"
     parser.add_argument("--memory", metavar="BYTES", help=text)
-    parser.add_argument(
-        "--devices", metavar="N", help="in the place of --mesh: choose a mesh of so many devices as well"
-    )
+    parser.add_argument("--devices", metavar="N", help="instead of --mesh: also choose a mesh, of this many devices")
     parser.add_argument("--budget", metavar="SECONDS", default="60", help="how long it may take (default 60)")
-    parser.add_argument("--seed", metavar="N", default="0", help="of what is chosen at random (default 0)")
-    text = "let go of the shardings that inputs and outputs have (default: they are kept)"
+    parser.add_argument("--seed", metavar="N", default="0", help="the seed of random choices (default 0)")
+    text = "ignore the shardings that inputs and outputs have (default: they are kept)"
     parser.add_argument("--let-go", action="store_true", help=text)
     parser.add_argument("--save", metavar="FILE", help="write the plan to a file, for pyshardy.load_plan")
-    parser.add_argument("--quiet", action="store_true", help="say nothing on the way")
+    parser.add_argument("--quiet", action="store_true", help="print no progress")
 
 
 def finds(module: Any, mesh: str | None, arguments: argparse.Namespace) -> Any:

@@ -26,20 +26,20 @@ def input_shardings(
     devices: Devices = None,
     sub_axes: SubAxes | str = SubAxes.REFUSE,
 ) -> Tree:
-    """The shardings of the inputs as a tree over the positional arguments, fit for `jax.jit(in_shardings=...)`.
+    """The shardings of the inputs as a tree over the positional arguments, for `jax.jit(in_shardings=...)`.
 
     Args:
-        signature: The signature of the function; for anything else the tree is a tuple.
+        signature: The signature of the function; without one, the tree is a tuple.
         tensors: The inputs of the module.
         meshes: The meshes by name.
-        devices: The devices that the meshes are laid over, "abstract" for none; by default those that the function
-            was lowered for, or none if it was lowered for none, or those that JAX has.
-        sub_axes: What to do about sub-axes.
+        devices: The devices of the meshes, or "abstract"; by default those that the function was lowered for, an
+            abstract mesh if it was lowered for one, otherwise JAX's devices.
+        sub_axes: What to do with sub-axes.
 
     Raises:
-        UsageError: Too few devices.
-        UnsupportedVersionError: This JAX does not tell which arguments it dropped.
-        InvalidShardingError: A sharding that `PartitionSpec` cannot express.
+        UsageError: There are too few devices.
+        UnsupportedVersionError: This version of JAX does not tell which arguments it dropped.
+        InvalidShardingError: `PartitionSpec` cannot express a sharding.
     """
     return _input_tree(
         signature, tensors, _advising(NamedShardings(meshes, _devices(signature, devices), sub_axes).of, sub_axes)
@@ -80,7 +80,7 @@ def output_specs(
 
 
 def _advising(convert: Convert, sub_axes: SubAxes | str) -> Convert:
-    """The conversion, whose error says what to try about a sub-axis that is refused."""
+    """The conversion; its error suggests what to try about a refused sub-axis."""
 
     def advising(tensor: InterfaceTensor, rank: int | None) -> Any:
         try:
@@ -125,7 +125,7 @@ def _output_tree(signature: Any, tensors: Sequence[InterfaceTensor], convert: Co
 
 
 def _without_static(tree: Tree) -> Tree:
-    """None in the place of what is no array."""
+    """None for every leaf that is not an array."""
     leaves = jax.tree.leaves(tree, is_leaf=_is_leaf)
     if not any(map(is_static, leaves)):
         return tree

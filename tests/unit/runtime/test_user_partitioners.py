@@ -130,7 +130,7 @@ def test_an_answer_that_cannot_be_used_is_refused() -> None:
         whole = NamedSharding(other, P())
         return other, jnp.matmul, whole, (whole, whole)
 
-    assert refusal(other_mesh).endswith('which answers with another mesh, <["z"=8]>')
+    assert refusal(other_mesh).endswith('which returned another mesh, <["z"=8]>')
 
     def no_names(mesh: Any, *_: Any) -> Any:
         return mesh, jnp.matmul, NamedSharding(mesh, P()), (jax.sharding.SingleDeviceSharding(jax.devices()[0]),) * 2
