@@ -29,6 +29,7 @@ from pyshardy.transforms.reshards.other_meshes import go_through_whole, meet_on_
 from pyshardy.transforms.reshards.single_device import is_on_single_device
 from pyshardy.transforms.reshards.single_dims import WITH_SINGLE_DIMS, share_single_dims
 from pyshardy.transforms.reshards.survey import distinct_shardings
+from pyshardy.transforms.reshards.written_collectives import WRITTEN, reshard_if_operand_changed
 
 _INSPECTION = "InspectSharding"
 """A custom call that hands its operand on, and that XLA's partitioner answers by calling back."""
@@ -36,20 +37,23 @@ _STRUCTURE = ("func.", "sdy.", "builtin.")
 _MADE_IN_PARTS = ops_that(lambda traits: traits.is_made_in_parts)
 _FOR_XLA = frozenset(("CustomSPMDPartitioning",))
 """Custom calls that stand for what XLA's partitioner puts in their place: nobody can run them as they are."""
-_BY_NAME = frozenset(("sdy.propagation_barrier", "sdy.reshard", "stablehlo.custom_call")) | TOP_K | WITH_SINGLE_DIMS
+_BY_NAME = (
+    frozenset(("sdy.propagation_barrier", "sdy.reshard", "stablehlo.custom_call")) | TOP_K | WITH_SINGLE_DIMS | WRITTEN
+)
 """Ops that may need something although they have a rule and all that is sharded is on one mesh: this pass's matter."""
 
 
 class MakePartitionable(Pass):
     """Rewrite what is left of propagation, and gather for ops that cannot run on shards, with a warning.
 
-    Propagation barriers go; a reshard to a mesh with other axes goes through the whole
-    tensor; what all devices hold whole on a mesh with other axes is sharded as the op that takes it needs it; what is
-    partial is so on the mesh of what it is made of, where that has another order of devices. An op
-    without a sharding rule gets whole tensors, unless it is elementwise: then all its tensors are
-    sharded alike. An op with a rule that a user has given counts as one without: the rule says how shardings
-    propagate, not that the op computes the same on shards; one that says how many of its dimensions are a batch stays
-    sharded along these. An op that XLA's partitioner alone can replace is refused.
+    Propagation barriers go; a collective of the program whose operand is sharded otherwise by now becomes a reshard,
+    and a reshard to a mesh with other axes goes through the whole tensor; what all devices hold whole on a mesh with
+    other axes is sharded as the op that takes it needs it; what is partial is so on the mesh of what it is made of,
+    where that has another order of devices. An op without a sharding rule gets whole tensors, unless it is
+    elementwise: then all its tensors are sharded alike. An op with a rule that a user has given counts as one
+    without: the rule says how shardings propagate, not that the op computes the same on shards; one that says how
+    many of its dimensions are a batch stays sharded along these. An op that XLA's partitioner alone can replace is
+    refused.
 
     Attributes:
         replicate: Whether to gather for ops that cannot run on shards.
@@ -74,6 +78,8 @@ class MakePartitionable(Pass):
                 _remove_barrier(inner)
             elif inner.name == "sdy.reshard":
                 continue
+            elif inner.name in WRITTEN:
+                reshard_if_operand_changed(inner, meshes)
             elif _target(inner) == _INSPECTION:
                 context.diagnostics.warn(inner, f"'{inner.name}' of @{_INSPECTION} goes: only XLA calls it back")
                 inner.result.replace_uses(inner.operands[0])
