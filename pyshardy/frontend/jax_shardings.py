@@ -11,9 +11,11 @@ import jax
 import numpy as np
 from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
-from pyshardy.core.axes import AxisRef, ordered_refs
+from pyshardy.core.axes import AxisRef
+from pyshardy.core.axis_lists import ordered_refs
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding, mesh_of
+from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.core.spec import axis_text
 from pyshardy.errors import InvalidShardingError, UsageError
 from pyshardy.frontend.annotate import core_mesh

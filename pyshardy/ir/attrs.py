@@ -14,14 +14,8 @@ from typing import Any
 from jaxlib.mlir import ir
 
 from pyshardy.core.axes import AxisRef
-from pyshardy.core.notation import (
-    Scanner,
-    format_sharding_list,
-    parse_mesh,
-    parse_sharding,
-    parse_sharding_list,
-    scan_axis,
-)
+from pyshardy.core.notation import format_sharding_list, parse_mesh, parse_sharding, parse_sharding_list, scan_axis
+from pyshardy.core.scanner import Scanner
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.text import quote, unquote
 from pyshardy.errors import InvalidModuleError, UnsupportedVersionError

@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import ShardyError
 from pyshardy.explain.names import named_scope, place_text, short_scope
 from pyshardy.explain.subject import Label

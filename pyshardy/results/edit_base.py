@@ -11,7 +11,8 @@ from functools import cached_property
 
 from pyshardy.core.boxes import local_shape
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.explain.names import Names
 from pyshardy.explain.subject import Subject
 from pyshardy.frontend.annotate import Checked, store_annotation

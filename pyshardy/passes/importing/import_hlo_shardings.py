@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from pyshardy.core.hlo_sharding import HloKind, HloSharding, is_named, parse_hlo_shardings
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, check_sharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import check_sharding, mesh_of
 from pyshardy.core.text import quote
 from pyshardy.core.tilings import TilingMesh, device_order
 from pyshardy.errors import InvalidShardingError, NotationError, UsageError

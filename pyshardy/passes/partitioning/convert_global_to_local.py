@@ -10,7 +10,8 @@ from functools import cache
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import format_sharding_list
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import arg_sharding, functions, is_declaration, result_sharding, return_op
 from pyshardy.ir.nodes import Op

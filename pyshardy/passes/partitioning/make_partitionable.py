@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from pyshardy.core.boxes import local_shape
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, is_equivalent, is_unsharded, mesh_of
+from pyshardy.core.sharding import TensorSharding, is_equivalent, is_unsharded
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.ir.dataflow import is_data_flow_op
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.dtypes import tensor_bytes

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.ir.functions import (
     SHARDING,
     is_declaration,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, cast
 
-from pyshardy.core.axes import Axes, axes_size, subtract_axes
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import axes_size, subtract_axes
 from pyshardy.core.boxes import local_shape
 from pyshardy.core.identities import identity_text, zero_text
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import Meshes, mesh_of
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding

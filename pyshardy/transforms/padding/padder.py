@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 
 from pyshardy.core.devices import padded_shape
-from pyshardy.core.sharding import Meshes, TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.ir.shardings import get_sharding
