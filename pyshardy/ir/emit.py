@@ -12,9 +12,11 @@ from pyshardy.bytecode.locations import has_lost_range
 from pyshardy.bytecode.ops import HAS_OPERANDS, HAS_REGIONS, HAS_RESULTS, HAS_SUCCESSORS, NONE, OpWriter
 from pyshardy.bytecode.sections import RESOURCE_OFFSETS
 from pyshardy.bytecode.tables import UNKNOWN, AmbiguousLocationError, Tables
-from pyshardy.ir.attrs import ARG_CODECS, LISTS, AttrTable, Codec, string_of
+from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.codecs import ARG_CODECS, LISTS, Codec
 from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType
 from pyshardy.ir.source import Kind, OpPlace, Source
+from pyshardy.ir.strings import string_of
 
 
 class CannotEmitError(Exception):

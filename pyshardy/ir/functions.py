@@ -9,7 +9,7 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.text import format_symbol
 from pyshardy.errors import InvalidModuleError
 from pyshardy.ir.attributes import NO_ATTRS, Attributes
-from pyshardy.ir.attrs import LISTS
+from pyshardy.ir.codecs import LISTS
 from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.ir.op_lists import ops_named
 

@@ -30,10 +30,11 @@ from pyshardy.ir.program_index import FunctionResultPlace
 from pyshardy.passes.exporting.remove_sub_axes_in_input_output_shardings import remove_sub_axes
 from pyshardy.passes.exporting.update_non_divisible_input_output_shardings import divisible_sharding
 from pyshardy.passes.importing.remove_size_one_axes import remove_size_one_axes
+from pyshardy.propagation.layout import Layout
 from pyshardy.propagation.options import View
 from pyshardy.propagation.rerun import LEAST, PART, rerun
 from pyshardy.propagation.run import propagate_program
-from pyshardy.propagation.timeline import Layout, Timeline
+from pyshardy.propagation.timeline import Timeline
 from pyshardy.results.sharded_program import Annotations, Imported, ShardedProgram, import_program
 from pyshardy.results.stopwatch import Stopwatch
 from pyshardy.transforms.context import Known, PassContext, Traced

@@ -6,7 +6,6 @@ from math import prod
 
 from pyshardy.core.text import format_symbol
 from pyshardy.errors import ShardyError
-from pyshardy.ir.attrs import symbols_in
 from pyshardy.ir.diagnostics import format_location
 from pyshardy.ir.functions import RULE, SHARDING, change_border_attrs, functions, main_function
 from pyshardy.ir.module import Module
@@ -14,6 +13,7 @@ from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.op_lists import ops_with
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.ir.strings import is_utf8
+from pyshardy.ir.symbol_paths import symbols_in
 from pyshardy.passes.exporting.export_named_computations import ExportNamedComputations
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.rules.properties import HANDING_ON, RESHARDING_COLLECTIVES

@@ -14,7 +14,6 @@ from pyshardy.core.text import quote
 from pyshardy.core.tilings import TilingMesh, device_order
 from pyshardy.errors import InvalidShardingError, NotationError, UsageError
 from pyshardy.ir.attributes import Attributes
-from pyshardy.ir.attrs import string_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING, functions, is_declaration, return_op
 from pyshardy.ir.hlo_attributes import (
@@ -30,6 +29,7 @@ from pyshardy.ir.hlo_attributes import (
 )
 from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.ir.op_lists import ops_with
+from pyshardy.ir.strings import string_of
 from pyshardy.passes.base import Pass
 from pyshardy.transforms.context import PassContext
 

@@ -11,8 +11,9 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
 from pyshardy.errors import UnsupportedVersionError
 from pyshardy.ir import attrs as attrs_module
-from pyshardy.ir.attrs import AttrTable, symbols_in
+from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.context import make_context
+from pyshardy.ir.symbol_paths import symbols_in
 from pyshardy.rules.notation import parse_rule
 from support.reference import jaxlib_version
 
