@@ -208,7 +208,7 @@ class CostReader:
             regions, branch = (self._block(node.region.block, numbers, known),), 0
         elif node.name in _WITH_REGIONS:
             regions = tuple(self._block(region.block, numbers, known) for region in node.regions)
-            rounds = self.trips.rounds(node, known) if node.name == LOOP else None
+            rounds = self.trips.trip_count(node, known) if node.name == LOOP else None
             branch = self._branch(node, known)
             if branch is not None:
                 self._note_results(node, node.regions[branch].block, known)

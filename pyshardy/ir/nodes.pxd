@@ -60,14 +60,14 @@ cdef class Block:
 cdef class Region:
     cdef public Op op
     cdef public list blocks
-    cdef public dict named
+    cdef public dict op_index
 
     @cython.locals(region=Region, block=Block)
     cpdef forget(self, Op op)
 
 
 @cython.locals(region=Region, block=Block, inner=Op)
-cdef _forget_names(dict named, Op op)
+cdef _forget_in_index(dict op_index, Op op)
 
 
 cdef class Op:

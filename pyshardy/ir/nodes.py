@@ -259,7 +259,7 @@ class Block:
         self.last = previous
         self._ordered = True
         if self.region is not None:
-            self.region.named = None
+            self.region.op_index = None
 
     def _link(self, op: Op, before: Op | None, after: Op | None) -> None:
         op.block, op.prev, op.next = self, before, after
@@ -289,16 +289,16 @@ class Region:
     Attributes:
         op: The op.
         blocks: The blocks.
-        named: The index of `listing.py`: the ops of each name inside, at any depth; None for a name whose ops were
-            added or removed since. The index is None before the first search, and empty if it does not pay.
+        op_index: The index of `op_lists.py`: the ops of each name inside, at any depth; None for a name whose ops were
+            added or removed since. The index is None before the first search, and empty if the region has few ops.
     """
 
-    __slots__ = ("op", "blocks", "named")
+    __slots__ = ("op", "blocks", "op_index")
 
     def __init__(self, op: Op) -> None:
         self.op = op
         self.blocks: list[Block] = []
-        self.named: dict[str, list[Op] | None] | None = None
+        self.op_index: dict[str, list[Op] | None] | None = None
 
     @property
     def block(self) -> Block:
@@ -326,19 +326,19 @@ class Region:
         """Record that an op enters or leaves this region, with all ops inside it."""
         region: Region | None = self
         while region is not None:
-            if region.named:
-                _forget_names(region.named, op)
+            if region.op_index:
+                _forget_in_index(region.op_index, op)
             block = region.op.block
             region = None if block is None else block.region
 
 
-def _forget_names(named: dict[str, list[Op] | None], op: Op) -> None:
-    named[op.name] = None
+def _forget_in_index(op_index: dict[str, list[Op] | None], op: Op) -> None:
+    op_index[op.name] = None
     for region in op.regions:
         for block in region.blocks:
             inner = block.first
             while inner is not None:
-                _forget_names(named, inner)
+                _forget_in_index(op_index, inner)
                 inner = inner.next
 
 

@@ -1,7 +1,7 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
-cdef int _ALL_ROUNDS, _DEAD, _ERASED, _FEW, _LIVE, NEAR, NO_VALUE
+cdef int _ALL_ROUNDS, _DEAD, _ERASED, _FEW, _LIVE, OWNER_AND_USERS, NO_VALUE
 
 
 cdef class _Plan:
@@ -33,9 +33,9 @@ cdef class PropagationEngine:
     cdef public dict _notified
     cdef public dict _other_readers
     cdef public dict _group_of
-    cdef public bytearray _is_plain
+    cdef public bytearray _reader_kind
     cdef public int[::1] _uses_left
-    cdef public bytearray _is_spread
+    cdef public bytearray _lacks_single_use
     cdef public bytearray _state
     cdef public dict _outcomes
     cdef public dict _plans
@@ -67,7 +67,7 @@ cdef class PropagationEngine:
     cpdef bint _is_distinct(self, Py_ssize_t start, Py_ssize_t end) except -1
 
     @cython.locals(clean=bytearray)
-    cpdef _tell(self, Py_ssize_t number)
+    cpdef _schedule_reader(self, Py_ssize_t number)
 
     @cython.locals(users=int[::1], place=Py_ssize_t)
     cpdef _mark_readers(self, Py_ssize_t value)
@@ -76,13 +76,13 @@ cdef class PropagationEngine:
     cpdef _mark(self, Py_ssize_t number)
 
     @cython.locals(to_revisit=tuple, users=int[::1], reader=Py_ssize_t, place=Py_ssize_t)
-    cpdef _set_and_tell(self, Py_ssize_t number, Py_ssize_t value, held, given)
+    cpdef _set_and_schedule(self, Py_ssize_t number, Py_ssize_t value, held, given)
 
     @cython.locals(number=Py_ssize_t)
     cpdef _push_all(self, tuple numbers)
     cpdef _push(self, Py_ssize_t number)
 
-    cpdef bint _spreads(self, Py_ssize_t value) except -1
+    cpdef bint _has_no_single_use(self, Py_ssize_t value) except -1
 
     @cython.locals(state=bytearray, inner=Py_ssize_t, value=Py_ssize_t)
     cpdef _erase(self, Py_ssize_t number)
@@ -90,5 +90,5 @@ cdef class PropagationEngine:
     @cython.locals(results=int[::1], starts=int[::1], uses_left=int[::1], place=Py_ssize_t)
     cpdef bint _is_dead(self, Py_ssize_t number) except -1
 
-    @cython.locals(is_spread=bytearray, operands=int[::1], place=Py_ssize_t)
+    @cython.locals(lacks_single_use=bytearray, operands=int[::1], place=Py_ssize_t)
     cpdef bint _waits(self, Py_ssize_t number) except -1

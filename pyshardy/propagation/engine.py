@@ -17,11 +17,11 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import InvalidShardingError
 from pyshardy.graph.program import NO_VALUE, OpKind, Program, View
 from pyshardy.propagation.prepare import (
-    NEAR,
+    OWNER_AND_USERS,
+    classify_readers,
     count_uses,
     find_other_readers,
-    find_plain_values,
-    find_spread_values,
+    find_without_single_use,
     with_main_results,
 )
 from pyshardy.propagation.recorder import Visit
@@ -101,9 +101,9 @@ class PropagationEngine:
         self._user_starts = program.users.starts
         self._other_readers = find_other_readers(program, tensors)
         self._group_of = {value: group for group in program.groups for value in group}
-        self._is_plain = find_plain_values(program, (*self._other_readers, *self._group_of))
+        self._reader_kind = classify_readers(program, (*self._other_readers, *self._group_of))
         self._uses_left = count_uses(program)
-        self._is_spread = find_spread_values(program)
+        self._lacks_single_use = find_without_single_use(program)
         self._state = self._find_dead()
         self._outcomes: dict[StepInput, dict[_Current, _Outcome]] = {}
         self._plans: dict[tuple[Strategy, int], list[_Plan | None]] = {}
@@ -132,7 +132,7 @@ class PropagationEngine:
                 found[number] = _DEAD
         return found
 
-    def _spreads(self, value: int) -> bool:
+    def _has_no_single_use(self, value: int) -> bool:
         """Whether the value is not a scalar and has no use or several."""
         return self._uses_left[value] != 1 and self.program.shapes[value] != ()
 
@@ -268,7 +268,7 @@ class PropagationEngine:
             for tensor, sharding in updates:
                 value = tensors[start + tensor]
                 if value != NO_VALUE:
-                    self._set_and_tell(number, value, sharding, sharding)
+                    self._set_and_schedule(number, value, sharding, sharding)
             if not self._group_of and self._is_distinct(start, end):
                 clean[number] = plan.same & settled
         else:
@@ -293,34 +293,34 @@ class PropagationEngine:
             is_edge = tensor == len(tensors) - 1
             held = from_other_side(view, sharding) if is_edge else sharding
             if tensors[tensor] != NO_VALUE:
-                self._set_and_tell(number, tensors[tensor], held, sharding)
+                self._set_and_schedule(number, tensors[tensor], held, sharding)
 
-    def _set_and_tell(self, number: int, value: int, held: TensorSharding, given: TensorSharding) -> None:
-        """Write the sharding of a value; visit again the ops that read the value or the sharding given."""
+    def _set_and_schedule(self, number: int, value: int, held: TensorSharding, given: TensorSharding) -> None:
+        """Write the sharding of a value, and schedule the ops that read the value or the given sharding."""
         if number >= self._count:
             # No op is visited again: a sweep over everything follows, or the run is over.
             self.set_sharding(value, held)
             for _ in self._copy_to_group(value, given):
                 pass
-        elif self._is_plain[value]:
+        elif self._reader_kind[value]:
             self.shardings[value] = held
-            if self._is_plain[value] == NEAR:
-                self._tell(self._owners[value])
+            if self._reader_kind[value] == OWNER_AND_USERS:
+                self._schedule_reader(self._owners[value])
                 users = self._users
                 for place in range(self._user_starts[value], self._user_starts[value + 1]):
-                    self._tell(users[place])
+                    self._schedule_reader(users[place])
             else:
                 to_revisit = self._notified[value]
                 for reader in to_revisit:
-                    self._tell(reader)
+                    self._schedule_reader(reader)
         else:
             self.set_sharding(value, held)
             self._push_all(self.program.to_revisit(value))
             for member in self._copy_to_group(value, given):
                 self._push_all(self.program.to_revisit(member))
 
-    def _tell(self, number: int) -> None:
-        """Have an op visited that reads a new sharding."""
+    def _schedule_reader(self, number: int) -> None:
+        """Schedule an op that reads a new sharding."""
         for clean in self._cleans:
             clean[number] = 0
         self._push(number)
@@ -364,9 +364,9 @@ class PropagationEngine:
 
     def _waits(self, number: int) -> bool:
         """Whether an operand of the op that is not a scalar has other uses."""
-        is_spread, operands = self._is_spread, self._operands
+        lacks_single_use, operands = self._lacks_single_use, self._operands
         for place in range(self._operand_starts[number], self._operand_starts[number + 1]):  # noqa: SIM110 (faster)
-            if is_spread[operands[place]]:
+            if lacks_single_use[operands[place]]:
                 return True
         return False
 
@@ -441,7 +441,7 @@ class PropagationEngine:
         program = self.program
         for value in program.operands[number]:
             self._uses_left[value] -= 1
-            self._is_spread[value] = self._spreads(value)
+            self._lacks_single_use[value] = self._has_no_single_use(value)
             users = {user for user in program.users[value] if state[user] != _ERASED}
             for user in users:
                 for clean in self._cleans:

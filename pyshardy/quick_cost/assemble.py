@@ -156,7 +156,7 @@ class _Assembler(CostReader):
             arguments = tuple([self._new(value, self.numbers) for value in region.block.args])
             self.places.update(zip(inner.arguments, arguments))
             regions.append(self._inside(region.block, inner, arguments, known))
-        rounds = self.whole_trips.rounds(entry.op, known) if node.name == LOOP else None
+        rounds = self.whole_trips.trip_count(entry.op, known) if node.name == LOOP else None
         branch = self._branch_of(entry.op, known)
         if branch is not None:
             self._note_results(entry.op, entry.op.regions[branch].block, known)

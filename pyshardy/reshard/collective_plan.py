@@ -132,9 +132,9 @@ def gather_and_slice(before: TensorSharding, after: TensorSharding, mesh: Mesh, 
     """
     state = State(before, after, mesh, shape)
     kept = [
-        () if state.hidden[dim] else common_prefix(before.dims[dim].axes, after.dims[dim].axes) for dim in state.dims
+        () if state.locked[dim] else common_prefix(before.dims[dim].axes, after.dims[dim].axes) for dim in state.dims
     ]
-    state.have = [[] for _ in state.dims]
+    state.current = [[] for _ in state.dims]
     state.settled = [list(dim.axes) for dim in before.dims]
     if before.mesh != after.mesh:
         state.emit(CollectiveKind.COLLECTIVE_PERMUTE)

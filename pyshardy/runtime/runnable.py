@@ -16,7 +16,7 @@ from pyshardy.ir.strings import is_utf8
 from pyshardy.ir.symbol_paths import symbols_in
 from pyshardy.passes.exporting.export_named_computations import ExportNamedComputations
 from pyshardy.passes.pipeline import run_on_root
-from pyshardy.rules.properties import HANDING_ON, RESHARDING_COLLECTIVES
+from pyshardy.rules.properties import IDENTITIES, RESHARDING_COLLECTIVES
 from pyshardy.runtime.callbacks import drop_tokens
 from pyshardy.runtime.device_lists import list_devices
 from pyshardy.runtime.inspections import is_inspection
@@ -27,7 +27,7 @@ from pyshardy.transforms.reshards.single_device import is_on_single_device
 _RESHARDS = {"sdy.reshard": "sharding"} | dict.fromkeys(RESHARDING_COLLECTIVES, "out_sharding")
 """The ops that only change a sharding, and the attribute that says to which."""
 _CALLED = "called_computations"
-_MARKS = HANDING_ON - {"sdy.reshard"}
+_MARKS = IDENTITIES - {"sdy.reshard"}
 """The ops that only say something about shardings."""
 
 

@@ -35,7 +35,7 @@ from pyshardy.transforms.context import PassContext
 
 _UNSPECIFIED = re.compile(r"unspecified_dims=\[([\d,\s]*)\]")
 _EMPTY = Mesh([])
-_SAY_MORE = (CONSTRAINT, FULL_TO_SHARD, SHARD_TO_FULL)
+_MAY_OPEN_DIMS = (CONSTRAINT, FULL_TO_SHARD, SHARD_TO_FULL)
 
 
 class ImportHloShardings(Pass):
@@ -89,14 +89,15 @@ class _AnnotatedPlace:
         attrs: The attributes that contain it; `store` writes the changed ones back.
         types: The types of the values.
         place: For an argument or result, the name of the function's attribute, and the number; None for an op.
-        says_more: The custom call that may say which dimensions are open: the op, or the call that a result repeats.
+        open_dims_call: The custom call that may list open dimensions: the op itself, or the op that makes a result
+            of the function with the same sharding.
     """
 
     op: Op
     attrs: Attributes
     types: list[ValueType]
     place: tuple[str, int] | None
-    says_more: Op | None
+    open_dims_call: Op | None
 
     @property
     def is_on_op(self) -> bool:
@@ -190,9 +191,9 @@ class _Importer:
             raise InvalidShardingError("counting shardings", got=f"{len(found)}", needed=f"{len(types)}, one per value")
         is_constraint = site.is_on_op and target_of(site.op) == CONSTRAINT
         shardings = [self._convert(one, type, is_constraint) for one, type in zip(found, types)]
-        if site.says_more is None:
+        if site.open_dims_call is None:
             return shardings
-        return [_with_open_dims(site.says_more, sharding) for sharding in shardings]
+        return [_with_open_dims(site.open_dims_call, sharding) for sharding in shardings]
 
     def _convert(self, one: HloSharding, type: ValueType | None, is_constraint: bool) -> TensorSharding | None:
         """The sharding of a value; None if it says nothing."""
@@ -244,7 +245,7 @@ def _manual_text(names: tuple[str, ...]) -> str:
 
 
 def _with_open_dims(op: Op, sharding: TensorSharding | None) -> TensorSharding | None:
-    """A constraint with those dimensions opened that it leaves to propagation."""
+    """The sharding of a constraint, with the dimensions opened that the constraint leaves to propagation."""
     match = _UNSPECIFIED.search(string_of(op.attrs.get("backend_config")) or "")
     if sharding is None or match is None:
         return sharding
@@ -252,10 +253,10 @@ def _with_open_dims(op: Op, sharding: TensorSharding | None) -> TensorSharding |
     return sharding.with_dims(dim.opened() if index in left else dim for index, dim in enumerate(sharding.dims))
 
 
-def _maker_with(value: Value, text: str | None) -> Op | None:
-    """The custom call that makes a value and has this sharding, if there is one and it may say more."""
+def _open_dims_call_of(value: Value, text: str | None) -> Op | None:
+    """The custom call that makes a value and may list open dimensions, if it has this sharding."""
     maker = value.defining_op
-    if maker is None or target_of(maker) not in _SAY_MORE:
+    if maker is None or target_of(maker) not in _MAY_OPEN_DIMS:
         return None
     return maker if text is not None and string_of(maker.attrs.get(HLO_SHARDING)) == text else None
 
@@ -269,8 +270,8 @@ def _sites(root: Op) -> Iterator[_AnnotatedPlace]:
             yield _AnnotatedPlace(function, entry, [type], ("arg_attrs", index), None)
         returned = return_op(function).operands
         for index, (entry, value) in enumerate(zip(function.attrs.get("res_attrs") or (), returned)):
-            says_more = _maker_with(value, string_of(entry.get(HLO_SHARDING)))
-            yield _AnnotatedPlace(function, entry, [value.type], ("res_attrs", index), says_more)
+            open_dims_call = _open_dims_call_of(value, string_of(entry.get(HLO_SHARDING)))
+            yield _AnnotatedPlace(function, entry, [value.type], ("res_attrs", index), open_dims_call)
     for op in ops_with(root, HLO_SHARDING):
-        says_more = op if target_of(op) in _SAY_MORE else None
-        yield _AnnotatedPlace(op, op.attrs, [result.type for result in op.results], None, says_more)
+        open_dims_call = op if target_of(op) in _MAY_OPEN_DIMS else None
+        yield _AnnotatedPlace(op, op.attrs, [result.type for result in op.results], None, open_dims_call)

@@ -34,7 +34,7 @@ from pyshardy.transforms.reshards.survey import distinct_shardings
 _INSPECTION = "InspectSharding"
 """A custom call that hands its operand on, and that XLA's partitioner answers by calling back."""
 _STRUCTURE = ("func.", "sdy.", "builtin.")
-_MADE_IN_PARTS = ops_that(lambda traits: traits.is_made_in_parts)
+_GENERATED_PER_SHARD = ops_that(lambda traits: traits.is_generated_per_shard)
 _FOR_XLA = frozenset(("CustomSPMDPartitioning",))
 """Custom calls that stand for what XLA's partitioner puts in their place: nobody can run them as they are."""
 _BY_NAME = frozenset(("sdy.propagation_barrier", "sdy.reshard", "stablehlo.custom_call")) | TOP_K | WITH_SINGLE_DIMS
@@ -82,18 +82,18 @@ class MakePartitionable(Pass):
             elif takes_shards(inner):
                 inner.remove_attr(SHARDING)  # of no device in particular
             elif _has_sharded(inner, meshes):
-                _be_partial_where_operands_are(inner, meshes)
-                is_helped = meet_on_one_mesh(inner, context) | share_single_dims(inner, context)
+                _move_partial_results_to_operand_mesh(inner, meshes)
+                is_changed = meet_on_one_mesh(inner, context) | share_single_dims(inner, context)
                 if not _runs_on_shards(inner, context):
-                    self._help(inner, context)
-                    is_helped = True
-                if is_helped:
+                    self._make_runnable(inner, context)
+                    is_changed = True
+                if is_changed:
                     namer.name(inner)
         for reshard in ops_named(op, ("sdy.reshard",)):
             go_through_whole(reshard, meshes)
             _keep_whole_at_device(reshard, meshes)
 
-    def _help(self, op: Op, context: PassContext) -> None:
+    def _make_runnable(self, op: Op, context: PassContext) -> None:
         """Let an op that cannot run as it is sharded do so."""
         meshes = context.meshes
         if is_pointwise(context.specs.spec(op)) and _is_on_one_mesh(op, meshes):
@@ -162,7 +162,7 @@ def _keep_whole_at_device(reshard: Op, meshes: Meshes) -> None:
         reshard.result.replace_other_uses(same)
 
 
-def _be_partial_where_operands_are(op: Op, meshes: Meshes) -> None:
+def _move_partial_results_to_operand_mesh(op: Op, meshes: Meshes) -> None:
     """Let partial results, and what completes them, be on the mesh of the sharded operands, not in another order."""
     refs = [found.mesh for found in map(get_sharding, op.operands) if found is not None and _is_sharded(found, meshes)]
     for result in op.results:
@@ -189,7 +189,7 @@ def _is_sharded(sharding: TensorSharding | None, meshes: Meshes) -> bool:
 def _runs_on_shards(op: Op, context: PassContext) -> bool:
     if op.name.startswith(_STRUCTURE) or is_data_flow_op(op) or op.is_terminator:
         return True
-    if op.name in _MADE_IN_PARTS or is_buffer(op):
+    if op.name in _GENERATED_PER_SHARD or is_buffer(op):
         return True
     if is_top_k(op) and any(found and found.dims and found.dims[-1].axes for found in _shardings_around(op)):
         return False  # the rule lets the last dimension be sharded where all of it is kept

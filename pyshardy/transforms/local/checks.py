@@ -26,7 +26,7 @@ from pyshardy.transforms.reshards.op_rules import is_buffer, rule_on_shards, tak
 
 _COMPLETED = ops_that(lambda traits: traits.completes_parts)
 _CHECKED_APART = ops_that(lambda traits: traits.is_checked_apart)
-_TAKES_SIZES = ops_that(lambda traits: traits.takes_sizes)
+_WITH_SIZE_OPERANDS = ops_that(lambda traits: traits.has_size_operands)
 _NEEDS_MATRICES = ops_that(lambda traits: traits.needs_matrices)
 _INTERNAL = "_SPMDInternalOp_"
 """With this begin the targets of the custom calls that XLA's partitioner makes."""
@@ -60,7 +60,7 @@ def _check(op: Op, local: Localizer) -> None:
     if op.name == "stablehlo.reshape" and 0 in (tensors.shapes[0] or ()):
         return  # every shard is empty, and such a reshape has no rule
     target = string_value(op.attrs["call_target_name"]) if op.name == "stablehlo.custom_call" else ""
-    rule = None if op.name in _TAKES_SIZES or target.startswith(_INTERNAL) else _rule(op, tensors, local)
+    rule = None if op.name in _WITH_SIZE_OPERANDS or target.startswith(_INTERNAL) else _rule(op, tensors, local)
     if rule is None:
         raise PassError(op, f"is sharded, and it is not known how to run it on shards{_HINT}")
     if op.name == "stablehlo.reverse":

@@ -21,7 +21,7 @@ from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.ir.symbols import SymbolTable
-from pyshardy.rules.properties import CONTROL_FLOW, HANDING_ON
+from pyshardy.rules.properties import CONTROL_FLOW, IDENTITIES
 from pyshardy.transforms.padding.padder import Padder
 
 _WITH_ENTRY = frozenset(("stablehlo.while", "sdy.manual_computation", "sdy.named_computation"))
@@ -88,7 +88,7 @@ def pad_carried(op: Op, padder: Padder) -> None:
     is_padded = not padder.originals.keys().isdisjoint(op.operands)
     for result in op.results:
         _pad_if(is_padded, result, padder)
-    if is_padded and op.name in HANDING_ON:
+    if is_padded and op.name in IDENTITIES:
         _check(op, 0, op.operands[0], op.result.type.shape)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.nodes import Op, Value, ValueType
-from pyshardy.ir.opspec import LOOKS_AROUND
+from pyshardy.ir.opspec import CONTEXT_FACTS
 from pyshardy.ir.shardings import get_shardings
 
 AS_THEY_ARE: dict[Value, ValueType] = {}
@@ -32,7 +32,7 @@ def kind_of(
         shardings_of: Gives the shardings of operands.
     """
     name, operands = op.name, op.operands
-    if name in LOOKS_AROUND:
+    if name in CONTEXT_FACTS:
         return None
     attrs, results = op.attrs, op.results
     kind: list[Any] = [name, len(results)]
