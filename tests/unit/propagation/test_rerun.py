@@ -124,7 +124,7 @@ def test_results_that_share_a_list_are_opened_together() -> None:
 
 def test_a_sharding_that_is_not_valid_is_left_to_a_run_over_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     from pyshardy.errors import InvalidShardingError
-    from pyshardy.propagation import timeline
+    from pyshardy.propagation import layout
 
     program, first, _ = two_chains()
     recorded = timeline_of(program)
@@ -132,5 +132,5 @@ def test_a_sharding_that_is_not_valid_is_left_to_a_run_over_everything(monkeypat
     def refuse(*_: object) -> None:
         raise InvalidShardingError("a step", got="nothing good")
 
-    monkeypatch.setattr(timeline, "propagate_step", refuse)
+    monkeypatch.setattr(layout, "propagate_step", refuse)
     assert rerun(recorded, {first: sharding('[{"q"}, {}]')}, 1000) is None
