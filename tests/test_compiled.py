@@ -155,3 +155,38 @@ def test_a_core_that_was_asked_for_has_to_be_built(small_package: Path) -> None:
 def test_the_core_may_be_left_out(small_package: Path) -> None:
     assert build(small_package, "0").returncode == 0
     assert not compiled(small_package)
+
+
+def hidden_constants(types: str, code: str) -> set[str]:
+    """The constants of a module that its `.pxd` file makes variables of C, which no other module can import."""
+    names = {name for line in re.findall(r"^cdef \w+ ((?:\w+, )*\w+)$", types, re.M) for name in line.split(", ")}
+    assigned = {
+        name for node in ast.parse(code).body if isinstance(node, (ast.Assign, ast.AnnAssign)) for name in _set_by(node)
+    }
+    return names & assigned
+
+
+def _set_by(node: ast.AST) -> set[str]:
+    return {child.id for child in ast.walk(node) if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store)}
+
+
+def test_no_module_imports_a_variable_of_c() -> None:
+    hidden = {
+        (".".join(path.relative_to(ROOT).with_suffix("").parts), name)
+        for path in TYPES
+        for name in hidden_constants(path.read_text(), path.with_suffix(".py").read_text())
+    }
+    assert hidden
+    imported = {
+        (node.module, alias.name)
+        for path in (ROOT / "pyshardy").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert hidden & imported == set()
+
+
+def test_a_variable_of_c_is_noticed() -> None:
+    types = "cdef int LIMIT, OTHER\ncdef str NAME\n\n\ncpdef f(x)\n"
+    assert hidden_constants(types, "from m import OTHER\nLIMIT, FEW = 1, 2\nNAME: str = 'x'\n") == {"LIMIT", "NAME"}

@@ -201,8 +201,8 @@ def partition_options(arguments: argparse.Namespace) -> Any:
 
 def table_options(arguments: argparse.Namespace) -> Any:
     """What tables show, by a command line."""
+    from pyshardy.report.printing import TableOptions
     from pyshardy.report.specs import Notation
-    from pyshardy.report.tables import TableOptions
 
     return TableOptions(Notation(arguments.notation), arguments.all, arguments.times)
 

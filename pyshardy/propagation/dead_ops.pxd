@@ -1,8 +1,6 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
-cdef int DEAD, ERASED, LIVE
-
 
 cdef class DeadOps:
     cdef public object program
