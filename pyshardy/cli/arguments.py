@@ -34,10 +34,18 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"pyshardy {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", parser_class=_Parser)
 
+    for add in _COMMANDS:
+        add(commands)
+    return parser
+
+
+def _add_propagate(commands: Any) -> None:
     propagate = _command(commands, "propagate", "infer all shardings and write the module")
     _add_output(propagate)
     _add_propagation_options(propagate)
 
+
+def _add_show(commands: Any) -> None:
     show = _command(commands, "show", "infer all shardings and show them as tables")
     show.add_argument("--compare", action="store_true", help="show where XLA decided otherwise, by its dump")
     text = "instead, what ops compute: a path, FILE:LINE, a name scope, a function or an op; * stands for any text"
@@ -45,6 +53,8 @@ def make_parser() -> argparse.ArgumentParser:
     _add_table_options(show)
     _add_propagation_options(show)
 
+
+def _add_explain(commands: Any) -> None:
     explain = _command(commands, "explain", "say why a value is sharded as it is, or why devices talk")
     text = "the path of an argument, an output, FILE:LINE, a scope or an op; without, all conflicts"
     explain.add_argument("value", metavar="VALUE", nargs="?", help=text)
@@ -53,30 +63,42 @@ def make_parser() -> argparse.ArgumentParser:
     explain.add_argument("--collectives", action="store_true", help="say why each collective is there, and what helps")
     _add_propagation_options(explain)
 
+
+def _add_diff(commands: Any) -> None:
     diff = _command(commands, "diff", "say what differs between two programs, or what another annotation changes")
     add_diff_arguments(diff)
     _add_table_options(diff)
     _add_propagation_options(diff)
 
+
+def _add_partition(commands: Any) -> None:
     partition = _command(commands, "partition", "make the program of one device, show its collectives")
     _add_output(partition)
     _add_table_options(partition)
     _add_partition_options(partition)
     _add_propagation_options(partition)
 
+
+def _add_cost(commands: Any) -> None:
     cost = _command(commands, "cost", "estimate time and memory per device on hardware that need not be there")
     add_cost_options(cost)
     _add_partition_options(cost)
     _add_propagation_options(cost)
 
+
+def _add_report(commands: Any) -> None:
     report = _command(commands, "report", "write a page to look at: one file that a browser opens without a network")
     add_report_options(report)
     _add_partition_options(report)
     _add_propagation_options(report)
 
+
+def _add_search(commands: Any) -> None:
     search = _command(commands, "search", "find shardings of the inputs that make it fast, by estimates")
     add_search_options(search)
 
+
+def _add_run(commands: Any) -> None:
     run = _command(commands, "run", "infer all shardings, run the program, compare with one device")
     run.add_argument("--inputs", metavar="NPZ", help="arrays for the inputs; random ones without")
     run.add_argument("--seed", type=_seed, default=0, help="seed of the random inputs (default 0)")
@@ -92,11 +114,26 @@ def make_parser() -> argparse.ArgumentParser:
     _add_partition_options(run)
     _add_propagation_options(run)
 
+
+def _add_completion(commands: Any) -> None:
     text = "print the script that lets a shell complete command lines: source <(pyshardy completion bash)"
     completion = commands.add_parser("completion", help=text, description=text, allow_abbrev=False)
     completion.add_argument("shell", choices=SHELLS)
     completion.set_defaults(command="completion", source=None, commands=commands.choices)
-    return parser
+
+
+_COMMANDS = (
+    _add_propagate,
+    _add_show,
+    _add_explain,
+    _add_diff,
+    _add_partition,
+    _add_cost,
+    _add_report,
+    _add_search,
+    _add_run,
+    _add_completion,
+)
 
 
 def _count(text: str) -> int:

@@ -90,7 +90,7 @@ class _Emitter:
 
     def emit_ops(self, block: Block, defined: int) -> int:
         """Write the ops of a block; `defined` is the number of the next value. Return the next number after it."""
-        writer, numbers, types, source = self.writer, self.numbers, self.types, self.source
+        writer, numbers, source = self.writer, self.numbers, self.source
         kinds, locations = source.kinds, source.locations
         op = block.first
         while op is not None:
@@ -114,18 +114,7 @@ class _Emitter:
             if op.successors:
                 mask |= HAS_SUCCESSORS
             writer.write_op(kind.name, mask, location, kind.attributes, kind.properties)
-            if results:
-                writer.put(len(results))
-                for value in results:
-                    known = types.get(value.type)
-                    writer.put(self.new_type(value.type) if known is None else known)
-            if operands:
-                writer.put(len(operands))
-                for value in operands:
-                    known = numbers.get(value)
-                    if known is None:
-                        raise CannotEmitError(f"{op.name} uses a value that it cannot see, or not yet")
-                    writer.put(known)
+            self.emit_values(op)
             for value in results:
                 numbers[value] = defined
                 defined += 1
@@ -135,6 +124,22 @@ class _Emitter:
                 self.emit_regions(op)
             op = op.next
         return defined
+
+    def emit_values(self, op: Op) -> None:
+        """Write the types of the results of an op, and the numbers of its operands."""
+        writer, numbers, types, results, operands = self.writer, self.numbers, self.types, op.results, op.operands
+        if results:
+            writer.put(len(results))
+            for value in results:
+                known = types.get(value.type)
+                writer.put(self.new_type(value.type) if known is None else known)
+        if operands:
+            writer.put(len(operands))
+            for value in operands:
+                known = numbers.get(value)
+                if known is None:
+                    raise CannotEmitError(f"{op.name} uses a value that it cannot see, or not yet")
+                writer.put(known)
 
     def emit_successors(self, op: Op) -> None:
         assert op.block is not None and op.block.region is not None

@@ -31,6 +31,8 @@ cdef class _Reader:
     @cython.locals(reader=OpReader, names=list, latest=list, source=Source, kinds=list, locations=cython.uint[::1], homes=int[::1], places=int[::1], last=Op, place=Py_ssize_t, mask=int, name=Py_ssize_t, number=Py_ssize_t, kind=Kind, op=Op)
     cpdef read_ops(self, Block block, Py_ssize_t home, Py_ssize_t count, list blocks)
 
+    cdef read_inside(self, Op op, Py_ssize_t home, int mask)
+
     @cython.locals(reader=OpReader, types=dict, results=tuple, many=list, count=Py_ssize_t, index=Py_ssize_t, number=Py_ssize_t, type=ValueType, value=Value)
     cpdef tuple read_results(self, Op op, Py_ssize_t home, Py_ssize_t place)
 

@@ -147,11 +147,16 @@ class _Reader:
                 op.successors = tuple([blocks[reader.next()] for _ in range(reader.next())])
             if op.results:
                 self.define(op.results)
-            if mask & HAS_USE_ORDERS:
-                self.read_use_orders(op.results)
-            if mask & HAS_REGIONS:
-                self.read_regions(op, home)
+            if mask & (HAS_USE_ORDERS | HAS_REGIONS):
+                self.read_inside(op, home, mask)
         block._ordered = True
+
+    def read_inside(self, op: Op, home: int, mask: int) -> None:
+        """Read the use orders and the regions of an op in block `home`, if it has them."""
+        if mask & HAS_USE_ORDERS:
+            self.read_use_orders(op.results)
+        if mask & HAS_REGIONS:
+            self.read_regions(op, home)
 
     def kind(self, home: int, place: int) -> Kind:
         """The kind of the op read last, which is at position `place` in block `home`."""
