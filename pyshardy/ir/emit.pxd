@@ -2,7 +2,9 @@
 cimport cython
 
 from pyshardy.bytecode.ops cimport OpWriter
-from pyshardy.ir.nodes cimport Block, Op, Region, Value, ValueType, id
+from pyshardy.ir.blocks cimport Block, Region, Value
+from pyshardy.ir.nodes cimport Op, id
+from pyshardy.ir.value_type cimport ValueType
 from pyshardy.ir.source cimport Kind, Source
 
 cdef int HAS_OPERANDS, HAS_REGIONS, HAS_RESULTS, HAS_SUCCESSORS, NONE
