@@ -17,9 +17,9 @@ from pyshardy.errors import UnsupportedVersionError
 from pyshardy.ir.attributes import Attributes, freeze
 from pyshardy.ir.codecs import ANY_OP, ARG_CODECS, CODECS, I64_ARRAY, INT64, LISTS, NO_CODECS, Codec
 from pyshardy.ir.mlir_types import signature_type, tensor_type, value_type
-from pyshardy.ir.nodes import ValueType
 from pyshardy.ir.strings import check_names
 from pyshardy.ir.symbol_paths import WITHOUT_SYMBOLS, refers
+from pyshardy.ir.value_type import ValueType
 
 
 class AttrTable:

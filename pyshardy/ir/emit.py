@@ -13,10 +13,12 @@ from pyshardy.bytecode.ops import HAS_OPERANDS, HAS_REGIONS, HAS_RESULTS, HAS_SU
 from pyshardy.bytecode.sections import RESOURCE_OFFSETS
 from pyshardy.bytecode.tables import UNKNOWN, AmbiguousLocationError, Tables
 from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.blocks import Block, Region, Value
 from pyshardy.ir.codecs import ARG_CODECS, LISTS, Codec
-from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType
+from pyshardy.ir.nodes import Op
 from pyshardy.ir.source import Kind, OpPlace, Source
 from pyshardy.ir.strings import string_of
+from pyshardy.ir.value_type import ValueType
 
 
 class CannotEmitError(Exception):

@@ -4,7 +4,8 @@ MLIR is read once into these nodes (`read.py`) and written once from them (`writ
 including the order of use-lists, because some results of propagation depend on it. Attributes that pyshardy understands
 are held as values of `core` and `rules`, all others as opaque MLIR attributes (`attrs.py` says which).
 
-Here are the ops. Their values, blocks and regions are in `blocks.py`, and are imported from here as well.
+Here are the ops. Their values, blocks and regions are in `blocks.py`, and can be imported from here as well; modules of
+the compiled core import them from there, as Cython asks for.
 
 Source: docs/semantics/propagation.md#order-of-uses
 """

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.graph.lists import Lists, zeros
 from pyshardy.graph.program import NO_VALUE, FunctionResult, Program
+from pyshardy.ir.blocks import Value
 from pyshardy.ir.callers import Callers
 from pyshardy.ir.dataflow import EDGES
 from pyshardy.ir.edge_tensors import EdgeTensors
 from pyshardy.ir.functions import RULE, SHARDING, functions, is_declaration, main_function, result_sharding, return_op
-from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.nodes import Op
 from pyshardy.ir.numbering import Numbering
 from pyshardy.ir.op_kinds import OpKinds
 from pyshardy.ir.opspec import OpSpecReader

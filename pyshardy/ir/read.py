@@ -24,12 +24,13 @@ from pyshardy.core.text import quote
 from pyshardy.errors import InvalidModuleError
 from pyshardy.ir.attributes import NO_ATTRS
 from pyshardy.ir.attrs import AttrTable
-from pyshardy.ir.blocks import flat_uses
+from pyshardy.ir.blocks import Block, Region, Value, flat_uses
 from pyshardy.ir.diagnostics import Diagnostic, Severity, format_location
-from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType
+from pyshardy.ir.nodes import Op
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.source import ArgPlace, Kind, Source
 from pyshardy.ir.strings import is_utf8, named_attributes
+from pyshardy.ir.value_type import ValueType
 
 
 def read_module(module: ir.Module, table: AttrTable) -> Op:

@@ -16,10 +16,12 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of, shard_counts
 from pyshardy.errors import InvalidShardingError
+from pyshardy.ir.blocks import Value
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.nodes import Op, Value, ValueType
+from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.ir.symbols import SymbolTable
+from pyshardy.ir.value_type import ValueType
 from pyshardy.transforms.builder import Builder
 from pyshardy.transforms.channels import Channels
 from pyshardy.transforms.context import PassContext

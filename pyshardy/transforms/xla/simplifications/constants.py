@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
-from pyshardy.ir.nodes import Op, Value, ValueType
+from pyshardy.ir.blocks import Value
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.value_type import ValueType
 
 CONSTANT = "stablehlo.constant"
 LARGEST_FOLDED = 65536
