@@ -190,3 +190,26 @@ def test_no_module_imports_a_variable_of_c() -> None:
 def test_a_variable_of_c_is_noticed() -> None:
     types = "cdef int LIMIT, OTHER\ncdef str NAME\n\n\ncpdef f(x)\n"
     assert hidden_constants(types, "from m import OTHER\nLIMIT, FEW = 1, 2\nNAME: str = 'x'\n") == {"LIMIT", "NAME"}
+
+
+def wrong_origins(types: str, code: str) -> list[str]:
+    """The classes that a module imports from elsewhere than its `.pxd` file, which Cython refuses."""
+    origins = {
+        name: module
+        for module, names in re.findall(r"^from ([\w.]+) cimport (.+)$", types, re.M)
+        for name in names.split(", ")
+    }
+    imports = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.ImportFrom)]
+    pairs = [(node.module, alias.name) for node in imports for alias in node.names]
+    return [f"{name} from {module}" for module, name in pairs if origins.get(name, module) != module]
+
+
+@pytest.mark.parametrize("path", TYPES, ids=lambda path: path.stem)
+def test_the_module_imports_what_its_types_do(path: Path) -> None:
+    assert wrong_origins(path.read_text(), path.with_suffix(".py").read_text()) == []
+
+
+def test_a_class_from_elsewhere_is_noticed() -> None:
+    types, code = "from pyshardy.ir.blocks cimport Block, Value\n", "from pyshardy.ir.nodes import Op, Value\n"
+    assert wrong_origins(types, code) == ["Value from pyshardy.ir.nodes"]
+    assert wrong_origins(types, code.replace("nodes", "blocks")) == []
