@@ -90,7 +90,7 @@ _EXPORTS = {
     "unregister_rule": "rules.user_rules",
 }
 _OLD_NAMES = {"connect": "initialize_distributed"}
-"""What a name was before; it still works."""
+"""Old names that still work."""
 
 __all__ = sorted(_EXPORTS)
 

@@ -116,7 +116,7 @@ def _refuse_arguments(source: Any, given: bool) -> None:
 
 
 def _load_object(source: Any, mesh: Axes) -> Module:
-    """A module, an MLIR module, or what JAX makes of a function."""
+    """A module, an MLIR module, or an object that JAX makes of a function."""
     if isinstance(source, Module):
         return source if mesh is None else import_annotations(source, mesh)
     if is_exported(source) or is_lowered(source):
@@ -314,7 +314,7 @@ def partition(
 
 
 def _inspected(found: Partition) -> Partition:
-    """What the callbacks of `jax.debug.inspect_array_sharding` have seen the shardings of."""
+    """Call the callbacks of `jax.debug.inspect_array_sharding` with the shardings of a result; return the result."""
     _ = found.sharded.inspected
     return found
 
@@ -328,10 +328,10 @@ def _propagate_options(options: PropagateOptions | None, changes: Mapping[str, A
 
 
 def _dumps(module: Module, directory: str) -> str:
-    """The folder for the dumps that the environment asks for, if the options name none."""
+    """The directory for dumps from the environment variable, if the options name none."""
     return "" if directory else new_folder(module)
 
 
 def _module(program: Any) -> Module:
-    """The module of whatever `propagate` and `partition` take."""
+    """The module of an argument of `propagate` or `partition`."""
     return program.before if isinstance(program, ProgramResult) else load(program)

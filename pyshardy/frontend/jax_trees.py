@@ -33,13 +33,13 @@ def converter(
     Args:
         signature: The signature of the function that the module was lowered from, if it was one.
         meshes: The meshes of the module by name.
-        devices: The devices that the meshes are laid over, "abstract" for none; by default those that the function
-            was lowered for, or none if it was lowered for none, or those that JAX has.
-        sub_axes: What to do about sub-axes.
+        devices: The devices of the meshes, or "abstract"; by default those that the function was lowered for, an
+            abstract mesh if it was lowered for one, otherwise JAX's devices.
+        sub_axes: What to do with sub-axes.
         as_specs: Whether to make specs, which need no devices.
 
     Raises:
-        UsageError: Too few devices.
+        UsageError: There are too few devices.
     """
     shardings = NamedShardings(meshes, ABSTRACT if as_specs else _devices(signature, devices), sub_axes)
     convert = shardings.spec if as_specs else shardings.of
@@ -98,7 +98,7 @@ def output_tree(signature: Any, tensors: Sequence[InterfaceTensor], convert: Con
 
 
 def _without_static(tree: Tree) -> Tree:
-    """None in the place of what is no array."""
+    """None for every leaf that is not an array."""
     leaves = jax.tree.leaves(tree, is_leaf=_is_leaf)
     if not any(map(is_static, leaves)):
         return tree

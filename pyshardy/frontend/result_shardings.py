@@ -1,4 +1,4 @@
-"""What results say of the shardings of inputs and outputs in JAX's terms; jax is imported when that is asked."""
+"""The shardings of a result's inputs and outputs as JAX objects. JAX is imported on first use."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ class ResultShardings:
     def input_shardings(self, devices: Any = None, sub_axes: str = "refuse") -> Any:
         """The shardings of the inputs as `jax.sharding.NamedSharding`s.
 
-        For a JAX function they are a tree over its positional arguments, fit for `jax.jit(in_shardings=...)`, in which
-        an argument that the function does not use has None; otherwise a tuple.
+        For a JAX function they are a tree over its positional arguments, for `jax.jit(in_shardings=...)`; an unused
+        argument has None. Otherwise they are a tuple.
 
         Args:
-            devices: The devices that they are over, "abstract" for a `jax.sharding.AbstractMesh`; by default those that
-                a JAX function was lowered for, none if it was lowered for none, otherwise those that JAX has.
-            sub_axes: What becomes of sub-axes, which `PartitionSpec` cannot name: "refuse" them, "split" the axes of
-                the mesh where a sharding needs that, or "gather" these shards.
+            devices: The devices, or "abstract" for a `jax.sharding.AbstractMesh`; by default those that a JAX function
+                was lowered for, an abstract mesh if it was lowered for one, otherwise JAX's devices.
+            sub_axes: What to do with sub-axes, which `PartitionSpec` cannot name: "refuse" them, "split" the axes of
+                the mesh where a sharding needs it, or "gather" these shards.
 
         Raises:
             UsageError: JAX has fewer devices than the mesh.
-            InvalidShardingError: A sub-axis that is refused.
+            InvalidShardingError: A sub-axis is refused.
         """
         return self._tree(True, sub_axes, devices)
 

@@ -1,4 +1,4 @@
-"""What the propagation passes share: from nodes to the core and back.
+"""What the propagation passes share: they describe nodes for the core, and write its results back.
 
 Source: docs/semantics/propagation.md#what-every-pass-does
 """
@@ -40,15 +40,15 @@ def propagate_module(
     debug: DebugOptions,
     dumps: tuple[str, int] = ("", 0),
 ) -> None:
-    """Propagate shardings through a module in place; the result is recorded in the context.
+    """Propagate shardings through a module in place, and record the result in the context.
 
     Args:
         root: The module.
         context: The pass context.
         options: How to propagate.
-        keep_sharding_rules: Whether the rules stay on the ops.
+        keep_sharding_rules: Whether ops keep the rules.
         debug: Which debug attributes to write.
-        dumps: Where to write the module after every user priority but the last, and the number to do so under.
+        dumps: Where to write the module after every user priority but the last, and the number of the first file.
 
     Raises:
         PassError: A dynamic shape, a tuple, a value in several sharding groups, or an invalid rule.
@@ -66,7 +66,7 @@ def propagate_module(
         propagated = _propagate(program, context, replace(options, trace=True) if info else options, after_round)
     except StepError as error:
         at = index.ops[error.op] if error.op < len(index.ops) else root
-        raise PassError(at, f"gets a sharding that is not valid: {error}") from error
+        raise PassError(at, f"gets an invalid sharding: {error}") from error
     given = {number: grouped[value] for number, value in enumerate(index.values) if value in grouped} if grouped else {}
     run = Traced(program, index, propagated, given)
     context.propagated.append(propagated)
@@ -111,13 +111,13 @@ def _is_refused(type: ValueType) -> bool:
 
 
 def _shardings_in_groups(root: Op) -> dict[Value, TensorSharding]:
-    """The shardings that members of sharding groups have by themselves."""
+    """The shardings that members of sharding groups already have."""
     members = [op.operands[0] for op in ops_named(root, (_GROUP,))]
     return {value: sharding for value in members if (sharding := get_sharding(value)) is not None}
 
 
 def _equalise_groups(root: Op, context: PassContext) -> None:
-    """Give all members of a sharding group one sharding, or free them of all.
+    """Give all members of a sharding group one sharding, or remove their shardings if they differ.
 
     Source: docs/semantics/propagation.md#sharding-groups
     """
@@ -128,7 +128,7 @@ def _equalise_groups(root: Op, context: PassContext) -> None:
     for group_id in sorted(members):
         for op in members[group_id]:
             if owner_group.setdefault(op.operands[0], group_id) != group_id:
-                raise PassError(op, "puts a value into a second sharding group; groups that share one are to be merged")
+                raise PassError(op, "puts a value into a second sharding group; merge groups that share a value")
         _equalise_group(group_id, [op.operands[0] for op in members[group_id]], context)
 
 
@@ -145,7 +145,7 @@ def _equalise_group(group_id: int, values: list[Value], context: PassContext) ->
     first = values[0].defining_op or values[0].block.parent_op
     context.diagnostics.warn(
         first,
-        f"the members of sharding group {group_id} have different shardings; all are freed by open constraints",
+        f"the members of sharding group {group_id} have different shardings; these are removed",
     )
     for value in values:
         _constrain_openly(value, found[0])
@@ -156,7 +156,7 @@ def _is_open(sharding: TensorSharding) -> bool:
 
 
 def _constrain_openly(value: Value, like: TensorSharding) -> None:
-    """Send all uses of a value through an open constraint on the mesh of `like`."""
+    """Redirect all uses of a value to an open constraint on the mesh of `like`."""
     op = value.defining_op
     sharding = TensorSharding.fully_replicated(like.mesh, value.type.rank, is_open=True)
     location = value.place if op is None else op.place

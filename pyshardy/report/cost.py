@@ -16,7 +16,7 @@ _CURVE_WIDTH = 72
 
 
 def cost_tables(found: Estimate) -> Page:
-    """Time, collectives and memory of an estimate, for a `rich` console."""
+    """The time, collectives and memory of an estimate, for a `rich` console."""
     parts: list[RenderableType] = [_heading(found), "", _times(found), ""]
     if found.collectives:
         parts += [_collectives(found), ""]

@@ -41,7 +41,7 @@ def symbol_dce(root: Op, attrs: AttrTable) -> None:
     with_meshes = any(op.name == "sdy.mesh" for op in private.values())
     live = [op for op in block if op.attrs.get("sym_name") not in private]
     _follow_calls(live, private)
-    # Attributes are looked at only for symbols that no call reaches.
+    # Attributes are searched only for symbols that no call reaches.
     names: frozenset[str] | None = None if with_meshes else attrs.names_of_references()
     references = _References(names)
     pending = [] if names == frozenset(["callee"]) else list(live)

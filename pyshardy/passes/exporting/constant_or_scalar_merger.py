@@ -45,7 +45,7 @@ def merge(function: Op) -> None:
 
 
 class _Originals:
-    """Finds the first of equal ops: by identity of attributes if possible, since the bindings compare them slowly."""
+    """Finds the first of equal ops; compares attributes by identity where possible, because the bindings are slow."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[Hashable, ...], Op] = {}  # by the identity of attributes

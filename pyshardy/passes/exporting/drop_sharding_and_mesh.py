@@ -23,10 +23,10 @@ _MODULE = ("builtin.module",)
 class DropShardingAndMesh(Pass):
     """Remove the shardings of ops, arguments and results, and the meshes that become unused.
 
-    Shardings that an op requires stay: those of reshards, collectives, edges and manual computations.
+    Ops that require shardings keep them: reshards, collectives, edges and manual computations.
 
     Attributes:
-        keep_module_sharding_metadata: Whether the shardings recorded on the module stay.
+        keep_module_sharding_metadata: Whether to keep the shardings that are recorded on the module.
     """
 
     keep_module_sharding_metadata: bool = False

@@ -41,12 +41,12 @@ _MAY_OPEN_DIMS = (CONSTRAINT, FULL_TO_SHARD, SHARD_TO_FULL)
 class ImportHloShardings(Pass):
     """Turn `mhlo.sharding` into shardings of the dialect, with inlined meshes.
 
-    Tilings are laid on the coarsest mesh that fits all of them, or on that of the option `mesh`. If a module names its
-    axes, `{replicated}` without a mesh says nothing. As in XLA, the only ops that then keep a sharding are custom calls
-    for ops of the dialect, Python callbacks, and communication with the host.
+    Tilings are expressed on the coarsest mesh that fits all of them, or on that of the option `mesh`. If a module names
+    its axes, `{replicated}` without a mesh is ignored and, as in XLA, the only ops that keep a sharding are custom
+    calls for ops of the dialect, Python callbacks, and communication with the host.
 
     Attributes:
-        mesh: The axes of the mesh for tilings, as `data=4,model=2`.
+        mesh: The axes of the mesh for tilings, for example `data=4,model=2`.
     """
 
     name = "pyshardy-import-hlo-shardings"
@@ -58,7 +58,7 @@ class ImportHloShardings(Pass):
 
 
 def read_axes(text: str) -> tuple[tuple[str, int], ...] | None:
-    """The axes of a mesh as on a command line; None for an empty text.
+    """The axes of a mesh, from text as on a command line; None for an empty text.
 
     Raises:
         UsageError: The text is not a list of names with sizes.
@@ -85,8 +85,8 @@ class _AnnotatedPlace:
     """A place with an `mhlo.sharding`.
 
     Attributes:
-        op: The op to name in errors: the op that has it, or the function.
-        attrs: The attributes that contain it; `store` writes the changed ones back.
+        op: The op that errors name: the annotated op, or the function.
+        attrs: The attributes that contain the annotation; `store` writes the changed attributes back.
         types: The types of the values.
         place: For an argument or result, the name of the function's attribute, and the number; None for an op.
         open_dims_call: The custom call that may list open dimensions: the op itself, or the op that makes a result
@@ -175,7 +175,7 @@ class _Importer:
         site.attrs = site.attrs.with_value(SHARDING, complete)
 
     def _keeps(self, site: _AnnotatedPlace, found: tuple[HloSharding, ...]) -> bool:
-        """Whether an op gets a sharding; also records its manual axes."""
+        """Record the manual axes of an op; return whether it gets a sharding."""
         is_call, is_kept = site.op.name == "func.call", keeps_sharding(site.op)
         manual = next(filter(None, (self._manual_axes(site.op, one) for one in found)), ())
         if manual and (is_call or is_kept):
@@ -183,7 +183,7 @@ class _Importer:
         return SHARDING not in site.attrs and not is_call and (is_kept or not self.is_named)
 
     def _convert_all(self, site: _AnnotatedPlace, found: tuple[HloSharding, ...]) -> list[TensorSharding | None]:
-        """The sharding of every value; an op without results, such as a callback, has one too."""
+        """The sharding of every value. An op without results, such as a callback, has one sharding."""
         types: list[ValueType | None] = [*site.types] or [None] * min(len(found), 1)
         if len(found) == 1:
             found = found * len(types)
@@ -196,7 +196,7 @@ class _Importer:
         return [_with_open_dims(site.open_dims_call, sharding) for sharding in shardings]
 
     def _convert(self, one: HloSharding, type: ValueType | None, is_constraint: bool) -> TensorSharding | None:
-        """The sharding of a value; None if it says nothing."""
+        """The sharding of a value; None if the annotation gives none."""
         rank = 0 if type is None else type.rank
         if one.kind is HloKind.ONE_DEVICE:
             return TensorSharding(Mesh([], [one.device]))

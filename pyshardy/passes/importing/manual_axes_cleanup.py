@@ -1,4 +1,4 @@
-"""`sdy-manual-axes-cleanup`: sorts manual axes, and mentions them in every in- and out-sharding.
+"""`sdy-manual-axes-cleanup`: sorts manual axes, and adds them to every in- and out-sharding.
 
 Source: docs/semantics/import.md#sdy-manual-axes-cleanup
 """
@@ -20,7 +20,7 @@ from pyshardy.transforms.context import PassContext
 
 
 class ManualAxesCleanup(Pass):
-    """Sort manual axes, and add those that a sharding does not mention to its replicated axes."""
+    """Sort manual axes. In every in- and out-sharding, add the manual axes it does not use to its replicated axes."""
 
     name = "sdy-manual-axes-cleanup"
 
@@ -35,7 +35,7 @@ def _clean_up(op: Op, context: PassContext) -> None:
     if found is None:
         if attrs["manual_axes"] and op.region.block.terminator.prev is not None:
             raise PassError(
-                op, "has manual axes and a body that is not empty, but no in- or out-shardings that say what is local"
+                op, "has manual axes and a body that is not empty, but neither in-shardings nor out-shardings"
             )
         return
     mesh_name, mesh = found

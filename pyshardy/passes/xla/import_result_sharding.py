@@ -1,4 +1,4 @@
-"""`pyshardy-import-result-sharding`: a program with one result has it sharded as the op that computes it."""
+"""`pyshardy-import-result-sharding`: gives the only result of a program the sharding of the op that computes it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAY_DO_NOTHING = frozenset(("stablehlo.slice", "stablehlo.reshape", "stablehlo.
 
 
 class ImportResultSharding(Pass):
-    """Let the only result of the main function have the sharding of the op that it comes from, behind calls too."""
+    """Give the only result of the main function the sharding of the op that computes it, also through calls."""
 
     name = "pyshardy-import-result-sharding"
 
@@ -40,9 +40,9 @@ class ImportResultSharding(Pass):
 
 
 def _sharding_of_only_result(main: Op, table: SymbolTable) -> TensorSharding | None:
-    """That of a result behind calls, else that of the op behind them, else that of the innermost call that has one.
+    """The sharding of a called function's result, else of the op that computes it, else of the innermost call with one.
 
-    Of an op that does nothing, its operand's op takes over the sharding in HLO, where that is no argument.
+    In HLO, the sharding of an op without effect moves to the op that computes its operand, unless that is an argument.
     """
     function, passed, found = main, set[Op](), None
     while function not in passed:

@@ -26,7 +26,7 @@ from pyshardy.transforms.reshards.op_reshards import reshard_around
 
 
 def resolve_reshape(op: Op, resolver: Resolver) -> bool:
-    """Let a reshape find on every device what its shard is made of; all of it where both sides have other axes."""
+    """Give every device the data for its shard of a reshape; replicate where the two sides have different axes."""
     sharded = resolver.sharded(op)
     if sharded is not None:
         _resolve(sharded, resolver.options.enable_halo_exchange)

@@ -16,7 +16,7 @@ from pyshardy.ir.shardings import get_shardings
 from pyshardy.ir.value_type import ValueType
 
 AS_THEY_ARE: dict[Value, ValueType] = {}
-"""No types that replace the types of values."""
+"""No replacement of the types of values."""
 
 
 def kind_of(
@@ -24,9 +24,9 @@ def kind_of(
     types: dict[Value, ValueType] = AS_THEY_ARE,
     shardings_of: Callable[[Iterable[Value]], Iterable[TensorSharding | None]] = get_shardings,
 ) -> Hashable:
-    """The key that ops of the same name, attributes, types and shardings share; their regions do not count.
+    """A key that is equal for ops with the same name, attributes, types and shardings; regions do not count.
 
-    None if the surroundings of an op decide.
+    None if the context of an op matters.
 
     Args:
         op: An op whose results have their shardings in its attributes: no data-flow op, no function.
