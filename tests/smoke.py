@@ -25,11 +25,11 @@ def check(core: str) -> None:
     """Use the package as it was installed."""
     sys.path = [path for path in sys.path if Path(path).resolve() not in (ROOT, ROOT / "tests")]
     import pyshardy
-    import pyshardy.ir.nodes
+    import pyshardy.ir.op
 
     assert ROOT / "pyshardy" not in Path(pyshardy.__file__).resolve().parents, "not the installed one"
-    is_compiled = not pyshardy.ir.nodes.__file__.endswith(".py")
-    assert is_compiled == (core == "compiled"), pyshardy.ir.nodes.__file__
+    is_compiled = not pyshardy.ir.op.__file__.endswith(".py")
+    assert is_compiled == (core == "compiled"), pyshardy.ir.op.__file__
     found = pyshardy.propagate(pyshardy.load(PROGRAM))
     assert str(found.outputs[0].sharding) == '<@mesh, [{"data"}, {}]>'
     assert "tensor<2x16xf32>" in pyshardy.partition(found).module.text()

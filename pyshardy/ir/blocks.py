@@ -1,4 +1,4 @@
-"""Values with their uses, blocks, and regions: what ops are connected by; `nodes.py` has the ops.
+"""Values with their uses, blocks, and regions: what ops are connected by; `op.py` has the ops.
 
 Source: docs/semantics/propagation.md#order-of-uses
 """
@@ -13,7 +13,7 @@ from pyshardy.ir.source import location_at
 from pyshardy.ir.value_type import ValueType
 
 if TYPE_CHECKING:
-    from pyshardy.ir.nodes import Op
+    from pyshardy.ir.op import Op
 
 Use = tuple["Op", int]
 """A use of a value: an op and the number of the operand."""

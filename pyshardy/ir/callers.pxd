@@ -2,7 +2,7 @@
 cimport cython
 
 from pyshardy.ir.blocks cimport Block, Region
-from pyshardy.ir.nodes cimport Op
+from pyshardy.ir.op cimport Op
 
 cdef str CALL
 

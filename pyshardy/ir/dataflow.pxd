@@ -2,7 +2,7 @@
 cimport cython
 
 from pyshardy.ir.blocks cimport Value
-from pyshardy.ir.nodes cimport Op
+from pyshardy.ir.op cimport Op
 
 
 cpdef bint is_data_flow_op(Op op) except -1

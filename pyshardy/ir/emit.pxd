@@ -3,7 +3,7 @@ cimport cython
 
 from pyshardy.bytecode.ops cimport OpWriter
 from pyshardy.ir.blocks cimport Block, Region, Value
-from pyshardy.ir.nodes cimport Op, id
+from pyshardy.ir.op cimport Op, id
 from pyshardy.ir.value_type cimport ValueType
 from pyshardy.ir.source cimport Kind, Source
 

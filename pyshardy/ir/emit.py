@@ -15,7 +15,7 @@ from pyshardy.bytecode.tables import UNKNOWN, AmbiguousLocationError, Tables
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.blocks import Block, Region, Value
 from pyshardy.ir.codecs import ARG_CODECS, LISTS, Codec
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.op import Op
 from pyshardy.ir.source import Kind, OpPlace, Source
 from pyshardy.ir.strings import string_of
 from pyshardy.ir.value_type import ValueType

@@ -11,7 +11,7 @@ from pyshardy.errors import InvalidModuleError
 from pyshardy.ir.attributes import NO_ATTRS, Attributes
 from pyshardy.ir.blocks import Value
 from pyshardy.ir.codecs import LISTS
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.op import Op
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.value_type import ValueType
 

@@ -2,7 +2,7 @@
 cimport cython
 
 from pyshardy.ir.blocks cimport Block, Region
-from pyshardy.ir.nodes cimport Op
+from pyshardy.ir.op cimport Op
 
 
 @cython.locals(is_listed=bint, known=frozenset, region=Region)

@@ -3,7 +3,7 @@ cimport cython
 
 from pyshardy.ir.functions cimport result_sharding
 from pyshardy.ir.blocks cimport Block, Region, Value
-from pyshardy.ir.nodes cimport Op
+from pyshardy.ir.op cimport Op
 from pyshardy.ir.numbering cimport Numbering
 from pyshardy.ir.opspec cimport OpSpecReader
 from pyshardy.ir.purity cimport is_pure

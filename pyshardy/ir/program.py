@@ -14,8 +14,8 @@ from pyshardy.ir.callers import Callers
 from pyshardy.ir.dataflow import EDGES
 from pyshardy.ir.edge_tensors import EdgeTensors
 from pyshardy.ir.functions import RULE, SHARDING, functions, is_declaration, main_function, result_sharding, return_op
-from pyshardy.ir.nodes import Op
 from pyshardy.ir.numbering import Numbering
+from pyshardy.ir.op import Op
 from pyshardy.ir.op_kinds import OpKinds
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.program_index import FunctionResultPlace, ProgramIndex

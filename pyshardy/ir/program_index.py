@@ -12,7 +12,7 @@ from pyshardy.graph.program import OpKind
 from pyshardy.ir.blocks import Value
 from pyshardy.ir.dataflow import BARRIER, EDGES
 from pyshardy.ir.functions import RULE, SHARDING, set_result_sharding
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.op import Op
 from pyshardy.ir.shardings import HOLD_OTHERWISE, store_sharding
 from pyshardy.ir.shared_attributes import SharedChanges
 from pyshardy.rules.rule import Rule

@@ -2,7 +2,7 @@
 cimport cython
 
 from pyshardy.ir.blocks cimport Block, Region
-from pyshardy.ir.nodes cimport Op
+from pyshardy.ir.op cimport Op
 
 
 cpdef bint is_pure(Op op, frozenset also=*) except -1

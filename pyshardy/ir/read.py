@@ -26,7 +26,7 @@ from pyshardy.ir.attributes import NO_ATTRS
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.blocks import Block, Region, Value, flat_uses
 from pyshardy.ir.diagnostics import Diagnostic, Severity, format_location
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.op import Op
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.source import ArgPlace, Kind, Source
 from pyshardy.ir.strings import is_utf8, named_attributes

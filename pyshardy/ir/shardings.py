@@ -24,7 +24,7 @@ from pyshardy.ir.functions import (
     return_op,
     set_arg_sharding,
 )
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.op import Op
 from pyshardy.ir.op_lists import ops_with
 from pyshardy.ir.shared_attributes import SharedChanges, SharedOutcomes
 from pyshardy.propagation.views import join_manual_axes, strip_manual_axes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyshardy.ir.blocks import Block
 
 if TYPE_CHECKING:
-    from pyshardy.ir.nodes import Op
+    from pyshardy.ir.op import Op
 
 
 def walk(op: Op) -> Iterator[Op]:

@@ -9,7 +9,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from pyshardy.ir.blocks import Region, Value
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.op import Op
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.value_type import ValueType
 from pyshardy.passes.base import Anchor, Pass

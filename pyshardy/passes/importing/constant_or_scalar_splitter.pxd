@@ -2,7 +2,7 @@
 cimport cython
 
 from pyshardy.ir.blocks cimport Value
-from pyshardy.ir.nodes cimport Op
+from pyshardy.ir.op cimport Op
 
 cdef frozenset _SOURCES
 cdef str _BROADCAST, _GROUP

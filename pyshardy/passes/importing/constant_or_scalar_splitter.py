@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyshardy.ir.blocks import Value
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.op import Op
 from pyshardy.ir.op_lists import ops_in, ops_named
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.symbols import SymbolTable, clone_function, original_name, post_order

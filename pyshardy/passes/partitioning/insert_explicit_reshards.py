@@ -15,7 +15,7 @@ from pyshardy.ir.blocks import Value
 from pyshardy.ir.dataflow import BARRIER, DATA_FLOW_OPS, block_arg_owners, is_data_flow_op, source_uses
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import RULE, SHARDING, is_declaration, result_sharding, return_op
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.op import Op
 from pyshardy.ir.op_lists import ops_in, ops_named
 from pyshardy.ir.shardings import all_arg_shardings, get_sharding, get_shardings, stored_sharding
 from pyshardy.ir.symbols import SymbolTable

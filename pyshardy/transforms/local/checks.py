@@ -13,7 +13,7 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import RULE
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.op import Op
 from pyshardy.ir.strings import string_value
 from pyshardy.reshard.conflicts import shared_axes
 from pyshardy.reshard.strides import equivalent_across_reshape

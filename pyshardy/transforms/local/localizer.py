@@ -18,7 +18,7 @@ from pyshardy.core.sharding_on_mesh import mesh_of, shard_counts
 from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.blocks import Value
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.op import Op
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.ir.value_type import ValueType

@@ -13,7 +13,7 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.ir.blocks import Value
 from pyshardy.ir.functions import SHARDING
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.op import Op
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.ir.value_type import ValueType
 from pyshardy.transforms.builder import Builder, zero_text

@@ -10,7 +10,7 @@ from typing import Any
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.blocks import Value
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.op import Op
 from pyshardy.ir.opspec import CONTEXT_FACTS
 from pyshardy.ir.shardings import get_shardings
 from pyshardy.ir.value_type import ValueType

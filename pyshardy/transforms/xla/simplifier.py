@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.blocks import Block, Value
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.op import Op
 from pyshardy.ir.purity import is_pure
 from pyshardy.ir.value_type import ValueType
 from pyshardy.transforms.rewriting.greedy import OWN_CONSTANTS

@@ -11,7 +11,7 @@ import numpy as np
 from jaxlib.mlir import ir
 
 from pyshardy.ir.blocks import Value
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.op import Op
 from pyshardy.ir.value_type import ValueType
 
 CONSTANT = "stablehlo.constant"

@@ -2,7 +2,7 @@
 cimport cython
 
 from pyshardy.ir.blocks cimport Value
-from pyshardy.ir.nodes cimport Op
+from pyshardy.ir.op cimport Op
 
 
 @cython.locals(first=Value, second=Value, is_first=bint, is_second=bint)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyshardy.ir.blocks import Value
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.op import Op
 from pyshardy.transforms.xla.simplifications.constants import (
     array_of,
     compute,
