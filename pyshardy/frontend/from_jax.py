@@ -176,18 +176,18 @@ def load_function(
     if is_nnx_jitted(function):
         module = with_nnx_names(module, function, args, kwargs)
     if target.spec_mesh is not None:
-        module = _on_mesh(module, target)
+        module = _on_mesh(module, target.spec_mesh, target)
     return _with_own_shardings(module, in_shardings, out_shardings, target.spec_mesh, keeps_own)
 
 
-def _on_mesh(module: Module, target: Target) -> Module:
+def _on_mesh(module: Module, mesh: Any, target: Target) -> Module:
     """The module with the mesh that its function was lowered for."""
     if target.abstract is not None:
         module.origin = replace(module.origin, mesh=target.abstract, platform=target.platform)
-    axes = zip(target.spec_mesh.axis_names, target.spec_mesh.axis_types)
+    axes = zip(mesh.axis_names, mesh.axis_types)
     explicit = tuple(name for name, kind in axes if kind is AxisType.Explicit)
     module.origin = replace(module.origin, explicit_axes=explicit)
-    return with_mesh(module, core_mesh(target.spec_mesh))
+    return with_mesh(module, core_mesh(mesh))
 
 
 def check_arguments(function: Any, args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
