@@ -10,7 +10,6 @@ from typing import Any
 
 from pyshardy.ir.attributes import freeze
 from pyshardy.ir.blocks import Block, Region, Value
-from pyshardy.ir.clone import clone_region_into
 from pyshardy.ir.source import OpPlace, Source, location_at
 from pyshardy.ir.value_type import ValueType
 from pyshardy.rules.ops import ops_that
@@ -244,6 +243,9 @@ class Op:
             self.successors,
         )
         mapping.update(zip(self.results, copy.results))
-        for region, target in zip(self.regions, copy.regions):
-            clone_region_into(region, target, mapping)
+        if self.regions:
+            from pyshardy.ir.clone import clone_region_into  # needs this module
+
+            for region, target in zip(self.regions, copy.regions):
+                clone_region_into(region, target, mapping)
         return copy
