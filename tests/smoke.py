@@ -44,7 +44,16 @@ def check(core: str) -> None:
             ["pyshardy", "report", str(path)],
         ):
             subprocess.run([str(scripts / command[0]), *command[1:]], check=True, capture_output=True, cwd=folder)
+    check_imports(Path(pyshardy.__file__).parent)
     print(f"pyshardy {version('pyshardy')}, {core}, works with Python {sys.version.split()[0]}")
+
+
+def check_imports(package: Path) -> None:
+    """Every compiled module can be the first of all that is imported: some need each other's types."""
+    for path in sorted([*package.rglob("*.so"), *package.rglob("*.pyd")]):
+        parts = path.relative_to(package.parent).parent.parts
+        name = ".".join((*parts, path.name.partition(".")[0]))
+        subprocess.run([sys.executable, "-c", f"import {name}"], check=True, cwd=Path(tempfile.gettempdir()))
 
 
 if __name__ == "__main__":
