@@ -1,4 +1,4 @@
-"""What a program would cost, in time and memory per device, on hardware that need not be there."""
+"""Estimates time and memory per device of a program, on a chip that need not be present."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.quick_cost.quick_program import QuickProgram, why_not
 from pyshardy.report.cost import cost_tables
-from pyshardy.report.tables import html, plain_text
+from pyshardy.report.printing import html, plain_text
 from pyshardy.results.partition import Partition
 
 
@@ -32,7 +32,7 @@ class Cost:
 
     Attributes:
         estimate: The figures.
-        partition: The program of one device that they are of; None if it was not made.
+        partition: The per-device program; None if it was not made.
     """
 
     estimate: Estimate
@@ -76,20 +76,21 @@ def cost(
     collectives: CollectiveModel | str = CollectiveModel.FORMULA,
     quick: bool = False,
 ) -> Cost:
-    """Estimate what one run of a program costs on every device. Nothing is run, and no such hardware is needed.
+    """Estimate the cost of one run of a program per device. Nothing is run, and the hardware is not needed.
 
     Args:
-        program: What `load`, `propagate` or `partition` returns, or what `load` takes.
+        program: A result of `load`, `propagate` or `partition`, or anything that `load` takes.
         hardware: The name of a chip, such as "h100" or "v5p", a TOML file, or a `Hardware`.
-        networks: The network of a mesh axis, as `{"data": "dcn"}`; other axes go from the inside out.
-        shape: The dimensions of the torus, as (16, 16), where the chip has one.
-        collectives: How collectives are priced: "formula", "measured" or "xla".
-        quick: Whether to estimate from shardings alone, without making the program of one device, where that is
-            possible: the same figures in less time. `QuickProgram` does so for many shardings of one program.
+        networks: The networks of mesh axes, as `{"data": "dcn"}`; other axes use networks from the inside out.
+        shape: The dimensions of the torus, as (16, 16), if the chip has one.
+        collectives: The prices of collectives: "formula", "measured" or "xla".
+        quick: Whether to estimate from shardings alone where that is possible, without making the per-device program.
+            The figures are the same, and it takes less time. `QuickProgram` does this for many shardings of one
+            program.
 
     Raises:
-        UsageError: A chip, a network or a model that is not known, or a mesh that does not fit.
-        ShardyError: A program that cannot be partitioned.
+        UsageError: A chip, a network or a model is unknown, or the mesh does not fit.
+        ShardyError: The program cannot be partitioned.
 
     >>> from pyshardy import load
     >>> program = load('''
@@ -114,7 +115,7 @@ def cost(
 
 
 def _described(program: Any, quick: bool) -> tuple[Program, Partition | None]:
-    """The description of the program of one device, and that program if it was made."""
+    """The description of the per-device program, and that program if it was made."""
     if quick and not isinstance(program, Partition):
         program = propagate(program)
         if why_not(program.sharded) is None:
@@ -125,10 +126,10 @@ def _described(program: Any, quick: bool) -> tuple[Program, Partition | None]:
 
 
 def with_mesh(module: Module, sizes: Mapping[str, int]) -> Module:
-    """A module whose mesh has other sizes, for a cluster that is larger or smaller than the one it was lowered for.
+    """A module with other sizes of its mesh axes, for a larger or smaller cluster.
 
     Args:
-        module: What `load` returns; it is not changed.
+        module: The result of `load`; it does not change.
         sizes: The size of every axis.
 
     Raises:
@@ -161,7 +162,7 @@ def with_mesh(module: Module, sizes: Mapping[str, int]) -> Module:
 
 
 def has_mesh(module: Module, axes: Mapping[str, int]) -> bool:
-    """Whether a mesh of a module has axes of these names, whatever their sizes.
+    """Whether a mesh of a module has axes with these names, whatever their sizes.
 
     >>> from pyshardy import load
     >>> has_mesh(load('sdy.mesh @m = <["x"=8]> func.func @main(%a: tensor<8xi1>) { return }'), {"x": 4})
@@ -172,7 +173,7 @@ def has_mesh(module: Module, axes: Mapping[str, int]) -> bool:
 
 
 def collective_model(name: CollectiveModel | str) -> CollectiveModel:
-    """The model of collectives of this name.
+    """The model of collectives with this name.
 
     Raises:
         UsageError: There is none.

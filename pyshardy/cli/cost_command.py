@@ -1,4 +1,4 @@
-"""`pyshardy cost`: what a program would cost, in time and memory, on hardware that need not be there."""
+"""`pyshardy cost`: estimates time and memory of a program on a chip that need not be present."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyshardy.errors import UsageError
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of the command beside those that all commands have."""
+    """The options that only this command has."""
     text = "the chip (h100, v5p, ...), or a TOML file that describes one (default v5p)"
     parser.add_argument("--hardware", metavar="CHIP|FILE", default="v5p", help=text)
     text = "the networks of mesh axes, like data=dcn (default: from the inside out)"
@@ -19,12 +19,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--shape", metavar="AxB", help="the dimensions of the torus, like 16x16 (default: near a square)"
     )
-    text = "how collectives are priced (default formula)"
+    text = "the prices of collectives (default formula)"
     parser.add_argument("--collectives", choices=("formula", "measured", "xla"), default="formula", help=text)
 
 
 def costs(module: Any, mesh: str | None, arguments: argparse.Namespace, options: Any, propagate_options: Any) -> Any:
-    """The estimate for a module that was loaded, on its mesh or on one of other sizes."""
+    """The estimate for a loaded module, on its mesh or on a mesh of other sizes."""
     from pyshardy.api import partition
     from pyshardy.estimating import cost, with_mesh
 
@@ -40,7 +40,7 @@ def costs(module: Any, mesh: str | None, arguments: argparse.Namespace, options:
 
 
 def parse_networks(text: str | None) -> Mapping[str, str] | None:
-    """Which axes go over which networks.
+    """The networks of mesh axes.
 
     >>> parse_networks("data=dcn,model=ici")
     {'data': 'dcn', 'model': 'ici'}

@@ -1,4 +1,4 @@
-"""`pyshardy`: propagate, look at, partition and run programs from the command line.
+"""`pyshardy`: propagates, shows, partitions and runs programs from the command line.
 
 pyshardy run example --layers 4
 pyshardy propagate model.mlir -o sharded.mlir
@@ -34,19 +34,18 @@ if TYPE_CHECKING:
 
 
 _LINES_OF_A_RUN = 29
-"""So many lines `run` prints besides the rows of inputs."""
+"""The number of lines that `run` prints besides the rows of inputs."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line; the exit status.
+    """Run a command line; return the exit status.
 
-    0, 1 for a failure, 2 for a command line that makes no sense, 3 for a comparison that says nothing.
+    0 for success, 1 for a failure, 2 for a wrong command line, 3 for a comparison without a verdict.
     """
     return writing_to_standard_output(lambda: _main(argv))
 
 
 def _main(argv: Sequence[str] | None) -> int:
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # XLA reads it when it is loaded, and is chatty without
     try:
         arguments, rest = make_parser().parse_known_args(argv)
         if arguments.command == "diff":
@@ -68,7 +67,7 @@ def _main(argv: Sequence[str] | None) -> int:
 
 @contextmanager
 def _dumping_to(directory: str | None) -> Iterator[None]:
-    """Have everything dumped to a directory; where the environment says if there is none."""
+    """Dump everything to a directory; without one, to that of the environment variable."""
     from pyshardy.results.dumps import VARIABLE
 
     before = os.environ.get(VARIABLE)
@@ -117,7 +116,7 @@ def _cost(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     from pyshardy.cli.cost_command import costs
     from pyshardy.cli.progress import stage
 
-    mesh, arguments.mesh = arguments.mesh, None  # it gives the program's own mesh other sizes
+    mesh, arguments.mesh = arguments.mesh, None  # here it resizes the program's own mesh
     module = _load(arguments, rest)
     with stage("estimating"), naming(arguments.source):
         result = costs(module, mesh, arguments, partition_options(arguments), propagate_options(arguments))
@@ -136,7 +135,7 @@ def _search(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 
     mesh = arguments.mesh
     if not arguments.shard:
-        arguments.mesh = None  # it is for the program as a whole, not for tilings in its text
+        arguments.mesh = None  # here it is for the whole program, not for tilings in its text
     module = _load(arguments, rest)
     with naming(arguments.source):
         plan = finds(module, mesh, arguments)
@@ -216,7 +215,7 @@ def _diff(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 
 
 def _compare(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
-    """Show where the shardings differ from those that XLA decided on; the exit status is 1 if any do."""
+    """Show where the shardings differ from XLA's; the exit status is 1 if any do."""
     from pyshardy.frontend.decided import compare, dump_shardings
     from pyshardy.frontend.from_dump import is_dump
 
@@ -257,7 +256,7 @@ def _run(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 
 
 def _load(arguments: argparse.Namespace, rest: Sequence[str]) -> Module:
-    """The program of a command: the built-in one, of which `rest` holds the sizes, or that in a file."""
+    """The program of a command: the built-in one, with its sizes in `rest`, or that in a file."""
     if arguments.source == EXAMPLE:
         from pyshardy.cli.example import load_example
         from pyshardy.cli.files import with_shardings

@@ -1,4 +1,4 @@
-"""Printing tables and data to standard output."""
+"""Prints tables and data to standard output."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import sys
 from typing import Any
 
 _PLAIN_SIGNS = str.maketrans({"─": "-", "×": "x", "→": "->", "≥": ">="})
-"""What stands for the signs of tables where standard output cannot show them."""
+"""ASCII replacements of the characters of tables."""
 _HEIGHT = 40
-"""The height that tables are made for where there is no terminal."""
+"""The assumed height without a terminal."""
 _FEWEST_ROWS = 5
 
 
 def print_tables(page: Any) -> None:
-    """Print tables as wide as the terminal, or as `COLUMNS` says; in color for a terminal, unless `NO_COLOR` is set."""
+    """Print tables in the width of the terminal or of `COLUMNS`; with color on a terminal, unless `NO_COLOR` is set."""
     from rich.console import Console
 
-    from pyshardy.report.tables import plain_text
+    from pyshardy.report.printing import plain_text
 
     if sys.stdout.isatty() and not os.environ.get("NO_COLOR") and can_show_signs():
         Console(highlight=False).print(page, soft_wrap=True)
@@ -29,15 +29,15 @@ def print_tables(page: Any) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print a text, broken at spaces where a table would end."""
+    """Print a text, wrapped at the width of tables."""
     from pyshardy.report.layout import paragraph
-    from pyshardy.report.tables import Page
+    from pyshardy.report.printing import Page
 
     print_tables(Page(lambda width: paragraph(text, width)))
 
 
 def can_show_signs() -> bool:
-    """Whether standard output has the signs that tables are drawn with."""
+    """Whether standard output can encode the characters of tables."""
     try:
         "".join(map(chr, _PLAIN_SIGNS)).encode(sys.stdout.encoding or "ascii")
     except (LookupError, UnicodeEncodeError):
@@ -48,7 +48,7 @@ def can_show_signs() -> bool:
 def _width() -> int:
     from rich.console import Console
 
-    from pyshardy.report.tables import PLAIN_WIDTH
+    from pyshardy.report.printing import PLAIN_WIDTH
 
     if sys.stdout.isatty():
         return Console().width
@@ -57,7 +57,7 @@ def _width() -> int:
 
 
 def rows_beside(lines: int) -> int:
-    """How many rows of a table a screen has room for beside so many lines; none if only a few would be shown."""
+    """The number of table rows that fit on the screen beside other lines; none if only a few would fit."""
     from rich.console import Console
 
     room = (Console().height if sys.stdout.isatty() else _HEIGHT) - lines
@@ -65,7 +65,7 @@ def rows_beside(lines: int) -> int:
 
 
 def program() -> str:
-    """What the user calls this program."""
+    """The command by which the user called this program."""
     name = os.path.basename(sys.argv[0])
     if name != "pyshardy" or shutil.which(name) is not None:
         return "pyshardy"

@@ -1,4 +1,4 @@
-"""What `pyshardy run` says of a comparison: in words, as data, and as an exit status."""
+"""The verdict of `pyshardy run`: in words, as data, and as an exit status."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from pyshardy.runtime.compare import Difference
 
 CANNOT_TELL_STATUS = 3
-"""Exit status where nothing is wrong, but the comparison says nothing of some output."""
+"""The exit status if nothing is wrong, but the comparison has no verdict on some output."""
 _MOST_REMARKS = 8
-"""So many outputs that differ are named unless all are to be."""
+"""The number of differing outputs that are named by default."""
 _VERDICTS = {"agree": 0, "differ": 1, "cannot tell": CANNOT_TELL_STATUS}
 
 
 def exit_status(differences: Sequence[Difference] | None, tolerance: float | None) -> int:
-    """The exit status of a comparison: that of its worst output; 0 where nothing could be compared."""
+    """The exit status of a comparison: that of its worst output; 0 if nothing could be compared."""
     return _VERDICTS[_verdict(differences or (), tolerance)]
 
 
@@ -29,7 +29,7 @@ def _verdict(differences: Sequence[Difference], tolerance: float | None) -> str:
 
 
 def comparison_to_json(differences: Sequence[Difference] | None, tolerance: float | None) -> dict[str, Any] | None:
-    """The comparison as JSON-ready data; None where nothing could be compared."""
+    """The comparison as JSON-ready data; None if nothing could be compared."""
     if differences is None:
         return None
     verdict = _verdict(differences, tolerance)
@@ -42,7 +42,7 @@ def comparison_to_json(differences: Sequence[Difference] | None, tolerance: floa
 
 
 def _tolerance(differences: Sequence[Difference], tolerance: float | None) -> float | None:
-    """The tolerance that decides; None if what rounding does decides."""
+    """The tolerance that decides; None if the effect of rounding decides."""
     if tolerance is None and any(difference.noise_ratio is None for difference in differences):
         from pyshardy.runtime.compare import TOLERANCE
 
@@ -65,12 +65,12 @@ def _row(difference: Difference, tolerance: float | None) -> dict[str, Any]:
 
 
 def print_comparison(differences: Sequence[Difference] | None, tolerance: float | None, unfold: bool = False) -> None:
-    """Print the largest error, the outputs that differ, and those of which a comparison says little or nothing.
+    """Print the largest error, the outputs that differ, and those on which the comparison has little or no verdict.
 
     Args:
-        differences: How far every output is off; None if that is not known.
-        tolerance: The largest error that is allowed; None if what rounding does decides.
-        unfold: Whether to print all of them, not only the worst.
+        differences: The distance of every output; None if unknown.
+        tolerance: The largest error that is allowed; None if the effect of rounding decides.
+        unfold: Whether to print all outputs, not only the worst.
     """
     if not differences:
         return
@@ -87,7 +87,7 @@ def print_comparison(differences: Sequence[Difference] | None, tolerance: float 
 
 
 def _print_remarks(verdict: str, differences: list[Difference], tolerance: float | None, most: int | None) -> None:
-    """Print what there is to say of the outputs of one verdict, the worst first if that is not everything."""
+    """Print the outputs of one verdict; if not all are printed, the worst first."""
     remarked = [difference for difference in differences if _remark(difference, verdict, tolerance) is not None]
     if most is not None and len(remarked) > most:
         remarked.sort(key=_farness if verdict == "differ" else _unnoticed, reverse=True)

@@ -1,4 +1,4 @@
-"""From the arguments of a JAX function to the inputs of its module, and from the outputs to what it returns."""
+"""Converts the arguments of a JAX function to the inputs of its module, and the outputs to its results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ Tree = Any
 def inputs_of_call(signature: JaxSignature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any] | None:
     """The inputs of the module for a call of its function; None if the function was not loaded for such arguments.
 
-    Static arguments may be left out or not, and what is no array in a tree is as it was when the function was loaded.
+    Static arguments may be omitted. Leaves that are not arrays keep the value that they had when the function was
+    loaded.
 
     Args:
         signature: The signature of the function.
@@ -44,7 +45,7 @@ def inputs_of_call(signature: JaxSignature, args: Sequence[Any], kwargs: Mapping
 
 
 def result_of_call(signature: JaxSignature, outputs: Sequence[Any]) -> Tree:
-    """What a function returns, of the outputs of its module: keys are keys again.
+    """The results of a function from the outputs of its module; PRNG keys become keys again.
 
     Args:
         signature: The signature of the function.
@@ -57,11 +58,11 @@ def result_of_call(signature: JaxSignature, outputs: Sequence[Any]) -> Tree:
 
 
 class _Wanted:
-    """An argument as the function was loaded for it.
+    """An argument that the function was loaded with.
 
     Args:
         tree: Its structure.
-        infos: What JAX knows of the leaves from its first on; those of this argument are taken.
+        infos: JAX's records of the leaves from its first one on; those of this argument are consumed.
     """
 
     def __init__(self, tree: Any, infos: Iterator[Any]) -> None:
@@ -69,7 +70,7 @@ class _Wanted:
         self._infos = [next(infos) for _ in range(tree.num_leaves)]
 
     def leaves(self, given: Any) -> list[Any] | None:
-        """The leaves of an argument; None if it is another one."""
+        """The leaves of an argument; None if its structure differs."""
         for keeps in _KEEPS:
             leaves, structure = jax.tree.flatten(given if keeps is None else filtered(given, keeps))
             if structure == self._tree and all(map(_fits, leaves, self._infos)):
@@ -78,7 +79,7 @@ class _Wanted:
 
 
 _KEEPS: tuple[Callable[[Any], bool] | None, ...] = (None, is_argument, is_array)
-"""Which leaves are no static ones: all, as for `jax.jit`, those that JAX takes, or arrays, as for `equinox`."""
+"""The leaves that are not static: all, as for `jax.jit`, those that JAX accepts, or arrays, as for `equinox`."""
 
 
 def _infos(signature: JaxSignature) -> list[Any]:
@@ -95,7 +96,7 @@ _UNKNOWN = object()
 
 
 def _fixed(signature: JaxSignature, given: int, wanted: int) -> dict[int, Any]:
-    """By position, the static arguments that the function was loaded with, of a call that has them."""
+    """By position, the static arguments that the function was loaded with, for a call that includes them."""
     if given == wanted or signature.example is None:
         return {}
     values, _ = signature.example
@@ -104,7 +105,7 @@ def _fixed(signature: JaxSignature, given: int, wanted: int) -> dict[int, Any]:
 
 
 def _match(wanted: Sequence[_Wanted], args: Sequence[tuple[int, Any]], fixed: Mapping[int, Any]) -> Any:
-    """The leaves of all arguments that are wanted; None if others do not fit, or static ones differ."""
+    """The requested leaves of all arguments; None if the arguments do not fit or static ones differ."""
     if len(args) < len(wanted):
         return None
     if not args:
@@ -118,7 +119,7 @@ def _match(wanted: Sequence[_Wanted], args: Sequence[tuple[int, Any]], fixed: Ma
 
 
 def _is_static_as(value: Any, known: Any) -> bool:
-    """Whether a static argument is the one that the function was loaded with."""
+    """Whether a static argument equals the one that the function was loaded with."""
     return known is not _UNKNOWN and not _has_arrays(value) and (value is known or bool(value == known))
 
 
@@ -131,12 +132,12 @@ def _is_key(leaf: Any) -> bool:
 
 
 def _data(leaf: Any) -> Any:
-    """A leaf as the module takes it: keys by their data."""
+    """A leaf as an input of the module: a key becomes its data."""
     if _is_key(leaf):
         return jax.random.key_data(leaf)
     return leaf if hasattr(leaf, "shape") else jnp.asarray(leaf)
 
 
 def _typed(array: Any, info: Any) -> Any:
-    """An output under the type that the function gives it."""
+    """An output with the type that the function returns."""
     return jax.random.wrap_key_data(array, impl=key_name(info.dtype)) if _is_key(info) else array

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from pyshardy.core.axes import axes_size
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.mesh import device_count
-from pyshardy.core.sharding import Meshes
+from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.costing.program import Block, Input, Kind, Op, OpOrigin, Program, SourceLine, Tensor, Traffic
 from pyshardy.ir.causes import cause_of, scope_of
 from pyshardy.ir.diagnostics import source_position
@@ -208,7 +208,7 @@ class CostReader:
             regions, branch = (self._block(node.region.block, numbers, known),), 0
         elif node.name in _WITH_REGIONS:
             regions = tuple(self._block(region.block, numbers, known) for region in node.regions)
-            rounds = self.trips.rounds(node, known) if node.name == LOOP else None
+            rounds = self.trips.trip_count(node, known) if node.name == LOOP else None
             branch = self._branch(node, known)
             if branch is not None:
                 self._note_results(node, node.regions[branch].block, known)

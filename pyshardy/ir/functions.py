@@ -9,9 +9,11 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.text import format_symbol
 from pyshardy.errors import InvalidModuleError
 from pyshardy.ir.attributes import NO_ATTRS, Attributes
-from pyshardy.ir.attrs import LISTS
-from pyshardy.ir.nodes import Op, Value, ValueType
+from pyshardy.ir.blocks import Value
+from pyshardy.ir.codecs import LISTS
+from pyshardy.ir.op import Op
 from pyshardy.ir.op_lists import ops_named
+from pyshardy.ir.value_type import ValueType
 
 SHARDING = "sdy.sharding"
 RULE = "sdy.sharding_rule"

@@ -27,8 +27,8 @@ _INTEGER = re.compile(r"(-?\d+)(?: : i(?:64|32))?")
 class ImportCustomCalls(Pass):
     """Turn custom calls into constraints, groups and barriers.
 
-    `@Sharding` is a constraint, puts its operand into a group, or does nothing if it says nothing.
-    `@xla.sdy.FuncResultSharding` is the sharding of the result that returns it or, after its function was inlined, a
+    `@Sharding` is a constraint, or puts its operand into a group. Without a sharding and a group, it has no effect.
+    `@xla.sdy.FuncResultSharding` gives the sharding of a function's result. If its function was inlined, it becomes a
     constraint with open dimensions.
     """
 
@@ -82,7 +82,7 @@ def _import_result(call: Op) -> None:
         raise PassError(call, "lacks the sharding that the result of the function has")
     for user in call.result.users():
         if user.name == "stablehlo.reshape" and not user.has_uses():
-            user.erase()  # HLO marks the sharding of the root with it; nothing reads it
+            user.erase()  # in HLO it marks the sharding of the root; nothing reads it
     uses = call.result.uses
     if any(user.name != "func.return" for user, _ in uses):
         _constrain(call, shardings[0].opened())

@@ -41,8 +41,9 @@ _MLIR_REASON = re.compile(r'error: (?:"[^"\n]*":\d+:\d+: )?(.*)')
 class ImportFrontendAttributes(Pass):
     """Turn `xla.sdy.*` strings in `mhlo.frontend_attributes` into meshes, shardings and rules.
 
-    In a module that has them, `mhlo.sharding` says the same less precisely and is removed. As in XLA, the only ops that
-    keep a sharding are custom calls for ops of the dialect, Python callbacks, and communication with the host.
+    A module with these attributes also has `mhlo.sharding`, which is less precise; the pass removes it. As in XLA, the
+    only ops that keep a sharding are custom calls for ops of the dialect, Python callbacks, and communication with the
+    host.
     """
 
     name = "pyshardy-import-frontend-attributes"
@@ -52,7 +53,7 @@ class ImportFrontendAttributes(Pass):
 
 
 def import_frontend_attributes(root: Op, context: PassContext) -> None:
-    """Import frontend attributes; in a module without meshes in them, import only rules."""
+    """Import frontend attributes; without meshes among them, import only rules."""
     meshes = frontend_attribute(root.attrs, MESHES)
     if meshes is not None:
         _import_meshes(root, meshes, context)

@@ -1,10 +1,11 @@
-"""`pyshardy-import-result-sharding`: a program with one result has it sharded as the op that computes it."""
+"""`pyshardy-import-result-sharding`: gives the only result of a program the sharding of the op that computes it."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.ir.functions import (
     SHARDING,
     arg_sharding,
@@ -24,9 +25,10 @@ _MAY_DO_NOTHING = frozenset(("stablehlo.slice", "stablehlo.reshape", "stablehlo.
 
 
 class ImportResultSharding(Pass):
-    """Let the only result of the main function have the sharding of the op that it comes from, behind calls too.
+    """Give the only result of the main function the sharding of the op that computes it, also through calls.
 
-    One that is an argument has the sharding of that argument; what stands on ops that do nothing to it is lost.
+    A result that is an argument gets the sharding of the argument. Shardings of the ops without effect between them are
+    dropped.
     """
 
     name = "pyshardy-import-result-sharding"
@@ -90,9 +92,9 @@ def _does_nothing(op: Op) -> bool:
 
 
 def _sharding_of_only_result(main: Op, table: SymbolTable) -> TensorSharding | None:
-    """That of a result behind calls, else that of the op behind them, else that of the innermost call that has one.
+    """The sharding of a called function's result, else of the op that computes it, else of the innermost call with one.
 
-    Of an op that does nothing, its operand's op takes over the sharding in HLO, where that is no argument.
+    In HLO, the sharding of an op without effect moves to the op that computes its operand, unless that is an argument.
     """
     function, passed, found = main, set[Op](), None
     while function not in passed:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from pyshardy.core.axes import Axes, axes_size, join_axes
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import axes_size, join_axes
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import Meshes, TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.transforms.rewriting.all_to_all import read_params

@@ -196,7 +196,7 @@ def test_what_is_gathered_is_a_warning_or_refused(cli: Cli, written: Callable[[s
     assert "warning" not in found.out
     refused = cli("partition", path, "--view=stablehlo", "--no-replicate-unsupported")
     assert (refused.status, refused.out) == (1, "")
-    assert refused.err.startswith("error: 'chlo.top_k' op is sharded, and it is not known how to run it on shards")
+    assert refused.err.startswith("error: 'chlo.top_k' op is sharded, and it is unknown how to run it on shards")
 
 
 @pytest.mark.parametrize("before", [None, "what was there"])
@@ -207,7 +207,7 @@ def test_nothing_is_written_of_what_is_refused(
     if before is not None:
         output.write_text(before)
     found = cli("partition", path, "-o", output)
-    message = "calls @CustomSPMDPartitioning, which stands for a partitioner of the user's; load the function itself"
+    message = "calls @CustomSPMDPartitioning, a custom partitioner in Python; load the function, not its text"
     assert found == Outcome(1, "", f"error: 'stablehlo.custom_call' op {message}\n  at {path}:3:8\n")
     assert (output.read_text() if output.exists() else None) == before
     assert {file.name for file in tmp_path.iterdir()} == {"in.mlir"} | ({"out.mlir"} if before else set())

@@ -168,7 +168,7 @@ def test_one_of_several_meshes(module: pyshardy.Module) -> None:
         (parse_sharding("<@other, [{}, {}]>"), "got unknown mesh @other"),
         (P(reduced={"data"}), "reduced along data, needed one without reduced axes"),
         ("data,,", "reading a PartitionSpec"),
-        (7, "reading a sharding: got a int, needed a PartitionSpec"),
+        (7, "reading a sharding: got an int, needed a PartitionSpec"),
     ],
 )
 def test_shardings_that_do_not_fit(module: pyshardy.Module, sharding, message: str) -> None:

@@ -137,7 +137,7 @@ def test_ops_and_functions_of_such_names_are_refused_where_they_cannot_be() -> N
     with pytest.raises(ShardyError) as refused:
         pyshardy.run(pyshardy.partition(pyshardy.load(PROGRAMS["calls"]), view="stablehlo"), [0.0] * 8)
     assert str(refused.value) == (
-        r'running a program: got the function @"\FF", needed names in UTF-8, as JAX knows no others'
+        r'running a program: got the function @"\FF", needed names in UTF-8, the only ones that JAX supports'
     )
 
 

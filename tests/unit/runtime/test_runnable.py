@@ -196,7 +196,9 @@ def test_a_custom_call_of_what_is_only_declared_is_refused(make: Any) -> None:
     func.func private @there() { return }
     func.func private @unused()
     func.func private @called()"""
-    with pytest.raises(ShardyError, match="got a custom call of @called, which is only declared, needed the body"):
+    with pytest.raises(
+        ShardyError, match="got a custom call of @called, which is only declared, needed a function with a body"
+    ):
         make(Module.parse(text))
     make(Module.parse(text.replace("private @called()", "private @called() { return }")))
 
