@@ -50,11 +50,20 @@ def test_a_pass_is_loaded_once() -> None:
     assert pass_class("symbol-dce") is pass_class("symbol-dce")
 
 
-@pytest.mark.parametrize("name", ["", "sdy", "symbol_dce", "SymbolDce", "sdy-propagation-pipeline"])
-def test_an_unknown_pass_is_refused(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("", ""),
+        ("sdy", ""),
+        ("symbol_dce", "\n  try: symbol-dce"),
+        ("SymbolDce", "\n  try: symbol-dce"),
+        ("sdy-basic-propagat", "\n  try: sdy-basic-propagate"),
+    ],
+)
+def test_an_unknown_pass_is_refused(name: str, hint: str) -> None:
     with pytest.raises(UsageError) as caught:
         pass_class(name)
-    assert str(caught.value) == f"looking for a pass: got '{name}', needed one of {', '.join(PASSES)}"
+    assert str(caught.value) == f"looking for a pass: got '{name}', needed one of {', '.join(PASSES)}{hint}"
 
 
 def test_passes_are_values() -> None:
