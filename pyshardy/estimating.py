@@ -22,7 +22,7 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.quick_cost.quick_program import QuickProgram, why_not
 from pyshardy.report.cost import cost_tables
-from pyshardy.report.tables import html, plain_text
+from pyshardy.report.printing import html, plain_text
 from pyshardy.results.partition import Partition
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from pyshardy import __version__
@@ -13,6 +15,7 @@ from pyshardy.cli.diff_command import add_arguments as add_diff_arguments
 from pyshardy.cli.numbers import whole_number
 from pyshardy.cli.report_command import add_options as add_report_options
 from pyshardy.cli.search_command import add_options as add_search_options
+from pyshardy.core.options import did_you_mean
 from pyshardy.errors import UsageError
 
 MOST_DEVICES = 4096
@@ -21,11 +24,17 @@ EXAMPLE = "example"
 SIZES = "--layers --width --heads --vocabulary --batch --sequence --optimizer --learning_rate --data --model"
 
 
+_CHOICE = re.compile(r"invalid choice: '?(.*?)'? \(choose from (.*)\)$")
+"""What argparse says of a value that is none of the choices."""
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser that reports a wrong command line like every other error."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"reading the command line: {message}", hint=f"{self.prog} --help")
+        choice = _CHOICE.search(message)
+        close = choice and did_you_mean(choice[1], re.findall(r"[\w-]+", choice[2]))
+        raise UsageError(f"reading the command line: {message}", hint=close or f"{self.prog} --help")
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -34,10 +43,18 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"pyshardy {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", parser_class=_Parser)
 
+    for add in _COMMANDS:
+        add(commands)
+    return parser
+
+
+def _add_propagate(commands: Any) -> None:
     propagate = _command(commands, "propagate", "infer all shardings and write the module")
     _add_output(propagate)
     _add_propagation_options(propagate)
 
+
+def _add_show(commands: Any) -> None:
     show = _command(commands, "show", "infer all shardings and show them as tables")
     show.add_argument("--compare", action="store_true", help="show where XLA decided otherwise, by its dump")
     text = "show values of ops instead: a path, FILE:LINE, a name scope, a function or an op; * stands for any text"
@@ -45,6 +62,8 @@ def make_parser() -> argparse.ArgumentParser:
     _add_table_options(show)
     _add_propagation_options(show)
 
+
+def _add_explain(commands: Any) -> None:
     explain = _command(commands, "explain", "explain the sharding of a value, or why devices communicate")
     text = "the path of an argument, an output, FILE:LINE, a scope or an op; without, all conflicts"
     explain.add_argument("value", metavar="VALUE", nargs="?", help=text)
@@ -53,30 +72,42 @@ def make_parser() -> argparse.ArgumentParser:
     explain.add_argument("--collectives", action="store_true", help="explain every collective, and what avoids it")
     _add_propagation_options(explain)
 
+
+def _add_diff(commands: Any) -> None:
     diff = _command(commands, "diff", "show what differs between two programs, or what another annotation changes")
     add_diff_arguments(diff)
     _add_table_options(diff)
     _add_propagation_options(diff)
 
+
+def _add_partition(commands: Any) -> None:
     partition = _command(commands, "partition", "make the program of one device, show its collectives")
     _add_output(partition)
     _add_table_options(partition)
     _add_partition_options(partition)
     _add_propagation_options(partition)
 
+
+def _add_cost(commands: Any) -> None:
     cost = _command(commands, "cost", "estimate time and memory per device on hardware that need not be there")
     add_cost_options(cost)
     _add_partition_options(cost)
     _add_propagation_options(cost)
 
+
+def _add_report(commands: Any) -> None:
     report = _command(commands, "report", "write a page: one HTML file that needs no network")
     add_report_options(report)
     _add_partition_options(report)
     _add_propagation_options(report)
 
+
+def _add_search(commands: Any) -> None:
     search = _command(commands, "search", "find shardings of the inputs that make it fast, by estimates")
     add_search_options(search)
 
+
+def _add_run(commands: Any) -> None:
     run = _command(commands, "run", "infer all shardings, run the program, compare with one device")
     run.add_argument("--inputs", metavar="NPZ", help="arrays for the inputs; random ones without")
     run.add_argument("--seed", type=_seed, default=0, help="seed of the random inputs (default 0)")
@@ -92,11 +123,26 @@ def make_parser() -> argparse.ArgumentParser:
     _add_partition_options(run)
     _add_propagation_options(run)
 
+
+def _add_completion(commands: Any) -> None:
     text = "print the script that lets a shell complete command lines: source <(pyshardy completion bash)"
     completion = commands.add_parser("completion", help=text, description=text, allow_abbrev=False)
     completion.add_argument("shell", choices=SHELLS)
     completion.set_defaults(command="completion", source=None, commands=commands.choices)
-    return parser
+
+
+_COMMANDS = (
+    _add_propagate,
+    _add_show,
+    _add_explain,
+    _add_diff,
+    _add_partition,
+    _add_cost,
+    _add_report,
+    _add_search,
+    _add_run,
+    _add_completion,
+)
 
 
 def _count(text: str) -> int:
@@ -124,9 +170,23 @@ def _tolerance(text: str) -> float:
     return value
 
 
+def refuse_unknown(arguments: argparse.Namespace, rest: Sequence[str]) -> None:
+    """Raise `UsageError` for what is left of a command line, unless the sizes of the example may be meant."""
+    is_example = arguments.source == EXAMPLE
+    sizes = SIZES.split() if is_example else []
+    flags = [flag for action in arguments.parser._actions for flag in action.option_strings]
+    known = [flag[2:] for flag in (*flags, *sizes) if flag.startswith("--")]
+    for given in rest:
+        name = given.partition("=")[0]
+        close = did_you_mean(name[2:], known) if name.startswith("--") else None
+        if not is_example or (close and name not in sizes):
+            hint = f"--{close}" if close else "pyshardy --help"
+            raise UsageError("reading the command line", got=f"unknown argument '{given}'", hint=hint)
+
+
 def _command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
-    parser.set_defaults(command=name)
+    parser.set_defaults(command=name, parser=parser)
     parser.epilog = f"sizes of the example: {SIZES}"
     text = "StableHLO, HLO or what jax.export writes (- is standard input); XLA's dump; or the built-in training step"
     parser.add_argument("source", metavar="FILE|example", help=text)
@@ -199,8 +259,8 @@ def partition_options(arguments: argparse.Namespace) -> Any:
 
 def table_options(arguments: argparse.Namespace) -> Any:
     """The display options of a command line."""
+    from pyshardy.report.printing import TableOptions
     from pyshardy.report.specs import Notation
-    from pyshardy.report.tables import TableOptions
 
     return TableOptions(Notation(arguments.notation), arguments.all, arguments.times)
 

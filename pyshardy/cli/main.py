@@ -22,7 +22,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pyshardy.cli.arguments import EXAMPLE, SIZES, make_parser, partition_options, propagate_options, table_options
+from pyshardy.cli.arguments import (
+    EXAMPLE,
+    SIZES,
+    make_parser,
+    partition_options,
+    propagate_options,
+    refuse_unknown,
+    table_options,
+)
 from pyshardy.cli.diff_command import take_other
 from pyshardy.cli.files import OUT_OF_MEMORY, naming, write_module, writing_to_standard_output
 from pyshardy.cli.printing import print_json, print_tables, program, rows_beside
@@ -46,13 +54,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(argv: Sequence[str] | None) -> int:
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # XLA reads it when it is loaded; without it, XLA logs a lot
     try:
         arguments, rest = make_parser().parse_known_args(argv)
         if arguments.command == "diff":
             rest = take_other(arguments, rest)
-        if rest and arguments.source != EXAMPLE:
-            raise UsageError("reading the command line", got=f"unknown argument '{rest[0]}'", hint="pyshardy --help")
+        if rest:
+            refuse_unknown(arguments, rest)
         with _dumping_to(getattr(arguments, "dump_to", None)):
             return _COMMANDS[arguments.command](arguments, rest)
     except ShardyError as error:

@@ -19,7 +19,7 @@ def print_tables(page: Any) -> None:
     """Print tables in the width of the terminal or of `COLUMNS`; with color on a terminal, unless `NO_COLOR` is set."""
     from rich.console import Console
 
-    from pyshardy.report.tables import plain_text
+    from pyshardy.report.printing import plain_text
 
     if sys.stdout.isatty() and not os.environ.get("NO_COLOR") and can_show_signs():
         Console(highlight=False).print(page, soft_wrap=True)
@@ -31,7 +31,7 @@ def print_tables(page: Any) -> None:
 def print_text(text: str) -> None:
     """Print a text, wrapped at the width of tables."""
     from pyshardy.report.layout import paragraph
-    from pyshardy.report.tables import Page
+    from pyshardy.report.printing import Page
 
     print_tables(Page(lambda width: paragraph(text, width)))
 
@@ -48,7 +48,7 @@ def can_show_signs() -> bool:
 def _width() -> int:
     from rich.console import Console
 
-    from pyshardy.report.tables import PLAIN_WIDTH
+    from pyshardy.report.printing import PLAIN_WIDTH
 
     if sys.stdout.isatty():
         return Console().width

@@ -19,8 +19,9 @@ from pyshardy.errors import ShardyError
 from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.ir.module import Module
 from pyshardy.ir.shardings import module_meshes
+from pyshardy.report.printing import Page, TableOptions
 from pyshardy.report.summary import Summary
-from pyshardy.report.tables import Page, TableOptions, run_tables
+from pyshardy.report.tables import run_tables
 from pyshardy.results.engines import Engine
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation

@@ -9,9 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from pyshardy.core.axes import Axes, lists_overlap
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import lists_overlap
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, is_equivalent, mesh_of
+from pyshardy.core.sharding import TensorSharding, is_equivalent
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.core.text import format_bytes
 from pyshardy.errors import ShardyError
 from pyshardy.explain.names import CONSTRAINT, EDGE

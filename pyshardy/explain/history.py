@@ -10,9 +10,11 @@ from functools import cached_property
 from itertools import groupby
 from typing import NamedTuple
 
-from pyshardy.core.axes import Axes, AxisRef, subtract_axes
+from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.axis_lists import subtract_axes
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.explain.subject import Subject
 from pyshardy.propagation.trace import GROUP, MAIN_RESULT, Step
 from pyshardy.propagation.views import manual_prefix

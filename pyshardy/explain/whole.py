@@ -13,9 +13,11 @@ from enum import Enum
 from math import gcd
 from typing import NamedTuple
 
-from pyshardy.core.axes import AxisRef, axes_size
+from pyshardy.core.axes import AxisRef
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, common_mesh
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import common_mesh
 from pyshardy.errors import InvalidShardingError
 from pyshardy.explain.history import GIVEN, History
 from pyshardy.graph.program import Direction

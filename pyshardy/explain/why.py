@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from pyshardy.core.axes import Axes, axes_size
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.explain.explanation import (
     AxisCame,
     DimensionStory,

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 from warnings import warn
 
-from pyshardy.core.axes import sort_axes
+from pyshardy.core.axis_lists import sort_axes
 from pyshardy.core.jax_values import (
     is_jax_mesh,
     is_named_sharding,
@@ -19,7 +19,8 @@ from pyshardy.core.jax_values import (
 )
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
-from pyshardy.core.sharding import TensorSharding, check_sharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import check_sharding, mesh_of
 from pyshardy.core.spec import OPEN, PartitionSpec, parse_spec
 from pyshardy.core.text import format_symbol, named_type
 from pyshardy.errors import InvalidShardingError, ShardyError, UsageError

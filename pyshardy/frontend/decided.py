@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from pyshardy.core.boxes import device_boxes
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, is_equivalent, is_unsharded, mesh_of
+from pyshardy.core.sharding import TensorSharding, is_equivalent, is_unsharded
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import UsageError
 from pyshardy.frontend.annotated import import_annotations
 from pyshardy.frontend.from_dump import choose, split_source

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 
 from pyshardy.errors import InvalidModuleError
-from pyshardy.ir.attrs import string_of
 from pyshardy.ir.functions import main_function, result_attrs, result_count, set_result_attr
 from pyshardy.ir.hlo import bytecode_of_hlo_proto, bytecode_of_hlo_text
 from pyshardy.ir.hlo_attributes import HLO_SHARDING
 from pyshardy.ir.module import Module
+from pyshardy.ir.strings import string_of
 
 _TEXT = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*HloModule\b", re.DOTALL)
 _OPEN_RESULTS = re.compile(rb"\ballow_spmd_sharding_propagation_to_output=\{([a-z,]+)\}")

@@ -18,6 +18,7 @@ from pyshardy.frontend.annotate import annotate_ports, core_mesh, with_mesh
 from pyshardy.frontend.annotated import Axes
 from pyshardy.frontend.interface import input_tensors, output_tensors
 from pyshardy.frontend.jax_lower import (
+    Target,
     has_own_shardings,
     is_array,
     is_filtered,
@@ -175,13 +176,18 @@ def load_function(
     if is_nnx_jitted(function):
         module = with_nnx_names(module, function, args, kwargs)
     if target.spec_mesh is not None:
-        if target.abstract is not None:
-            module.origin = replace(module.origin, mesh=target.abstract, platform=target.platform)
-        axes = zip(target.spec_mesh.axis_names, target.spec_mesh.axis_types)
-        explicit = tuple(name for name, kind in axes if kind is AxisType.Explicit)
-        module.origin = replace(module.origin, explicit_axes=explicit)
-        module = with_mesh(module, core_mesh(target.spec_mesh))
+        module = _on_mesh(module, target.spec_mesh, target)
     return _with_own_shardings(module, in_shardings, out_shardings, target.spec_mesh, keeps_own)
+
+
+def _on_mesh(module: Module, mesh: Any, target: Target) -> Module:
+    """The module with the mesh that its function was lowered for."""
+    if target.abstract is not None:
+        module.origin = replace(module.origin, mesh=target.abstract, platform=target.platform)
+    axes = zip(mesh.axis_names, mesh.axis_types)
+    explicit = tuple(name for name, kind in axes if kind is AxisType.Explicit)
+    module.origin = replace(module.origin, explicit_axes=explicit)
+    return with_mesh(module, core_mesh(mesh))
 
 
 def check_arguments(function: Any, args: Sequence[Any], keywords: Mapping[str, Any]) -> None:

@@ -11,7 +11,8 @@ from jaxlib.mlir import ir
 
 from pyshardy.core.boxes import local_shape
 from pyshardy.core.mesh import Mesh, device_count
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.ir.functions import SHARDING, arg_attrs, main_function, result_attrs, return_op
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import module_meshes

@@ -13,9 +13,10 @@ from jax.extend.core import Primitive
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import sdy
 
-from pyshardy.core.axes import sort_axes
+from pyshardy.core.axis_lists import sort_axes
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import DimSharding, TensorSharding, check_sharding
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.core.sharding_on_mesh import check_sharding
 from pyshardy.errors import UsageError
 from pyshardy.frontend.annotate import as_spec, core_mesh
 from pyshardy.frontend.jax_private import ad, batching, mlir, numbers_of_module

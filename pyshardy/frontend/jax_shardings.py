@@ -11,9 +11,11 @@ import jax
 import numpy as np
 from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
-from pyshardy.core.axes import AxisRef, ordered_refs
+from pyshardy.core.axes import AxisRef
+from pyshardy.core.axis_lists import ordered_refs
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding, mesh_of
+from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.core.spec import axis_text
 from pyshardy.errors import InvalidShardingError, UsageError
 from pyshardy.frontend.annotate import core_mesh
@@ -84,8 +86,7 @@ class NamedShardings:
         try:
             return partition_spec(sharding, len(tensor.shape) if rank is None else rank)
         except InvalidShardingError as error:
-            doing = f"{error.doing} of {tensor.name}"
-            raise InvalidShardingError(doing, got=error.got, needed=error.needed) from error
+            raise error.located(f"{error.doing} of {tensor.name}") from None
 
     def _mesh_of(self, tensor: InterfaceTensor) -> Mesh | None:
         mesh = None if tensor.sharding is None else mesh_of(tensor.sharding, self.meshes)

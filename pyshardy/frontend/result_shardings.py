@@ -31,12 +31,12 @@ class ResultShardings:
     @property
     def in_specs(self) -> Any:
         """The shardings of the inputs as `jax.sharding.PartitionSpec`s, in a tree as `in_shardings`."""
-        return self._tree("input_specs", "refuse")
+        return self._tree(True, "refuse", as_specs=True)
 
     @property
     def out_specs(self) -> Any:
         """The shardings of the outputs as `jax.sharding.PartitionSpec`s, in a tree as `out_shardings`."""
-        return self._tree("output_specs", "refuse")
+        return self._tree(False, "refuse", as_specs=True)
 
     def input_shardings(self, devices: Any = None, sub_axes: str = "refuse") -> Any:
         """The shardings of the inputs as `jax.sharding.NamedSharding`s.
@@ -54,15 +54,17 @@ class ResultShardings:
             UsageError: JAX has fewer devices than the mesh.
             InvalidShardingError: A sub-axis is refused.
         """
-        return self._tree("input_shardings", sub_axes, devices)
+        return self._tree(True, sub_axes, devices)
 
     def output_shardings(self, devices: Any = None, sub_axes: str = "refuse") -> Any:
         """The shardings of the outputs, like `input_shardings`; for a JAX function, a tree over its result."""
-        return self._tree("output_shardings", sub_axes, devices)
+        return self._tree(False, sub_axes, devices)
 
-    def _tree(self, kind: str, sub_axes: str, *devices: Any) -> Any:
-        from pyshardy.frontend import jax_trees
+    def _tree(self, is_input: bool, sub_axes: str, devices: Any = None, as_specs: bool = False) -> Any:
+        from pyshardy.frontend.jax_trees import converter, input_tree, output_tree
 
-        root = self.module.root
-        tensors = input_tensors(root) if kind.startswith("input") else output_tensors(root)
-        return getattr(jax_trees, kind)(self.module.origin, tensors, module_meshes(root), *devices, sub_axes=sub_axes)
+        root, signature = self.module.root, self.module.origin
+        convert = converter(signature, module_meshes(root), devices, sub_axes, as_specs)
+        if is_input:
+            return input_tree(signature, input_tensors(root), convert)
+        return output_tree(signature, output_tensors(root), convert)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from pyshardy.core.axes import axes_size
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.mesh import device_count
-from pyshardy.core.sharding import Meshes
+from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.costing.program import Block, Input, Kind, Op, OpOrigin, Program, SourceLine, Tensor, Traffic
 from pyshardy.ir.causes import cause_of, scope_of
 from pyshardy.ir.diagnostics import source_position

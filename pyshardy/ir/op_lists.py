@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pyshardy.ir.nodes import Op, Region
+from pyshardy.ir.blocks import Region
+from pyshardy.ir.op import Op
 
 MANY = 256
 """The fewest ops in a function for which it pays to record where the ops of a name are."""

@@ -12,8 +12,9 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
+from pyshardy.ir.blocks import Value
 from pyshardy.ir.dialects import stablehlo
-from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.op import Op
 from pyshardy.ir.strings import string_value
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers, GatherNumbers
 from pyshardy.rules.ops import OPS

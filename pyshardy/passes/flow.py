@@ -149,14 +149,24 @@ def partition_ending(
         follows: Whether `propagation_ending` has dumped to the same folder.
         has_debug_info: Whether the program has origins and edges; without shardings, MLIR's verifier refuses them.
     """
-    exchange = partition.halo_exchange
     steps: list[Step] = [
         *([] if follows else [Dump("after_propagation")]),
         *([pass_of("sdy-remove-propagation-debug-info")] if has_debug_info else []),
-        pass_of("sdy-verify-unreduced-axes"),
-        pass_of("pyshardy-dedup-meshes"),
-        pass_of("pyshardy-shard-pointwise"),
-        *([pass_of("pyshardy-exchange-shards", before_reshards=True)] if exchange else []),
+        *_reshard_steps(partition),
+        *_collective_steps(partition),
+        *_local_steps(partition),
+        Dump("after_partitioner_passes"),
+        *last_steps(_KEEPS_MESHES),
+        *_restore_steps(options),
+    ]
+    return passes_of(steps, partition.dump_directory, _FIRST_DUMP + (3 if follows else 1))
+
+
+def _reshard_steps(partition: PartitionOptions) -> list[Step]:
+    """The steps after which every op can run on shards, with reshards between ops that need different shardings."""
+    return [
+        *_named(("sdy-verify-unreduced-axes", "pyshardy-dedup-meshes", "pyshardy-shard-pointwise")),
+        *([pass_of("pyshardy-exchange-shards", before_reshards=True)] if partition.halo_exchange else []),
         pass_of(
             "sdy-insert-explicit-reshards",
             enable_full_version=True,
@@ -167,21 +177,30 @@ def partition_ending(
         Dump("after_explicit_reshards"),
         clean_reshards(),
         pass_of("pyshardy-gather-before"),
-        *([pass_of("pyshardy-exchange-shards")] if exchange else []),
+    ]
+
+
+def _collective_steps(partition: PartitionOptions) -> list[Step]:
+    """The steps that turn reshards, and ops that need elements of other shards, into collectives."""
+    return [
+        *([pass_of("pyshardy-exchange-shards")] if partition.halo_exchange else []),
         pass_of(
             "sdy-resolve-permutation-factors",
-            enable_halo_exchange=exchange,
+            enable_halo_exchange=partition.halo_exchange,
             exchange_windows=True,
             rng_bit_generator_unsafe=partition.rng_bit_generator_unsafe,
             name_causes=True,
         ),
-        pass_of("pyshardy-share-reshards"),
-        pass_of("sdy-reshard-to-collectives"),
-        pass_of("sdy-optimize-collectives"),
+        *_named(("pyshardy-share-reshards", "sdy-reshard-to-collectives", "sdy-optimize-collectives")),
         clean_collectives(),
         pass_of("pyshardy-share-reshards"),
-        pass_of("sdy-pad-for-divisibility"),
-        pass_of("sdy-resolve-single-device-sharding"),
+    ]
+
+
+def _local_steps(partition: PartitionOptions) -> list[Step]:
+    """The steps from whole tensors to shards."""
+    return [
+        *_named(("sdy-pad-for-divisibility", "sdy-resolve-single-device-sharding")),
         pass_of(
             "sdy-convert-global-to-local",
             combine_multi_dimension_reduce_scatter=False,
@@ -192,11 +211,7 @@ def partition_ending(
         ),
         pass_of("sdy-drop-sharding-and-mesh", keep_module_sharding_metadata=False),
         clean_collectives(),
-        Dump("after_partitioner_passes"),
-        *last_steps(_KEEPS_MESHES),
-        *_restore_steps(options),
     ]
-    return passes_of(steps, partition.dump_directory, _FIRST_DUMP + (3 if follows else 1))
 
 
 def propagation_passes(options: PropagateOptions) -> list[Pass]:

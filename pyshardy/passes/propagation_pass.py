@@ -6,10 +6,11 @@ Source: docs/semantics/propagation.md#what-every-pass-does
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.graph.program import is_same_program
+from pyshardy.graph.program import Program, is_same_program
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.dtypes import known_bytes
@@ -20,8 +21,9 @@ from pyshardy.ir.program_index import ProgramIndex
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.ir.strings import shown, string_value
 from pyshardy.passes.exporting.drop_sharding_rules import drop_sharding_rules
+from pyshardy.propagation.engine import PropagationEngine
 from pyshardy.propagation.options import PropagateOptions
-from pyshardy.propagation.run import propagate_program
+from pyshardy.propagation.run import Propagated, propagate_program
 from pyshardy.propagation.step import StepError
 from pyshardy.transforms.context import PassContext, Traced
 from pyshardy.transforms.debug_info import DebugInfo, DebugOptions
@@ -59,19 +61,12 @@ def propagate_module(
     info = DebugInfo(root, context, debug) if debug else None
     directory, number = dumps
     rounds = RoundDumps(directory, number, context, index, program.shardings) if directory else None
-    known = context.known
-    if known is not None and is_same_program(known.program, program):
-        propagated = known.propagated
-    else:
-        try:
-            propagated = propagate_program(
-                program,
-                replace(options, trace=True) if info else options,
-                rounds.after_round if rounds and options.user_priorities else None,
-            )
-        except StepError as error:
-            at = index.ops[error.op] if error.op < len(index.ops) else root
-            raise PassError(at, f"gets an invalid sharding: {error}") from error
+    after_round = rounds.after_round if rounds and options.user_priorities else None
+    try:
+        propagated = _propagate(program, context, replace(options, trace=True) if info else options, after_round)
+    except StepError as error:
+        at = index.ops[error.op] if error.op < len(index.ops) else root
+        raise PassError(at, f"gets an invalid sharding: {error}") from error
     given = {number: grouped[value] for number, value in enumerate(index.values) if value in grouped} if grouped else {}
     run = Traced(program, index, propagated, given)
     context.propagated.append(propagated)
@@ -87,6 +82,19 @@ def propagate_module(
         index.store_rules()
     elif index.has_rules or rounds:
         drop_sharding_rules(root)
+
+
+def _propagate(
+    program: Program,
+    context: PassContext,
+    options: PropagateOptions,
+    after_round: Callable[[int, PropagationEngine], None] | None,
+) -> Propagated:
+    """What propagation gives; nothing is propagated if the context knows it."""
+    known = context.known
+    if known is not None and is_same_program(known.program, program):
+        return known.propagated
+    return propagate_program(program, options, after_round)
 
 
 def _check_types(root: Op, attrs: AttrTable) -> None:

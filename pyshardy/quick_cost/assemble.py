@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pyshardy.core.mesh import device_count
-from pyshardy.core.sharding import Meshes
+from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.costing.program import Block, Kind, Op, OpOrigin, Program, walk
 from pyshardy.ir.cost_program import CostReader, Interned, NodePlace, input_of, output_name
 from pyshardy.ir.nodes import Block as NodeBlock

@@ -7,8 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from pyshardy.costing.estimate import Estimate
+from pyshardy.report.printing import Page, rendered
 from pyshardy.report.summary import format_bytes, format_shape
-from pyshardy.report.tables import Page, rendered
 
 _MOST_ROWS = 24
 _BARS = " ▁▂▃▄▅▆▇█"

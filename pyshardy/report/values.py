@@ -200,7 +200,7 @@ class Values(Sequence[ValueRow]):
         }
 
     def __str__(self) -> str:
-        from pyshardy.report.tables import plain_text
+        from pyshardy.report.printing import plain_text
         from pyshardy.report.value_tables import value_tables
 
         return plain_text(value_tables(self))
@@ -209,7 +209,7 @@ class Values(Sequence[ValueRow]):
         return f"<Values of {self.title}: {len(self)}>"
 
     def _repr_html_(self) -> str:
-        from pyshardy.report.tables import html
+        from pyshardy.report.printing import html
         from pyshardy.report.value_tables import value_tables
 
         return html(value_tables(self))

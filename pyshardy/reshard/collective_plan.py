@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import chain
 
-from pyshardy.core.axes import common_prefix, lists_overlap, subtract_axes
+from pyshardy.core.axis_lists import common_prefix, lists_overlap, subtract_axes
 from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding

@@ -17,7 +17,7 @@ from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.report.places import short_path, user_place
-from pyshardy.report.tables import plain_text
+from pyshardy.report.printing import plain_text
 from pyshardy.results.engines import Engine, as_engine, executable_of, run_on
 from pyshardy.results.sharded_program import ShardedProgram
 from pyshardy.results.stopwatch import Seconds

@@ -59,18 +59,8 @@ def initialize_distributed(
         ShardyError: Not all processes connected in time, or JAX fails to join them.
     """
     host, port = _address(coordinator)
-    for name, value in (("process_count", process_count), ("process_id", process_id)):
-        if not isinstance(value, int):
-            raise UsageError(_DOING, got=f"{name} {value!r}", needed="a whole number")
-    for name, seconds in (("timeout_s", timeout_s), ("lost_after_s", lost_after_s), ("wait_s", wait_s)):
-        if not isinstance(seconds, (int, float)):
-            raise UsageError(_DOING, got=f"{name} {seconds!r}", needed="a number of seconds")
-    if not 0 <= process_id < process_count:
-        raise UsageError(_DOING, got=f"process {process_id}", needed=f"one of 0 to {process_count - 1}")
-    if not lost_after_s >= _LEAST_SECONDS:
-        raise UsageError(_DOING, got=f"lost_after_s {lost_after_s:g}", needed=f"{_LEAST_SECONDS} or more")
-    if not 0 < wait_s < _LONGEST_WAIT:
-        raise UsageError(_DOING, got=f"wait_s {wait_s:g}", needed=f"more than 0 and less than {_LONGEST_WAIT}")
+    _check_processes(process_count, process_id)
+    _check_seconds(timeout_s, lost_after_s, wait_s)
     deadline = time.monotonic() + timeout_s
     if process_id == 0:
         _gather(host, port, process_count, deadline, timeout_s)
@@ -90,6 +80,24 @@ def initialize_distributed(
         reason = str(error).partition("\n")[0]
         raise ShardyError(_DOING, got=reason, needed="processes that have not used JAX before") from error
     watch(lost_after_s, wait_s)
+
+
+def _check_processes(process_count: int, process_id: int) -> None:
+    for name, value in (("process_count", process_count), ("process_id", process_id)):
+        if not isinstance(value, int):
+            raise UsageError(_DOING, got=f"{name} {value!r}", needed="a whole number")
+    if not 0 <= process_id < process_count:
+        raise UsageError(_DOING, got=f"process {process_id}", needed=f"one of 0 to {process_count - 1}")
+
+
+def _check_seconds(timeout_s: float, lost_after_s: float, wait_s: float) -> None:
+    for name, seconds in (("timeout_s", timeout_s), ("lost_after_s", lost_after_s), ("wait_s", wait_s)):
+        if not isinstance(seconds, (int, float)):
+            raise UsageError(_DOING, got=f"{name} {seconds!r}", needed="a number of seconds")
+    if not lost_after_s >= _LEAST_SECONDS:
+        raise UsageError(_DOING, got=f"lost_after_s {lost_after_s:g}", needed=f"{_LEAST_SECONDS} or more")
+    if not 0 < wait_s < _LONGEST_WAIT:
+        raise UsageError(_DOING, got=f"wait_s {wait_s:g}", needed=f"more than 0 and less than {_LONGEST_WAIT}")
 
 
 def _address(coordinator: str) -> tuple[str, int]:

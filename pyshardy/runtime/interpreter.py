@@ -21,7 +21,7 @@ from jaxlib import version
 
 from pyshardy.core.boxes import device_boxes
 from pyshardy.core.mesh import check_count
-from pyshardy.core.sharding import mesh_of
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import ShardyError, UnsupportedVersionError
 from pyshardy.frontend.interface import Interface, InterfaceTensor
 from pyshardy.ir.functions import main_function, signature

@@ -15,7 +15,8 @@ from jax.sharding import NamedSharding, PartitionSpec
 from jaxlib.mlir import ir
 
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import InvalidShardingError
 from pyshardy.frontend.from_jax import JaxSignature, load_lowered, mesh_to_lower_for, partition_spec
 from pyshardy.ir.diagnostics import PassError

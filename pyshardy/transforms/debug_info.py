@@ -12,7 +12,8 @@ from typing import Any
 from pyshardy.core.axes import AxisRef
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.record import Record
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.core.text import quote
 from pyshardy.graph.program import Program
 from pyshardy.ir.dataflow import EDGE, block_arg_owners, edge_of

@@ -13,7 +13,8 @@ from jaxlib.mlir import ir
 
 from pyshardy.core.devices import padded_shape
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import DimSharding, TensorSharding, common_mesh, mesh_of, shard_counts
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.core.sharding_on_mesh import common_mesh, mesh_of, shard_counts
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import calls, functions, is_declaration, set_arg_sharding, set_result_sharding, signature
 from pyshardy.ir.nodes import Op, Value, ValueType, walk_post_order

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pyshardy.ir.attrs import AttrTable, symbols_in
+from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.functions import calls
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_in
+from pyshardy.ir.symbol_paths import symbols_in
 from pyshardy.passes.base import Pass
 from pyshardy.transforms.context import PassContext
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from pyshardy.ir.nodes import Op, Region, Value, ValueType
+from pyshardy.ir.blocks import Region, Value
+from pyshardy.ir.op import Op
 from pyshardy.ir.op_lists import ops_named
+from pyshardy.ir.value_type import ValueType
 from pyshardy.passes.base import Anchor, Pass
 from pyshardy.rules.properties import CONSTANTS
 from pyshardy.transforms.context import PassContext

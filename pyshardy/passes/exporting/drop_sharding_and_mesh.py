@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import Counter
 
 from pyshardy.ir.attributes import Attributes
-from pyshardy.ir.attrs import symbols_in
 from pyshardy.ir.functions import SHARDING, change_border_attrs
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import count_attributes, ops_in, ops_named, ops_with
 from pyshardy.ir.shared_attributes import SharedOutcomes
+from pyshardy.ir.symbol_paths import symbols_in
 from pyshardy.passes.base import Pass
 from pyshardy.transforms.context import PassContext
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.blocks import Value
+from pyshardy.ir.op import Op
 from pyshardy.ir.op_lists import ops_in, ops_named
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.symbols import SymbolTable, clone_function, original_name, post_order

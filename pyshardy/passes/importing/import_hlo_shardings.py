@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from pyshardy.core.hlo_sharding import HloKind, HloSharding, is_named, parse_hlo_shardings
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, check_sharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import check_sharding, mesh_of
 from pyshardy.core.text import quote
 from pyshardy.core.tilings import TilingMesh, device_order
 from pyshardy.errors import InvalidShardingError, NotationError, UsageError
 from pyshardy.ir.attributes import Attributes
-from pyshardy.ir.attrs import string_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING, functions, is_declaration, return_op
 from pyshardy.ir.hlo_attributes import (
@@ -29,6 +29,7 @@ from pyshardy.ir.hlo_attributes import (
 )
 from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.ir.op_lists import ops_with
+from pyshardy.ir.strings import string_of
 from pyshardy.passes.base import Pass
 from pyshardy.transforms.context import PassContext
 
@@ -125,7 +126,7 @@ class _Importer:
         try:
             self.tilings = TilingMesh(axes, device_order(tilings))
         except InvalidShardingError as error:
-            raise UsageError(error.doing, got=error.got, needed=error.needed) from error
+            raise UsageError(error.doing, got=error.got, needed=error.needed, hint=error.hint) from error
         for site, text in zip(self.sites, texts):
             self._add(site, text)
         self.texts = texts

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pyshardy.core.notation import parse_sharding_list
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import ShardyError
-from pyshardy.ir.attrs import parse_names
+from pyshardy.ir.codecs import parse_names
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING, arg_sharding, function_of_argument
 from pyshardy.ir.hlo_attributes import (

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pyshardy.core.axes import AxisRef, sort_and_merge, subtract_axes
+from pyshardy.core.axes import AxisRef
+from pyshardy.core.axis_lists import sort_and_merge, subtract_axes
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, common_mesh
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import common_mesh
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_named

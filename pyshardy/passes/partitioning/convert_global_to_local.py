@@ -10,7 +10,8 @@ from functools import cache
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import format_sharding_list
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import arg_sharding, functions, is_declaration, result_sharding, return_op
 from pyshardy.ir.nodes import Op
@@ -49,6 +50,7 @@ class ConvertGlobalToLocal(Pass):
     name_causes: bool = False
 
     name = "sdy-convert-global-to-local"
+    own_options = frozenset(("rgv3_where_same", "name_causes"))
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         if self.replica_count > 1 and self.partition_count > 1:

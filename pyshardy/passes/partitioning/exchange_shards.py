@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from pyshardy.core.sharding import mesh_of
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import RULE

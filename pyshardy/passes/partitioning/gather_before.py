@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyshardy.core.axes import Axes, subtract_axes
-from pyshardy.core.sharding import DimSharding, Meshes, TensorSharding, mesh_of
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import subtract_axes
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.ir.functions import RULE
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_named

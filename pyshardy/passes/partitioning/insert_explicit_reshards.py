@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import TypeGuard
 
-from pyshardy.core.sharding import Meshes, TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.errors import InvalidRuleError, InvalidShardingError
+from pyshardy.ir.blocks import Value
 from pyshardy.ir.dataflow import BARRIER, DATA_FLOW_OPS, block_arg_owners, is_data_flow_op, source_uses
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import RULE, SHARDING, is_declaration, result_sharding, return_op
-from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.op import Op
 from pyshardy.ir.op_lists import ops_in, ops_named
 from pyshardy.ir.shardings import all_arg_shardings, get_sharding, get_shardings, stored_sharding
 from pyshardy.ir.symbols import SymbolTable
@@ -52,6 +54,7 @@ class InsertExplicitReshards(Pass):
     name_causes: bool = False
 
     name = "sdy-insert-explicit-reshards"
+    own_options = frozenset(("name_causes",))
     anchor = Anchor.FUNCTION
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.ir.shardings import get_sharding, module_meshes

@@ -6,7 +6,8 @@ Source: docs/semantics/partitioner.md#padding
 from __future__ import annotations
 
 from pyshardy.ir.functions import functions
-from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.op import Op
+from pyshardy.ir.walk import walk
 from pyshardy.passes.base import Pass
 from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.padding.control import (

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pyshardy.core.sharding import Meshes, TensorSharding, is_equivalent, mesh_of
+from pyshardy.core.sharding import TensorSharding, is_equivalent
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.diagnostics import PassError

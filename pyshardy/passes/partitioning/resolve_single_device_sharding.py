@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from jaxlib.mlir import ir
 
 from pyshardy.core.axes import AxisRef
-from pyshardy.core.sharding import Meshes, ReductionKind, TensorSharding, mesh_of
+from pyshardy.core.sharding import ReductionKind, TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from pyshardy.core.axes import is_prefix
+from pyshardy.core.axis_lists import is_prefix
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.callers import Callers
 from pyshardy.ir.functions import is_declaration, result_sharding, return_op, set_result_sharding

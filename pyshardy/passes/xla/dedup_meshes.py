@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from math import gcd
 
-from pyshardy.core.axes import Axes, AxisRef, append_or_merge, sort_and_merge
+from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.axis_lists import append_or_merge, sort_and_merge
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import DimSharding, Meshes, TensorSharding
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.ir.functions import SHARDING, functions, main_function
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_named

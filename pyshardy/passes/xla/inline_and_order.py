@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pyshardy.ir.attrs import symbols_in
+from pyshardy.ir.blocks import Block, Region, Value
 from pyshardy.ir.functions import CALL, SHARDING, functions, is_declaration, main_function
-from pyshardy.ir.nodes import TERMINATORS, Block, Op, Region, Value
+from pyshardy.ir.op import TERMINATORS, Op
 from pyshardy.ir.op_lists import ops_named
+from pyshardy.ir.symbol_paths import symbols_in
 from pyshardy.ir.symbols import SymbolTable, calls_in_post_order, post_order
 from pyshardy.passes.base import Pass
 from pyshardy.rules.properties import CONTROL_FLOW

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import mesh_of
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.explain.history import GIVEN, MANUAL, Chain, Link, Placement
 from pyshardy.explain.origins import origin_of
 from pyshardy.explain.whole import reasons_of

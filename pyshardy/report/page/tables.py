@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from pyshardy.core.axes import Axes, AxisRef
 from pyshardy.core.boxes import local_shape
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.report.page.blocks import drawn
 from pyshardy.report.page.interned import Interned
 from pyshardy.report.specs import format_sharding

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from pyshardy.core.axes import axes_size
-from pyshardy.core.sharding import Meshes, common_mesh
+from pyshardy.core.axis_lists import axes_size
+from pyshardy.core.sharding_on_mesh import Meshes, common_mesh
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.reshard.factors import project_tensors

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pyshardy.core.axes import Axes, axes_size
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.devices import shard_indices, shift_pairs
 from pyshardy.core.mesh import Mesh
 from pyshardy.ir.nodes import Value

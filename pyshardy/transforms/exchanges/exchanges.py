@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from pyshardy.core.axes import Axes
-from pyshardy.core.sharding import TensorSharding, shard_counts
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import shard_counts
 from pyshardy.ir.nodes import Value
 from pyshardy.reshard.moves import Move, pad_move, reverse_move, slice_move
 from pyshardy.transforms.exchanges.rounds import move

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pyshardy.core.sharding import DimSharding, Meshes, TensorSharding, mesh_of, shard_counts
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of, shard_counts
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.reshard.around_cost import reshard_cost

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pyshardy.core.axes import Axes, axes_size
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.devices import padded_shape
 from pyshardy.core.identities import zero_text
 from pyshardy.core.mesh import Mesh

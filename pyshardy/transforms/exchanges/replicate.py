@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from pyshardy.core.axes import Axes, subtract_axes
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import subtract_axes
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import Meshes, TensorSharding, common_mesh, mesh_of, shard_counts
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, common_mesh, mesh_of, shard_counts
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.reshard.factors import project_tensors, rebuild

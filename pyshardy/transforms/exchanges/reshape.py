@@ -5,7 +5,8 @@ Source: docs/semantics/partitioner.md#reshapes
 
 from __future__ import annotations
 
-from pyshardy.core.axes import Axes, AxisRef, append_or_merge
+from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.axis_lists import append_or_merge
 from pyshardy.core.sharding import TensorSharding, is_unsharded
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding

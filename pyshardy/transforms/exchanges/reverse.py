@@ -5,10 +5,11 @@ Source: docs/semantics/partitioner.md#reversed-dimensions
 
 from __future__ import annotations
 
-from pyshardy.core.axes import axes_size
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.devices import padded_shape, shift_pairs
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, shard_counts
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import shard_counts
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding, module_meshes, set_sharding
 from pyshardy.ir.symbols import SymbolTable

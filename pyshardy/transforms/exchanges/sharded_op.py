@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyshardy.core.axes import axes_size
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.devices import padded_shape
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding

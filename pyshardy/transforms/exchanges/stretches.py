@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pyshardy.core.axes import Axes, axes_size
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.devices import shift_pairs
 from pyshardy.core.mesh import Mesh
 from pyshardy.ir.causes import with_cause

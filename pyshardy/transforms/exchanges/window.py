@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyshardy.core.axes import Axes
-from pyshardy.core.sharding import TensorSharding, shard_counts
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import shard_counts
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.reshard.halo import Halo, Window, halo_of, is_free_pad, is_free_slice
 from pyshardy.transforms.exchanges.exchange import Exchange, exchange, linear_start

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyshardy.core.axes import axes_size, join_axes
+from pyshardy.core.axis_lists import axes_size, join_axes
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.reshard.collectives import AllToAllParam

@@ -5,14 +5,15 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from pyshardy.core.axes import Axes, axes_size, join_axes
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import axes_size, join_axes
 from pyshardy.core.devices import shard_indices
 from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import RULE
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.op import Op
 from pyshardy.ir.strings import string_value
 from pyshardy.reshard.conflicts import shared_axes
 from pyshardy.reshard.strides import equivalent_across_reshape

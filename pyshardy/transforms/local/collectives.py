@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pyshardy.core.axes import Axes, axes_size, join_axes
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import axes_size, join_axes
 from pyshardy.core.devices import permutation, shard_indices
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import ReductionKind, TensorSharding

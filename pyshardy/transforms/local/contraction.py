@@ -5,7 +5,8 @@ Source: docs/semantics/partitioner.md#products-and-convolutions
 
 from __future__ import annotations
 
-from pyshardy.core.axes import Axes, axes_size
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.sharding import ReductionKind
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op

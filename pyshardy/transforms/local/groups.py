@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyshardy.core.axes import Axes, AxisRef, axes_size
+from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.devices import replica_groups
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import ReductionKind

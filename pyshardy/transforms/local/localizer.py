@@ -9,15 +9,19 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyshardy.core.axes import Axes, join_axes
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import join_axes
 from pyshardy.core.boxes import local_shape
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, mesh_of, shard_counts
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of, shard_counts
 from pyshardy.errors import InvalidShardingError
+from pyshardy.ir.blocks import Value
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.nodes import Op, Value, ValueType
+from pyshardy.ir.op import Op
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.ir.symbols import SymbolTable
+from pyshardy.ir.value_type import ValueType
 from pyshardy.transforms.builder import Builder
 from pyshardy.transforms.channels import Channels
 from pyshardy.transforms.context import PassContext

@@ -5,7 +5,8 @@ Source: docs/semantics/partitioner.md#partial-results-on-shards
 
 from __future__ import annotations
 
-from pyshardy.core.axes import Axes, sort_and_merge, subtract_axes
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import sort_and_merge, subtract_axes
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import ReductionKind
 from pyshardy.ir.diagnostics import PassError

@@ -5,7 +5,8 @@ Source: docs/semantics/partitioner.md#random-bits
 
 from __future__ import annotations
 
-from pyshardy.core.axes import Axes, axes_size, join_axes, ordered_refs
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import axes_size, join_axes, ordered_refs
 from pyshardy.core.devices import shard_indices
 from pyshardy.core.hashing import mixed
 from pyshardy.core.sharding import ReductionKind, TensorSharding

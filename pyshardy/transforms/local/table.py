@@ -9,7 +9,7 @@ from typing import cast
 from pyshardy.core.intern import register_cache
 from pyshardy.errors import InvalidRuleError, InvalidShardingError
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.op import Op
 from pyshardy.rules.ops import OPS
 from pyshardy.rules.traits import ON_SHARDS, load_function
 from pyshardy.transforms.local.checks import check_runs_locally

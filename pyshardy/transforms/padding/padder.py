@@ -9,10 +9,13 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 
 from pyshardy.core.devices import padded_shape
-from pyshardy.core.sharding import Meshes, TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
+from pyshardy.ir.blocks import Value
 from pyshardy.ir.functions import SHARDING
-from pyshardy.ir.nodes import Op, Value, ValueType
+from pyshardy.ir.op import Op
 from pyshardy.ir.shardings import get_sharding
+from pyshardy.ir.value_type import ValueType
 from pyshardy.transforms.builder import Builder, zero_text
 from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.reshards.operand_shardings import location_of

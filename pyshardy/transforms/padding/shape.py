@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyshardy.core.sharding import mesh_of
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding

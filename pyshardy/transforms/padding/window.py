@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyshardy.core.sharding import mesh_of, shard_counts
+from pyshardy.core.sharding_on_mesh import mesh_of, shard_counts
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding

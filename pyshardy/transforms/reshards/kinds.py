@@ -9,9 +9,11 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.ir.nodes import Op, Value, ValueType
+from pyshardy.ir.blocks import Value
+from pyshardy.ir.op import Op
 from pyshardy.ir.opspec import CONTEXT_FACTS
 from pyshardy.ir.shardings import get_shardings
+from pyshardy.ir.value_type import ValueType
 
 AS_THEY_ARE: dict[Value, ValueType] = {}
 """No replacement of the types of values."""

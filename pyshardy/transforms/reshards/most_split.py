@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from pyshardy.core.sharding import Meshes, TensorSharding, mesh_of, shard_counts
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of, shard_counts
 
 
 def most_split(shardings: Sequence[TensorSharding | None], meshes: Meshes) -> TensorSharding | None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyshardy.core.axes import Axes, sort_and_merge, subtract_axes
-from pyshardy.core.sharding import Meshes, ReductionKind, TensorSharding, mesh_of
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import sort_and_merge, subtract_axes
+from pyshardy.core.sharding import ReductionKind, TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding, set_sharding

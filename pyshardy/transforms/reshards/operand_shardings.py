@@ -11,9 +11,11 @@ from typing import Any
 
 from jaxlib.mlir.dialects import sdy
 
-from pyshardy.core.axes import Axes, is_strict_prefix, sort_and_merge, subtract_axes
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import is_strict_prefix, sort_and_merge, subtract_axes
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import DimSharding, Meshes, ReductionKind, TensorSharding, is_equivalent, mesh_of
+from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding, is_equivalent
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pyshardy.core.sharding import TensorSharding, common_mesh, is_unsharded, mesh_of
+from pyshardy.core.sharding import TensorSharding, is_unsharded
+from pyshardy.core.sharding_on_mesh import common_mesh, mesh_of
 from pyshardy.ir.functions import RULE
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import Meshes, get_sharding, get_shardings, set_sharding

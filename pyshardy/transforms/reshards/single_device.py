@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from pyshardy.core.sharding import Meshes, TensorSharding, is_equivalent, mesh_of
+from pyshardy.core.sharding import TensorSharding, is_equivalent
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.nodes import Op

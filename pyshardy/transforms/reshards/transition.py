@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pyshardy.core.axes import Axes, lists_overlap, subtract_axes
-from pyshardy.core.sharding import Meshes, ReductionKind, TensorSharding, mesh_of
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import lists_overlap, subtract_axes
+from pyshardy.core.sharding import ReductionKind, TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op
 

@@ -13,10 +13,12 @@ from jaxlib.mlir import ir
 
 from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.blocks import Region, Value
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.nodes import Op, Region, Value, ValueType
+from pyshardy.ir.op import Op
 from pyshardy.ir.op_lists import ops_in, ops_named
 from pyshardy.ir.purity import is_pure
+from pyshardy.ir.value_type import ValueType
 from pyshardy.rules.properties import CONSTANTS
 
 _FOLDED_CONSTANTS = CONSTANTS - {"sdy.constant"}

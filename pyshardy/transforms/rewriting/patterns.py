@@ -11,8 +11,10 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
-from pyshardy.core.axes import Axes, AxisRef, append_or_merge, sort_and_merge
-from pyshardy.core.sharding import DimSharding, Meshes, TensorSharding, is_equivalent, mesh_of
+from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.axis_lists import append_or_merge, sort_and_merge
+from pyshardy.core.sharding import DimSharding, TensorSharding, is_equivalent
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding, module_meshes
 from pyshardy.transforms.rewriting.greedy import Pattern, Rewriter

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
-from pyshardy.core.sharding import DimSharding, Meshes, TensorSharding, mesh_of
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.ir.nodes import Block, Op, Value
 from pyshardy.ir.op_lists import ops_in
 from pyshardy.ir.shardings import module_meshes

@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyshardy.ir.attrs import AttrTable
-from pyshardy.ir.nodes import Block, Op, Value, ValueType
+from pyshardy.ir.blocks import Block, Value
+from pyshardy.ir.op import Op
 from pyshardy.ir.purity import is_pure
+from pyshardy.ir.value_type import ValueType
 from pyshardy.transforms.rewriting.greedy import OWN_CONSTANTS
 
 if TYPE_CHECKING:

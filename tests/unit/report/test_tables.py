@@ -12,18 +12,10 @@ from rich.console import Console
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
+from pyshardy.report.printing import Page, TableOptions, plain_text
 from pyshardy.report.specs import Notation
 from pyshardy.report.summary import Summary, TensorRow
-from pyshardy.report.tables import (
-    Page,
-    TableOptions,
-    partition_tables,
-    plain_text,
-    run_tables,
-    summary_html,
-    summary_tables,
-    summary_text,
-)
+from pyshardy.report.tables import partition_tables, run_tables, summary_html, summary_tables, summary_text
 from pyshardy.report.traffic import CollectiveRow, Traffic
 from support.tables import column, tables_in
 

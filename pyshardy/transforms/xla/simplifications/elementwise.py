@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.blocks import Value
+from pyshardy.ir.op import Op
 from pyshardy.transforms.xla.simplifications.constants import (
     array_of,
     compute,
