@@ -1,4 +1,4 @@
-"""Collectives as tables: those that are alike as one, and the totals per kind."""
+"""Collectives as tables, with equal ones folded, and the totals per kind."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _KIND_COLUMNS = Column("kind"), Column("count", is_number=True), Column("bytes s
 
 
 def collectives_table(title: str, groups: Sequence[CollectiveGroup], traffic: Traffic, options: TableOptions) -> Table:
-    """One row per group of collectives."""
+    """The table with one row per group of collectives."""
     is_one_mesh = len({row.mesh for row in traffic.collectives if row.mesh is not None}) < 2
     return Table(title, _COLLECTIVE_COLUMNS, [_collective_cells(group, is_one_mesh, options) for group in groups])
 
@@ -64,7 +64,7 @@ def _along(row: CollectiveRow, is_one_mesh: bool, notation: Notation) -> str:
 
 
 def _ops(group: CollectiveGroup) -> str:
-    """The ops of a group under one name, or under that of the first."""
+    """The name of the ops of a group: a folded name, or that of the first."""
     names = list(dict.fromkeys(row.op for row in group.rows if row.op is not None))
     folded = fold([(name, None) for name in names])
     if not folded:
@@ -73,7 +73,7 @@ def _ops(group: CollectiveGroup) -> str:
 
 
 def kinds_table(traffic: Traffic) -> Table:
-    """How many collectives of each kind there are, and what a device sends in them."""
+    """The count of collectives of each kind, and the bytes that a device sends in them."""
     kinds = traffic.kinds
     count = sum(total.count for total in kinds)
     rows = []

@@ -1,4 +1,4 @@
-"""Inputs and outputs as a table: how each is sharded, by whom, and what one device holds."""
+"""Inputs and outputs as a table: shardings, their origins, and shards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyshardy.report.specs import format_sharding
 from pyshardy.report.summary import TensorRow, format_bytes, format_shape
 
 _MOST_ORIGINS = 2
-"""So many annotations are named that a sharding comes from."""
+"""The most annotations to name as the origin of a sharding."""
 _TENSOR_COLUMNS = (
     Column("name"),
     Column(""),
@@ -26,13 +26,13 @@ _TENSOR_COLUMNS = (
 
 
 def tensor_table(title: str, rows: Sequence[TensorRow], options: TableOptions, has_meshes: bool) -> Table:
-    """Inputs or outputs, those that are alike as one row unless all are to be shown.
+    """Inputs or outputs; equal ones share a row unless all are shown.
 
     Args:
         title: The title of the table.
         rows: The tensors.
-        options: What to show.
-        has_meshes: Whether to name the mesh of a sharding, as there are several.
+        options: The display options.
+        has_meshes: Whether to name the mesh of a sharding, because there are several.
     """
     cells = [_tensor_cells(row, options, has_meshes) for row in rows]
     folded = fold(
@@ -62,23 +62,23 @@ def _tensor_cells(row: TensorRow, options: TableOptions, has_meshes: bool) -> tu
 
 
 class Given(Protocol):
-    """What tells who gave a tensor its sharding."""
+    """The data from which the origin of a sharding is described."""
 
     @property
     def given_by(self) -> str:
-        """Who."""
+        """The kind of origin."""
 
     @property
     def is_inferred(self) -> bool:
-        """Whether it was propagation."""
+        """Whether the origin is propagation."""
 
     @property
     def origins(self) -> tuple[str, ...]:
-        """The annotations that it comes from."""
+        """The annotations that the sharding comes from."""
 
 
 def given_by_cell(rows: Sequence[Given]) -> Cell:
-    """Who gave tensors that share a row their sharding; where propagation did, from where, if that is known."""
+    """The origin of the shardings of tensors that share a row; for propagation, the annotations, if known."""
     giver = rows[0].given_by
     origins = dict.fromkeys(origin for row in rows if row.is_inferred for origin in row.origins)
     names = [found.name for found in fold((origin, None) for origin in origins)]
