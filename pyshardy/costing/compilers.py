@@ -37,6 +37,8 @@ class Compiler:
             bytes; 0 for never.
         recomputes: Whether kernels make a value of several arrays each for themselves.
         library_elements: From how many elements on a library reduces arrays; 0 for never.
+        sums_inner_products: Whether a product of vectors becomes a multiplication and a sum.
+        hoists: Whether it computes before a loop what no round changes.
         packs: Whether the holes between buffers count.
     """
 
@@ -49,6 +51,8 @@ class Compiler:
     copies_overwritten: bool = False
     expands_pooling: bool = False
     joined_bytes: int = 0
+    sums_inner_products: bool = False
+    hoists: bool = False
     packs: bool = False
     recomputes: bool = False
     library_elements: int = 0
@@ -71,6 +75,8 @@ XLA_ON_CPU = Compiler(
     copies_overwritten=True,
     expands_pooling=True,
     joined_bytes=1 << 62,
+    sums_inner_products=True,
+    hoists=True,
     packs=True,
     recomputes=True,
     library_elements=2048,

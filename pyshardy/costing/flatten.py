@@ -179,17 +179,23 @@ def _renames(op: Op) -> bool:
 
 def _renumbered(block: FlatBlock, numbers: Mapping[int, int]) -> FlatBlock:
     """A block in which some values have other numbers."""
+    ops = tuple([renumbered_op(flat, numbers) for flat in block.ops])
+    return FlatBlock(block.arguments, ops, _new(block.results, numbers))
 
-    def new(values: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple([numbers.get(value, value) for value in values])
 
-    ops = [
-        FlatOp(
-            flat.op._replace(operands=new(flat.op.operands)), tuple([_renumbered(one, numbers) for one in flat.inner])
-        )
-        for flat in block.ops
-    ]
-    return FlatBlock(block.arguments, tuple(ops), new(block.results))
+def renumbered_op(flat: FlatOp, numbers: Mapping[int, int]) -> FlatOp:
+    """An op that reads values under other numbers, inside of it too.
+
+    Args:
+        flat: The op.
+        numbers: The new numbers of some values.
+    """
+    op = flat.op._replace(operands=_new(flat.op.operands, numbers))
+    return FlatOp(op, tuple([_renumbered(one, numbers) for one in flat.inner]))
+
+
+def _new(values: tuple[int, ...], numbers: Mapping[int, int]) -> tuple[int, ...]:
+    return tuple([numbers.get(value, value) for value in values])
 
 
 def without_dead(block: FlatBlock) -> FlatBlock:

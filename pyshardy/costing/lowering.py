@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from pyshardy.costing.compilers import Compiler
 from pyshardy.costing.flat import Flat, FlatBlock, FlatOp
 from pyshardy.costing.flatten import without_dead
+from pyshardy.costing.hoisting import hoisted
 from pyshardy.costing.pooling import expanded
 from pyshardy.costing.program import Kind, Op, Tensor
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers
@@ -21,7 +24,8 @@ def lower(flat: Flat, compiler: Compiler) -> Flat:
     if not compiler.adds_ops:
         return flat
     lowering = _Lowering(flat, compiler)
-    body = without_dead(lowering.block(flat.body))
+    body = hoisted(flat.body, flat.constants | flat.uniform) if compiler.hoists else flat.body
+    body = without_dead(lowering.block(body))
     return Flat(lowering.tensors, body, flat.uniform, flat.constants)
 
 
@@ -66,7 +70,9 @@ class _Lowering:
 
     def _add(self, flat: FlatOp, makers: dict[int, Op], ops: list[FlatOp]) -> None:
         op, name = flat.op, flat.op.kind.name
-        if name == "stablehlo.dot_general" and self.compiler.copies_for_products:
+        if name == "stablehlo.dot_general" and self.compiler.sums_inner_products and _is_inner(op):
+            op = self._inner_product(op, ops)
+        elif name == "stablehlo.dot_general" and self.compiler.copies_for_products:
             op = self._product(op, makers, ops)
         elif name == "stablehlo.convolution" and self.compiler.copies_for_products:
             op = self._convolution(op, ops)
@@ -106,6 +112,14 @@ class _Lowering:
                 operands[place] = self._new(self.tensors[value])
                 ops.append(self._copy(value, operands[place], COPY))
         return op._replace(operands=tuple(operands))
+
+    def _inner_product(self, op: Op, ops: list[FlatOp]) -> Op:
+        """The sum of a multiplication, element by element, instead of a product of vectors."""
+        whole = max(op.kind.operands, key=lambda tensor: tensor.elements)
+        product = self._new(whole)
+        ops.append(FlatOp(Op(Kind("stablehlo.multiply", (whole, whole), (whole,)), op.operands, (product,))))
+        kind = Kind("stablehlo.reduce", (whole,), op.kind.results, (("body", ("stablehlo.add",)),))
+        return Op(kind, (product,), op.results, place=op.place)
 
     def _product(self, op: Op, makers: dict[int, Op], ops: list[FlatOp]) -> Op:
         """A product whose operands lie as it wants them: those that are turned only for it are read as they are."""
@@ -172,6 +186,21 @@ class _Lowering:
         kind = Kind(op.kind.name, (part,) * count, (part,) * count, op.kind.facts)
         ops.append(FlatOp(op._replace(kind=kind, operands=tuple(cut), results=tuple(sent))))
         ops.append(FlatOp(Op(Kind(CONCATENATE, (part,) * count, op.kind.results), tuple(sent), op.results)))
+
+
+def _is_inner(op: Op) -> bool:
+    """Whether a product has one number for every batch: nothing but batches is left of either operand."""
+    lhs, rhs = op.kind.operands
+    if not lhs.elements or len(op.results) != 1 or op.kind.results[0].dtype != lhs.dtype:
+        return False
+    return lhs.elements == rhs.elements and op.kind.results[0].elements == _batches(op) < lhs.elements
+
+
+def _batches(op: Op) -> int:
+    numbers = op.kind.fact("dot_dimension_numbers")
+    assert isinstance(numbers, DotNumbers)
+    shape = op.kind.operands[0].shape or ()
+    return prod(shape[dim] for dim in numbers.lhs_batching)
 
 
 def _in_order(shape: tuple[int, ...], order: tuple[int, ...]) -> bool:
