@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from pyshardy.costing.compilers import ACCELERATOR, Compiler
 from pyshardy.costing.flat import Flat, FlatBlock, FlatOp
-from pyshardy.costing.program import Kind, Op
+from pyshardy.costing.program import Kind, Op, Tensor
 from pyshardy.costing.work import TRANSCENDENTAL, work_of
 from pyshardy.rules.opspec import op_names
 from pyshardy.rules.properties import ELEMENTWISE
@@ -274,14 +274,17 @@ class _Fuser:
         )
 
     def _is_unary(self, op: Op, choice: _Choice) -> bool:
-        """Whether it reads one array of as many dimensions, beside what is spread over more of them."""
-        rank = len(self.tensors[op.results[0]].shape or ())
+        """Whether a copy of it reads no more: one array of as many dimensions, beside what is spread over them."""
+        if op.kind.name in ("stablehlo.reduce", "stablehlo.concatenate"):
+            return False
+        result = self.tensors[op.results[0]]
+        rank = _true_rank(result)
         arrays = [
             value
             for value in op.operands
-            if value not in self.uniform and value not in choice.spread and len(self.tensors[value].shape or ()) >= rank
+            if value not in self.uniform and value not in choice.spread and _true_rank(self.tensors[value]) >= rank
         ]
-        return len(arrays) <= 1 and op.kind.name not in ("stablehlo.reduce", "stablehlo.concatenate")
+        return len(arrays) <= 1 or sum(self.tensors[value].bytes for value in {*op.operands}) <= result.bytes
 
     def _kernel(self, flat: FlatOp, makers: Mapping[int, FlatOp], choice: _Choice) -> Kernel:
         op = flat.op
@@ -326,6 +329,11 @@ class _Fuser:
 
     def _from_here(self, values: Iterable[int], makers: Mapping[int, FlatOp]) -> list[int]:
         return [value for value in values if value in makers or not self._is_anywhere(value)]
+
+
+def _true_rank(tensor: Tensor) -> int:
+    """How many dimensions it has of more than one element."""
+    return sum(size != 1 for size in tensor.shape or ())
 
 
 def _is_loop(op: Op) -> bool:
