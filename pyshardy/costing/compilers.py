@@ -37,6 +37,7 @@ class Compiler:
             bytes; 0 for never.
         recomputes: Whether kernels make a value of several arrays each for themselves.
         library_elements: From how many elements on a library reduces arrays; 0 for never.
+        keeps_reshapes: Whether a reshape is an op to it, which kernels end at and are joined to.
         sums_inner_products: Whether a product of vectors becomes a multiplication and a sum.
         hoists: Whether it computes before a loop what no round changes.
         packs: Whether the holes between buffers count.
@@ -51,6 +52,7 @@ class Compiler:
     copies_overwritten: bool = False
     expands_pooling: bool = False
     joined_bytes: int = 0
+    keeps_reshapes: bool = False
     sums_inner_products: bool = False
     hoists: bool = False
     packs: bool = False
@@ -75,6 +77,7 @@ XLA_ON_CPU = Compiler(
     copies_overwritten=True,
     expands_pooling=True,
     joined_bytes=1 << 62,
+    keeps_reshapes=True,
     sums_inner_products=True,
     hoists=True,
     packs=True,

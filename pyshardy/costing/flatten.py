@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyshardy.costing.flat import CONSTANTS, NEVER_TWICE, Flat, FlatBlock, FlatOp
-from pyshardy.costing.program import Block, Kind, Op, Program
+from pyshardy.costing.compilers import ACCELERATOR, Compiler
+from pyshardy.costing.flat import BITCAST, CONSTANTS, NEVER_TWICE, Flat, FlatBlock, FlatOp
+from pyshardy.costing.program import Block, Kind, Op, Program, Tensor
 from pyshardy.costing.states import has_effect, twin_results, without_constant_state, without_dead_state
 from pyshardy.rules.opspec import op_names
 from pyshardy.rules.properties import ELEMENTWISE
@@ -20,23 +21,31 @@ _RENAMING = frozenset(
     ]
 )
 """Ops whose results take the memory of their operands."""
+_RESHAPING = frozenset(op_names("stablehlo.", "reshape transpose broadcast_in_dim"))
 _BROADCAST = "stablehlo.broadcast_in_dim"
 _BARRIER = "stablehlo.optimization_barrier"
 _MOST_FOLDED = 45 * 2**20
 """Larger constants are not computed ahead."""
 
 
-def flatten(program: Program) -> Flat:
-    """A program with its calls inlined and without what a compiler drops before it fuses."""
-    flattener = _Flattener(program)
+def flatten(program: Program, compiler: Compiler = ACCELERATOR) -> Flat:
+    """A program with its calls inlined and without what a compiler drops before it fuses.
+
+    Args:
+        program: The program.
+        compiler: What is known of the compiler.
+    """
+    flattener = _Flattener(program, compiler.keeps_reshapes)
     body = flattener.block(program.body, {})
     body = without_dead(_renumbered(body, flattener.hidden) if flattener.hidden else body)
     return Flat(flattener.tensors, body, frozenset(flattener.uniform), frozenset(flattener.constants))
 
 
 class _Flattener:
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    def __init__(self, program: Program, keeps_reshapes: bool) -> None:
+        self.program, self.keeps_reshapes = program, keeps_reshapes
+        self.kinds: dict[tuple[Tensor, Tensor], Kind] = {}
+        self.sources: dict[int, int] = {}
         self.tensors = list(program.tensors)
         self.uniform: set[int] = set()
         self.constants: set[int] = set()
@@ -77,6 +86,8 @@ class _Flattener:
             elif op.kind.name == _BARRIER:
                 for operand, result in zip(op.operands, op.results):
                     self._hide(numbers[operand], self._number(result, numbers))
+            elif self.keeps_reshapes and _reshapes(op):
+                self._reshape(op, numbers, ops)
             elif op.kind.name in _RENAMING or _renames(op):
                 for operand, result in zip(op.operands, op.results):
                     numbers[result] = numbers[operand]
@@ -98,6 +109,24 @@ class _Flattener:
                 self._look(op, operands, results)
                 op = op._replace(operands=operands, results=results, regions=())
                 ops.append(FlatOp(self._folded(op), inner))
+
+    def _reshape(self, op: Op, numbers: dict[int, int], ops: list[FlatOp]) -> None:
+        """Keep a reshape; one of a reshape is one of what that was made of, or nothing."""
+        (operand,), (result,) = op.operands, op.results
+        source = self.sources.get(numbers[operand], numbers[operand])
+        tensor = op.kind.results[0]
+        if source in self.constants or source in self.uniform or self.tensors[source].shape == tensor.shape:
+            numbers[result] = source
+            return
+        kind = self.kinds.setdefault((self.tensors[source], tensor), Kind(BITCAST, (self.tensors[source],), (tensor,)))
+        twin = self.twins.get((kind, (source,)))
+        if twin is not None:
+            numbers[result] = twin[0]
+            return
+        number = self._number(result, numbers)
+        self.sources[number] = source
+        self.twins[kind, (source,)] = (number,)
+        ops.append(FlatOp(Op(kind, (source,), (number,), place=op.place)))
 
     def _inline(self, op: Op, numbers: dict[int, int], ops: list[FlatOp]) -> None:
         assert op.callee is not None
@@ -158,6 +187,13 @@ _FOLDED = frozenset(
     op_names("stablehlo.", "bitcast_convert concatenate dynamic_slice gather pad reduce reverse slice transpose")
 )
 """Ops that are computed ahead if all that they read is constant, beside the element-wise ones."""
+
+
+def _reshapes(op: Op) -> bool:
+    """Whether the result is the operand in another shape."""
+    if len(op.operands) != 1 or len(op.results) != 1 or op.kind.name not in _RESHAPING:
+        return False
+    return (op.kind.name in _RENAMING or _renames(op)) and op.kind.operands[0].dtype == op.kind.results[0].dtype
 
 
 def _renames(op: Op) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pyshardy.costing.compilers import ACCELERATOR, Compiler
-from pyshardy.costing.flat import Flat, FlatBlock, FlatOp
+from pyshardy.costing.flat import BITCAST, Flat, FlatBlock, FlatOp
 from pyshardy.costing.program import Kind, Op, Tensor
 from pyshardy.costing.work import TRANSCENDENTAL, work_of
 from pyshardy.rules.opspec import op_names
@@ -22,6 +22,7 @@ _LOOPS = ELEMENTWISE | frozenset(
         *op_names("stablehlo.", "broadcast_in_dim concatenate dynamic_slice dynamic_update_slice gather iota pad"),
         *op_names("stablehlo.", "reduce reverse slice transpose bitcast_convert constant partition_id map"),
         *op_names("stablehlo.", "copy replica_id reduce_precision"),
+        BITCAST,
         *TRANSCENDENTAL,
     ]
 )
@@ -88,7 +89,36 @@ def fuse(flat: Flat, compiler: Compiler = ACCELERATOR) -> Kernels:
         flat: The program.
         compiler: What is known of the compiler.
     """
-    return _Fuser(flat, compiler).block(flat.body)
+    block = _Fuser(flat, compiler).block(flat.body)
+    return without_bitcasts(block, {}) if compiler.keeps_reshapes else block
+
+
+def without_bitcasts(block: Kernels, same: Mapping[int, int]) -> Kernels:
+    """A block in which kernels that only reshape are gone, and what they read is read instead.
+
+    Args:
+        block: The block.
+        same: What is read instead of values from around it.
+    """
+    numbers = dict(same)
+    kernels = []
+    for kernel in block.kernels:
+        if kernel.root.kind.name == BITCAST and len(kernel.ops) == 1:
+            numbers[kernel.writes[0]] = numbers.get(kernel.reads[0], kernel.reads[0])
+        else:
+            kernels.append(_renamed(kernel, numbers))
+    return Kernels(block.arguments, tuple(kernels), _new(block.results, numbers))
+
+
+def _renamed(kernel: Kernel, numbers: Mapping[int, int]) -> Kernel:
+    ops = (*kernel.ops[:-1], kernel.root._replace(operands=_new(kernel.root.operands, numbers)))
+    inner = tuple([without_bitcasts(one, numbers) for one in kernel.inner])
+    reads = tuple(dict.fromkeys(_new(kernel.reads, numbers)))
+    return Kernel(ops, reads, kernel.writes, frozenset(_new(kernel.in_place, numbers)), inner)
+
+
+def _new(values: Iterable[int], numbers: Mapping[int, int]) -> tuple[int, ...]:
+    return tuple([numbers.get(value, value) for value in values])
 
 
 @dataclass(slots=True)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pyshardy.costing.flat import CONSTANTS, NEVER_TWICE, FlatBlock, FlatOp
+from pyshardy.costing.flat import BITCAST, CONSTANTS, NEVER_TWICE, FlatBlock, FlatOp
 from pyshardy.costing.flatten import renumbered_op, without_dead
 from pyshardy.costing.program import Kind
 from pyshardy.rules.opspec import op_names
 
 _ONLY_WITH_USERS = CONSTANTS | frozenset(
-    op_names("stablehlo.", "bitcast_convert broadcast_in_dim iota reshape reverse slice transpose")
+    (BITCAST, *op_names("stablehlo.", "bitcast_convert broadcast_in_dim iota reshape reverse slice transpose"))
 )
 """Ops that are not worth being kept in memory through a loop."""
 _STAYING = NEVER_TWICE | frozenset(op_names("stablehlo.", "partition_id replica_id"))

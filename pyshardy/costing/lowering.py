@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from pyshardy.costing.compilers import Compiler
-from pyshardy.costing.flat import Flat, FlatBlock, FlatOp
+from pyshardy.costing.flat import BITCAST, Flat, FlatBlock, FlatOp
 from pyshardy.costing.flatten import without_dead
 from pyshardy.costing.hoisting import hoisted
 from pyshardy.costing.pooling import expanded
@@ -32,7 +32,7 @@ def lower(flat: Flat, compiler: Compiler) -> Flat:
 class _Lowering:
     def __init__(self, flat: Flat, compiler: Compiler) -> None:
         self.compiler = compiler
-        self.fixed = flat.constants | flat.uniform | frozenset(flat.body.arguments)
+        self.fixed = {*flat.constants, *flat.uniform, *flat.body.arguments}
         self.tensors = list(flat.tensors)
         self.copies: dict[tuple[int, tuple[int, ...]], int] = {}
 
@@ -48,6 +48,8 @@ class _Lowering:
         makers = {flat.op.results[0]: flat.op for flat in block.ops if len(flat.op.results) == 1}
         turned = self._turned(block, makers) if has_layout and self.compiler.copies_for_products else frozenset()
         for flat in block.ops:
+            if flat.op.kind.name == BITCAST and flat.op.operands[0] in self.fixed:
+                self.fixed.update(flat.op.results)
             inner = tuple([self.block(region, has_layout=not flat.op.is_loop) for region in flat.inner])
             if flat.op.results[:1] and flat.op.results[0] in turned:
                 before = self._new(flat.op.kind.results[0])
@@ -145,7 +147,19 @@ class _Lowering:
             orders = _product_orders(len(shape), batching, contracting, is_right=place == 1)
             if not any(_in_order(shape, one) for one in orders):
                 operands[place] = self._turned_copy(value, orders[0], ops)
+            elif self.compiler.keeps_reshapes and not _is_matrix(shape, batching, contracting):
+                operands[place] = self._as_matrix(value, op.kind.operands[place], ops)
         return op._replace(operands=tuple(operands))
+
+    def _as_matrix(self, value: int, tensor: Tensor, ops: list[FlatOp]) -> int:
+        """A value in the shape of a matrix, made once in a block."""
+        if (value, ()) not in self.copies:
+            if value in self.fixed:
+                return value
+            flat = Tensor((tensor.elements,), tensor.dtype, tensor.bytes)
+            self.copies[value, ()] = self._new(flat)
+            ops.append(self._copy(value, self.copies[value, ()], BITCAST))
+        return self.copies[value, ()]
 
     def _turned_copy(self, value: int, order: tuple[int, ...], ops: list[FlatOp]) -> int:
         """A copy of a value with its dimensions in another order, made once in a block."""
@@ -186,6 +200,11 @@ class _Lowering:
         kind = Kind(op.kind.name, (part,) * count, (part,) * count, op.kind.facts)
         ops.append(FlatOp(op._replace(kind=kind, operands=tuple(cut), results=tuple(sent))))
         ops.append(FlatOp(Op(Kind(CONCATENATE, (part,) * count, op.kind.results), tuple(sent), op.results)))
+
+
+def _is_matrix(shape: tuple[int, ...], batching: tuple[int, ...], contracting: tuple[int, ...]) -> bool:
+    """Whether an operand of a product is one matrix for every batch, as it stands."""
+    return len(contracting) == 1 and len(shape) == len(batching) + 2 and 1 not in shape
 
 
 def _is_inner(op: Op) -> bool:
