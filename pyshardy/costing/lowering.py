@@ -10,7 +10,7 @@ from pyshardy.costing.flatten import without_dead
 from pyshardy.costing.hoisting import hoisted
 from pyshardy.costing.pooling import expanded
 from pyshardy.costing.program import Kind, Op, Tensor
-from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers
+from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers, GatherNumbers
 
 TRANSPOSE, CONCATENATE, SLICE = "stablehlo.transpose", "stablehlo.concatenate", "stablehlo.slice"
 COPY = "stablehlo.copy"
@@ -84,6 +84,8 @@ class _Lowering:
         elif name == "stablehlo.select_and_scatter" and self.compiler.expands_pooling:
             ops += [FlatOp(one) for one in expanded(op, self._new)]
             return
+        elif name == "stablehlo.scatter" and self.compiler.keeps_reshapes and len(op.results) == 1:
+            op = self._scatter(op, ops)
         elif op.is_loop and self.compiler.copies_first_state:
             op = self._loop(op, ops)
         elif name == "stablehlo.all_gather" and self.compiler.copies_for_gathers and len(op.results) == 1:
@@ -150,6 +152,22 @@ class _Lowering:
             elif self.compiler.keeps_reshapes and not _is_matrix(shape, batching, contracting):
                 operands[place] = self._as_matrix(value, op.kind.operands[place], ops)
         return op._replace(operands=tuple(operands))
+
+    def _scatter(self, op: Op, ops: list[FlatOp]) -> Op:
+        """A scatter with one dimension of updates, which comes first, and windows as large as those of the operand."""
+        numbers = op.kind.fact("scatter_dimension_numbers")
+        if not isinstance(numbers, GatherNumbers) or len(op.operands) != 3:
+            return op
+        target, indices, updates = op.operands
+        rank = len(op.kind.operands[2].shape or ())
+        places = [dim for dim in range(rank) if dim not in numbers.window]
+        if len(places) != 1:
+            indices = self._as_matrix(indices, op.kind.operands[1], ops)
+        if len(places) > 1 or places != [*range(len(places))]:
+            updates = self._turned_copy(updates, (*places, *numbers.window), ops)
+        elif numbers.dropped:
+            updates = self._as_matrix(updates, op.kind.operands[2], ops)
+        return op._replace(operands=(target, indices, updates))
 
     def _as_matrix(self, value: int, tensor: Tensor, ops: list[FlatOp]) -> int:
         """A value in the shape of a matrix, made once in a block."""
