@@ -46,6 +46,7 @@ class _Flattener:
         self.program, self.keeps_reshapes = program, keeps_reshapes
         self.kinds: dict[tuple[Tensor, Tensor], Kind] = {}
         self.sources: dict[int, int] = {}
+        self.units: dict[int, int] = {}
         self.tensors = list(program.tensors)
         self.uniform: set[int] = set()
         self.constants: set[int] = set()
@@ -98,6 +99,10 @@ class _Flattener:
                     op = without_constant_state(op, numbers)
                 inner = tuple([self.block(region, numbers) for region in op.regions])
                 operands = tuple([numbers[value] for value in op.operands])
+                same = self._unchanged(op.kind.name, operands)
+                if same is not None:
+                    numbers[op.results[0]] = same
+                    continue
                 twin = None if inner or op.traffic is not None else self.twins.get((op.kind, operands))
                 if twin is not None:
                     numbers.update(zip(op.results, twin))
@@ -109,6 +114,15 @@ class _Flattener:
                 self._look(op, operands, results)
                 op = op._replace(operands=operands, results=results, regions=())
                 ops.append(FlatOp(self._folded(op), inner))
+
+    def _unchanged(self, name: str, operands: tuple[int, ...]) -> int | None:
+        """The operand that an op leaves as it is, such as one to which 0 is added."""
+        if name not in _IDENTITIES or len(operands) != 2:
+            return None
+        unit = _IDENTITIES[name]
+        if self.units.get(operands[1]) == unit:
+            return operands[0]
+        return operands[1] if name in _COMMUTATIVE and self.units.get(operands[0]) == unit else None
 
     def _reshape(self, op: Op, numbers: dict[int, int], ops: list[FlatOp]) -> None:
         """Keep a reshape; one of a reshape is one of what that was made of, or nothing."""
@@ -153,9 +167,14 @@ class _Flattener:
         name = op.kind.name
         if name in CONSTANTS:
             self.constants.update(results)
+            unit = op.kind.fact("unit")
+            if isinstance(unit, int):
+                self.units[results[0]] = unit
             if op.kind.fact("is_splat", False) or self.tensors[results[0]].elements == 1:
                 self.uniform.update(results)
         elif name == _BROADCAST:
+            if operands[0] in self.units:
+                self.units[results[0]] = self.units[operands[0]]
             if self.tensors[operands[0]].elements == 1 or operands[0] in self.uniform:
                 self.uniform.update(results)
                 self.constants.update(results if operands[0] in self.constants else ())
@@ -183,6 +202,12 @@ class _Flattener:
         return op._replace(kind=kind, operands=())
 
 
+_IDENTITIES = {
+    **dict.fromkeys(op_names("stablehlo.", "multiply divide power"), 1),
+    **dict.fromkeys(op_names("stablehlo.", "add subtract shift_left shift_right_logical shift_right_arithmetic"), 0),
+}
+"""Ops that leave their first operand as it is if the second one is this number everywhere."""
+_COMMUTATIVE = frozenset(op_names("stablehlo.", "add multiply"))
 _FOLDED = frozenset(
     op_names("stablehlo.", "bitcast_convert concatenate dynamic_slice gather pad reduce reverse slice transpose")
 )
