@@ -82,6 +82,6 @@ XLA_ON_CPU = Compiler(
     hoists=True,
     packs=True,
     recomputes=True,
-    library_elements=2048,
+    library_elements=4096,
 )
 """XLA's compiler for CPUs, by which estimates of memory are checked."""
