@@ -283,7 +283,7 @@ class _Fuser:
         if choice.targets.get(kernel) in op.operands:
             return False  # what is updated in place is not read elsewhere in the same kernel
         alone = len(choice.readers[value]) == 1 and value not in choice.kept
-        if op.kind.name in _ONCE and not alone:
+        if op.kind.name in _ONCE and not alone and not self.recomputes:
             return False
         places = choice.places(value, kernel)
         is_scaling = op.kind.name == "stablehlo.divide" and op.operands[1] in self.constants  # a multiplication
@@ -305,7 +305,7 @@ class _Fuser:
 
     def _is_unary(self, op: Op, choice: _Choice) -> bool:
         """Whether a copy of it reads no more: one array of as many dimensions, beside what is spread over them."""
-        if op.kind.name in ("stablehlo.reduce", "stablehlo.concatenate"):
+        if op.kind.name == "stablehlo.reduce" or (op.kind.name in _ONCE and not self.recomputes):
             return False
         result = self.tensors[op.results[0]]
         rank = _true_rank(result)
