@@ -35,6 +35,8 @@ _EXPENSIVE = (TRANSCENDENTAL - frozenset(op_names("stablehlo.", "sine cosine")))
 """Ops that are not computed twice to save memory."""
 _ONCE = frozenset(op_names("stablehlo.", "concatenate"))
 """Ops that move much for little, and are not done twice."""
+_BRANCHING = frozenset(op_names("stablehlo.", "concatenate pad"))
+"""Ops whose elements come from several places, which XLA computes once in a kernel of several ops."""
 _SLICES = frozenset(op_names("stablehlo.", "slice dynamic_slice"))
 _WITH_LIBRARY_REDUCES = frozenset(op_names("stablehlo.", "multiply broadcast_in_dim"))
 """Ops that a library computes while it reduces."""
@@ -144,6 +146,7 @@ class _Choice:
         self.library: set[int] = set()
         self.targets: dict[int, int] = {}
         self.spread: set[int] = set()
+        self.visited: dict[int, int] = {}
         self._places: dict[tuple[int, int], int] = {}
         self._makers: dict[int, FlatOp] = {}
         self._before: dict[int, int] = {}
@@ -157,6 +160,28 @@ class _Choice:
                 mask |= self._before.get(value, 0)
             for value in flat.op.results:
                 self._makers[value], self._before[value], self._bits[value] = flat, mask, 1 << index
+
+    def find_order(self, block: FlatBlock) -> None:
+        """Find in which order values are visited from the results, operands first."""
+        makers = {value: flat for flat in block.ops for value in flat.op.results}
+        roots = [flat.op.results[0] for flat in block.ops if flat.op.results and flat.op.results[0] not in self.users]
+        pending = [*reversed([value for value in (*roots, *block.results) if value in makers])]
+        opened: set[int] = set()
+        while pending:
+            value = pending[-1]
+            if value in opened or value in self.visited:
+                pending.pop()
+                self.visited.setdefault(value, len(self.visited))
+                continue
+            opened.add(value)
+            flat = makers[value]
+            read = (*flat.op.operands, *(outer for region in flat.inner for outer in region.outer))
+            pending += [one for one in reversed(read) if one in makers and one not in opened]
+
+    def is_fused(self, kernel: int, value: int) -> bool:
+        """Whether a kernel holds several ops already when a value is looked at: those visited later come first."""
+        at = self.visited.get(value, 0)
+        return any(self.visited.get(member, 0) > at for member in self.members[kernel])
 
     def is_needed_elsewhere(self, value: int) -> bool:
         """Whether a user needs a value also through something that is kept, so that it cannot be a part of it alone."""
@@ -235,6 +260,8 @@ class _Fuser:
                 choice.users.setdefault(value, []).append(flat.op)
             for region in flat.inner:
                 choice.kept.update(value for value in region.outer if not self._is_anywhere(value))
+        if self.recomputes:
+            choice.find_order(block)
         for flat in reversed(block.ops):
             op = flat.op
             if self._is_loop(op):
@@ -286,6 +313,8 @@ class _Fuser:
         if op.kind.name in _ONCE and not alone and not self.recomputes:
             return False
         places = choice.places(value, kernel)
+        if self.recomputes and op.kind.name in _BRANCHING and choice.is_fused(kernel, value):
+            return places == 1 and len(choice.users[value]) == 1
         is_scaling = op.kind.name == "stablehlo.divide" and op.operands[1] in self.constants  # a multiplication
         if op.kind.name in _EXPENSIVE and not is_scaling:
             return alone and places == 1 and not choice.readers[value][kernel].is_repeated
