@@ -37,6 +37,7 @@ class Compiler:
             bytes; 0 for never.
         recomputes: Whether kernels make a value of several arrays each for themselves.
         library_elements: From how many elements on a library reduces arrays; 0 for never.
+        sinks_broadcasts: Whether element-wise ops run before what they read is spread.
         keeps_reshapes: Whether a reshape is an op to it, which kernels end at and are joined to.
         sums_inner_products: Whether a product of vectors becomes a multiplication and a sum.
         hoists: Whether it computes before a loop what no round changes.
@@ -52,6 +53,7 @@ class Compiler:
     copies_overwritten: bool = False
     expands_pooling: bool = False
     joined_bytes: int = 0
+    sinks_broadcasts: bool = False
     keeps_reshapes: bool = False
     sums_inner_products: bool = False
     hoists: bool = False
@@ -77,6 +79,7 @@ XLA_ON_CPU = Compiler(
     copies_overwritten=True,
     expands_pooling=True,
     joined_bytes=1 << 62,
+    sinks_broadcasts=True,
     keeps_reshapes=True,
     sums_inner_products=True,
     hoists=True,

@@ -7,9 +7,10 @@ from math import prod
 from pyshardy.costing.compilers import Compiler
 from pyshardy.costing.flat import BITCAST, Flat, FlatBlock, FlatOp
 from pyshardy.costing.flatten import without_dead
-from pyshardy.costing.hoisting import hoisted
+from pyshardy.costing.hoisting import hoisted, without_twins
 from pyshardy.costing.pooling import expanded
 from pyshardy.costing.program import Kind, Op, Tensor
+from pyshardy.costing.sinking import Sinker
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers, GatherNumbers
 
 TRANSPOSE, CONCATENATE, SLICE = "stablehlo.transpose", "stablehlo.concatenate", "stablehlo.slice"
@@ -26,7 +27,7 @@ def lower(flat: Flat, compiler: Compiler) -> Flat:
     lowering = _Lowering(flat, compiler)
     body = hoisted(flat.body, flat.constants | flat.uniform) if compiler.hoists else flat.body
     body = without_dead(lowering.block(body))
-    return Flat(lowering.tensors, body, flat.uniform, flat.constants)
+    return Flat(lowering.tensors, body, frozenset(lowering.uniform), flat.constants)
 
 
 class _Lowering:
@@ -34,6 +35,7 @@ class _Lowering:
         self.compiler = compiler
         self.fixed = {*flat.constants, *flat.uniform, *flat.body.arguments}
         self.tensors = list(flat.tensors)
+        self.uniform = {*flat.uniform}
         self.copies: dict[tuple[int, tuple[int, ...]], int] = {}
 
     def block(self, block: FlatBlock, *, has_layout: bool = True) -> FlatBlock:
@@ -45,6 +47,10 @@ class _Lowering:
 
     def _ops(self, block: FlatBlock, has_layout: bool) -> list[FlatOp]:
         ops: list[FlatOp] = []
+        if self.compiler.sinks_broadcasts:
+            sinker = Sinker(self.tensors, self.uniform)
+            sunk = [one for flat in block.ops for one in ([flat] if flat.inner else sinker.ops(flat.op))]
+            block = without_twins(block._replace(ops=tuple(sunk)))
         makers = {flat.op.results[0]: flat.op for flat in block.ops if len(flat.op.results) == 1}
         turned = self._turned(block, makers) if has_layout and self.compiler.copies_for_products else frozenset()
         for flat in block.ops:
