@@ -314,7 +314,7 @@ class _Fuser:
             return False
         places = choice.places(value, kernel)
         if self.recomputes and op.kind.name in _BRANCHING and choice.is_fused(kernel, value):
-            return places == 1 and len(choice.users[value]) == 1
+            return places == 1 and len(choice.readers[value]) == 1 and len(choice.users[value]) == 1
         is_scaling = op.kind.name == "stablehlo.divide" and op.operands[1] in self.constants  # a multiplication
         if op.kind.name in _EXPENSIVE and not is_scaling:
             return alone and places == 1 and not choice.readers[value][kernel].is_repeated
