@@ -79,11 +79,9 @@ class _Flattener:
             if op.callee is not None:
                 self._inline(op, numbers, ops)
             elif op.branch is not None:
-                taken = op.regions[op.branch]
-                numbers.update((argument, numbers[value]) for argument, value in zip(taken.arguments, op.operands))
-                self._add(taken.ops, numbers, ops)
-                for result, returned in zip(op.results, taken.results):
-                    numbers[result] = numbers[returned]
+                self._run(op, op.regions[op.branch], numbers, ops)
+            elif op.is_loop and op.rounds == 1:
+                self._run(op, op.regions[1], numbers, ops)
             elif op.kind.name == _BARRIER:
                 for operand, result in zip(op.operands, op.results):
                     self._hide(numbers[operand], self._number(result, numbers))
@@ -114,6 +112,13 @@ class _Flattener:
                 self._look(op, operands, results)
                 op = op._replace(operands=operands, results=results, regions=())
                 ops.append(FlatOp(self._folded(op), inner))
+
+    def _run(self, op: Op, block: Block, numbers: dict[int, int], ops: list[FlatOp]) -> None:
+        """Put the ops of a block where an op is that runs it once."""
+        numbers.update([(argument, numbers[value]) for argument, value in zip(block.arguments, op.operands)])
+        self._add(block.ops, numbers, ops)
+        for result, returned in zip(op.results, block.results):
+            numbers[result] = numbers[returned]
 
     def _unchanged(self, name: str, operands: tuple[int, ...]) -> int | None:
         """The operand that an op leaves as it is, such as one to which 0 is added."""
