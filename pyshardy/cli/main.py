@@ -134,7 +134,7 @@ def _cost(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
         from pyshardy.report.cost import cost_tables
 
         print_tables(cost_tables(result.estimate))
-    _print_warnings(result.partition.warnings)
+    _print_warnings(result.warnings)
     return 0
 
 

@@ -280,9 +280,20 @@ class CostReader:
         ]
         if node.name in ("stablehlo.constant", "sdy.constant"):
             found.append(("is_splat", bool(getattr(node.attrs.get("value"), "is_splat", False))))
+            found.append(("unit", self._unit(node.attrs.get("value"))))
         elif node.regions and node.name not in _WITH_REGIONS and node.name not in _RUN_ONCE:
             found.append(("body", _body_names(node)))
         return tuple(found)
+
+    def _unit(self, attr: Any) -> int | None:
+        """0 or 1 if a constant is that everywhere."""
+        key = ("unit", attr)
+        if key not in self.decoded:
+            number = None
+            if getattr(attr, "is_splat", False):
+                number = getattr(attr.get_splat_value(), "value", None)
+            self.decoded[key] = int(number) if number is not None and number in (0, 1) else None
+        return self.decoded[key]
 
     def _decode(self, name: str, attr: Any) -> Hashable:
         if attr not in self.decoded:
