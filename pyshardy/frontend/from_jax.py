@@ -30,7 +30,8 @@ from pyshardy.frontend.jax_lower import (
 from pyshardy.frontend.jax_private import compile_arg, devices_of, inspections, kept_leaves, stand_in_mesh
 from pyshardy.frontend.jax_shardings import NamedShardings, abstract_mesh, jax_mesh, partition_spec
 from pyshardy.frontend.load import load_content
-from pyshardy.frontend.nnx_names import is_nnx_jitted, with_nnx_names
+from pyshardy.frontend.nnx_calls import NnxCall, is_nnx_jitted, nnx_call
+from pyshardy.frontend.nnx_names import with_nnx_names
 from pyshardy.ir.module import Module
 
 __all__ = ["JaxSignature", "NamedShardings", "jax_mesh", "partition_spec"]
@@ -58,6 +59,7 @@ class JaxSignature:
         example: The arguments that it was loaded for, positional and by keyword, without the data of arrays; None if
             they are not known.
         inspections: What answers `jax.debug.inspect_array_sharding`, by the numbers in the module.
+        nnx: The function under `flax.nnx.jit`, if it is; what calls it, and how its models are taken apart.
         lowered: What it comes from: JAX refers to Python functions inside, such as partitioners, weakly.
     """
 
@@ -75,6 +77,7 @@ class JaxSignature:
     static_argnums: tuple[int, ...] = ()
     example: tuple[Any, Any] | None = field(default=None, repr=False, compare=False)
     inspections: Mapping[int, Any] = field(default_factory=dict, repr=False, compare=False)
+    nnx: NnxCall | None = field(default=None, repr=False, compare=False)
     lowered: Any = field(default=None, repr=False, compare=False)
 
 
@@ -173,6 +176,7 @@ def load_function(
     )
     if is_nnx_jitted(function):
         module = with_nnx_names(module, function, args, kwargs)
+        module.origin = replace(module.origin, nnx=nnx_call(function, args))
     if target.spec_mesh is not None:
         if target.abstract is not None:
             module.origin = replace(module.origin, mesh=target.abstract, platform=target.platform)
