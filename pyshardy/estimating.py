@@ -22,7 +22,7 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.quick_cost.quick_program import QuickProgram, why_not
 from pyshardy.report.cost import cost_tables
-from pyshardy.report.tables import html, plain_text
+from pyshardy.report.tables import html, printed
 from pyshardy.results.partition import Partition
 
 
@@ -58,7 +58,7 @@ class Cost:
         return self.estimate.to_json()
 
     def __str__(self) -> str:
-        return plain_text(cost_tables(self.estimate))
+        return printed(cost_tables(self.estimate))
 
     def __repr__(self) -> str:
         return str(self)

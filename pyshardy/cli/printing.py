@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 _PLAIN_SIGNS = str.maketrans({"─": "-", "×": "x", "→": "->", "≥": ">="})
@@ -19,21 +21,31 @@ def print_tables(page: Any) -> None:
     """Print tables as wide as the terminal, or as `COLUMNS` says; in color for a terminal, unless `NO_COLOR` is set."""
     from rich.console import Console
 
-    from pyshardy.report.tables import plain_text
+    from pyshardy.report.tables import plain_text, printed_width
 
     if sys.stdout.isatty() and not os.environ.get("NO_COLOR") and can_show_signs():
         Console(highlight=False).print(page, soft_wrap=True)
         return
-    text = plain_text(page, _width())
+    text = plain_text(page, printed_width())
     sys.stdout.write(text if can_show_signs() else text.translate(_PLAIN_SIGNS))
 
 
-def print_text(text: str) -> None:
-    """Print a text, broken at spaces where a table would end."""
+def print_text(*texts: str) -> None:
+    """Print texts, each from a new line on and broken at spaces where a table would end."""
     from pyshardy.report.layout import paragraph
     from pyshardy.report.tables import Page
 
-    print_tables(Page(lambda width: paragraph(text, width)))
+    for text in texts:
+        print_tables(Page(partial(paragraph, text)))
+
+
+def count_lines(page: Any, texts: Sequence[str]) -> int:
+    """How many lines a page and texts take."""
+    from pyshardy.report.layout import paragraph
+    from pyshardy.report.tables import printed_width
+
+    width = printed_width()
+    return len(page.lines(width)) + sum(len(paragraph(text, width)) for text in texts)
 
 
 def can_show_signs() -> bool:
@@ -43,17 +55,6 @@ def can_show_signs() -> bool:
     except (LookupError, UnicodeEncodeError):
         return False
     return True
-
-
-def _width() -> int:
-    from rich.console import Console
-
-    from pyshardy.report.tables import PLAIN_WIDTH
-
-    if sys.stdout.isatty():
-        return Console().width
-    columns = os.environ.get("COLUMNS", "")
-    return int(columns) if columns.isascii() and columns.isdigit() and 0 < int(columns) < 10_000 else PLAIN_WIDTH
 
 
 def rows_beside(lines: int) -> int:

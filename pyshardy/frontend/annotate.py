@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -31,6 +32,8 @@ from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.importing.import_hlo_shardings import read_axes
+from pyshardy.report.folding import fold
+from pyshardy.report.places import is_library
 
 _DOING = "annotating a module"
 _PART = re.compile(r"\[\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|([^\]]*))\s*\]|([^.\[\]]+)")
@@ -146,8 +149,16 @@ def _warn_of_explicit_axes(module: Module, annotations: Iterable[tuple[str, Inte
             f"JAX has decided along its explicit axes {', '.join(axes)} how everything in the function is sharded, "
             "without these shardings: they hold for inputs and outputs alone. For axes that propagation is free to "
             "use, load the function with mesh={'axis': size} or axis_types=(jax.sharding.AxisType.Auto, ...)",
-            stacklevel=4,
+            stacklevel=_user_level(),
         )
+
+
+def _user_level() -> int:
+    """How far up the stack the user's own code calls, for `warn` in the calling function."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and is_library(frame.f_code.co_filename):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _shape(tensor: InterfaceTensor) -> str:
@@ -182,7 +193,8 @@ def matching_names(pattern: str, names: Sequence[str]) -> list[int]:
     found = [position for position in near if matcher.match(_path(names[position]))]
     if found:
         return found
-    nearest = get_close_matches(pattern, names, n=3, cutoff=0.3) or list(names)[:_MOST_NAMES]
+    folded = [found.name for found in fold((name, None) for name in names)]
+    nearest = get_close_matches(pattern, folded, n=3, cutoff=0.3) or folded[:_MOST_NAMES]
     raise UsageError(
         _DOING,
         got=f"{pattern!r}, which no input or output is called",
@@ -255,7 +267,9 @@ def _mesh_for_specs(meshes: Mapping[str, Mesh], mesh: Mesh | None) -> str:
     if names and (mesh is not None or len({meshes[name] for name in names}) == 1):
         return names[0]
     got = "a module without a mesh" if not names else f"the meshes {', '.join(map(format_symbol, names))}"
-    raise UsageError("finding the mesh of a PartitionSpec", got=got, needed="one mesh", hint="say which, as mesh=")
+    raise UsageError(
+        "finding the mesh of a PartitionSpec", got=got, needed="one mesh", hint="say which, as mesh= or --mesh"
+    )
 
 
 # Shardings

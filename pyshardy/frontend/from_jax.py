@@ -27,10 +27,10 @@ from pyshardy.frontend.jax_lower import (
     sharding_leaves,
     stage,
 )
+from pyshardy.frontend.jax_nnx import NnxCall, is_nnx_jitted, nnx_call
 from pyshardy.frontend.jax_private import compile_arg, devices_of, inspections, kept_leaves, stand_in_mesh
 from pyshardy.frontend.jax_shardings import NamedShardings, abstract_mesh, jax_mesh, partition_spec
 from pyshardy.frontend.load import load_content
-from pyshardy.frontend.nnx_calls import NnxCall, is_nnx_jitted, nnx_call
 from pyshardy.frontend.nnx_names import with_nnx_names
 from pyshardy.ir.module import Module
 

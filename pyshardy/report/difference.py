@@ -16,7 +16,7 @@ from pyshardy.report.layout import Cell, Column, Table, paragraph
 from pyshardy.report.places import SourcePlace, format_place
 from pyshardy.report.specs import Notation, axis_to_json, format_axis, format_sharding
 from pyshardy.report.summary import format_shape
-from pyshardy.report.tables import DEFAULTS, Page, TableOptions, html, plain_text
+from pyshardy.report.tables import DEFAULTS, Page, TableOptions, html, printed
 
 DIFFERENCE_VERSION = 1
 """The version of what `to_json` gives; it grows when a key goes or changes its meaning."""
@@ -245,7 +245,7 @@ class Difference:
         return Page(lambda width: _lines(self, options, width))
 
     def __str__(self) -> str:
-        return plain_text(self.tables())
+        return printed(self.tables())
 
     def _repr_html_(self) -> str:
         return html(self.tables())

@@ -6,17 +6,19 @@ output and collective follow.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import StringIO
-from typing import Protocol
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from pyshardy.core.text import format_symbol, quote
 from pyshardy.report.folding import fold
+from pyshardy.report.given_by import Shorten, ShortNames, given_by_cell
 from pyshardy.report.layout import Cell, Column, Table, paragraph
 from pyshardy.report.places import format_place
 from pyshardy.report.specs import Notation, format_axis, format_sharding
@@ -25,12 +27,11 @@ from pyshardy.report.traffic import CollectiveGroup, CollectiveRow, KindTotal, T
 
 PLAIN_WIDTH = 120
 """The width of tables that are for no terminal."""
+_WIDEST = 10_000
 _MOST_WARNINGS = 8
 """So many warnings are shown unless all is to be shown."""
 _MOST_GROUPS = 3
 """So many of the largest collectives are part of a verdict."""
-_MOST_ORIGINS = 2
-"""So many annotations are named that a sharding comes from."""
 _FEWEST_GROUPS = 2
 """So many where there is little room."""
 
@@ -108,9 +109,11 @@ def summary_tables(summary: Summary, options: TableOptions = DEFAULTS) -> Page:
 
     def lines(width: int) -> list[Text]:
         found = _headline(summary, None, options, width)
+        shorten = ShortNames(summary)
         for title, rows in (("inputs", summary.inputs), ("outputs", summary.outputs)):
             if rows:
-                found += [Text(), *_tensor_table(title, rows, options, len(summary.meshes) > 1).lines(width)]
+                table = _tensor_table(title, rows, options, len(summary.meshes) > 1, shorten)
+                found += [Text(), *table.lines(width)]
         return found + _times(summary, options, width)
 
     return Page(lines)
@@ -133,7 +136,7 @@ def run_tables(summary: Summary, traffic: Traffic | None, more: str, options: Ta
         if traffic is not None and traffic.collectives:
             found += [Text(), *_largest(traffic, options).lines(width)]
         rows = [row for row in summary.inputs if row.is_split]
-        table = _tensor_table("inputs that are sharded", rows, options, len(summary.meshes) > 1)
+        table = _tensor_table("inputs that are sharded", rows, options, len(summary.meshes) > 1, ShortNames(summary))
         if rows and options.most_rows != 0:
             found += [Text(), *_cut(table, options.most_rows, more, width), Text()]
         return found + _times(summary, options, width)
@@ -175,6 +178,19 @@ def traffic_text(traffic: Traffic) -> str:
 def plain_text(page: Page, width: int = PLAIN_WIDTH) -> str:
     """A page as plain text of a width."""
     return "".join(f"{line.plain.rstrip()}\n" for line in page.lines(width))
+
+
+def printed(page: Page) -> str:
+    """A page as `print` shows it: as wide as `COLUMNS` says, or the terminal, or else 120 characters."""
+    return plain_text(page, printed_width())
+
+
+def printed_width() -> int:
+    """The width of tables on standard output."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isascii() and columns.isdigit() and 0 < int(columns) < _WIDEST:
+        return int(columns)
+    return Console().width if sys.stdout.isatty() else PLAIN_WIDTH
 
 
 def summary_html(summary: Summary) -> str:
@@ -260,7 +276,9 @@ def _times(summary: Summary, options: TableOptions, width: int) -> list[Text]:
 # Inputs and outputs
 
 
-def _tensor_table(title: str, rows: Sequence[TensorRow], options: TableOptions, has_meshes: bool) -> Table:
+def _tensor_table(
+    title: str, rows: Sequence[TensorRow], options: TableOptions, has_meshes: bool, shorten: Shorten
+) -> Table:
     cells = [_tensor_cells(row, options, has_meshes) for row in rows]
     folded = fold(
         (row.name, (rest, position) if options.unfold else rest)
@@ -269,7 +287,7 @@ def _tensor_table(title: str, rows: Sequence[TensorRow], options: TableOptions, 
     table = []
     for found in folded:
         tensor, sharding, local = cells[found.members[0]]
-        given_by = given_by_cell([rows[member] for member in found.members])
+        given_by = given_by_cell([rows[member] for member in found.members], shorten)
         count = f"×{len(found.members)}" if len(found.members) > 1 else ""
         size = sum(rows[member].bytes_per_device for member in found.members)
         table.append((Cell(found.name), Cell(count), tensor, sharding, given_by, local, Cell(format_bytes(size))))
@@ -286,32 +304,6 @@ def _tensor_cells(row: TensorRow, options: TableOptions, has_meshes: bool) -> tu
         Cell(sharding, style="green" if is_smaller else "dim"),
         Cell(format_shape(row.local_shape, row.dtype)),
     )
-
-
-class Given(Protocol):
-    """What tells who gave a tensor its sharding."""
-
-    @property
-    def given_by(self) -> str:
-        """Who."""
-
-    @property
-    def is_inferred(self) -> bool:
-        """Whether it was propagation."""
-
-    @property
-    def origins(self) -> tuple[str, ...]:
-        """The annotations that it comes from."""
-
-
-def given_by_cell(rows: Sequence[Given]) -> Cell:
-    """Who gave tensors that share a row their sharding; where propagation did, from where, if that is known."""
-    giver = rows[0].given_by
-    origins = dict.fromkeys(origin for row in rows if row.is_inferred for origin in row.origins)
-    names = [found.name for found in fold((origin, None) for origin in origins)]
-    more = f" and {len(names) - _MOST_ORIGINS} more" if len(names) > _MOST_ORIGINS else ""
-    text = ", ".join(names[:_MOST_ORIGINS]) + more
-    return Cell(text or giver, short="inferred" if rows[0].is_inferred else None)
 
 
 def _cut(table: Table, most: int | None, more: str, width: int) -> list[Text]:

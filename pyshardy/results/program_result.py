@@ -17,7 +17,7 @@ from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.report.places import short_path, user_place
-from pyshardy.report.tables import plain_text
+from pyshardy.report.tables import printed
 from pyshardy.results.engines import Engine, as_engine, executable_of, run_on
 from pyshardy.results.sharded_program import ShardedProgram
 from pyshardy.results.stopwatch import Seconds
@@ -182,12 +182,13 @@ class ProgramResult(ABC):
             try:
                 return call(signature, arrays, keywords, lambda inputs: self.run_flat(inputs, devices, engine, force))
             except OtherArgumentsError as error:
-                self._check_leaves(signature, error)
+                other = error
         is_other_call = is_function and len(arrays) != len(self.inputs)
         if keywords or is_other_call or not all(map(_may_be_array, arrays)):
             got = ", ".join(map(named_type, (*arrays, *keywords.values()))) or "nothing"
             needed = f"{_counted(len(self.inputs), 'array')}, one per input"
             if is_function:
+                self._check_leaves(signature, other)
                 needed = f"arguments like those that it was loaded for, {_shortened(signature.in_tree)}, or {needed}"
             raise UsageError(f"running {self.title}", got=got, needed=needed)
         return self.run_flat(arrays, devices, engine, force)
@@ -299,7 +300,7 @@ class ProgramResult(ABC):
         write_report(report_bytes([self] if compare is None else [self, compare], format, hints=hints), path)
 
     def __str__(self) -> str:
-        return plain_text(self.tables())
+        return printed(self.tables())
 
     def __repr__(self) -> str:
         inputs, outputs = len(self.inputs), len(self.outputs)

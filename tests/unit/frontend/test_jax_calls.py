@@ -118,6 +118,7 @@ def test_what_is_not_for_the_function_is_refused() -> None:
         (ARGS[:1], {"scale": 3.0}),
         ((Params(W, None, "other"), *ARGS[1:]), KEYWORDS),
         ((Params(W, W), *ARGS[1:]), KEYWORDS),
+        ((Params(W[:4], None), *ARGS[1:]), KEYWORDS),
         ((*ARGS[:3], X), KEYWORDS),  # an array where a static argument was
         (ARGS, KEYWORDS | {"more": X}),
         (("x", *ARGS[1:]), KEYWORDS),
@@ -130,8 +131,9 @@ def test_what_is_not_for_the_function_is_refused() -> None:
             UsageError, match=r"running module @jit_step: got .* needed (arguments like those|the same functions)"
         ):
             partition.run(*args, **keywords)
-    with pytest.raises(UsageError, match=r"got an array of shape \(4, 8\) for state.w, needed shape \(16, 8\)"):
-        partition.run(Params(W[:4], None), *ARGS[1:], **KEYWORDS)
+    module_ = pyshardy.load(lambda tree, x: x @ tree["w"], {"w": W}, X, mesh=MESH)
+    with pytest.raises(UsageError, match=r"array of shape \(4, 8\) for tree\['w'\], needed shape \(16, 8\)"):
+        pyshardy.run(module_, {"w": W[:4]}, X)
     with pytest.raises(UsageError, match="got a ndarray, needed arguments like .*, or 4 arrays, one per input"):
         partition.run(X)
     with pytest.raises(
