@@ -37,6 +37,9 @@ from pyshardy.report.places import is_library
 
 _DOING = "annotating a module"
 _PART = re.compile(r"\[\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|([^\]]*))\s*\]|([^.\[\]]+)")
+_VARIABLE = re.compile(r"\*|(?<!\d)\d+(?:,\d+)?\.\.\d+(?!\d)")
+_LAST = 2
+_MOST_LAYERS = 100_000
 _MOST_NAMES = 8
 Annotations = Mapping[str, Any]
 Given = tuple[str, InterfaceTensor, Any]
@@ -187,8 +190,10 @@ def matching_names(pattern: str, names: Sequence[str]) -> list[int]:
     [0]
     >>> matching_names("params.*.w", ["params['layers'][0]['w']", "params['layers'][0]['b']", "x"])
     [0]
+    >>> matching_names("net[2,4..6].w", [f"net[{layer}].w" for layer in range(8)])
+    [2, 4, 6]
     """
-    matcher, pieces = _matcher(pattern), [piece for text, _ in _parts(pattern) for piece in text.split("*")]
+    matcher, pieces = _matcher(pattern), [piece for text, _ in _parts(pattern) for piece in _VARIABLE.split(text)]
     near = [position for position, name in enumerate(names) if all(piece in name for piece in pieces)]
     found = [position for position in near if matcher.match(_path(names[position]))]
     if found:
@@ -220,9 +225,20 @@ def _path(name: str) -> str:
 def _matcher(pattern: str) -> re.Pattern[str]:
     parts = []
     for text, is_bare in _parts(pattern):
-        one = "[^\0]*" if is_bare and text == "*" else ".*".join(map(re.escape, text.split("*")))
-        parts.append(f"{one}\0")
+        fixed = [*map(re.escape, _VARIABLE.split(text)), ""]
+        between = ["[^\0]*" if is_bare and text == "*" else _variable(found) for found in _VARIABLE.findall(text)]
+        parts += [part for pair in zip(fixed, [*between, ""]) for part in pair] + ["\0"]
     return re.compile("".join(parts), re.DOTALL)
+
+
+def _variable(found: str) -> str:
+    """What `*` in a name stands for, or the numbers of layers, `0..23` or `2,8..140`, as tables write them."""
+    if found == "*":
+        return ".*"
+    numbers = [int(number) for number in re.split(r",|\.\.", found)]
+    first, last, step = numbers[0], numbers[-1], max(1, numbers[1] - numbers[0]) if len(numbers) > _LAST else 1
+    run = range(first, min(last, first + _MOST_LAYERS) + 1, step)
+    return f"(?:{'|'.join(map(str, run))}|{re.escape(found)})"
 
 
 # Meshes
