@@ -23,7 +23,7 @@ from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.quick_cost.quick_program import QuickProgram, why_not
 from pyshardy.report.cost import cost_tables
-from pyshardy.report.printing import html, plain_text
+from pyshardy.report.printing import html, printed
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
 
@@ -62,7 +62,7 @@ class Cost:
         return self.estimate.to_json()
 
     def __str__(self) -> str:
-        return plain_text(cost_tables(self.estimate))
+        return printed(cost_tables(self.estimate))
 
     def __repr__(self) -> str:
         return str(self)

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyshardy.report.changes import Change, CollectiveChange, Talk, Total
 from pyshardy.report.difference_tables import difference_lines
-from pyshardy.report.printing import DEFAULTS, Page, TableOptions, html, plain_text
+from pyshardy.report.printing import DEFAULTS, Page, TableOptions, html, printed
 
 DIFFERENCE_VERSION = 1
 """The version of what `to_json` gives; it grows when a key goes or changes its meaning."""
@@ -79,7 +79,7 @@ class Difference:
         return Page(lambda width: difference_lines(self, options, width))
 
     def __str__(self) -> str:
-        return plain_text(self.tables())
+        return printed(self.tables())
 
     def _repr_html_(self) -> str:
         return html(self.tables())

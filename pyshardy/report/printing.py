@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import StringIO
@@ -13,6 +15,7 @@ from pyshardy.report.specs import Notation
 
 PLAIN_WIDTH = 120
 """The width of tables that are for no terminal."""
+_WIDEST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,19 @@ def rendered(parts: RenderableType) -> Page:
 def plain_text(page: Page, width: int = PLAIN_WIDTH) -> str:
     """A page as plain text of a width."""
     return "".join(f"{line.plain.rstrip()}\n" for line in page.lines(width))
+
+
+def printed(page: Page) -> str:
+    """A page as `print` shows it: in the width of `COLUMNS` or of the terminal, or else of 120 characters."""
+    return plain_text(page, printed_width())
+
+
+def printed_width() -> int:
+    """The width of tables on standard output."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isascii() and columns.isdigit() and 0 < int(columns) < _WIDEST:
+        return int(columns)
+    return Console().width if sys.stdout.isatty() else PLAIN_WIDTH
 
 
 def html(page: Page) -> str:
