@@ -27,7 +27,7 @@ from pyshardy.propagation.prepare import (
 from pyshardy.propagation.recorder import Visit
 from pyshardy.propagation.schedule import ROUNDS, directions, same_rounds
 from pyshardy.propagation.step import StepError, StepInput, Strategy, Update, propagate_step
-from pyshardy.propagation.trace import GROUP
+from pyshardy.propagation.trace import ERASED, GROUP
 from pyshardy.propagation.views import from_other_side, to_other_side
 from pyshardy.rules.properties import Priority
 
@@ -226,6 +226,8 @@ class PropagationEngine:
             todo[number] = 0
             if state[number]:
                 if state[number] == _DEAD:
+                    if self._trace is not None:
+                        self._trace.append((ERASED, number))
                     self._erase(number)
             elif not clean[number] >> round_ & 1:
                 self._visit(number, clean, plans, round_)

@@ -112,6 +112,17 @@ class Base:
         """The program as propagation saw it."""
         return self.run.program
 
+    @cached_property
+    def erased(self) -> frozenset[int]:
+        """The ops that were removed as dead code."""
+        return frozenset(self.run.propagated.erased)
+
+    @cached_property
+    def computed_values(self) -> int:
+        """How many values ops compute."""
+        results = self.program.results
+        return len(results.numbers) - sum(len(results[op]) for op in self.erased)
+
     @property
     def meshes(self) -> Mapping[str, Mesh]:
         """The meshes of the program as it was given."""
@@ -123,7 +134,7 @@ class Base:
         program, options = self.program, self.sharded.applied
         recording = self.run.propagated.recording or propagate_program(program, options).recording
         assert recording is not None
-        return Timeline(Layout(program, options, recording.other_readers), recording.visits)
+        return Timeline(Layout(program, options, recording), recording.visits)
 
     @cached_property
     def imported(self) -> Imported:
@@ -318,16 +329,14 @@ class Base:
         """
         changes, run = self._changes(annotations), self.run
         count = len(self.program.kind_of)
-        why = "the program has ops that nothing uses"
-        if not run.propagated.erased:
-            timeline = self.timeline
-            found = rerun(timeline, changes, max(LEAST, count // PART))
-            if found is not None:
-                return found.shardings, Reach(found.ops, count)
-            why = "the edit reaches most of them"
+        found = rerun(self.timeline, changes, max(LEAST, count // PART))
+        if found is not None:
+            return found.shardings, Reach(found.ops, count)
         after = propagate_program(self.edited_program(annotations), self.sharded.applied).shardings
         pairs = enumerate(zip(after, run.propagated.shardings))
-        return {value: new for value, (new, old) in pairs if new is not old}, Reach(count, count, why)
+        return {value: new for value, (new, old) in pairs if new is not old}, Reach(
+            count, count, "the edit reaches most of them"
+        )
 
     def import_edited(self, state: State, before: Module) -> Imported:
         """The program with edits as propagation is given it, with what propagation then gives.
