@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from pyshardy.core.axes import Axes, AxisRef
 from pyshardy.core.text import format_bytes, quote
+from pyshardy.explain.alike import common, general_text
 from pyshardy.explain.conflicts import Mismatch, clashing, has_text, mismatch_text, mismatches, split_dims
 from pyshardy.explain.explanation import AxisCame
 from pyshardy.explain.names import CONSTRAINT, Names, place_text
@@ -17,7 +18,6 @@ from pyshardy.explain.why import Why
 from pyshardy.rules.rule import FactorKind
 
 _CAUSE = re.compile(r"(.+?) of (operand|result)(?: (\d+))? of (the body of )?(\S+)")
-_INDEX = re.compile(r"\[\d+\]")
 _COLLECTIVES = frozenset(
     f"stablehlo.{name}"
     for name in (
@@ -27,6 +27,7 @@ _COLLECTIVES = frozenset(
 _NAMELESS = frozenset(("func.func", "func.return", "stablehlo.constant", "sdy.constant"))
 _CALL = "sdy.named_computation"
 _RESHARD = "sdy.reshard"
+_SLICE = "stablehlo.slice"
 _WHILE_PROPAGATING = {"func.call": _CALL, _RESHARD: CONSTRAINT}
 """What ops are while shardings propagate."""
 RESHARD = "reshard"
@@ -52,6 +53,8 @@ class Row(Protocol):
     def cause(self) -> str | None: ...  # noqa: D102
     @property
     def source(self) -> tuple[str, int, int] | None: ...  # noqa: D102
+    @property
+    def user_source(self) -> tuple[str, int, int] | None: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,36 +141,27 @@ def tell(why: Why, rows: Sequence[Row]) -> list[Found]:
     causes = Matcher(why).causes(rows)
     folded: dict[tuple[Any, ...], list[tuple[Row, Cause]]] = {}
     for row, cause in zip(rows, causes):
-        key = row.kind, row.axes, row.sent_bytes_per_device, row.is_lower_bound, general(cause.reason)
+        key = row.kind, row.axes, row.sent_bytes_per_device, row.is_lower_bound, general_text(cause.reason)
         folded.setdefault(key, []).append((row, cause))
     found = [_story(why, alike) for alike in folded.values()]
     return sorted(found, key=lambda one: -one.story.total_bytes)
 
 
-def general(text: str) -> str:
-    """A text that is the same for all members of a list.
-
-    >>> general("`params['layers'][3]['w2']`")
-    "`params['layers'][*]['w2']`"
-    """
-    return _INDEX.sub("[*]", text)
-
-
 def _story(why: Why, alike: Sequence[tuple[Row, Cause]]) -> Found:
     row, cause = alike[0]
-    reasons = {one.reason for _, one in alike}
-    reason = cause.reason if len(reasons) == 1 else general(cause.reason)
+    told = list({one.reason: one for _, one in alike}.values())
+    reason = common(one.reason for one in told)
     times = sum(one.times for one, _ in alike)
-    operand = None if cause.operand is None else why.names.value(cause.operand)
-    sides = tuple(_sides(why, cause.places))
-    origins = "; ".join(dict.fromkeys(f"{one.axis} was given {one.origin}" for one in sides))
-    if len(reasons) > 1:
-        origins, operand = general(origins), None if operand is None else general(operand)
+    operands = [why.names.value(one.operand) for one in told if one.operand is not None]
+    operand = common(operands) if len(operands) == len(told) else None
+    sides = [tuple(_sides(why, one.places)) for one in told]
+    origins = [dict.fromkeys(f"{one.axis} was given {one.origin}" for one in found) for found in sides]
+    origin = _common_origin(["; ".join(found) for found in origins])
     axes = "" if row.axes is None else f" along {', '.join(row.axes)}"
     often = "" if times == 1 else f", {'at least ' if row.is_lower_bound else ''}{times} times"
     head = f"{row.kind.replace('_', '-')} of {format_bytes(row.sent_bytes_per_device)} per device{axes}{often}"
-    text = f"{head}: {reason}." + (f" There {origins}." if origins else "")
-    file, line, _ = row.source or (None, 0, 0)
+    text = f"{head}: {reason}." + (f" There {origin}." if origin else "")
+    file, line, _ = row.user_source or row.source or (None, 0, 0)
     story = CollectiveStory(
         text,
         reason,
@@ -179,9 +173,14 @@ def _story(why: Why, alike: Sequence[tuple[Row, Cause]]) -> Found:
         operand,
         file,
         line,
-        sides,
+        sides[0],
     )
     return Found(story, tuple(one for _, one in alike))
+
+
+def _common_origin(origins: Sequence[str]) -> str:
+    """Where the axes come from in one text; those of the first that have other origins stand for the others."""
+    return common(one for one in origins if general_text(one) == general_text(origins[0]))
 
 
 def _sides(why: Why, places: Iterable[tuple[int, int, Axes]]) -> Iterator[AxisCame]:
@@ -290,10 +289,20 @@ class Matcher:
     def _of_moving(self, op: int) -> Cause:
         places = list(dict.fromkeys(split_dims(self.why, op, FactorKind.PERMUTATION)))
         both = " and ".join(has_text(self.names.value(value), dim, axes) for value, dim, axes in places)
-        reason = (
-            f"{self.names.op(op)} needs elements that lie on other devices, because it moves along a split dimension"
-        )
-        return Cause(f"{reason}: {both}", places[0][0], tuple(places), op=op)
+        is_slice = self.why.subject.program.kind(op).name == _SLICE
+        cause = "its piece does not begin and end where shards do" if is_slice else "it moves along a split dimension"
+        reason = f"{self.names.op(op)} needs elements that lie on other devices, because {cause}: {both}"
+        advice = self._apart(op, places[0][1]) if is_slice else ""
+        return Cause(reason + advice, places[0][0], tuple(places), op=op)
+
+    def _apart(self, op: int, dim: int) -> str:
+        """What keeps the pieces of a dimension on their devices, if they are equal."""
+        program = self.why.subject.program
+        whole, piece = program.shapes[program.operands[op][0]], program.shapes[program.results[op][0]]
+        if not whole or not piece or whole[dim] % piece[dim]:
+            return ""
+        shape = [*whole[:dim], whole[dim] // piece[dim], *piece[dim:]]
+        return f"; pieces along a dimension of their own, as in {shape}, stay on their devices"
 
     def _unknown(self, row: Row) -> Cause:
         """Of a collective that is for no conflict: the program itself, or an op that cannot run on shards."""
@@ -306,7 +315,8 @@ class Matcher:
         if found:
             return found[0]
         text = (
-            f"`{(row.op or '').rpartition('/')[2] or row.kind}`{place_text(Label('', None, None, *row.source or ()))}"
+            f"`{(row.op or '').rpartition('/')[2] or row.kind}`"
+            f"{place_text(Label('', None, None, *(row.user_source or row.source or ())))}"
         )
         return Cause(f"{text} needs elements that lie on other devices" + (f": {row.cause}" if row.cause else ""))
 
@@ -350,7 +360,7 @@ def _is_along(axis: AxisRef, row: Row) -> bool:
 
 
 def _place(label: Label) -> tuple[Any, ...]:
-    return label.name, label.scope, label.file, label.line, label.column
+    return label.name, label.scope, *label.places[-1]
 
 
 def _pick(candidates: Sequence[Cause], place: int, count: int) -> Cause | None:
