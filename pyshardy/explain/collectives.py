@@ -57,7 +57,7 @@ class Row(Protocol):
     def user_source(self) -> tuple[str, int, int] | None: ...  # noqa: D102
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CollectiveStory:
     """A collective, or several alike, with its reason; `str` is the sentence.
 
@@ -104,6 +104,9 @@ class CollectiveStory:
 
     def __str__(self) -> str:
         return self.text if self.hint is None else f"{self.text} Hint: {self.hint}"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
 
 class Cause(NamedTuple):

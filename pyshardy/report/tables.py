@@ -13,6 +13,7 @@ from io import StringIO
 from typing import Protocol
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 from pyshardy.core.text import format_symbol, quote
@@ -25,6 +26,15 @@ from pyshardy.report.traffic import CollectiveGroup, CollectiveRow, KindTotal, T
 
 PLAIN_WIDTH = 120
 """The width of tables that are for no terminal."""
+_COLOURS = TerminalTheme(
+    (255, 255, 255),
+    (0, 0, 0),
+    [
+        (0, 0, 0), (0xD6, 0x45, 0x45), (0x2A, 0x8A, 0x4A), (0x8F, 0x73, 0x00),
+        (0x3A, 0x78, 0xC9), (0xA8, 0x55, 0xB8), (0x1F, 0x85, 0x88), (0xC0, 0xC0, 0xC0),
+    ],
+)  # fmt: skip
+"""Colours of a terminal that can be read on white and on black, as notebooks are either."""
 _MOST_WARNINGS = 8
 """So many warnings are shown unless all is to be shown."""
 _MOST_GROUPS = 3
@@ -187,7 +197,7 @@ def html(page: Page) -> str:
     console = Console(file=StringIO(), record=True, width=PLAIN_WIDTH, force_jupyter=False)  # else it shows itself
     console.print(page, soft_wrap=True)
     style = "font-family: monospace; line-height: 1.25; white-space: pre; overflow-x: auto"
-    return console.export_html(inline_styles=True, code_format=f'<pre style="{style}">{{code}}</pre>')
+    return console.export_html(theme=_COLOURS, inline_styles=True, code_format=f'<pre style="{style}">{{code}}</pre>')
 
 
 # The verdict
