@@ -81,5 +81,9 @@ class Difference:
     def __str__(self) -> str:
         return printed(self.tables())
 
+    def __repr__(self) -> str:
+        count = len(self.shardings)
+        return f"<Difference: {count or 'no'} {'sharding differs' if count == 1 else 'shardings differ'}>"
+
     def _repr_html_(self) -> str:
         return html(self.tables())

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from io import StringIO
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 from pyshardy.report.specs import Notation
@@ -16,6 +17,15 @@ from pyshardy.report.specs import Notation
 PLAIN_WIDTH = 120
 """The width of tables that are for no terminal."""
 _WIDEST = 10_000
+_COLOURS = TerminalTheme(
+    (255, 255, 255),
+    (0, 0, 0),
+    [
+        (0, 0, 0), (0xD6, 0x45, 0x45), (0x2A, 0x8A, 0x4A), (0x8F, 0x73, 0x00),
+        (0x3A, 0x78, 0xC9), (0xA8, 0x55, 0xB8), (0x1F, 0x85, 0x88), (0xC0, 0xC0, 0xC0),
+    ],
+)  # fmt: skip
+"""Colours of a terminal that can be read on white and on black, as notebooks are either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,4 +98,4 @@ def html(page: Page) -> str:
     console = Console(file=StringIO(), record=True, width=PLAIN_WIDTH, force_jupyter=False)  # else it shows itself
     console.print(page, soft_wrap=True)
     style = "font-family: monospace; line-height: 1.25; white-space: pre; overflow-x: auto"
-    return console.export_html(inline_styles=True, code_format=f'<pre style="{style}">{{code}}</pre>')
+    return console.export_html(theme=_COLOURS, inline_styles=True, code_format=f'<pre style="{style}">{{code}}</pre>')

@@ -335,3 +335,22 @@ def test_a_notebook_shows_a_table_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(shown) == 1  # what a console of rich does there by itself
     assert "@net" in summary_html(SUMMARY) and "@net" in summary_text(SUMMARY)
     assert len(shown) == 1
+
+
+def contrast(one: str, other: str) -> float:
+    """How well one colour can be read on another, as WCAG 2 has it: 1 to 21."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    light, dark = sorted([luminance(one), luminance(other)], reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_colours_in_a_notebook_can_be_read_on_white_and_on_black() -> None:
+    found = set(re.findall(r"color: (#[0-9a-f]{6})", summary_html(SUMMARY)))
+    assert len(found) > 1
+    assert min(contrast(colour, ground) for colour in found for ground in ("#ffffff", "#111111")) > 4
+    assert contrast("#800000", "#111111") < 2
