@@ -127,7 +127,7 @@ def _copied(value: Value, mapping: dict[Value, Value], anchor: Op) -> Value:
 
 
 def _text_of(ops: Sequence[Op]) -> str:
-    """A module with one of each op, on arguments of its own."""
+    """A module with one op of each kind, on separate arguments."""
     args, lines, results, types = [], [], [], []
     for number, op in enumerate(ops):
         names = [f"%a{number}_{index}" for index in range(len(op.operands))]

@@ -72,7 +72,7 @@ NAMES = [
 )
 def test_globs(pattern: str, found: list[int] | None) -> None:
     if found is None:
-        with pytest.raises(UsageError, match="which no input or output is called"):
+        with pytest.raises(UsageError, match="which matches no input or output"):
             matching_names(pattern, NAMES)
     else:
         assert matching_names(pattern, NAMES) == found
