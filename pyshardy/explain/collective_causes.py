@@ -24,6 +24,7 @@ _COLLECTIVES = frozenset(
 _NAMELESS = frozenset(("func.func", "func.return", "stablehlo.constant", "sdy.constant"))
 _CALL = "sdy.named_computation"
 _RESHARD = "sdy.reshard"
+_SLICE = "stablehlo.slice"
 _WHILE_PROPAGATING = {"func.call": _CALL, _RESHARD: CONSTRAINT}
 """The names of ops during propagation, if they differ."""
 RESHARD = "reshard"
@@ -49,6 +50,8 @@ class Row(Protocol):
     def cause(self) -> str | None: ...  # noqa: D102
     @property
     def source(self) -> tuple[str, int, int] | None: ...  # noqa: D102
+    @property
+    def user_source(self) -> tuple[str, int, int] | None: ...  # noqa: D102
 
 
 class Cause(NamedTuple):
@@ -169,10 +172,20 @@ class Matcher:
     def _of_moving(self, op: int) -> Cause:
         places = list(dict.fromkeys(split_dims(self.why, op, FactorKind.PERMUTATION)))
         both = " and ".join(has_text(self.names.value(value), dim, axes) for value, dim, axes in places)
-        reason = (
-            f"{self.names.op(op)} needs elements that lie on other devices, because it moves along a split dimension"
-        )
-        return Cause(f"{reason}: {both}", places[0][0], tuple(places), op=op)
+        is_slice = self.why.subject.program.kind(op).name == _SLICE
+        cause = "its piece does not begin and end where shards do" if is_slice else "it moves along a split dimension"
+        reason = f"{self.names.op(op)} needs elements that lie on other devices, because {cause}: {both}"
+        advice = self._apart(op, places[0][1]) if is_slice else ""
+        return Cause(reason + advice, places[0][0], tuple(places), op=op)
+
+    def _apart(self, op: int, dim: int) -> str:
+        """Advice that keeps the pieces of a dimension on their devices, if they are equal."""
+        program = self.why.subject.program
+        whole, piece = program.shapes[program.operands[op][0]], program.shapes[program.results[op][0]]
+        if not whole or not piece or whole[dim] % piece[dim]:
+            return ""
+        shape = [*whole[:dim], whole[dim] // piece[dim], *piece[dim:]]
+        return f"; pieces along a dimension of their own, as in {shape}, stay on their devices"
 
     def _unknown(self, row: Row) -> Cause:
         """The cause of a collective without a conflict: the program itself, or an op that cannot run on shards."""
@@ -185,7 +198,8 @@ class Matcher:
         if found:
             return found[0]
         text = (
-            f"`{(row.op or '').rpartition('/')[2] or row.kind}`{place_text(Label('', None, None, *row.source or ()))}"
+            f"`{(row.op or '').rpartition('/')[2] or row.kind}`"
+            f"{place_text(Label('', None, None, *(row.user_source or row.source or ())))}"
         )
         return Cause(f"{text} needs elements that lie on other devices" + (f": {row.cause}" if row.cause else ""))
 
@@ -229,7 +243,7 @@ def _is_along(axis: AxisRef, row: Row) -> bool:
 
 
 def _place(label: Label) -> tuple[Any, ...]:
-    return label.name, label.scope, label.file, label.line, label.column
+    return label.name, label.scope, *label.places[-1]
 
 
 def _pick(candidates: Sequence[Cause], place: int, count: int) -> Cause | None:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from pyshardy.core.axes import Axes
 from pyshardy.core.text import format_bytes
+from pyshardy.explain.alike import common, general_text
 from pyshardy.explain.collective_causes import Cause, Matcher, Row
 from pyshardy.explain.explanation import AxisCame
 from pyshardy.explain.why import Why
 
-_INDEX = re.compile(r"\[\d+\]")
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CollectiveStory:
     """The explanation of a collective, or of several equal ones; `str` is the sentence.
 
@@ -64,6 +62,9 @@ class CollectiveStory:
     def __str__(self) -> str:
         return self.text if self.hint is None else f"{self.text} Hint: {self.hint}"
 
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
 
 class Found(NamedTuple):
     """An explanation with its causes, one per collective."""
@@ -82,36 +83,27 @@ def tell(why: Why, rows: Sequence[Row]) -> list[Found]:
     causes = Matcher(why).causes(rows)
     folded: dict[tuple[Any, ...], list[tuple[Row, Cause]]] = {}
     for row, cause in zip(rows, causes):
-        key = row.kind, row.axes, row.sent_bytes_per_device, row.is_lower_bound, general(cause.reason)
+        key = row.kind, row.axes, row.sent_bytes_per_device, row.is_lower_bound, general_text(cause.reason)
         folded.setdefault(key, []).append((row, cause))
     found = [_story(why, alike) for alike in folded.values()]
     return sorted(found, key=lambda one: -one.story.total_bytes)
 
 
-def general(text: str) -> str:
-    """A text with `*` for the indices of lists, so that it is equal for all members.
-
-    >>> general("`params['layers'][3]['w2']`")
-    "`params['layers'][*]['w2']`"
-    """
-    return _INDEX.sub("[*]", text)
-
-
 def _story(why: Why, alike: Sequence[tuple[Row, Cause]]) -> Found:
     row, cause = alike[0]
-    reasons = {one.reason for _, one in alike}
-    reason = cause.reason if len(reasons) == 1 else general(cause.reason)
+    told = list({one.reason: one for _, one in alike}.values())
+    reason = common(one.reason for one in told)
     times = sum(one.times for one, _ in alike)
-    operand = None if cause.operand is None else why.names.value(cause.operand)
-    sides = tuple(_sides(why, cause.places))
-    origins = "; ".join(dict.fromkeys(f"{one.axis} was given {one.origin}" for one in sides))
-    if len(reasons) > 1:
-        origins, operand = general(origins), None if operand is None else general(operand)
+    operands = [why.names.value(one.operand) for one in told if one.operand is not None]
+    operand = common(operands) if len(operands) == len(told) else None
+    sides = [tuple(_sides(why, one.places)) for one in told]
+    origins = [dict.fromkeys(f"{one.axis} was given {one.origin}" for one in found) for found in sides]
+    origin = _common_origin(["; ".join(found) for found in origins])
     axes = "" if row.axes is None else f" along {', '.join(row.axes)}"
     often = "" if times == 1 else f", {'at least ' if row.is_lower_bound else ''}{times} times"
     head = f"{row.kind.replace('_', '-')} of {format_bytes(row.sent_bytes_per_device)} per device{axes}{often}"
-    text = f"{head}: {reason}." + (f" There {origins}." if origins else "")
-    file, line, _ = row.source or (None, 0, 0)
+    text = f"{head}: {reason}." + (f" There {origin}." if origin else "")
+    file, line, _ = row.user_source or row.source or (None, 0, 0)
     story = CollectiveStory(
         text,
         reason,
@@ -123,9 +115,14 @@ def _story(why: Why, alike: Sequence[tuple[Row, Cause]]) -> Found:
         operand,
         file,
         line,
-        sides,
+        sides[0],
     )
     return Found(story, tuple(one for _, one in alike))
+
+
+def _common_origin(origins: Sequence[str]) -> str:
+    """Where the axes come from in one text; those of the first that have other origins stand for the others."""
+    return common(one for one in origins if general_text(one) == general_text(origins[0]))
 
 
 def _sides(why: Why, places: Iterable[tuple[int, int, Axes]]) -> Iterator[AxisCame]:

@@ -25,11 +25,6 @@ _OUTPUT = re.compile(r"result\[0\]\[(\d+)\]\.states\[0\]\[(\d+)\]")
 _RESULT_INFO = "jax.result_info"
 
 
-def is_nnx_jitted(function: Any) -> bool:
-    """Whether a function is under `flax.nnx.jit`. The check does not import flax."""
-    return type(function).__module__.startswith("flax.nnx.") and hasattr(function, "lower")
-
-
 def with_nnx_names(module: Module, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Module:
     """The module with the names in models instead of numbers, where they are known.
 

@@ -145,7 +145,8 @@ def _equalise_group(group_id: int, values: list[Value], context: PassContext) ->
     first = values[0].defining_op or values[0].block.parent_op
     context.diagnostics.warn(
         first,
-        f"the members of sharding group {group_id} have different shardings; open constraints replace them in the group",
+        f"the members of sharding group {group_id} have different shardings; "
+        "open constraints replace them in the group",
     )
     for value in values:
         _constrain_openly(value, found[0])

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyshardy.report.changes import Change, CollectiveChange, Talk, Total
 from pyshardy.report.difference_tables import difference_lines
-from pyshardy.report.printing import DEFAULTS, Page, TableOptions, html, plain_text
+from pyshardy.report.printing import DEFAULTS, Page, TableOptions, html, printed
 
 DIFFERENCE_VERSION = 1
 """The version of `to_json`'s data. It grows when a key is removed or changes its meaning."""
@@ -79,7 +79,11 @@ class Difference:
         return Page(lambda width: difference_lines(self, options, width))
 
     def __str__(self) -> str:
-        return plain_text(self.tables())
+        return printed(self.tables())
+
+    def __repr__(self) -> str:
+        count = len(self.shardings)
+        return f"<Difference: {count or 'no'} {'sharding differs' if count == 1 else 'shardings differ'}>"
 
     def _repr_html_(self) -> str:
         return html(self.tables())

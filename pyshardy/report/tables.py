@@ -9,6 +9,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from pyshardy.report.collective_table import collectives_table, kinds_table
+from pyshardy.report.given_by import ShortNames
 from pyshardy.report.layout import Table, paragraph
 from pyshardy.report.printing import DEFAULTS, Page, TableOptions, html, plain_text
 from pyshardy.report.summary import Summary
@@ -27,9 +28,11 @@ def summary_tables(summary: Summary, options: TableOptions = DEFAULTS) -> Page:
 
     def lines(width: int) -> list[Text]:
         found = verdict(summary, None, options, width)
+        shorten = ShortNames(summary)
         for title, rows in (("inputs", summary.inputs), ("outputs", summary.outputs)):
             if rows:
-                found += [Text(), *tensor_table(title, rows, options, len(summary.meshes) > 1).lines(width)]
+                table = tensor_table(title, rows, options, len(summary.meshes) > 1, shorten)
+                found += [Text(), *table.lines(width)]
         return found + stage_times(summary, options, width)
 
     return Page(lines)
@@ -52,7 +55,7 @@ def run_tables(summary: Summary, traffic: Traffic | None, more: str, options: Ta
         if traffic is not None and traffic.collectives:
             found += [Text(), *_largest(traffic, options).lines(width)]
         rows = [row for row in summary.inputs if row.is_split]
-        table = tensor_table("inputs that are sharded", rows, options, len(summary.meshes) > 1)
+        table = tensor_table("inputs that are sharded", rows, options, len(summary.meshes) > 1, ShortNames(summary))
         if rows and options.most_rows != 0:
             found += [Text(), *_cut(table, options.most_rows, more, width), Text()]
         return found + stage_times(summary, options, width)
