@@ -46,8 +46,7 @@ def read_module(module: ir.Module, table: AttrTable) -> Op:
     """
     with pause_gc():
         code = bytecode_of(module)
-        if code.has_odd_strings:
-            _check_names(code.names)
+        _check_names(code.names)
         source = Source(module, code)
         root = _Reader(code, source, table).read()
         source.resize(len(source.kinds))  # the reader does not use it any more
@@ -63,9 +62,9 @@ def bytecode_of(module: Any) -> Bytecode:
 
 def _check_names(names: list[str]) -> None:
     for name in names:
-        if not is_utf8(name):
+        if not is_utf8(name) or "\0" in name:
             raise InvalidModuleError(
-                "reading a module", got=f"an op with the name {quote(name)}", needed="names in UTF-8"
+                "reading a module", got=f"an op with the name {quote(name)}", needed="names in UTF-8, without NUL"
             )
 
 

@@ -23,6 +23,7 @@ from pyshardy.runtime.agreement import agree
 from pyshardy.runtime.arrays import is_wide, jax_dtype
 from pyshardy.runtime.callbacks import callbacks_of, raise_failures, with_callbacks
 
+_RUNNING = "running a module"
 _SIGNS_OF_A_DEAD_PROCESS = ("Gloo", "UNAVAILABLE", "DEADLINE_EXCEEDED", "onnection", "NCCL")
 
 
@@ -144,13 +145,16 @@ def _refusing(action: Any) -> Any:
     """The result of an action; errors of XLA become errors of pyshardy."""
     try:
         return action()
+    except UnicodeDecodeError as error:  # of an error of XLA that names something that is not UTF-8
+        reason = error.object.decode(errors="backslashreplace").split("\n")[0]
+        raise ShardyError(_RUNNING, got=reason, needed="a program that XLA can compile here") from error
     except jax.errors.JaxRuntimeError as error:
         reason = _reason(error)
         if jax.process_count() > 1 and any(sign in reason for sign in _SIGNS_OF_A_DEAD_PROCESS):
             needed, hint = "all processes of the program to keep running", "look at what the other processes printed"
         else:
             needed, hint = "a program that XLA can compile here", None
-        raise ShardyError("running a module", got=reason, needed=needed, hint=hint) from error
+        raise ShardyError(_RUNNING, got=reason, needed=needed, hint=hint) from error
 
 
 def _reason(error: Exception) -> str:

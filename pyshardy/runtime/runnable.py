@@ -7,10 +7,10 @@ from math import prod
 from pyshardy.core.text import format_symbol
 from pyshardy.errors import ShardyError
 from pyshardy.ir.diagnostics import format_location
-from pyshardy.ir.functions import RULE, SHARDING, change_border_attrs, functions, main_function
+from pyshardy.ir.functions import CALL, SHARDING, change_border_attrs, functions, main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
-from pyshardy.ir.op_lists import ops_with
+from pyshardy.ir.op_lists import ops_named, ops_with
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.ir.strings import is_utf8
 from pyshardy.ir.symbol_paths import symbols_in
@@ -27,6 +27,8 @@ from pyshardy.transforms.reshards.single_device import is_on_single_device
 _RESHARDS = {"sdy.reshard": "sharding"} | dict.fromkeys(RESHARDING_COLLECTIVES, "out_sharding")
 """The ops that only change a sharding, and the attribute with the new sharding."""
 _CALLED = "called_computations"
+_RANDOM_TYPES = frozenset(("f16", "bf16", "f32", "f64", "i32", "i64", "ui32", "ui64"))
+"""The elements of which XLA for CPUs makes random numbers by `stablehlo.rng`."""
 _MARKS = IDENTITIES - {"sdy.reshard"}
 """The ops that only annotate shardings."""
 
@@ -96,8 +98,8 @@ def sequential(module: Module) -> Module:
             )
         if op.name == "sdy.constant":
             op.rename("stablehlo.constant")
-        op.remove_attr(SHARDING)
-        op.remove_attr(RULE)
+        for name in [name for name in op.attrs if name.startswith("sdy.")]:  # of shardings, or of how they came about
+            op.remove_attr(name)
     for function in functions(root):
         change_border_attrs(function, lambda attrs: attrs.without(SHARDING))
     for op in list(walk(root)):
@@ -138,8 +140,10 @@ def make_runnable(root: Op, module: Module, count: int) -> None:
                 needed="names in UTF-8, the only ones that JAX supports",
             )
     _check_called(root)
+    _check_random(root)
     main.set_attr("sym_name", "main")
     main.remove_attr("sym_visibility")
+    _leave_out_stray_ops(root)
     with module.context:
         root.set_attr("mhlo.num_partitions", module.attrs.parse(f"{count} : i32"))
         root.set_attr("mhlo.num_replicas", module.attrs.parse("1 : i32"))
@@ -147,18 +151,40 @@ def make_runnable(root: Op, module: Module, count: int) -> None:
         _fill_buffers(root, module)
 
 
+def _leave_out_stray_ops(root: Op) -> None:
+    """Leave out what stands between the functions and is no symbol, which nobody can use and JAX does not expect."""
+    for op in reversed(list(root.region.block)):
+        if "sym_name" not in op.attrs:
+            op.erase()
+
+
 def _check_called(root: Op) -> None:
-    """Refuse a custom call of a function without a body, which would make XLA end the process."""
+    """Refuse a call of a function without a body, which would make XLA end the process."""
     bodiless = {function.attrs["sym_name"] for function in functions(root) if not function.region.blocks}
-    for op in ops_with(root, _CALLED, ("stablehlo.custom_call",)) if bodiless else ():
-        paths = symbols_in(op.attrs.get(_CALLED))
-        missing = next((path[0] for path in paths if path[0] in bodiless), None)
+    if not bodiless:
+        return
+    for op in ops_named(root, (CALL, "stablehlo.custom_call")):
+        called = [(op.attrs["callee"],)] if op.name == CALL else symbols_in(op.attrs.get(_CALLED))
+        missing = next((path[0] for path in called if path[0] in bodiless), None)
         if missing is not None:
             raise ShardyError(
                 "running a program",
                 where=format_location(op.location),
-                got=f"a custom call of {format_symbol(missing)}, which is only declared",
+                got=f"a {'' if op.name == CALL else 'custom '}call of {format_symbol(missing)}, which is only declared",
                 needed="a function with a body",
+            )
+
+
+def _check_random(root: Op) -> None:
+    """Refuse random numbers of a type over which XLA ends the process."""
+    for op in ops_with(root, "rng_distribution", ("stablehlo.rng",)):
+        element = op.result.type.element
+        if element not in _RANDOM_TYPES:
+            raise ShardyError(
+                "running a program",
+                where=format_location(op.location),
+                got=f"'{op.name}' of {element}",
+                needed=f"one of {', '.join(sorted(_RANDOM_TYPES))}, as XLA makes no others",
             )
 
 

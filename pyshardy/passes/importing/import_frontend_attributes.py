@@ -28,6 +28,7 @@ from pyshardy.ir.hlo_attributes import (
 )
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_with
+from pyshardy.ir.strings import is_utf8, shown
 from pyshardy.passes.base import Pass
 from pyshardy.rules.notation import parse_rule
 from pyshardy.transforms.context import PassContext
@@ -111,6 +112,8 @@ def _parse_list(text: str) -> Any:
 
 def _read(op: Op, name: str, text: str, parse: Callable[[str], T]) -> T:
     """Read the text of an attribute; errors point at the op."""
+    if not is_utf8(text):
+        raise PassError(op, f"has {name} = {shown(text)}, which is not UTF-8")
     try:
         return parse(text)
     except (ShardyError, ir.MLIRError) as error:

@@ -30,6 +30,7 @@ from pyshardy.transforms.reshards.other_meshes import go_through_whole, meet_on_
 from pyshardy.transforms.reshards.single_device import is_on_single_device
 from pyshardy.transforms.reshards.single_dims import WITH_SINGLE_DIMS, share_single_dims
 from pyshardy.transforms.reshards.survey import distinct_shardings
+from pyshardy.transforms.reshards.written_collectives import WRITTEN, reshard_if_operand_changed
 
 _INSPECTION = "InspectSharding"
 """A custom call whose result equals its operand. XLA's partitioner calls back with the sharding."""
@@ -37,14 +38,17 @@ _STRUCTURE = ("func.", "sdy.", "builtin.")
 _GENERATED_PER_SHARD = ops_that(lambda traits: traits.is_generated_per_shard)
 _FOR_XLA = frozenset(("CustomSPMDPartitioning",))
 """Custom calls that only XLA's partitioner can replace; no program can run them."""
-_BY_NAME = frozenset(("sdy.propagation_barrier", "sdy.reshard", "stablehlo.custom_call")) | TOP_K | WITH_SINGLE_DIMS
+_BY_NAME = (
+    frozenset(("sdy.propagation_barrier", "sdy.reshard", "stablehlo.custom_call")) | TOP_K | WITH_SINGLE_DIMS | WRITTEN
+)
 """Ops that this pass may rewrite even if they have a rule and all shardings are on one mesh."""
 
 
 class MakePartitionable(Pass):
     """Remove what only propagation needs, and gather operands of ops that cannot run on shards, with a warning.
 
-    Propagation barriers are removed. A reshard to a mesh with other axes is split in two: a gather to the whole tensor,
+    Propagation barriers are removed. A collective of Shardy's in the program becomes a reshard where the sharding of
+    its operand has changed. A reshard to a mesh with other axes is split in two: a gather to the whole tensor,
     and a slice. A replicated operand on a mesh with other axes is resharded as its user needs it. Partial results move
     to the mesh of the op's operands if only the device order differs. An op without a sharding rule gets whole tensors,
     unless it is elementwise: then all its tensors get the same sharding. A rule that a user has registered counts as no
@@ -75,6 +79,8 @@ class MakePartitionable(Pass):
                 _remove_barrier(inner)
             elif inner.name == "sdy.reshard":
                 continue
+            elif inner.name in WRITTEN:
+                reshard_if_operand_changed(inner, meshes)
             elif _target(inner) == _INSPECTION:
                 context.diagnostics.warn(inner, f"'{inner.name}' of @{_INSPECTION} goes: only XLA calls it back")
                 inner.result.replace_uses(inner.operands[0])

@@ -11,6 +11,7 @@ from pyshardy.core.boxes import local_shape
 from pyshardy.core.identities import identity_text, zero_text
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
+from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding
@@ -279,6 +280,10 @@ class _Scatter:
         self.windows = window_dims(op, rank, _OF_REDUCTION)
         taps = op.attrs.get("window_dimensions")
         self.taps = [1] * rank if taps is None else list(taps)
+        if min(self.taps, default=1) < 1:  # MLIR's verifier lets it pass
+            raise PassError(
+                op, f"has windows of {'x'.join(map(str, self.taps))} elements, needed at least one each way"
+            )
         self.places = [((0, dim), (1, dim), (3, dim)) for dim in range(rank)]
         self.fills = fills_of(op)
 

@@ -84,7 +84,7 @@ def array_of(value: Value) -> Array | None:
         return None
     if value.type.element == "bf16":
         return _bfloat16(str(attr)).view(dtype).reshape(value.type.shape or ())
-    return np.array(attr)
+    return np.array(attr) if all(value.type.shape or ()) else None  # numpy counts what it cannot address
 
 
 _NUMBER = re.compile(r"0x[0-9A-F]{4}\b|[-+]?\d+\.\d+(?:[eE][-+]?\d+)?")
