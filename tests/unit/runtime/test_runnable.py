@@ -208,7 +208,9 @@ def test_a_call_of_what_is_only_declared_is_refused(make: Any) -> None:
     text = """func.func @main() { call @there() : () -> () call @called() : () -> () return }
     func.func private @there() { return }
     func.func private @called()"""
-    with pytest.raises(ShardyError, match="got a call of @called, which is only declared, needed a function with a body"):
+    with pytest.raises(
+        ShardyError, match="got a call of @called, which is only declared, needed a function with a body"
+    ):
         make(Module.parse(text))
     make(Module.parse(text.replace("private @called()", "private @called() { return }")))
 
