@@ -42,7 +42,9 @@ _SLOW = [
     "test_process_state.py::test_no_cache_keeps_a_module_alive",
     "unit/cli/test_isolate.py",
     "unit/cli/test_main.py",
+    "unit/cli/test_refusals.py",
     "unit/cli/test_run_command.py",
+    "unit/cli/test_streams.py",
     "unit/frontend/test_isolated.py",
     "unit/ir/test_dialects.py",
     "unit/ir/test_use_lists.py",
@@ -54,7 +56,7 @@ _SLOW = [
 _SAMPLES = (
     "differential/test_programs.py::test_program[mlp_training-sdy-propagation-pipeline]",
     "end_to_end/test_partition.py::test_a_program_computes_the_same_on_eight_devices[mlp_training]",
-    "unit/cli/test_main.py::test_a_module_that_makes_no_sense_is_refused_with_one_message[text-show]",
+    "unit/cli/test_refusals.py::test_a_module_that_makes_no_sense_is_refused_with_one_message[text-show]",
 )
 """Of these, what is run even so, that every room is covered."""
 

@@ -1,4 +1,4 @@
-"""From a traced run of propagation to what explanations are made from."""
+"""Makes the input of explanations from a traced run of propagation."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from pyshardy.explain.subject import Label, Subject
 from pyshardy.explain.why import Why
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 from pyshardy.ir.causes import scope_of
-from pyshardy.ir.diagnostics import source_position
+from pyshardy.ir.diagnostics import THIS_FILE
 from pyshardy.ir.dtypes import element_bits
 from pyshardy.ir.functions import result_sharding
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.program_index import FunctionResultPlace
 from pyshardy.ir.shardings import get_sharding
+from pyshardy.report.places import user_place
 from pyshardy.transforms.context import Traced
 
-_FUNCTION = re.compile(r'"((?:[^"\\]|\\.)*)"\("(?:[^"\\]|\\.)*":\d+:\d+')
+_FRAME = re.compile(r'(?:"((?:[^"\\]|\\.)*)"\()?"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
 
 
 def make_why(
@@ -31,14 +32,14 @@ def make_why(
     before: Module,
     result: Module,
 ) -> Why:
-    """What explains the values of a result.
+    """The object that explains the values of a result.
 
     Args:
         traced: The run of propagation.
         inputs: The inputs of the result.
         outputs: Its outputs.
         before: The program as the user gave it.
-        result: The module that passes made of the nodes of the run.
+        result: The module that later passes made from the nodes of the run.
     """
     return Why(make_subject(traced, inputs, outputs, before.root, before.name, result.root))
 
@@ -51,15 +52,15 @@ def make_subject(
     name: str = "-",
     result: Op | None = None,
 ) -> Subject:
-    """A traced run under the names of its user.
+    """A traced run with the names that its user knows.
 
     Args:
         traced: The run.
         inputs: The inputs of the main function.
         outputs: Its outputs.
         before: The program as the user gave it.
-        name: What to call the text that the program was read from, which MLIR knows as "-".
-        result: The module that passes made of the nodes of the run, if its values are those of the run.
+        name: The name of the source text, which MLIR calls "-".
+        result: The module that later passes made from the nodes of the run, if its values are those of the run.
     """
     program, index, propagated, grouped = traced
     numbers: dict[Any, int] = {value: number for number, value in enumerate(index.values)}
@@ -98,7 +99,7 @@ def _annotated(tensors: Iterable[InterfaceTensor]) -> set[int]:
 
 
 def _main_of(values: Sequence[Value | FunctionResultPlace]) -> Any:
-    """The block of arguments of the main function; None if it has no results to be told by."""
+    """The entry block of the main function; None if the function has no results."""
     places = (value for value in reversed(values) if isinstance(value, FunctionResultPlace))
     found = next(places, None)
     return None if found is None else found.function.region.blocks[0]
@@ -121,13 +122,13 @@ def _final(
 
 
 def labels_of(traced: Traced, name: str = "-") -> Sequence[Label]:
-    """What the ops of a run are called; `name` is what to call the text that the program was read from."""
+    """The labels of the ops of a run; `name` is the name of the source text."""
     program = traced.program
     return _Labels(traced.places.ops, [kind.name for kind in program.kinds], program.kind_of, name)
 
 
 class _Labels(Sequence[Label]):
-    """The labels of all ops, each made when it is asked for."""
+    """The labels of all ops, made on demand."""
 
     def __init__(self, ops: Sequence[Op], names: Sequence[str], kind_of: Sequence[int], name: str) -> None:
         self._ops, self._names, self._kind_of, self._name = ops, names, kind_of, name
@@ -146,28 +147,34 @@ class _Labels(Sequence[Label]):
 
 
 def label_of(op: str, location: Any, name: str = "-") -> Label:
-    """What to call an op at a location.
+    """The label of an op at a location; its place is the user's innermost line, if there is one.
 
     >>> location = 'loc("jit(f)/dot_general"(callsite("mlp"("model.py":41:8 to :20) at "f"("model.py":50:2 to :9))))'
     >>> label_of("stablehlo.dot_general", location)
     Label(name='stablehlo.dot_general', scope='jit(f)/dot_general', function='mlp', file='model.py', line=41, column=8)
     """
     text = str(location)
-    position, function, scope = source_position(text), _FUNCTION.search(text), scope_of(text)
-    is_call = function is not None and function[1] != scope
-    file, line, column = position or (None, 0, 0)
+    scope = scope_of(text)
+    functions = {
+        (name if file == THIS_FILE else file, int(line), int(column)): function
+        for function, file, line, column in reversed(_FRAME.findall(text))
+    }
+    frames = list(reversed(functions))
+    place = user_place(frames)
+    if place is None:
+        return Label(op, scope)
+    function = functions[place]
     return Label(
         op,
         scope,
-        function[1] if function is not None and is_call else None,
-        name if file == "-" else file,
-        line,
-        column,
+        function if function and function != scope else None,
+        *place,
+        library_place=None if place == frames[0] else frames[0],
     )
 
 
 class _Types:
-    """The type of every value, each looked up when it is asked for."""
+    """The type of every value, looked up on demand."""
 
     def __init__(self, values: Sequence[Value | FunctionResultPlace], function: Any) -> None:
         self._values, self._function = values, function

@@ -17,7 +17,7 @@ P = TypeVar("P", bound=Pass)
 
 
 class HasOptions(Protocol):
-    """A data class whose fields are options."""
+    """A dataclass whose fields are options."""
 
     name: ClassVar[str]
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -40,7 +40,7 @@ def make_pass(cls: type[P], options: dict[str, str]) -> P:
 
 
 def read_options(cls: type[D], options: dict[str, str]) -> D:
-    """The data class of a pass or pipeline, from options given as text.
+    """The dataclass of a pass or pipeline, from options given as text.
 
     Raises:
         UsageError: An unknown option, or a value of the wrong type.

@@ -1,4 +1,4 @@
-"""The passes by name, in the order in which a program flows through them; loaded when they are used."""
+"""The passes by name, in the order of a pipeline. Their modules are loaded on first use."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def pass_class(name: str) -> type[Pass]:
 
 @lru_cache(maxsize=256)
 def pass_of(name: str, **options: Any) -> Pass:
-    """A pass by its name, with options as values; passes never change, so that every run may have the same object.
+    """A pass by its name, with the values of its options. Passes are immutable, so all runs may share one object.
 
     Raises:
         UsageError: There is no pass of this name.

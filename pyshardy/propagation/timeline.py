@@ -9,187 +9,16 @@ Source: docs/semantics/propagation.md#running-again-after-an-edit
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from itertools import product
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.errors import InvalidShardingError
-from pyshardy.graph.program import NO_VALUE, Program
-from pyshardy.propagation.options import PropagateOptions
-from pyshardy.propagation.prepare import with_main_results
+from pyshardy.graph.program import NO_VALUE
+from pyshardy.propagation.board import Board
+from pyshardy.propagation.layout import Layout
+from pyshardy.propagation.masked_annotations import masked_all, restored
 from pyshardy.propagation.recorder import Visit
-from pyshardy.propagation.schedule import LAST_ROUND, ROUNDS, directions
-from pyshardy.propagation.step import StepError, StepInput, Strategy, Update, propagate_step
-from pyshardy.propagation.trace import GROUP
-from pyshardy.propagation.user_priorities import mask, restore
-from pyshardy.propagation.views import from_other_side, to_other_side
-from pyshardy.rules.properties import Priority
-
-Current = tuple[TensorSharding | None, ...]
-Turn = tuple[int, int, Strategy]
-"""User priority, op-priority round and strategy of a sweep."""
-
-
-class Layout:
-    """The program as a run sees it, and the times of its phases.
-
-    Args:
-        program: The program.
-        options: How to propagate.
-        other_readers: Per value, the ops whose step looks at its sharding without computing or using it.
-
-    Attributes:
-        turns: The sweeps in order.
-        width: The times of one sweep: restoring a priority, the results of the main function, every op, the results.
-        end: The time behind the last phase.
-    """
-
-    def __init__(self, program: Program, options: PropagateOptions, other_readers: Mapping[int, Sequence[int]]) -> None:
-        self.program = program
-        self.options = options
-        self.kinds, self.kind_of, self.tensors = with_main_results(program)
-        self.count = len(program.kind_of)
-        self.main_count = len(self.kind_of) - self.count
-        self.width = self.count + 2 * self.main_count + 1
-        self.priorities = priorities_of(program.shardings) if options.user_priorities else (0,)
-        rounds = range(ROUNDS) if options.op_priorities else (LAST_ROUND,)
-        self.turns: list[Turn] = list(product(self.priorities, rounds, options.strategy.strategies))
-        self.end = len(self.turns) * self.width
-        self.group_of = {value: group for group in program.groups for value in group}
-        self._other_readers = other_readers
-        self._steps: dict[tuple[int, int, Strategy], StepInput | None] = {}
-        self._outcomes: dict[StepInput, dict[Current, tuple[Update, ...]]] = {}
-        self._readers: dict[int, tuple[int, ...]] = {}
-
-    def sweep_of(self, op: int) -> int:
-        """The time of the phase of an op within a sweep."""
-        return 1 + self.main_count + op
-
-    def readers(self, value: int) -> tuple[int, ...]:
-        """The ops, and results of the main function, whose visit may look at or write the value."""
-        found = self._readers.get(value)
-        if found is None:
-            near = dict.fromkeys(self._tied(value))
-            readers = dict.fromkeys(reader for tied in near for reader in self._direct_readers(tied))
-            found = self._readers[value] = tuple([op for op in readers if op >= 0 and self._has_rule(op)])
-        return found
-
-    def _tied(self, value: int) -> Iterator[int]:
-        """The value, and those that are written together with it."""
-        siblings = self.program.siblings
-        for member in (value, *self.group_of.get(value, ())):
-            yield member
-            yield from siblings.get(member, ())
-        for sibling in siblings.get(value, ()):
-            yield from self.group_of.get(sibling, ())
-
-    def _direct_readers(self, value: int) -> Iterator[int]:
-        program = self.program
-        yield program.owners[value] if value < len(program.owners) else -1
-        if value < len(program.users.starts) - 1:
-            yield from program.users[value]
-        yield from self._other_readers.get(value, ())
-
-    def _has_rule(self, op: int) -> bool:
-        return self.kinds[self.kind_of[op]].rule is not None
-
-    def step(self, op: int, turn: Turn) -> StepInput | None:
-        """What a visit of an op does in a sweep; None if nothing."""
-        number, (_, round_, strategy) = self.kind_of[op], turn
-        key = number, round_, strategy
-        if key not in self._steps:
-            kind = self.kinds[number]
-            self._steps[key] = None if kind.rule is None else StepInput(
-                kind.rule,
-                directions(kind.rule, kind.priority, kind.direction, round_),
-                strategy,
-                self.options.conservative and not kind.ignores_conservative,
-                kind.is_elementwise,
-            )  # fmt: skip
-        return self._steps[key]
-
-    def waits(self, op: int, turn: Turn) -> bool:
-        """Whether an op takes no part in a sweep because an operand has other uses."""
-        if turn[1] or op >= self.count:
-            return False
-        program = self.program
-        if self.kinds[self.kind_of[op]].priority not in (Priority.PASS_THROUGH, Priority.FORWARD):
-            return False
-        starts, shapes = program.users.starts, program.shapes
-        return any(starts[value + 1] - starts[value] != 1 and shapes[value] != () for value in program.operands[op])
-
-    def outcome(self, op: int, step: StepInput, current: Current) -> tuple[Update, ...]:
-        """What a step gives for some shardings.
-
-        Raises:
-            StepError: A sharding that is not valid.
-        """
-        outcomes = self._outcomes.setdefault(step, {})
-        found = outcomes.get(current)
-        if found is None:
-            try:
-                found = propagate_step(step, current, self.program.meshes) if any(current) else ()
-            except InvalidShardingError as error:
-                raise StepError(op, error) from error
-            outcomes[current] = found
-        return found
-
-
-class Board:
-    """Shardings that visits read and write.
-
-    Args:
-        layout: The program.
-    """
-
-    def __init__(self, layout: Layout) -> None:
-        self.layout = layout
-
-    def get(self, value: int) -> TensorSharding | None:
-        """The sharding of a value now."""
-        raise NotImplementedError
-
-    def put(self, value: int, sharding: TensorSharding) -> None:
-        """Write the sharding of a value."""
-        raise NotImplementedError
-
-    def tell(self, value: int) -> None:
-        """Have those visited whom a new sharding concerns."""
-
-    def current(self, op: int) -> Current:
-        """The shardings that a visit of an op is given."""
-        layout = self.layout
-        found = tuple([None if value == NO_VALUE else self.get(value) for value in layout.tensors[op]])
-        view = layout.program.views.get(op) if layout.program.views else None
-        return found if view is None else (*found[:-1], to_other_side(view, found[-1]))
-
-    def write(self, op: int, updates: Sequence[Update]) -> None:
-        """Write what a visit of an op gives."""
-        layout = self.layout
-        tensors, view = layout.tensors[op], layout.program.views.get(op) if layout.program.views else None
-        for tensor, given in updates:
-            value = tensors[tensor]
-            if value == NO_VALUE:
-                continue
-            held = given if view is None or tensor < len(tensors) - 1 else from_other_side(view, given)
-            self.set(value, held)
-            self.tell(value)
-            for member in layout.group_of.get(value, ()):
-                if member != value and self.get(member) is not given:
-                    self.set(member, given)
-                    self.tell(member)
-
-    def set(self, value: int, sharding: TensorSharding) -> None:
-        """Write the sharding of a value, and those that are stored with it and have none yet."""
-        if self.get(value) is sharding:
-            return
-        self.put(value, sharding)
-        program = self.layout.program
-        for sibling in program.siblings.get(value, ()) if program.siblings else ():
-            if self.get(sibling) is None:
-                rank = len(program.shapes[sibling] or ())
-                self.put(sibling, TensorSharding.fully_replicated(sharding.mesh, rank, is_open=True))
+from pyshardy.propagation.trace import ERASED, GROUP
 
 
 class Timeline(Board):
@@ -226,6 +55,9 @@ class Timeline(Board):
         tensors, starts = layout.tensors.numbers, layout.tensors.starts
         for visit in visits:
             if visit[0] == GROUP:
+                continue
+            if visit[0] == ERASED:
+                at, latest = 0, max(latest, layout.sweep_of(visit[1]))
                 continue
             op, step, current, priority, round_ = visit
             number = numbers[priority, round_, step.strategy]
@@ -332,54 +164,3 @@ class Timeline(Board):
             ):
                 found.setdefault(to_revisit, []).append(value)
         return found
-
-
-def priorities_of(shardings: Sequence[TensorSharding | None]) -> tuple[int, ...]:
-    """The user priorities of annotations, 0 first.
-
-    >>> from pyshardy.core.notation import parse_sharding
-    >>> priorities_of([parse_sharding('<@m, [{"p"}p2, {"q", ?}p1]>'), None])
-    (0, 1, 2)
-    """
-    distinct = {sharding for sharding in shardings if sharding is not None}
-    return (0, *sorted({dim.priority for sharding in distinct for dim in sharding.dims if dim.priority}))
-
-
-def masked_all(layout: Layout) -> tuple[list[TensorSharding | None], Mapping[int, TensorSharding]]:
-    """The shardings of all values in the first round, and the annotations of which dimensions come later."""
-    program = layout.program
-    first: list[TensorSharding | None] = list(program.shardings)
-    if not layout.options.user_priorities:
-        return first, {}
-    originals: dict[int, TensorSharding] = {}
-    known: dict[TensorSharding, tuple[TensorSharding, bool]] = {}
-    for value, sharding in enumerate(program.shardings):
-        if sharding is None:
-            continue
-        if sharding not in known:
-            known[sharding] = masked(layout, sharding)
-        first[value], is_hidden = known[sharding]
-        if is_hidden:
-            originals[value] = sharding
-        for sibling in program.siblings.get(value, ()) if first[value] is not sharding else ():
-            if first[sibling] is None:
-                rank = len(program.shapes[sibling] or ())
-                first[sibling] = TensorSharding.fully_replicated(sharding.mesh, rank, is_open=True)
-    return first, originals
-
-
-def masked(layout: Layout, sharding: TensorSharding) -> tuple[TensorSharding, bool]:
-    """An annotation as it is in the first round, and whether dimensions of it come later."""
-    priorities = {dim.priority for dim in sharding.dims} if layout.options.user_priorities else {None}
-    return sharding if priorities <= {None} else mask(sharding, layout.program.meshes), any(priorities)
-
-
-def restored(current: TensorSharding | None, original: TensorSharding, priority: int) -> TensorSharding | None:
-    """A sharding with the dimensions of a priority as annotated; None if that changes nothing.
-
-    Raises:
-        InvalidShardingError: It is not valid.
-    """
-    if current is None or priority not in {dim.priority for dim in original.dims}:
-        return None
-    return restore(current, original, priority)

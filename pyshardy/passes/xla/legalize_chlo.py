@@ -1,4 +1,4 @@
-"""`pyshardy-legalize-chlo`: the ops of CHLO as those that XLA makes of them."""
+"""`pyshardy-legalize-chlo`: lowers ops of CHLO as XLA does."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pyshardy.passes.base import Pass
 from pyshardy.transforms.context import PassContext
 
 RENAMED = {"chlo.erf": "mhlo.erf", "chlo.top_k": "mhlo.topk"}
-"""The ops that XLA keeps whole, and its names for them."""
+"""The ops that XLA does not expand, and its names for them."""
 _Kind = tuple[Any, ...]
 
 
 class LegalizeChlo(Pass):
-    """Write the ops of CHLO as XLA does: as ops of StableHLO, or of MHLO where it keeps them whole.
+    """Lower ops of CHLO as XLA does: to ops of StableHLO, or to a single op of MHLO if XLA has one.
 
     An op that XLA's converter cannot read, such as `chlo.mulhi`, stays.
     """
@@ -64,7 +64,7 @@ def _kind(op: Op) -> _Kind:
 
 
 def _is_static(op: Op) -> bool:
-    """Whether XLA can have the op at all: it has no dynamic dimensions."""
+    """Whether XLA supports the op: it has no dynamic dimensions."""
     return all(value.type.is_ranked_tensor and value.type.is_static for value in (*op.operands, *op.results))
 
 
@@ -76,7 +76,7 @@ def _square(op: Op) -> None:
 
 
 class _Templates:
-    """What XLA makes of some ops, each on arguments of its own.
+    """Functions with XLA's expansion of some ops, one function per op.
 
     Args:
         ops: The ops, one of each kind.
@@ -97,7 +97,7 @@ class _Templates:
             args, results = args + len(op.operands), results + len(op.results)
 
     def replace(self, number: int, op: Op) -> None:
-        """Put a copy of a template in the place of an op."""
+        """Replace an op by a copy of a template."""
         first = self.first_arg[number]
         mapping: dict[Value, Value] = dict(zip(self.args[first:], op.operands))
         start = self.first_result[number]
@@ -107,7 +107,7 @@ class _Templates:
 
 
 def _copied(value: Value, mapping: dict[Value, Value], anchor: Op) -> Value:
-    """A value of a template, with all that it is computed from, in front of `anchor`."""
+    """Copy a value of a template, and all that it is computed from, before `anchor`; return the copy."""
     pending = [value]
     while pending:
         owner = pending[-1].owner
@@ -127,7 +127,7 @@ def _copied(value: Value, mapping: dict[Value, Value], anchor: Op) -> Value:
 
 
 def _text_of(ops: Sequence[Op]) -> str:
-    """A module with one of each op, on arguments of its own."""
+    """A module with one op of each kind, on separate arguments."""
     args, lines, results, types = [], [], [], []
     for number, op in enumerate(ops):
         names = [f"%a{number}_{index}" for index in range(len(op.operands))]
