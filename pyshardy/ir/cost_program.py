@@ -74,6 +74,7 @@ class Interned:
         self.tensors: dict[Tensor, Tensor] = {}
         self.kinds: dict[Hashable, Kind] = {}
         self.decoded: dict[Any, Hashable] = {}
+        self.units: dict[Any, int | None] = {}
 
 
 class NodePlace:
@@ -287,13 +288,11 @@ class CostReader:
 
     def _unit(self, attr: Any) -> int | None:
         """0 or 1 if a constant is that everywhere."""
-        key = ("unit", attr)
-        if key not in self.decoded:
-            number = None
-            if getattr(attr, "is_splat", False):
-                number = getattr(attr.get_splat_value(), "value", None)
-            self.decoded[key] = int(number) if number is not None and number in (0, 1) else None
-        return self.decoded[key]
+        units = self.interned.units
+        if attr not in units:
+            number = getattr(attr.get_splat_value(), "value", None) if getattr(attr, "is_splat", False) else None
+            units[attr] = int(number) if number is not None and number in (0, 1) else None
+        return units[attr]
 
     def _decode(self, name: str, attr: Any) -> Hashable:
         if attr not in self.decoded:
