@@ -12,7 +12,8 @@ from pyshardy.costing.compilers import ACCELERATOR, Compiler, Order
 from pyshardy.costing.counting import Counted, count_collectives
 from pyshardy.costing.donation import with_aliases
 from pyshardy.costing.flatten import flatten
-from pyshardy.costing.fusion import all_kernels, fuse
+from pyshardy.costing.fusion import fuse
+from pyshardy.costing.kernels import all_kernels
 from pyshardy.costing.lowering import lower
 from pyshardy.costing.peak import Peak, find_peak
 from pyshardy.costing.program import Program, SourceLine, Traffic

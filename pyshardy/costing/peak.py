@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pyshardy.costing.compilers import ACCELERATOR, Compiler
 from pyshardy.costing.flat import CONSTANTS, Flat
 from pyshardy.costing.flatten import flatten
-from pyshardy.costing.fusion import Kernel, Kernels, all_kernels, fuse
+from pyshardy.costing.fusion import fuse
+from pyshardy.costing.kernels import Kernel, Kernels, all_kernels
 from pyshardy.costing.lowering import lower
 from pyshardy.costing.memory import MemoryPlan, Planner
 from pyshardy.costing.program import OpOrigin, Program, SourceLine

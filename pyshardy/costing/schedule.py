@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pyshardy.costing.fusion import Kernel, Kernels
+from pyshardy.costing.kernels import Kernel, Kernels
 from pyshardy.costing.program import Traffic
 from pyshardy.costing.roofline import Bound, Price, Roofline
 
