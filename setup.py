@@ -18,6 +18,8 @@ from setuptools.command.build_ext import build_ext
 
 _CHOICE = os.environ.get("PYSHARDY_COMPILE", "")
 _MODULES = sorted(str(path.with_suffix(".py")) for path in Path("pyshardy").rglob("*.pxd"))
+_BUILDS = {"build", "build_ext", "bdist_wheel", "develop", "editable_wheel", "install"}
+"""The commands that compile; installers ask for metadata before, several times."""
 _PROCESSES = os.cpu_count() or 1
 _DIRECTIVES = {"language_level": 3, "annotation_typing": False, "auto_pickle": False, "binding": False}
 """Without pickling and the attributes of Python's functions there is a tenth less C code."""
@@ -28,7 +30,7 @@ comes out is no faster than noise, as most of the time goes to Python objects.""
 
 def _core() -> list[Any]:
     """The modules to compile: those with a `.pxd` file."""
-    if _CHOICE == "0" or (_CHOICE != "1" and "editable_wheel" in sys.argv):
+    if _CHOICE == "0" or not _BUILDS.intersection(sys.argv) or (_CHOICE != "1" and "editable_wheel" in sys.argv):
         return []
     try:
         if _CHOICE != "1":

@@ -15,7 +15,7 @@ from typing import Any
 from jaxlib.mlir import ir, passmanager
 
 from pyshardy.core.intern import clear_caches
-from pyshardy.ir import nodes
+from pyshardy.ir import op
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
@@ -51,7 +51,7 @@ Seconds = tuple[float, float, float]
 
 def is_compiled() -> bool:
     """Whether the package runs with its compiled core."""
-    return not str(nodes.__file__).endswith(".py")
+    return not str(op.__file__).endswith(".py")
 
 
 def op_count(module: Module) -> int:

@@ -14,7 +14,8 @@ from pathlib import Path
 from pyshardy.core.boxes import Box, device_boxes, local_shape
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_mesh, parse_sharding
-from pyshardy.core.sharding import TensorSharding, shard_counts
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import shard_counts
 from pyshardy.propagation.projection import project
 from pyshardy.rules.notation import parse_rule
 from pyshardy.rules.rule import Rule, factor_symbol

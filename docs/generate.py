@@ -24,7 +24,7 @@ from executed import with_output
 from rooms import with_rooms
 
 from pyshardy.ir.module import Module
-from pyshardy.passes.base import Anchor
+from pyshardy.passes.base import Anchor, Pass
 from pyshardy.passes.export_options import ExportOptions
 from pyshardy.passes.options import HasOptions, format_value
 from pyshardy.passes.pipeline import run_pipeline
@@ -73,8 +73,10 @@ def described(cls: type[HasOptions]) -> dict[str, str]:
 def options_of(cls: type[HasOptions]) -> list[str]:
     """A line for every option: its name, its default and what it is for."""
     said = described(cls)
+    own = cls.own_options if issubclass(cls, Pass) else ()
     return [
         f"- `{field.name.replace('_', '-')}` ({format_value(field.default) or 'empty'}): {said[field.name]}"
+        + (" Shardy's pass does not have this option." if field.name in own and cls.name.startswith("sdy-") else "")
         for field in fields(cls)
     ]
 

@@ -9,8 +9,11 @@ Importing this package loads neither jax nor jaxlib; the first use of `load` or 
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # as jax does, which may be imported later than XLA's library
 
 __version__ = "0.1.0"
 
@@ -87,7 +90,7 @@ _EXPORTS = {
     "unregister_rule": "rules.user_rules",
 }
 _OLD_NAMES = {"connect": "initialize_distributed"}
-"""What a name was before; it still works."""
+"""Old names that still work."""
 
 __all__ = sorted(_EXPORTS)
 

@@ -73,46 +73,43 @@ def load(
     True
     """
     if isolate and not isinstance(source, (str, Path, bytes, bytearray, memoryview)):
-        needed = "a path, text or bytes"
-        raise UsageError("loading a module", got=f"isolate=True for {named_type(source)}", needed=needed)
+        raise _unfit("isolate=True", source, "a path, text or bytes")
     if callable(source) and module is None and not is_traced(source):
         from pyshardy.frontend.from_jax import check_arguments, load_function
 
         check_arguments(source, example_args, keywords)
-
         return load_function(source, example_args, in_shardings, out_shardings, mesh, platform, keywords)
     if example_args or keywords or in_shardings is not None or out_shardings is not None:
-        raise UsageError(
-            "loading a module",
-            got=f"arguments or shardings for {named_type(source)}",
-            needed="arguments and shardings only for a function",
-            hint="its function .apply" if hasattr(source, "apply") else None,
-        )
+        hint = "its function .apply" if hasattr(source, "apply") else None
+        raise _unfit("arguments or shardings", source, "arguments and shardings only for a function", hint)
     if is_traced(source):
         from pyshardy.frontend.from_jax import load_traced
 
         return load_traced(source, mesh, platform)
     if platform is not None:
-        needed = "a platform only for a function that is not lowered yet"
-        raise UsageError("loading a module", got=f"platform={platform!r} for {named_type(source)}", needed=needed)
-    mesh = None if mesh is None else dict(core_mesh(mesh).axes)
+        raise _unfit(f"platform={platform!r}", source, "a platform only for a function that is not lowered yet")
+    axes = None if mesh is None else dict(core_mesh(mesh).axes)
     if isinstance(source, Path) or (isinstance(source, str) and not _is_text(source)):
         allow = allow_unregistered_dialects
-        return load_path(source, module=module, mesh=mesh, allow_unregistered_dialects=allow, isolate=isolate)
+        return load_path(source, module=module, mesh=axes, allow_unregistered_dialects=allow, isolate=isolate)
     if module is not None:
-        needed = "a module name only for a directory that XLA dumped to"
-        raise UsageError("loading a module", got=f"module={module!r} for {named_type(source)}", needed=needed)
-    if isinstance(source, Module):
-        return source if mesh is None else import_annotations(source, mesh)
+        raise _unfit(f"module={module!r}", source, "a module name only for a directory that XLA dumped to")
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return load_content(bytes(source), STANDARD_INPUT, mesh, allow_unregistered_dialects, isolate)
+        return load_content(bytes(source), STANDARD_INPUT, axes, allow_unregistered_dialects, isolate)
     if isinstance(source, str):
-        return load_content(source.encode(), "the text", mesh, allow_unregistered_dialects, isolate)
-    return _load_object(source, mesh)
+        return load_content(source.encode(), "the text", axes, allow_unregistered_dialects, isolate)
+    return _load_object(source, axes)
+
+
+def _unfit(given: str, source: Any, needed: str, hint: str | None = None) -> UsageError:
+    """The error of `load` for an argument that does not go with the source."""
+    return UsageError("loading a module", got=f"{given} for {named_type(source)}", needed=needed, hint=hint)
 
 
 def _load_object(source: Any, mesh: Axes) -> Module:
-    """An MLIR module, or what JAX makes of a function."""
+    """A module, an MLIR module, or an object that JAX makes of a function."""
+    if isinstance(source, Module):
+        return source if mesh is None else import_annotations(source, mesh)
     if is_exported(source) or is_lowered(source):
         from pyshardy.frontend import from_jax
 
@@ -308,7 +305,7 @@ def partition(
 
 
 def _inspected(found: Partition) -> Partition:
-    """What the callbacks of `jax.debug.inspect_array_sharding` have seen the shardings of."""
+    """Call the callbacks of `jax.debug.inspect_array_sharding` with the shardings of a result; return the result."""
     _ = found.sharded.inspected
     return found
 
@@ -322,10 +319,10 @@ def _propagate_options(options: PropagateOptions | None, changes: Mapping[str, A
 
 
 def _dumps(module: Module, directory: str) -> str:
-    """The folder for the dumps that the environment asks for, if the options name none."""
+    """The directory for dumps from the environment variable, if the options name none."""
     return "" if directory else new_folder(module)
 
 
 def _module(program: Any) -> Module:
-    """The module of whatever `propagate` and `partition` take."""
+    """The module of an argument of `propagate` or `partition`."""
     return program.before if isinstance(program, ProgramResult) else load(program)

@@ -1,4 +1,4 @@
-"""`diff`: what differs between two results, programs or annotations."""
+"""`diff`: the difference between two results, programs or annotations."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _DOING = "comparing"
 
 
 def diff(before: Any, after: Any, *, program: Any = None, **keywords: Unpack[PropagateKeywords]) -> Difference:
-    """What differs between two results, programs, or annotations of one program.
+    """Compare two results, programs, or annotations of one program.
 
-    Inputs and outputs are aligned by their names, what ops compute by source line, name scope and op, collectives by
-    what makes them necessary. Layers are aligned with layers, also if one program has more of them.
+    Inputs and outputs are aligned by name, results of ops by source line, name scope and op, and collectives by the op
+    that needs them. Layers are aligned with layers, even if one program has more of them.
 
     Args:
-        before: What `propagate` or `partition` returns, or anything that they take; or annotations by name, as for
+        before: A result of `propagate` or `partition`, or anything that they take; or annotations by name, as for
             `pyshardy.annotate`.
         after: The same.
-        program: What annotations are for; by default the other of both.
-        keywords: How to propagate programs that are no results, as for `propagate`.
+        program: The program that annotations apply to; by default the other argument.
+        keywords: The options for programs that are not propagated yet, as for `propagate`.
 
     Raises:
-        UsageError: Annotations without a program, or nothing that can be loaded.
-        PassError: A module that breaks what propagation needs; names the op.
+        UsageError: There are annotations without a program, or an argument cannot be loaded.
+        PassError: A module breaks a requirement of propagation; the error names the op.
 
     >>> program = '''
     ... sdy.mesh @mesh = <["x"=2]>

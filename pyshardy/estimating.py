@@ -1,4 +1,4 @@
-"""What a program would cost, in time and memory per device, on hardware that need not be there."""
+"""Estimates time and memory per device of a program, on a chip that need not be present."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ from pyshardy.errors import UsageError
 from pyshardy.ir.cost_program import cost_program
 from pyshardy.ir.module import Module
 from pyshardy.ir.pause_gc import pause_gc
+from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.quick_cost.quick_program import QuickProgram, why_not
 from pyshardy.report.cost import cost_tables
-from pyshardy.report.tables import html, plain_text
+from pyshardy.report.printing import html, printed
 from pyshardy.results.partition import Partition
+from pyshardy.results.propagation import Propagation
 
 
 @dataclass(frozen=True)
@@ -32,11 +34,13 @@ class Cost:
 
     Attributes:
         estimate: The figures.
-        partition: The program of one device that they are of; None if it was not made.
+        partition: The per-device program; None if it was not made.
+        warnings: Warnings and notes about the program, with places.
     """
 
     estimate: Estimate
     partition: Partition | None = None
+    warnings: tuple[str, ...] = ()
 
     @cached_property
     def step_seconds(self) -> float:
@@ -58,7 +62,7 @@ class Cost:
         return self.estimate.to_json()
 
     def __str__(self) -> str:
-        return plain_text(cost_tables(self.estimate))
+        return printed(cost_tables(self.estimate))
 
     def __repr__(self) -> str:
         return str(self)
@@ -75,21 +79,24 @@ def cost(
     shape: Sequence[int] | None = None,
     collectives: CollectiveModel | str = CollectiveModel.FORMULA,
     quick: bool = False,
+    options: PartitionOptions | None = None,
 ) -> Cost:
-    """Estimate what one run of a program costs on every device. Nothing is run, and no such hardware is needed.
+    """Estimate the cost of one run of a program per device. Nothing is run, and the hardware is not needed.
 
     Args:
-        program: What `load`, `propagate` or `partition` returns, or what `load` takes.
+        program: A result of `load`, `propagate` or `partition`, or anything that `load` takes.
         hardware: The name of a chip, such as "h100" or "v5p", a TOML file, or a `Hardware`.
-        networks: The network of a mesh axis, as `{"data": "dcn"}`; other axes go from the inside out.
-        shape: The dimensions of the torus, as (16, 16), where the chip has one.
-        collectives: How collectives are priced: "formula", "measured" or "xla".
-        quick: Whether to estimate from shardings alone, without making the program of one device, where that is
-            possible: the same figures in less time. `QuickProgram` does so for many shardings of one program.
+        networks: The networks of mesh axes, as `{"data": "dcn"}`; other axes use networks from the inside out.
+        shape: The dimensions of the torus, as (16, 16), if the chip has one.
+        collectives: The prices of collectives: "formula", "measured" or "xla".
+        quick: Whether to estimate from shardings alone where that is possible, without making the per-device program.
+            The figures are the same, and it takes less time. `QuickProgram` does this for many shardings of one
+            program.
+        options: How to partition a program that is not partitioned yet.
 
     Raises:
-        UsageError: A chip, a network or a model that is not known, or a mesh that does not fit.
-        ShardyError: A program that cannot be partitioned.
+        UsageError: A chip, a network or a model is unknown, or the mesh does not fit.
+        ShardyError: The program cannot be partitioned.
 
     >>> from pyshardy import load
     >>> program = load('''
@@ -107,28 +114,29 @@ def cost(
     """
     model = collective_model(collectives)
     chip = find_hardware(hardware)
-    described, part = _described(program, quick)
+    described, source = _described(program, quick, options or PartitionOptions())
     with pause_gc():
         topology = make_topology(chip, described.mesh_axes, networks, shape)
-        return Cost(estimate(described, topology, model), part)
+        part = source if isinstance(source, Partition) else None
+        return Cost(estimate(described, topology, model), part, source.warnings)
 
 
-def _described(program: Any, quick: bool) -> tuple[Program, Partition | None]:
-    """The description of the program of one device, and that program if it was made."""
+def _described(program: Any, quick: bool, options: PartitionOptions) -> tuple[Program, Partition | Propagation]:
+    """The description of the per-device program, and that program, or the propagated one if it was not made."""
     if quick and not isinstance(program, Partition):
         program = propagate(program)
         if why_not(program.sharded) is None:
-            return QuickProgram(program.sharded).cost_program(), None
-    part = program if isinstance(program, Partition) else partition(program)
+            return QuickProgram(program.sharded, options).cost_program(), program
+    part = program if isinstance(program, Partition) else partition(program, options)
     with pause_gc():
         return cost_program(part.module.root, part.meshes, part.before.name), part
 
 
 def with_mesh(module: Module, sizes: Mapping[str, int]) -> Module:
-    """A module whose mesh has other sizes, for a cluster that is larger or smaller than the one it was lowered for.
+    """A module with other sizes of its mesh axes, for a larger or smaller cluster.
 
     Args:
-        module: What `load` returns; it is not changed.
+        module: The result of `load`; it does not change.
         sizes: The size of every axis.
 
     Raises:
@@ -161,7 +169,7 @@ def with_mesh(module: Module, sizes: Mapping[str, int]) -> Module:
 
 
 def has_mesh(module: Module, axes: Mapping[str, int]) -> bool:
-    """Whether a mesh of a module has axes of these names, whatever their sizes.
+    """Whether a mesh of a module has axes with these names, whatever their sizes.
 
     >>> from pyshardy import load
     >>> has_mesh(load('sdy.mesh @m = <["x"=8]> func.func @main(%a: tensor<8xi1>) { return }'), {"x": 4})
@@ -172,7 +180,7 @@ def has_mesh(module: Module, axes: Mapping[str, int]) -> bool:
 
 
 def collective_model(name: CollectiveModel | str) -> CollectiveModel:
-    """The model of collectives of this name.
+    """The model of collectives with this name.
 
     Raises:
         UsageError: There is none.

@@ -13,9 +13,9 @@ from typing import NoReturn
 def main() -> NoReturn:
     """Run the command line of this process and end it.
 
-    A small file takes little longer than importing jaxlib, so what a process of its own need not do is left out:
-    looking for garbage among what is imported, importing numpy before it is used, finding MLIR's Python classes, and
-    taking everything apart at the end.
+    A small file takes little longer than importing jaxlib, so this process omits everything that it does not need:
+    garbage collection during imports, importing NumPy before it is used, finding MLIR's Python classes, and clean-up at
+    exit.
     """
     gc.disable()
     _import_mlir_without_numpy()
@@ -31,14 +31,14 @@ def main() -> NoReturn:
 
 
 def _import_mlir_without_numpy() -> None:
-    """Import MLIR's bindings, which take numpy if it is there, for builders of attributes that nothing here uses.
+    """Import MLIR's bindings without NumPy, which they use only for builders of attributes that nothing here needs.
 
-    Whatever has use for numpy imports it later as ever.
+    Code that uses NumPy imports it later as usual.
     """
     if "numpy" in sys.modules:
         return
     sys.modules["numpy"] = None  # type: ignore[assignment]  # as if it were not installed
-    with suppress(ImportError):  # of bindings that cannot do without it: they are imported again where they are used
+    with suppress(ImportError):  # these bindings need NumPy: they are imported again where they are used
         importlib.import_module("jaxlib.mlir.ir")
     del sys.modules["numpy"]
 

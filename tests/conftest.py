@@ -18,7 +18,8 @@ os.environ["XLA_FLAGS"] = " ".join(
     [*os.environ.get("XLA_FLAGS", "").split(), "--xla_force_host_platform_device_count=8"]
 )
 os.environ.pop("COLUMNS", None)  # which pytest-xdist sets for its workers, and tables obey
-sys.path.insert(0, str(Path(__file__).parent))
+TESTS = Path(__file__).parent
+sys.path[:0] = [str(TESTS), str(TESTS.parent / "docs")]  # for `support`, and for the modules that make the pages
 collect_ignore = ["filecheck"]  # lit's, which test_filecheck.py calls
 
 _COMMON = settings(deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
@@ -41,7 +42,9 @@ _SLOW = [
     "test_process_state.py::test_no_cache_keeps_a_module_alive",
     "unit/cli/test_isolate.py",
     "unit/cli/test_main.py",
+    "unit/cli/test_refusals.py",
     "unit/cli/test_run_command.py",
+    "unit/cli/test_streams.py",
     "unit/frontend/test_isolated.py",
     "unit/ir/test_dialects.py",
     "unit/ir/test_use_lists.py",
@@ -53,7 +56,7 @@ _SLOW = [
 _SAMPLES = (
     "differential/test_programs.py::test_program[mlp_training-sdy-propagation-pipeline]",
     "end_to_end/test_partition.py::test_a_program_computes_the_same_on_eight_devices[mlp_training]",
-    "unit/cli/test_main.py::test_a_module_that_makes_no_sense_is_refused_with_one_message[text-show]",
+    "unit/cli/test_refusals.py::test_a_module_that_makes_no_sense_is_refused_with_one_message[text-show]",
 )
 """Of these, what is run even so, that every room is covered."""
 

@@ -25,11 +25,11 @@ def check(core: str) -> None:
     """Use the package as it was installed."""
     sys.path = [path for path in sys.path if Path(path).resolve() not in (ROOT, ROOT / "tests")]
     import pyshardy
-    import pyshardy.ir.nodes
+    import pyshardy.ir.op
 
     assert ROOT / "pyshardy" not in Path(pyshardy.__file__).resolve().parents, "not the installed one"
-    is_compiled = not pyshardy.ir.nodes.__file__.endswith(".py")
-    assert is_compiled == (core == "compiled"), pyshardy.ir.nodes.__file__
+    is_compiled = not pyshardy.ir.op.__file__.endswith(".py")
+    assert is_compiled == (core == "compiled"), pyshardy.ir.op.__file__
     found = pyshardy.propagate(pyshardy.load(PROGRAM))
     assert str(found.outputs[0].sharding) == '<@mesh, [{"data"}, {}]>'
     assert "tensor<2x16xf32>" in pyshardy.partition(found).module.text()
@@ -44,7 +44,16 @@ def check(core: str) -> None:
             ["pyshardy", "report", str(path)],
         ):
             subprocess.run([str(scripts / command[0]), *command[1:]], check=True, capture_output=True, cwd=folder)
+    check_imports(Path(pyshardy.__file__).parent)
     print(f"pyshardy {version('pyshardy')}, {core}, works with Python {sys.version.split()[0]}")
+
+
+def check_imports(package: Path) -> None:
+    """Every compiled module can be the first of all that is imported: some need each other's types."""
+    for path in sorted([*package.rglob("*.so"), *package.rglob("*.pyd")]):
+        parts = path.relative_to(package.parent).parent.parts
+        name = ".".join((*parts, path.name.partition(".")[0]))
+        subprocess.run([sys.executable, "-c", f"import {name}"], check=True, cwd=Path(tempfile.gettempdir()))
 
 
 if __name__ == "__main__":

@@ -155,3 +155,61 @@ def test_a_core_that_was_asked_for_has_to_be_built(small_package: Path) -> None:
 def test_the_core_may_be_left_out(small_package: Path) -> None:
     assert build(small_package, "0").returncode == 0
     assert not compiled(small_package)
+
+
+def hidden_constants(types: str, code: str) -> set[str]:
+    """The constants of a module that its `.pxd` file makes variables of C, which no other module can import."""
+    names = {name for line in re.findall(r"^cdef \w+ ((?:\w+, )*\w+)$", types, re.M) for name in line.split(", ")}
+    assigned = {
+        name for node in ast.parse(code).body if isinstance(node, (ast.Assign, ast.AnnAssign)) for name in _set_by(node)
+    }
+    return names & assigned
+
+
+def _set_by(node: ast.AST) -> set[str]:
+    return {child.id for child in ast.walk(node) if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store)}
+
+
+def test_no_module_imports_a_variable_of_c() -> None:
+    hidden = {
+        (".".join(path.relative_to(ROOT).with_suffix("").parts), name)
+        for path in TYPES
+        for name in hidden_constants(path.read_text(), path.with_suffix(".py").read_text())
+    }
+    assert hidden
+    imported = {
+        (node.module, alias.name)
+        for path in (ROOT / "pyshardy").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert hidden & imported == set()
+
+
+def test_a_variable_of_c_is_noticed() -> None:
+    types = "cdef int LIMIT, OTHER\ncdef str NAME\n\n\ncpdef f(x)\n"
+    assert hidden_constants(types, "from m import OTHER\nLIMIT, FEW = 1, 2\nNAME: str = 'x'\n") == {"LIMIT", "NAME"}
+
+
+def wrong_origins(types: str, code: str) -> list[str]:
+    """The classes that a module imports from elsewhere than its `.pxd` file, which Cython refuses."""
+    origins = {
+        name: module
+        for module, names in re.findall(r"^from ([\w.]+) cimport (.+)$", types, re.M)
+        for name in names.split(", ")
+    }
+    imports = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.ImportFrom)]
+    pairs = [(node.module, alias.name) for node in imports for alias in node.names]
+    return [f"{name} from {module}" for module, name in pairs if origins.get(name, module) != module]
+
+
+@pytest.mark.parametrize("path", TYPES, ids=lambda path: path.stem)
+def test_the_module_imports_what_its_types_do(path: Path) -> None:
+    assert wrong_origins(path.read_text(), path.with_suffix(".py").read_text()) == []
+
+
+def test_a_class_from_elsewhere_is_noticed() -> None:
+    types, code = "from pyshardy.ir.blocks cimport Block, Value\n", "from pyshardy.ir.nodes import Op, Value\n"
+    assert wrong_origins(types, code) == ["Value from pyshardy.ir.nodes"]
+    assert wrong_origins(types, code.replace("nodes", "blocks")) == []

@@ -9,7 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import drawings
+import executed
 import pytest
+from site_parts import listing, raised
 
 import pyshardy
 from pyshardy.cli.arguments import make_parser
@@ -24,12 +27,6 @@ from support.tables import column
 from .differential.notation_compare import KNOWN_DIFFERENCES
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "docs"))
-
-import drawings  # noqa: E402  (a module of the pages)
-import executed  # noqa: E402
-from site_parts import listing, raised  # noqa: E402
-
 README = (ROOT / "README.md").read_text()
 DIFFERENCES = (ROOT / "docs/differences.md").read_text()
 PAGES = {

@@ -15,10 +15,10 @@ from pyshardy.passes.table import PASSES
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "tests" / "filecheck"
 UNREACHABLE = {
-    "what one device holds, to where": "MLIR refuses a manual computation whose operand or result has another type",
+    "a shard, to a value whose shards have type": "MLIR refuses a manual computation whose operand or result has another type",
     "has no operand that is sharded": "what asks for a mesh has looked for a sharded operand before",
-    "calls the partitioner of a user, which fails": "no file holds a function: test_user_partitioners.py",
-    "calls the partitioner of a user, which answers with another mesh": "likewise",
+    "calls a custom partitioner, which fails": "no file holds a function: test_user_partitioners.py",
+    "calls a custom partitioner, which returned another mesh": "likewise",
 }
 """Refusals that no file can reach, and why: most guard what comes before them."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pyshardy.ir.opspec import DECODERS, LOOKS
+from pyshardy.ir.opspec import CONTEXT_READERS, DECODERS
 from pyshardy.rules.ops import FAMILIES, FOREIGN_POINTWISE, OPS, names_of
 from pyshardy.rules.traits import ROOMS, SILENT, Elementwise, OpTraits, Priority
 from support.op_traits import PARAMETERS, doubled, ops_of_dialect, problems
@@ -64,7 +64,7 @@ def test_what_is_missing_is_named() -> None:
         ({"local": "checks:is_known"}, "local 'checks:is_known' is not in pyshardy.transforms.local"),
         ({"pure": "often"}, "pure 'often' is none of"),
         ({"attributes": {"size": "figures"}}, "attribute size has the decoder 'figures', which"),
-        ({"looks_around": "far"}, "looks_around is 'far', which"),
+        ({"context_facts": "far"}, "context_facts is 'far', which"),
     ],
 )
 def test_a_wrong_value_is_named(change: dict[str, str], problem: str) -> None:
@@ -101,7 +101,7 @@ def test_no_function_is_forgotten(room: str, prefix: str, others: set[str]) -> N
 
 def test_no_decoder_is_forgotten() -> None:
     assert {decoder for traits in OPS.values() for decoder in (traits.attributes or {}).values()} == set(DECODERS)
-    assert {traits.looks_around for traits in OPS.values() if traits.looks_around} == set(LOOKS)
+    assert {traits.context_facts for traits in OPS.values() if traits.context_facts} == set(CONTEXT_READERS)
 
 
 def test_traits_go_together() -> None:
@@ -123,7 +123,7 @@ def test_the_registry_needs_no_mlir() -> None:
 
 ROOMS_OF_PASSES = ("graph", "ir", "passes", "propagation", "reshard", "rules", "transforms")
 OWN_MATTER = {
-    "ir/attrs.py": "how attributes are stored",
+    "ir/codecs.py": "how attributes are stored",
     "ir/cost_program.py": "attributes that costs depend on",
     "ir/hlo_attributes.py": "what HLO's printer does",
     "ir/opspec.py": "which bodies of a scatter its rule takes as plain",

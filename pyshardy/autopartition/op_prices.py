@@ -7,7 +7,8 @@ from math import prod
 from typing import Final, NamedTuple
 
 from pyshardy.autopartition.problem import Problem
-from pyshardy.core.axes import Axes, axes_size
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.collectives import collective_seconds, network_of
 from pyshardy.costing.program import Traffic

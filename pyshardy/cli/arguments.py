@@ -1,9 +1,11 @@
-"""The command line of `pyshardy`: what it takes, and what that means as options."""
+"""The command line of `pyshardy`: its parser, and the options that it stands for."""
 
 from __future__ import annotations
 
 import argparse
 import math
+import re
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from pyshardy import __version__
@@ -13,77 +15,106 @@ from pyshardy.cli.diff_command import add_arguments as add_diff_arguments
 from pyshardy.cli.numbers import whole_number
 from pyshardy.cli.report_command import add_options as add_report_options
 from pyshardy.cli.search_command import add_options as add_search_options
+from pyshardy.core.options import did_you_mean
 from pyshardy.errors import UsageError
 
 MOST_DEVICES = 4096
-"""So many virtual CPU devices a process can have in reasonable time."""
+"""The most virtual CPU devices that a process can create in reasonable time."""
 EXAMPLE = "example"
 SIZES = "--layers --width --heads --vocabulary --batch --sequence --optimizer --learning_rate --data --model"
 
 
+_CHOICE = re.compile(r"invalid choice: '?(.*?)'? \(choose from (.*)\)$")
+"""What argparse says of a value that is none of the choices."""
+
+
 class _Parser(argparse.ArgumentParser):
-    """Reports a wrong command line like every other error."""
+    """A parser that reports a wrong command line like every other error."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"reading the command line: {message}", hint=f"{self.prog} --help")
+        choice = _CHOICE.search(message)
+        close = choice and did_you_mean(choice[1], re.findall(r"[\w-]+", choice[2]))
+        raise UsageError(f"reading the command line: {message}", hint=close or f"{self.prog} --help")
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The parser; what it parses has the name of the command as `command`."""
+    """The parser. Its result has the name of the command as `command`."""
     parser = _Parser(prog="pyshardy", description="How is each tensor of my program sharded?", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"pyshardy {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", parser_class=_Parser)
 
+    for add in _COMMANDS:
+        add(commands)
+    return parser
+
+
+def _add_propagate(commands: Any) -> None:
     propagate = _command(commands, "propagate", "infer all shardings and write the module")
     _add_output(propagate)
     _add_propagation_options(propagate)
 
+
+def _add_show(commands: Any) -> None:
     show = _command(commands, "show", "infer all shardings and show them as tables")
     show.add_argument("--compare", action="store_true", help="show where XLA decided otherwise, by its dump")
-    text = "instead, what ops compute: a path, FILE:LINE, a name scope, a function or an op; * stands for any text"
+    text = "show values of ops instead: a path, FILE:LINE, a name scope, a function or an op; * stands for any text"
     show.add_argument("--values", metavar="PATTERN", help=text)
     _add_table_options(show)
     _add_propagation_options(show)
 
-    explain = _command(commands, "explain", "say why a value is sharded as it is, or why devices talk")
+
+def _add_explain(commands: Any) -> None:
+    explain = _command(commands, "explain", "explain the sharding of a value, or why devices communicate")
     text = "the path of an argument, an output, FILE:LINE, a scope or an op; without, all conflicts"
     explain.add_argument("value", metavar="VALUE", nargs="?", help=text)
     explain.usage = "%(prog)s [-h] FILE|example [VALUE] [options and sizes of the example]"
     explain.add_argument("--details", action="store_true", help="name rules, factors, strategies and priorities")
-    explain.add_argument("--collectives", action="store_true", help="say why each collective is there, and what helps")
+    explain.add_argument("--collectives", action="store_true", help="explain every collective, and what avoids it")
     _add_propagation_options(explain)
 
-    diff = _command(commands, "diff", "say what differs between two programs, or what another annotation changes")
+
+def _add_diff(commands: Any) -> None:
+    diff = _command(commands, "diff", "show what differs between two programs, or what another annotation changes")
     add_diff_arguments(diff)
     _add_table_options(diff)
     _add_propagation_options(diff)
 
+
+def _add_partition(commands: Any) -> None:
     partition = _command(commands, "partition", "make the program of one device, show its collectives")
     _add_output(partition)
     _add_table_options(partition)
     _add_partition_options(partition)
     _add_propagation_options(partition)
 
+
+def _add_cost(commands: Any) -> None:
     cost = _command(commands, "cost", "estimate time and memory per device on hardware that need not be there")
     add_cost_options(cost)
     _add_partition_options(cost)
     _add_propagation_options(cost)
 
-    report = _command(commands, "report", "write a page to look at: one file that a browser opens without a network")
+
+def _add_report(commands: Any) -> None:
+    report = _command(commands, "report", "write a page: one HTML file that needs no network")
     add_report_options(report)
     _add_partition_options(report)
     _add_propagation_options(report)
 
+
+def _add_search(commands: Any) -> None:
     search = _command(commands, "search", "find shardings of the inputs that make it fast, by estimates")
     add_search_options(search)
 
+
+def _add_run(commands: Any) -> None:
     run = _command(commands, "run", "infer all shardings, run the program, compare with one device")
     run.add_argument("--inputs", metavar="NPZ", help="arrays for the inputs; random ones without")
     run.add_argument("--seed", type=_seed, default=0, help="seed of the random inputs (default 0)")
     run.add_argument("--devices", type=_count, help="number of virtual CPU devices (default: as many as the mesh has)")
     text = "what runs it: the partitioned program (local, interpreter) or XLA's partitioner (xla); default local"
     run.add_argument("--engine", choices=("local", "xla", "interpreter"), default="local", help=text)
-    run.add_argument("--force", action="store_true", help="run what seems to need more memory than there is")
+    run.add_argument("--force", action="store_true", help="run even if memory seems to be too small")
     text = "whether to compare the outputs with those of one device (default yes)"
     run.add_argument("--check", action=argparse.BooleanOptionalAction, default=True, help=text)
     text = "largest |a-b|/(1+|b|) allowed (default: as much as rounding does in this program)"
@@ -92,11 +123,26 @@ def make_parser() -> argparse.ArgumentParser:
     _add_partition_options(run)
     _add_propagation_options(run)
 
+
+def _add_completion(commands: Any) -> None:
     text = "print the script that lets a shell complete command lines: source <(pyshardy completion bash)"
     completion = commands.add_parser("completion", help=text, description=text, allow_abbrev=False)
     completion.add_argument("shell", choices=SHELLS)
     completion.set_defaults(command="completion", source=None, commands=commands.choices)
-    return parser
+
+
+_COMMANDS = (
+    _add_propagate,
+    _add_show,
+    _add_explain,
+    _add_diff,
+    _add_partition,
+    _add_cost,
+    _add_report,
+    _add_search,
+    _add_run,
+    _add_completion,
+)
 
 
 def _count(text: str) -> int:
@@ -124,9 +170,23 @@ def _tolerance(text: str) -> float:
     return value
 
 
+def refuse_unknown(arguments: argparse.Namespace, rest: Sequence[str]) -> None:
+    """Raise `UsageError` for what is left of a command line, unless the sizes of the example may be meant."""
+    is_example = arguments.source == EXAMPLE
+    sizes = SIZES.split() if is_example else []
+    flags = [flag for action in arguments.parser._actions for flag in action.option_strings]
+    known = [flag[2:] for flag in (*flags, *sizes) if flag.startswith("--")]
+    for given in rest:
+        name = given.partition("=")[0]
+        close = did_you_mean(name[2:], known) if name.startswith("--") else None
+        if not is_example or (close and name not in sizes):
+            hint = f"--{close}" if close else "pyshardy --help"
+            raise UsageError("reading the command line", got=f"unknown argument '{given}'", hint=hint)
+
+
 def _command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
-    parser.set_defaults(command=name)
+    parser.set_defaults(command=name, parser=parser)
     parser.epilog = f"sizes of the example: {SIZES}"
     text = "StableHLO, HLO or what jax.export writes (- is standard input); XLA's dump; or the built-in training step"
     parser.add_argument("source", metavar="FILE|example", help=text)
@@ -136,12 +196,12 @@ def _command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
     text = "the sharding of inputs or outputs, like 'params.*.w1=None,model' (+ joins axes, ? is open, @0 a priority)"
     parser.add_argument("--shard", action="append", metavar="NAME=SPEC", help=text)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    parser.add_argument("--times", action="store_true", help="say how long every step took")
+    parser.add_argument("--times", action="store_true", help="show the time of every step")
     text = "write the module at every stage to DIR, as XLA does, with index.html (also by PYSHARDY_DUMP_TO=DIR)"
     parser.add_argument("--dump-to", metavar="DIR", help=text)
     text = "accept ops of dialects that jaxlib does not know, in generic form"
     parser.add_argument("--allow-unregistered-dialect", action="store_true", help=text)
-    text = "read the file in a process of its own: for bytecode that is not trusted, which may end MLIR's reader"
+    text = "read the file in a separate process: for untrusted bytecode, which may crash MLIR's reader"
     parser.add_argument("--isolate", action="store_true", help=text)
     return parser
 
@@ -154,32 +214,30 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 def _add_table_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("tables")
-    text = "a row for every tensor and collective; without, repeated layers share one"
+    text = "one row per tensor and collective; by default, repeated layers share a row"
     group.add_argument("--all", action="store_true", help=text)
-    text = "shardings as P('data'), where that can say them (spec, default), or as in the sdy dialect (sdy)"
+    text = "write shardings as P('data') where possible (spec, default), or as in the sdy dialect (sdy)"
     group.add_argument("--notation", choices=("spec", "sdy"), default="spec", help=text)
 
 
 def _add_propagation_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("propagation")
     group.add_argument("--strategy", choices=("basic", "aggressive", "basic-then-aggressive"), default="aggressive")
-    text = "the program as XLA hands it to Shardy, as jax.jit does (default), or as it stands"
+    text = "propagate through the program as XLA rewrites it, as jax.jit does (default), or the module unchanged"
     group.add_argument("--view", choices=("xla", "stablehlo"), default="xla", help=text)
     group.add_argument("--no-op-priorities", action="store_true", help="visit all kinds of ops in one round")
     group.add_argument("--no-user-priorities", action="store_true", help="ignore the priorities on dimensions")
     group.add_argument("--conservative", action="store_true", help="avoid sub-axes and axes that do not divide")
-    text = "write at every tensor, in modules and dumps, which annotation its axes come from"
+    text = "record at every tensor, in modules and dumps, which annotations its axes come from"
     group.add_argument("--origins", action="store_true", help=text)
-    text = "write at every op, in modules and dumps, through which of its tensors axes moved, in which step"
+    text = "record at every op, in modules and dumps, how axes propagated through it, and in which step"
     group.add_argument("--edges", action="store_true", help=text)
 
 
 def _add_partition_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("partitioning")
-    group.add_argument("--no-halo-exchange", action="store_true", help="gather where devices could exchange borders")
-    text = (
-        "write groups of devices as axes of a mesh, or as numbers; by default as axes where XLA takes them as the same"
-    )
+    group.add_argument("--no-halo-exchange", action="store_true", help="gather where devices could exchange halos")
+    text = "write replica groups as mesh axes, or as device ids; by default as axes where XLA reads both alike"
     group.add_argument("--mesh-axes-groups", action=argparse.BooleanOptionalAction, help=text)
     text = "let random bits depend on the sharding"
     group.add_argument("--rng-bit-generator-unsafe", "--unsafe-random", action="store_true", help=text)
@@ -188,7 +246,7 @@ def _add_partition_options(parser: argparse.ArgumentParser) -> None:
 
 
 def partition_options(arguments: argparse.Namespace) -> Any:
-    """The options of partitioning on a command line."""
+    """The partitioning options of a command line."""
     from pyshardy.passes.partition_options import PartitionOptions
 
     return PartitionOptions(
@@ -200,15 +258,15 @@ def partition_options(arguments: argparse.Namespace) -> Any:
 
 
 def table_options(arguments: argparse.Namespace) -> Any:
-    """What tables show, by a command line."""
+    """The display options of a command line."""
+    from pyshardy.report.printing import TableOptions
     from pyshardy.report.specs import Notation
-    from pyshardy.report.tables import TableOptions
 
     return TableOptions(Notation(arguments.notation), arguments.all, arguments.times)
 
 
 def propagate_options(arguments: argparse.Namespace) -> Any:
-    """The options of propagation on a command line."""
+    """The propagation options of a command line."""
     from pyshardy.propagation.options import PropagateOptions, StrategyOption, View
 
     return PropagateOptions(

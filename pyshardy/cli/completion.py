@@ -26,7 +26,7 @@ complete -o filenames -F _pyshardy pyshardy
 """
 _PREPARE = {"bash": "", "zsh": "autoload -Uz bashcompinit && bashcompinit\n"}
 SHELLS = tuple(_PREPARE)
-"""The shells that there is a script for."""
+"""The shells with a script."""
 
 
 def script(shell: str, commands: Mapping[str, argparse.ArgumentParser], sizes: str) -> str:
@@ -52,7 +52,7 @@ def script(shell: str, commands: Mapping[str, argparse.ArgumentParser], sizes: s
 
 
 def _values(command: str, parser: argparse.ArgumentParser) -> Iterator[str]:
-    """A line for every option that takes a value: its choices, or files, or nothing that can be known."""
+    """A line for every option that takes a value, with its choices or files, if they are known."""
     for action in parser._actions:
         if action.option_strings and action.nargs is None:
             pattern = "|".join(shlex.quote(f"{command} {option}") for option in action.option_strings)
@@ -61,7 +61,7 @@ def _values(command: str, parser: argparse.ArgumentParser) -> Iterator[str]:
 
 
 def _words(parser: argparse.ArgumentParser, sizes: str) -> list[str]:
-    """The options of a command, and what may stand for its file."""
+    """The options of a command, and the completions of its file."""
     found = [option for action in parser._actions for option in action.option_strings]
     for action in parser._actions:
         if not action.option_strings:

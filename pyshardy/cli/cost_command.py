@@ -1,4 +1,4 @@
-"""`pyshardy cost`: what a program would cost, in time and memory, on hardware that need not be there."""
+"""`pyshardy cost`: estimates time and memory of a program on a chip that need not be present."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyshardy.errors import UsageError
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of the command beside those that all commands have."""
+    """The options that only this command has."""
     text = "the chip (h100, v5p, ...), or a TOML file that describes one (default v5p)"
     parser.add_argument("--hardware", metavar="CHIP|FILE", default="v5p", help=text)
     text = "the networks of mesh axes, like data=dcn (default: from the inside out)"
@@ -19,28 +19,32 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--shape", metavar="AxB", help="the dimensions of the torus, like 16x16 (default: near a square)"
     )
-    text = "how collectives are priced (default formula)"
+    text = "the prices of collectives (default formula)"
     parser.add_argument("--collectives", choices=("formula", "measured", "xla"), default="formula", help=text)
+    text = "estimate from shardings alone, without making the program of one device: the same figures in less time"
+    parser.add_argument("--quick", action="store_true", help=text)
 
 
 def costs(module: Any, mesh: str | None, arguments: argparse.Namespace, options: Any, propagate_options: Any) -> Any:
-    """The estimate for a module that was loaded, on its mesh or on one of other sizes."""
-    from pyshardy.api import partition
+    """The estimate for a loaded module, on its mesh or on a mesh of other sizes."""
+    from pyshardy.api import propagate
     from pyshardy.estimating import cost, with_mesh
 
     if mesh:
         module = with_mesh(module, parse_sizes(mesh, "--mesh"))
     return cost(
-        partition(module, options, propagate_options),
+        propagate(module, propagate_options),
         arguments.hardware,
         networks=parse_networks(arguments.networks),
         shape=parse_shape(arguments.shape),
         collectives=arguments.collectives,
+        quick=arguments.quick,
+        options=options,
     )
 
 
 def parse_networks(text: str | None) -> Mapping[str, str] | None:
-    """Which axes go over which networks.
+    """The networks of mesh axes.
 
     >>> parse_networks("data=dcn,model=ici")
     {'data': 'dcn', 'model': 'ici'}

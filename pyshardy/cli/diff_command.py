@@ -1,4 +1,4 @@
-"""`pyshardy diff`: what differs between two programs, or what another annotation changes."""
+"""`pyshardy diff`: the difference between two programs, or the effect of another annotation."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What `pyshardy diff` takes."""
-    text = "the program to compare with; without, --edit says what is to be other"
+    """Add the arguments of `pyshardy diff`."""
+    text = "the program to compare with; without it, --edit gives the change"
     parser.add_argument("other", metavar="FILE", nargs="?", help=text)
     parser.usage = "%(prog)s [-h] FILE|example [FILE] [--edit NAME=SPEC] [options and sizes of the example]"
-    text = "what if an input or output were sharded so, as for --shard; NAME alone takes its annotation away"
+    text = "the sharding of an input or output to try, as for --shard; NAME alone removes its annotation"
     parser.add_argument("--edit", action="append", metavar="NAME=SPEC", help=text)
-    text = "whether to partition both, to say what the devices send (default yes)"
+    text = "whether to partition both and compare what the devices send (default yes)"
     parser.add_argument("--collectives", action=argparse.BooleanOptionalAction, default=True, help=text)
 
 
 def take_other(arguments: argparse.Namespace, rest: list[str]) -> list[str]:
-    """Take a second file that stands behind options, which `argparse` leaves over; what is left then."""
+    """Take a second file after options, which `argparse` does not parse; return the remaining arguments."""
     if arguments.other is None and len(rest) == 1 and not rest[0].startswith("-"):
         arguments.other = rest[0]
         return []
@@ -37,7 +37,7 @@ def take_other(arguments: argparse.Namespace, rest: list[str]) -> list[str]:
 
 
 def find_difference(load: Callable[[], Module], arguments: argparse.Namespace, options: PropagateOptions) -> Difference:
-    """What differs.
+    """The difference of two programs, or the effect of an edit.
 
     Args:
         load: Reads the first program.
@@ -82,5 +82,5 @@ def _propagated(module: Module, source: str, options: PropagateOptions) -> Propa
 
 
 def exit_status(arguments: argparse.Namespace, found: Any) -> int:
-    """1 if two programs differ; what an edit changes is no failure."""
+    """The exit status: 1 if two programs differ; 0 for an edit, whatever it changes."""
     return 1 if arguments.other is not None and found.differs else 0

@@ -27,7 +27,7 @@ class Example(NamedTuple):
     Attributes:
         module: The program.
         config: Its sizes.
-        seconds: How long lowering took.
+        seconds: The time for lowering.
     """
 
     module: Module
@@ -40,10 +40,10 @@ def load_example(rest: Sequence[str], devices: int | None = None) -> Example:
 
     Args:
         rest: Its sizes as flags.
-        devices: The number of virtual CPU devices; as many as its mesh has if None.
+        devices: The number of virtual CPU devices; by default as many as its mesh has.
 
     Raises:
-        UsageError: Sizes that it cannot have.
+        UsageError: Sizes that are not possible.
     """
     from pyshardy.examples import transformer
 
@@ -81,12 +81,12 @@ def _refuse(message: str) -> NoReturn:
 
 
 def provide_devices(count: int) -> None:
-    """Ask for this many virtual CPU devices, unless the user has chosen a platform or a number; before jax is there.
+    """Request this many virtual CPU devices, unless the user has chosen a platform or a number; before JAX is imported.
 
-    Reading HLO has XLA read its flags, which it does once; JAX has a setting of its own.
+    Reading HLO makes XLA read its flags, which it does only once, so JAX's own setting is used.
 
     Raises:
-        UsageError: More than a process can have in reasonable time.
+        UsageError: The number is larger than a process can create in reasonable time.
     """
     flags = os.environ.get("XLA_FLAGS", "")
     if _DEVICE_FLAG not in flags:

@@ -1,9 +1,9 @@
-"""`-verify-diagnostics`: comments that say which diagnostics a test file must give, as in MLIR.
+"""`-verify-diagnostics`: compares diagnostics with expectations in comments, as in MLIR.
 
 // expected-error@+1 {{has no valid sharding rule}}
 
-As MLIR has it, an expectation stands for one diagnostic or several equal ones; a number in front of the text, which
-MLIR does not have, says how many: `2`, `1+` or `0-1`.
+As in MLIR, an expectation matches one or several equal diagnostics. A number before the text, which MLIR does not have,
+gives their number: `2`, `1+` or `0-1`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HEAD = (
     r"\s*(?:(?P<least>\d{1,18})(?P<most>\+|-\d{1,18})?)?\s*"
 )
 _ALONE = re.compile(_HEAD + r"\{\{(?P<text>.*)\}\}$")
-"""The only expectation of a line; as in MLIR its text ends with the line, whatever stands in it."""
+"""The only expectation of a line. As in MLIR, its text extends to the end of the line."""
 _EXPECTATION = re.compile(_HEAD + r"\{\{(?P<text>(?:\{\{.*?\}\}(?!\})|(?!\}\}(?!\})).)*)\}\}")
 _START = re.compile(r"expected-(?:error|warning|remark|note)")
 _REGEX_PART = re.compile(r"\{\{(.*?)\}\}(?!\})")
@@ -43,13 +43,13 @@ class Expectation:
 
     Attributes:
         severity: "error", "warning", "remark" or "note".
-        line: The line it points at, from 1; None where no place is known.
-        text: What stands between the braces.
-        pattern: What its message contains.
+        line: The line of the diagnostic, from 1; None if it has no location.
+        text: The text between the braces.
+        pattern: The pattern that the message must contain.
         written_at: The line of the comment.
-        column: Where in that line it starts, from 1.
-        least: How many diagnostics must agree with it.
-        most: How many may.
+        column: Its column in that line, from 1.
+        least: The smallest number of diagnostics that must match.
+        most: The largest number that may match.
     """
 
     severity: str
@@ -62,11 +62,11 @@ class Expectation:
     most: float = math.inf
 
     def matches(self, diagnostic: Diagnostic) -> bool:
-        """Whether this is the diagnostic that was expected."""
+        """Whether a diagnostic matches."""
         return diagnostic.severity.value == self.severity and self.is_near(diagnostic)
 
     def is_near(self, diagnostic: Diagnostic) -> bool:
-        """Whether place and message are those expected."""
+        """Whether the location and message of a diagnostic match."""
         position = source_position(diagnostic.location)
         if position is None or self.line is None:
             is_there = position is None and self.line is None
@@ -83,7 +83,7 @@ def find_expectations(text: str) -> list[Expectation]:
     """The expectations in the comments of a file.
 
     Raises:
-        InvalidModuleError: One of them holds no valid regular expression.
+        InvalidModuleError: A regular expression is invalid.
 
     >>> [(e.severity, e.line) for e in find_expectations("// expected-error@+1 {{bad}}\\nx")]
     [('error', 2)]
@@ -101,7 +101,7 @@ def find_expectations(text: str) -> list[Expectation]:
 
 
 def _matches(line: str) -> list[re.Match[str]]:
-    """The expectations of a line: with MLIR's own notation one, in pyshardy's any number."""
+    """The expectations of a line: one in MLIR's notation, any number in that of pyshardy."""
     starts = _START.findall(line)
     if len(starts) == 1 and (alone := _ALONE.search(line)):
         return [alone]
@@ -117,7 +117,7 @@ def _expectation(match: re.Match[str], number: int, others: list[int], count: in
 
 
 def _target_line(place: str | None, number: int, others: Sequence[int], count: int) -> int | None:
-    """The line that an expectation in line `number` is about; `others` are the lines without expectations."""
+    """The line that an expectation in line `number` refers to; `others` are the lines without expectations."""
     if place == "unknown":
         return None
     if place == "above":
@@ -162,12 +162,12 @@ def _regex(text: str, line: int, column: int) -> re.Pattern[str]:
 def check_expectations(
     expected: Sequence[Expectation], diagnostics: Iterable[Diagnostic], *, only_expected: bool = False
 ) -> Iterator[Diagnostic]:
-    """An error for everything that does not agree: what came unexpected, and what did not come.
+    """An error for every unexpected diagnostic, and for every expectation without a diagnostic.
 
     Args:
-        expected: What must come.
-        diagnostics: What came; notes must be expected like everything else.
-        only_expected: Whether what comes unexpected is no error.
+        expected: The expectations.
+        diagnostics: The diagnostics; notes must be expected too.
+        only_expected: Whether unexpected diagnostics are allowed.
     """
     seen = [0] * len(expected)
     for diagnostic in _flatten(diagnostics):

@@ -1,4 +1,4 @@
-"""`pyshardy explain`: why a value is sharded as it is, where shardings meet, why devices talk."""
+"""`pyshardy explain`: explains shardings of values, conflicts, and collectives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def explain(module: Module, arguments: argparse.Namespace, options: PropagateOptions) -> tuple[dict[str, Any], str]:
-    """What to print, as JSON-ready data and as text.
+    """The output, as JSON-ready data and as text.
 
     Args:
         module: The program.
@@ -24,7 +24,7 @@ def explain(module: Module, arguments: argparse.Namespace, options: PropagateOpt
         options: How to propagate.
 
     Raises:
-        UsageError: Nothing has the name that is asked for, or a value and collectives are asked for together.
+        UsageError: Nothing has the given name, or both a value and collectives are requested.
     """
     options = replace(options, trace=True)
     if arguments.collectives:
@@ -51,4 +51,4 @@ def _collectives(module: Module, source: str, options: PropagateOptions) -> tupl
         stories = [story.with_hint(hints.get(story.reason)) for story in result.collectives]
     lines = [f"{number}. {story}" for number, story in enumerate(stories, 1)]
     data = {"collectives": [story.to_json() for story in stories]}
-    return data, "\n".join(lines) or "no collectives: the devices do not talk to each other"
+    return data, "\n".join(lines) or "no collectives: the devices do not communicate"

@@ -1,4 +1,4 @@
-"""Writing results to files and to standard output, and naming the file read in errors."""
+"""Writes results to files and standard output, and names the input file in errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PLACE_IN_FILE = re.compile(r'(?<=[( ])"-"(?=:\d+:\d+)')
 
 
 def load_source(arguments: argparse.Namespace) -> Module:
-    """The module in the file or dump that a command line names, with the shardings that it gives."""
+    """The module that a command line names, with the shardings of its options."""
     from pyshardy.frontend.load import load_path
 
     module = load_path(
@@ -40,10 +40,10 @@ def load_source(arguments: argparse.Namespace) -> Module:
 
 
 def with_shardings(module: Module, arguments: argparse.Namespace) -> Module:
-    """The module with the shardings that a command line gives to inputs and outputs.
+    """The module with the shardings that a command line assigns to inputs and outputs.
 
     Raises:
-        UsageError: A sharding without a name, a name that no input or output has, or no mesh.
+        UsageError: A sharding has no name, a name matches no input or output, or there is no mesh.
     """
     if not arguments.shard:
         return module
@@ -51,10 +51,10 @@ def with_shardings(module: Module, arguments: argparse.Namespace) -> Module:
 
 
 def shardings_of(texts: Sequence[str], option: str) -> dict[str, str | None]:
-    """The shardings that an option gives to names; for `--edit`, a name alone takes one away.
+    """The shardings by name that an option assigns; for `--edit`, a name alone removes a sharding.
 
     Raises:
-        UsageError: A sharding without a name, or for `--shard` a name without a sharding.
+        UsageError: A sharding has no name or, for `--shard`, a name has no sharding.
 
     >>> shardings_of(["x=data,None", "params.w"], "--edit")
     {'x': 'data,None', 'params.w': None}
@@ -70,7 +70,7 @@ def shardings_of(texts: Sequence[str], option: str) -> dict[str, str | None]:
 
 
 def write_whole(path: str | Path, content: bytes) -> None:
-    """Write a file at once: no reader sees a part of it, and a failure leaves nothing behind (`replace_file`).
+    """Write a file atomically: readers never see a part of it, and a failure leaves nothing behind (`replace_file`).
 
     Raises:
         UsageError: The file cannot be written.
@@ -83,9 +83,9 @@ def write_whole(path: str | Path, content: bytes) -> None:
 
 
 def write_module(module: Module, arguments: argparse.Namespace, to_standard_output: bool) -> None:
-    """Write a module to a file, or to standard output if there is none and that is wanted.
+    """Write a module to a file, or to standard output if that is requested.
 
-    Text has locations, which hold the names of arguments and the lines of the source, unless a person looks at it.
+    Text has locations, with the names of arguments and source lines, unless it goes to a terminal.
     """
     path = arguments.output
     if path and path != "-":
@@ -99,7 +99,7 @@ def write_module(module: Module, arguments: argparse.Namespace, to_standard_outp
 
 
 def _text(module: Module, arguments: argparse.Namespace, locations: bool) -> bytes:
-    """The text of a module; in its locations the file that was read has its name, which MLIR calls "-"."""
+    """The text of a module. Its locations name the input file, which MLIR calls "-"."""
     if not locations:
         return module.text().encode()
     text = module.text(debug_info=True)
@@ -112,7 +112,7 @@ OUT_OF_MEMORY = "running the command: got a program that takes more memory than 
 
 
 class _Closed(io.RawIOBase):
-    """Standard output that is closed: what is written to it is an error, as it is for other programs."""
+    """Closed standard output: writing to it is an error, as in other programs."""
 
     def writable(self) -> bool:
         return True
@@ -122,7 +122,7 @@ class _Closed(io.RawIOBase):
 
 
 def open_standard_streams() -> None:
-    """Make sure that standard streams exist and take any character; characters they cannot encode are escaped."""
+    """Make sure that standard streams exist and accept any character; those they cannot encode are escaped."""
     if sys.stdout is None:
         sys.stdout = io.TextIOWrapper(_Closed(), encoding="utf-8", write_through=True)
     if sys.stderr is None:
@@ -133,9 +133,9 @@ def open_standard_streams() -> None:
 
 
 def writing_to_standard_output(command: Callable[[], int]) -> int:
-    """Run a command that writes to standard output; its exit status, 1 if the output could not be written.
+    """Run a command that writes to standard output; return its exit status, 1 if writing failed.
 
-    A reader that has read enough, as `head` does, is no error worth a message.
+    If the reader closes the pipe, as `head` does, there is no message.
     """
     open_standard_streams()
     try:
@@ -143,7 +143,7 @@ def writing_to_standard_output(command: Callable[[], int]) -> int:
         sys.stdout.flush()
     except OSError as error:
         with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still holds back
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still buffers
         if not isinstance(error, BrokenPipeError):
             print(f"error: writing to standard output: got {(error.strerror or str(error)).lower()}", file=sys.stderr)
         return 1
@@ -152,7 +152,7 @@ def writing_to_standard_output(command: Callable[[], int]) -> int:
 
 @contextmanager
 def naming(source: str) -> Iterator[None]:
-    """Name the file in errors about places inside it, which MLIR knows as "-"."""
+    """Name the input file in errors with locations inside it; MLIR calls it "-"."""
     try:
         yield
     except InvalidModuleError as error:

@@ -1,4 +1,4 @@
-"""What `pyshardy-opt` does between passes: dumps of the module, times, and looking for the pass that broke it."""
+"""Instrumentation of `pyshardy-opt` between passes: dumps of the module, times, and the search for a broken pass."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _MLIR_CLASSES = {"SymbolDce": "SymbolDCE", "Canonicalize": "Canonicalizer"}
 
 
 class InvalidAfterPass(InvalidModuleError):
-    """A pass left a module that MLIR's verifier refuses.
+    """MLIR's verifier refuses the module after a pass.
 
     Args:
         pass_: The pass.
-        error: What the verifier says.
+        error: The error of the verifier.
     """
 
     def __init__(self, pass_: Pass, error: InvalidModuleError) -> None:
@@ -46,12 +46,12 @@ class Timer:
         self._start = time.perf_counter()
 
     def add(self, key: Any, name: str, seconds: float) -> None:
-        """Add to a step; the key tells steps of one name apart."""
+        """Add to a step. The key distinguishes steps with the same name."""
         self.steps[key] = (name, self.steps.get(key, (name, 0.0))[1] + seconds)
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Measure a block."""
+        """Measure the time of a block."""
         start = time.perf_counter()
         try:
             yield
@@ -84,10 +84,10 @@ class Timer:
 
 
 class Instruments:
-    """What happens before and after the passes over one module.
+    """The instrumentation of the passes over one module.
 
     Args:
-        command: Says what.
+        command: The command line.
         module: The module that the passes start from.
         timer: Where the times of passes go.
         stderr: Where dumps go.
@@ -105,7 +105,7 @@ class Instruments:
         """The module after the passes.
 
         Raises:
-            InvalidAfterPass: `-verify-each` is set, and a pass broke the module.
+            InvalidAfterPass: `-verify-each` is set, and the module is invalid after a pass.
             InvalidModuleError: A pass failed.
         """
         command = self._command
@@ -146,13 +146,13 @@ class Instruments:
             self._dump("Before", pass_, op)
 
     def _is_chosen(self, pass_: Pass) -> bool:
-        """Whether the module is to be printed after this pass."""
+        """Whether to print the module after this pass."""
         command = self._command
         is_after_all = command.flags & {"mlir-print-ir-after-all", "mlir-print-ir-after-failure"}
         return bool(is_after_all) or pass_.name in command.names("mlir-print-ir-after")
 
     def _written(self) -> Module:
-        """The module as it is now."""
+        """The current module."""
         assert self._root is not None
         return self._module.with_root(self._root)
 
@@ -166,7 +166,7 @@ class Instruments:
         with self._module.context:
             try:
                 whole = self._written().mlir.operation
-            except (ir.MLIRError, ShardyError, KeyError, ValueError) as error:  # half done by a pass that failed
+            except (ir.MLIRError, ShardyError, KeyError, ValueError) as error:  # a failed pass has left it incomplete
                 self._stderr.write(f"{heading} //----- //\n// cannot be written: {error}\n\n")
                 return
             if pass_.anchor is not Anchor.FUNCTION:
@@ -193,7 +193,7 @@ def function_name(operation: Any) -> str:
 
 
 def mlir_class(pass_: Pass) -> str:
-    """What MLIR calls a pass in its dumps.
+    """The name of a pass in MLIR's dumps.
 
     >>> from pyshardy.passes.table import pass_class
     >>> mlir_class(pass_class("sdy-basic-propagate")()), mlir_class(pass_class("symbol-dce")())
@@ -206,7 +206,7 @@ def mlir_class(pass_: Pass) -> str:
 
 
 def print_op(operation: Any, command: Command, *, is_local: bool = False) -> str:
-    """An MLIR op as text, as the flags of the command say, ending in a newline; its context must be entered."""
+    """The text of an MLIR op, printed as the flags say, with a final newline; its context must be entered."""
     flags = command.flags
     text = operation.get_asm(
         enable_debug_info="mlir-print-debuginfo" in flags or "mlir-pretty-debuginfo" in flags,

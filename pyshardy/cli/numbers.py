@@ -5,20 +5,20 @@ from __future__ import annotations
 from pyshardy.errors import UsageError
 
 _MOST_DIGITS = 30
-"""More digits are not read as a number: that takes long, and Python refuses very many."""
+"""The most digits of a number. More take long to convert, and Python refuses very many."""
 
 
 def whole_number(text: str, doing: str, low: int, high: int) -> int:
-    """The whole number that a text is.
+    """The whole number in a text.
 
     Args:
         text: The text.
-        doing: What is being done, for the error.
+        doing: The action, for the error.
         low: The smallest number allowed.
         high: The largest.
 
     Raises:
-        UsageError: It is none, or not in this range.
+        UsageError: The text is not a whole number, or the number is outside this range.
 
     >>> whole_number("12", "reading", 0, 99)
     12

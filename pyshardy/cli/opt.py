@@ -48,13 +48,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run_opt(argv: Sequence[str], stdout: BinaryIO, stderr: TextIO, stdin: BinaryIO | None = None) -> int:
-    """Run a command line; the exit status: 0, 1 for a failure, 2 for a command line that makes no sense.
+    """Run a command line; return the exit status: 0, 1 for a failure, 2 for a wrong command line.
 
     Args:
         argv: The arguments.
         stdout: Where the module goes.
         stderr: Where diagnostics, dumps and times go.
-        stdin: What `-` is; that of the process if it is None.
+        stdin: The input for `-`; None for that of the process.
     """
     if asks_for_help(argv):
         stdout.write(help_text().encode())
@@ -91,7 +91,7 @@ def _read(command: Command, stdin: BinaryIO | None) -> str | bytes:
 
 
 def _pipeline_text(command: Command) -> str:
-    """The passes as `-dump-pass-pipeline` shows them, such that `-pass-pipeline` reads them."""
+    """The passes as `-dump-pass-pipeline` prints them and `-pass-pipeline` reads them."""
     passes = []
     for pass_ in command.passes:
         options = format_options(pass_)
@@ -108,9 +108,9 @@ class _Driver:
         self._stderr = stderr
 
     def run(self, content: str | bytes, stdout: BinaryIO) -> int:
-        """Run the passes over all modules, and write those that did not fail; the exit status.
+        """Run the passes over all modules, and write those without failures; return the exit status.
 
-        As MLIR has it, standard output gets the good modules even if others failed, but a file is left as it was.
+        As in MLIR, standard output gets the good modules even if others failed, but a file then stays unchanged.
         """
         command = self._command
         run_chunk = self._run_and_compare if command.is_verifying_diagnostics else self._run_and_report
@@ -127,14 +127,14 @@ class _Driver:
         return int(failed)
 
     def _join(self, results: Sequence[bytes | None]) -> bytes:
-        """The modules with what separates them, as MLIR has it: also around those that failed."""
+        """The modules with their separators, as in MLIR; failed modules also get separators."""
         marker = self._command.values.get("output-split-marker", DEFAULT_SEPARATOR)
         end = b"" if "emit-bytecode" in self._command.flags else b"\n"
         joined = _encoded(f"{marker}\n").join(b"" if result is None else result + end for result in results)
         return joined.removesuffix(end) if results[-1] is not None else joined
 
     def _run_and_report(self, chunk: str | bytes) -> tuple[bytes | None, bool]:
-        """The module after the passes, None if it failed, and whether it did."""
+        """The module after the passes, or None, and whether it failed."""
         result, messages, broken_by = self._run_chunk(chunk)
         if broken_by is not None:
             messages.append(Diagnostic(Severity.NOTE, f"the module is invalid after the pass {broken_by}"))
@@ -142,7 +142,7 @@ class _Driver:
         return result, result is None
 
     def _run_and_compare(self, chunk: str | bytes) -> tuple[bytes | None, bool]:
-        """The module after the passes, None if that failed, and whether the diagnostics are not those expected."""
+        """The module after the passes, or None, and whether the diagnostics differ from the expected ones."""
         from pyshardy.cli.expectations import check_expectations, find_expectations
 
         result, messages, _ = self._run_chunk(chunk)
@@ -156,7 +156,7 @@ class _Driver:
         return result, bool(problems)
 
     def _run_chunk(self, chunk: str | bytes) -> tuple[bytes | None, list[Diagnostic], str | None]:
-        """The module after the passes, or None; all diagnostics; the pass that broke the module, if one did."""
+        """The module after the passes, or None; all diagnostics; the pass that left an invalid module, if any."""
         diagnostics = Diagnostics()
         try:
             return self._print(self._transform(chunk, diagnostics)), diagnostics.messages, None
@@ -181,7 +181,7 @@ class _Driver:
                 try:
                     result.verify()
                 except InvalidModuleError:
-                    with suppress(UnsupportedVersionError):  # of a module in between, which need not be written
+                    with suppress(UnsupportedVersionError):  # of an intermediate module, which need not be written
                         find_invalid_pass(module, command)
                     raise
         return result
@@ -213,7 +213,7 @@ class _Driver:
 
 
 def _encoded(text: str) -> bytes:
-    """A text from the command line as bytes; those that were no UTF-8 are as they were."""
+    """A text from the command line as bytes; invalid UTF-8 is preserved."""
     try:
         return text.encode(errors="surrogateescape")
     except UnicodeEncodeError:
@@ -221,7 +221,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _caret(line: str, column: int) -> str:
-    """A line, and below it a caret at a column, which MLIR counts in bytes from 1."""
+    """A line, and below it a caret at a column; MLIR counts columns in bytes from 1."""
     line = line.rstrip("\r")
     before = line.encode()[: column - 1].decode(errors="ignore")
     space = "".join("\t" if character == "\t" else " " for character in before)
@@ -229,7 +229,7 @@ def _caret(line: str, column: int) -> str:
 
 
 def _chunks(command: Command, content: str | bytes) -> list[str | bytes]:
-    """The modules of the input; each keeps its line numbers by standing behind blank lines."""
+    """The modules of the input. Blank lines before each keep its line numbers."""
     if isinstance(content, bytes) or command.separator is None:
         return [content]
     separator = re.compile(rf"^{re.escape(command.separator)}.*$", re.MULTILINE)

@@ -1,11 +1,12 @@
-"""The command line of `pyshardy-opt`: what it may say, and what it means."""
+"""The command line of `pyshardy-opt`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pyshardy.cli.numbers import whole_number
+from pyshardy.core.options import did_you_mean
 from pyshardy.errors import UsageError
 from pyshardy.frontend.from_text import STANDARD_INPUT
 from pyshardy.passes.base import Pass
@@ -16,7 +17,7 @@ DEFAULT_SEPARATOR = "// -----"
 
 _FLAGS = {
     "allow-unregistered-dialect": "accept ops of unknown dialects, in generic form",
-    "isolate": "read the input in a process of its own: for bytecode that is not trusted, which may end MLIR's reader",
+    "isolate": "read the input in a separate process: for untrusted bytecode, which may crash MLIR's reader",
     "mlir-print-op-generic": "print every op in generic form",
     "mlir-print-debuginfo": "print locations",
     "mlir-pretty-debuginfo": "print locations for people; they cannot be read again",
@@ -26,13 +27,13 @@ _FLAGS = {
     "mlir-timing": "show the time that every pass took, on standard error",
     "mlir-print-ir-before-all": "print the module before every pass, on standard error; slow, as all dumps are",
     "mlir-print-ir-after-all": "print the module after every pass, on standard error",
-    "mlir-print-ir-after-change": "leave out what a pass did not change",
-    "mlir-print-ir-after-failure": "print the module after a pass that failed, and after no other",
+    "mlir-print-ir-after-change": "print only if the pass changed something",
+    "mlir-print-ir-after-failure": "print the module only after a pass that failed",
     "mlir-print-ir-module-scope": "print the whole module before and after passes on functions",
     "dump-pass-pipeline": "print the passes that run as a pipeline, on standard error",
     "show-passes": "list the passes with what they do",
 }
-"""Flags that are set or not: what they do."""
+"""Boolean flags, with their descriptions."""
 
 _CHOICES: dict[str, tuple[str, tuple[str, ...], str]] = {
     "verify-diagnostics": (
@@ -43,11 +44,11 @@ _CHOICES: dict[str, tuple[str, tuple[str, ...], str]] = {
     "verify-each": (
         "true",
         (),
-        "verify after every pass, which writes the module every time: several times slower; 0: never; "
+        "verify after every pass, which is several times slower, because it writes the module each time; 0: never; "
         "without the flag once at the end, and the pass at fault is looked for when that fails",
     ),
 }
-"""Flags with a value that may be left out: the value then, the values besides true and false, what they do."""
+"""Flags with an optional value: the default value, the values besides true and false, the description."""
 
 _VALUES = {
     "o": ("FILE", "where to write the result; - is standard output"),
@@ -58,7 +59,7 @@ _VALUES = {
     "mlir-elide-elementsattrs-if-larger": ("N", "shorten constants of more than N elements"),
     "mlir-elide-resource-strings-if-larger": ("N", "shorten resources of more than N characters"),
 }
-"""Flags that need a value: its name, what they do."""
+"""Flags that need a value: its name, the description."""
 
 _IGNORED = {
     "no-implicit-module": "a module is printed as one in any case",
@@ -67,7 +68,7 @@ _IGNORED = {
     "mlir-print-stacktrace-on-diagnostic": "there is no stack of C++",
     "mlir-timing-display": "there is one form",
 }
-"""Flags of MLIR that change nothing here: why."""
+"""Flags of MLIR without effect here, with the reason."""
 
 _LARGEST_LIMIT = 2**63 - 1
 _BOOLEANS = dict.fromkeys(("true", "TRUE", "True", "1"), True)
@@ -81,9 +82,9 @@ class Command:
     Attributes:
         passes: The passes, in command-line order.
         flags: The flags that are set.
-        values: The values of flags that have one.
+        values: The values of flags.
         source: The input file.
-        output: The output file; None is standard output.
+        output: The output file; None for standard output.
     """
 
     passes: list[Pass] = field(default_factory=list)
@@ -94,26 +95,26 @@ class Command:
 
     @property
     def separator(self) -> str | None:
-        """What separates the modules of the input; None if it is one module."""
+        """The separator of the modules in the input; None if there is one module."""
         return self.values.get("split-input-file")
 
     @property
     def is_verifying_diagnostics(self) -> bool:
-        """Whether diagnostics are compared with those expected."""
+        """Whether to compare diagnostics with the expected ones."""
         return "verify-diagnostics" in self.values
 
     def limit(self, name: str) -> int | None:
-        """The number that a flag gives."""
+        """The value of a flag as a number."""
         text = self.values.get(name)
         return None if text is None else int(text)
 
     def names(self, name: str) -> frozenset[str]:
-        """The passes that a flag gives."""
+        """The value of a flag as passes."""
         return frozenset(self.values.get(name, "").split(","))
 
 
 def parse_command(argv: Sequence[str]) -> Command:
-    """Read a command line; flags may have one dash or two.
+    """Parse a command line; flags may have one dash or two.
 
     Raises:
         UsageError: A flag or pass that does not exist, or a second input file.
@@ -182,7 +183,7 @@ def _set_value(command: Command, name: str, value: str) -> None:
 
 def _check_pass(flag: str, name: str) -> None:
     if name not in PASSES:
-        close = _closest(name, PASSES)
+        close = did_you_mean(name, PASSES)
         hint = f"-{flag}={close}" if close else "--show-passes for the list of passes"
         raise UsageError(f"reading the flag -{flag}", got=f"'{name}'", needed="the name of a pass", hint=hint)
 
@@ -218,7 +219,7 @@ def _set_flag(command: Command, name: str, value: str) -> None:
 
 def _unknown_flag(argument: str, name: str) -> UsageError:
     known = [*_FLAGS, *_CHOICES, *_VALUES, *_IGNORED, "split-input-file", *PASSES, *PIPELINES]
-    close = _closest(name, known)
+    close = did_you_mean(name, known)
     return UsageError(
         "reading the command line",
         got=f"unknown flag '{argument}'",
@@ -226,20 +227,13 @@ def _unknown_flag(argument: str, name: str) -> UsageError:
     )
 
 
-def _closest(name: str, known: Iterable[str]) -> str | None:
-    """What may have been meant by a name that is not known."""
-    from difflib import get_close_matches  # slow to import
-
-    return next(iter(get_close_matches(name, known, n=1)), None)
-
-
 def asks_for_help(argv: Sequence[str]) -> bool:
-    """Whether a command line asks what there is."""
+    """Whether a command line asks for help or for a list."""
     return any(argument in ("-h", "--h", "-help", "--help") for argument in argv)
 
 
 def help_text() -> str:
-    """What `--help` prints."""
+    """The text of `--help`."""
     usage = "usage: pyshardy-opt [FILE | -] [-o FILE] [-PASS[='OPTION=VALUE ...'] ...] [FLAG ...]"
     split = f"treat the input as several modules separated by lines that start with SEPARATOR ('{DEFAULT_SEPARATOR}')"
     rows = {f"{name}={what}": text for name, (what, text) in _VALUES.items()}
@@ -256,7 +250,7 @@ def help_text() -> str:
 
 
 def passes_text() -> str:
-    """What `--show-passes` prints: every pass with what it does."""
+    """The text of `--show-passes`: every pass with its description."""
     width = max(map(len, [*PASSES, *PIPELINES]))
     lines = ["passes, in the order in which a program flows through them:"]
     lines += [f"  --{name:<{width}}  {_summary(pass_class(name))}" for name in PASSES]

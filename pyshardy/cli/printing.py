@@ -1,4 +1,4 @@
-"""Printing tables and data to standard output."""
+"""Prints tables and data to standard output."""
 
 from __future__ import annotations
 
@@ -6,38 +6,50 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 _PLAIN_SIGNS = str.maketrans({"─": "-", "×": "x", "→": "->", "≥": ">="})
-"""What stands for the signs of tables where standard output cannot show them."""
+"""ASCII replacements of the characters of tables."""
 _HEIGHT = 40
-"""The height that tables are made for where there is no terminal."""
+"""The assumed height without a terminal."""
 _FEWEST_ROWS = 5
 
 
 def print_tables(page: Any) -> None:
-    """Print tables as wide as the terminal, or as `COLUMNS` says; in color for a terminal, unless `NO_COLOR` is set."""
+    """Print tables in the width of the terminal or of `COLUMNS`; with color on a terminal, unless `NO_COLOR` is set."""
     from rich.console import Console
 
-    from pyshardy.report.tables import plain_text
+    from pyshardy.report.printing import plain_text, printed_width
 
     if sys.stdout.isatty() and not os.environ.get("NO_COLOR") and can_show_signs():
         Console(highlight=False).print(page, soft_wrap=True)
         return
-    text = plain_text(page, _width())
+    text = plain_text(page, printed_width())
     sys.stdout.write(text if can_show_signs() else text.translate(_PLAIN_SIGNS))
 
 
-def print_text(text: str) -> None:
-    """Print a text, broken at spaces where a table would end."""
+def print_text(*texts: str) -> None:
+    """Print texts, each on a new line, wrapped at the width of tables."""
     from pyshardy.report.layout import paragraph
-    from pyshardy.report.tables import Page
+    from pyshardy.report.printing import Page
 
-    print_tables(Page(lambda width: paragraph(text, width)))
+    for text in texts:
+        print_tables(Page(partial(paragraph, text)))
+
+
+def count_lines(page: Any, texts: Sequence[str]) -> int:
+    """How many lines a page and texts take."""
+    from pyshardy.report.layout import paragraph
+    from pyshardy.report.printing import printed_width
+
+    width = printed_width()
+    return len(page.lines(width)) + sum(len(paragraph(text, width)) for text in texts)
 
 
 def can_show_signs() -> bool:
-    """Whether standard output has the signs that tables are drawn with."""
+    """Whether standard output can encode the characters of tables."""
     try:
         "".join(map(chr, _PLAIN_SIGNS)).encode(sys.stdout.encoding or "ascii")
     except (LookupError, UnicodeEncodeError):
@@ -45,19 +57,8 @@ def can_show_signs() -> bool:
     return True
 
 
-def _width() -> int:
-    from rich.console import Console
-
-    from pyshardy.report.tables import PLAIN_WIDTH
-
-    if sys.stdout.isatty():
-        return Console().width
-    columns = os.environ.get("COLUMNS", "")
-    return int(columns) if columns.isascii() and columns.isdigit() and 0 < int(columns) < 10_000 else PLAIN_WIDTH
-
-
 def rows_beside(lines: int) -> int:
-    """How many rows of a table a screen has room for beside so many lines; none if only a few would be shown."""
+    """The number of table rows that fit on the screen beside other lines; none if only a few would fit."""
     from rich.console import Console
 
     room = (Console().height if sys.stdout.isatty() else _HEIGHT) - lines
@@ -65,7 +66,7 @@ def rows_beside(lines: int) -> int:
 
 
 def program() -> str:
-    """What the user calls this program."""
+    """The command by which the user called this program."""
     name = os.path.basename(sys.argv[0])
     if name != "pyshardy" or shutil.which(name) is not None:
         return "pyshardy"

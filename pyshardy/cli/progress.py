@@ -1,4 +1,4 @@
-"""Progress on standard error: what is being done, while it is being done, if a person is watching."""
+"""Shows the current action on standard error, if that is a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pyshardy report`: a page to look at, as one file."""
+"""`pyshardy report`: a page as one file."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ FORMATS = ("html", "json", "model-explorer")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of the command beside those that all commands have."""
+    """The options that only this command has."""
     text = "where to write it (default report.html, or report.json; - is standard output)"
     parser.add_argument("-o", "--output", metavar="FILE", help=text)
     text = "another program, or the same with other annotations, to show beside this one"
     parser.add_argument("--compare", metavar="FILE2", help=text)
     text = "a page (html, default), its data (json), or what Model Explorer reads (model-explorer)"
     parser.add_argument("--format", choices=FORMATS, default="html", help=text)
-    text = "look for annotations that make the program send less (default yes)"
+    text = "search for annotations that make the program send less (default yes)"
     parser.add_argument("--hints", action=argparse.BooleanOptionalAction, default=True, help=text)
-    text = "show what a run would cost on this chip (h100, v5p, ...), or on the one that a TOML file describes"
+    text = "show the estimated cost of a run on this chip (h100, v5p, ...), or on one that a TOML file describes"
     parser.add_argument("--hardware", metavar="CHIP|FILE", help=text)
 
 
 def report(module: Module, other: Module | None, arguments: argparse.Namespace, options: Any, partitioning: Any) -> str:
-    """Write the report to a file or to standard output; what to say of it.
+    """Write the report to a file or to standard output; return a message about it.
 
     Args:
         module: The program.
-        other: What to compare it with.
+        other: The program to compare it with.
         arguments: The command line.
         options: How to propagate.
         partitioning: How to partition.
 
     Raises:
-        UsageError: Options that do not go together, or a place that cannot be written to.
+        UsageError: Options contradict each other, or the file cannot be written.
     """
     from pyshardy.results.pages import report_bytes, write_report
 
@@ -63,7 +63,7 @@ def report(module: Module, other: Module | None, arguments: argparse.Namespace, 
 
 
 def _path(arguments: argparse.Namespace) -> str:
-    """Where to write; `--json` is a format, for standard output unless a file is named."""
+    """The file to write; `--json` goes to standard output unless a file is named."""
     if arguments.json:
         if arguments.format == "model-explorer":
             raise UsageError("reading the command line", got="--json and --format model-explorer", needed="one of them")
@@ -84,13 +84,13 @@ def _partition(module: Module, source: str, options: Any, partitioning: Any) -> 
 
 
 def _names(sources: list[str]) -> list[str]:
-    """The names of files, as short as they differ."""
+    """The names of files, shortened as far as they still differ."""
     short = ["standard input" if name == STANDARD_INPUT else os.path.basename(name) or name for name in sources]
     return short if len(set(short)) == len(short) else sources
 
 
 def _figures(result: Any, hardware: str | None) -> Mapping[str, str]:
-    """What a run would cost, as texts."""
+    """The estimated cost of a run, as texts."""
     if hardware is None:
         return {}
     from pyshardy.estimating import cost

@@ -1,4 +1,4 @@
-"""`pyshardy run`: propagate, run on virtual devices, and compare with one device."""
+"""`pyshardy run`: propagates, runs on virtual devices, and compares with one device."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ from pyshardy.errors import ShardyError
 from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.ir.module import Module
 from pyshardy.ir.shardings import module_meshes
+from pyshardy.report.printing import Page, TableOptions
 from pyshardy.report.summary import Summary
-from pyshardy.report.tables import Page, TableOptions, run_tables
+from pyshardy.report.tables import run_tables
 from pyshardy.results.engines import Engine
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
 
 _Found = TypeVar("_Found")
 _RESULTS = 6
-"""So many versions of the outputs are there at a time: of all devices, of one, and those that round otherwise."""
+"""The versions of the outputs that exist at a time: of all devices, of one device, and of perturbed rounding."""
 
 
 @dataclass
@@ -37,8 +38,8 @@ class Ran:
     Attributes:
         propagation: The program with its shardings.
         partition: The program per device; None if XLA partitioned it.
-        differences: How far every output is from that of one device; None if that is not known.
-        stages: Name and seconds of everything that was done.
+        differences: The distance of every output from that of one device; None if unknown.
+        stages: Name and seconds of every stage.
         warnings: What the user should know.
     """
 
@@ -50,7 +51,7 @@ class Ran:
 
     @property
     def summary(self) -> Summary:
-        """The shardings and where they come from, with all stages and warnings."""
+        """The shardings and their origins, with all stages and warnings."""
         return replace(self.propagation.told, stages=tuple(self.stages), warnings=tuple(self.warnings))
 
 
@@ -89,7 +90,7 @@ def run_file(arguments: argparse.Namespace, rest: Sequence[str], options: Any, p
 
 @dataclass
 class _Runner:
-    """Runs a module as a command line asks for it."""
+    """Runs a module by a command line."""
 
     module: Module
     make_inputs: Callable[[Sequence[InterfaceTensor]], list[Any]]
@@ -112,7 +113,7 @@ class _Runner:
         return found
 
     def _check_memory(self, found: Ran) -> None:
-        """Refuse what this machine has no memory for: on all devices, and then on one."""
+        """Refuse a program that does not fit into memory, on all devices and on one."""
         from pyshardy.runtime.memory import check_memory, peak_bytes, tensors_bytes
 
         program = found.partition or found.propagation
@@ -144,7 +145,7 @@ class _Runner:
         return compare_outputs(names, outputs, expected, self._noises(found, inputs, expected))
 
     def _noises(self, found: Ran, inputs: list[Any], expected: Sequence[Any]) -> list[Any] | None:
-        """What rounding does to the outputs; None if the user says how much is allowed, or it cannot be known."""
+        """The effect of rounding on the outputs; None if the user gives a tolerance, or if it is unknown."""
         if self.arguments.tolerance is not None:
             return None
         from pyshardy.runtime.rounding import noises
@@ -154,7 +155,7 @@ class _Runner:
 
 
 def run(program: Partition | Propagation, *arrays: Any, engine: str) -> tuple[Any, ...]:
-    """The outputs of a program, one by one; its memory has been checked."""
+    """The outputs of a program, one by one. Its memory has been checked before."""
     return program.run_flat(arrays, engine=engine, force=True)
 
 
@@ -169,9 +170,9 @@ def tables(found: Ran, more: str, options: TableOptions) -> Page:
     """The verdict, for a `rich` console.
 
     Args:
-        found: What has run.
+        found: The program that has run.
         more: The command that shows all shardings.
-        options: What to show.
+        options: The display options.
     """
     traffic = None if found.partition is None else found.partition.traffic
     return run_tables(found.summary, traffic, more, options)

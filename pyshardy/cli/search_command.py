@@ -1,4 +1,4 @@
-"""`pyshardy search`: shardings that make a program fast, on hardware that need not be there."""
+"""`pyshardy search`: finds shardings that make a program fast, on a chip that need not be present."""
 
 from __future__ import annotations
 
@@ -26,23 +26,21 @@ _READING = "reading the command line"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of the command beside those that all commands have."""
+    """The options that only this command has."""
     add_cost_options(parser)
     text = "what a device may use, like 60GiB (default: what the chip has)"
     parser.add_argument("--memory", metavar="BYTES", help=text)
-    parser.add_argument(
-        "--devices", metavar="N", help="in the place of --mesh: choose a mesh of so many devices as well"
-    )
+    parser.add_argument("--devices", metavar="N", help="instead of --mesh: also choose a mesh, of this many devices")
     parser.add_argument("--budget", metavar="SECONDS", default="60", help="how long it may take (default 60)")
-    parser.add_argument("--seed", metavar="N", default="0", help="of what is chosen at random (default 0)")
-    text = "let go of the shardings that inputs and outputs have (default: they are kept)"
+    parser.add_argument("--seed", metavar="N", default="0", help="the seed of random choices (default 0)")
+    text = "ignore the shardings that inputs and outputs have (default: they are kept)"
     parser.add_argument("--let-go", action="store_true", help=text)
     parser.add_argument("--save", metavar="FILE", help="write the plan to a file, for pyshardy.load_plan")
-    parser.add_argument("--quiet", action="store_true", help="say nothing on the way")
+    parser.add_argument("--quiet", action="store_true", help="print no progress")
 
 
 def finds(module: Any, mesh: str | None, arguments: argparse.Namespace) -> Any:
-    """The plan for a module that was loaded, on its mesh, on one of other sizes, or on one that it gets."""
+    """The plan for a loaded module, on its mesh, on a mesh of other sizes, or on a new mesh."""
     from pyshardy.estimating import has_mesh, with_mesh
     from pyshardy.searching import search
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from pyshardy.core.axes import AxisRef
 from pyshardy.core.mesh import Mesh, as_mesh
-from pyshardy.core.sharding import DimSharding, TensorSharding, shard_counts
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.core.sharding_on_mesh import shard_counts
 from pyshardy.errors import InvalidShardingError
 
 

@@ -13,11 +13,13 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import prod
 
-from pyshardy.core.axes import Axes, AxisRef, append_or_merge, axes_size, ordered_refs
+from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.axis_lists import append_or_merge, axes_size, ordered_refs
 from pyshardy.core.boxes import coordinate_along
 from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, shard_counts
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import shard_counts
 from pyshardy.errors import InvalidShardingError
 
 Groups = tuple[tuple[int, ...], ...]

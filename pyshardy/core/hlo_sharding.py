@@ -15,7 +15,7 @@ from math import prod
 
 from pyshardy.core.axes import Axes, AxisRef
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.notation import Scanner
+from pyshardy.core.scanner import Scanner
 from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding
 
 _DOING = "reading an HLO sharding"

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from itertools import chain
 from math import prod
 
-from pyshardy.core.axes import axes_size, ordered_refs
+from pyshardy.core.axis_lists import axes_size, ordered_refs
 from pyshardy.core.hlo_sharding import HloKind, HloSharding, transposed_iota
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import ReductionKind, TensorSharding, check_sharding
+from pyshardy.core.sharding import ReductionKind, TensorSharding
+from pyshardy.core.sharding_on_mesh import check_sharding
 from pyshardy.errors import InvalidShardingError
 
 _DOING = "writing a sharding for GSPMD"

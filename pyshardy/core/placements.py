@@ -12,7 +12,8 @@ from typing import Any
 
 from pyshardy.core.axes import AxisRef
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding, check_sharding
+from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding
+from pyshardy.core.sharding_on_mesh import check_sharding
 from pyshardy.errors import InvalidShardingError
 
 

@@ -5,25 +5,18 @@ Source: docs/semantics/representation.md#shardings
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import Any
 
-from pyshardy.core.axes import (
-    Axes,
-    AxisRef,
-    axes_size,
-    check_axes_in_mesh,
-    sort_axes,
-)
+from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.axis_checks import as_axes, check_axes_in_mesh, check_axis_types, check_disjoint, check_merged
 from pyshardy.core.intern import Interned, as_integer
 from pyshardy.core.jax_values import is_named_sharding, spec_entries, spec_partitions, spec_unreduced
 from pyshardy.core.mesh import Mesh, as_mesh
 from pyshardy.core.options import enum_value
 from pyshardy.core.text import format_symbol, named_type
 from pyshardy.errors import InvalidShardingError, UsageError
-
-Meshes = Mapping[str, Mesh]
 
 
 class ReductionKind(Enum):
@@ -75,7 +68,7 @@ class DimSharding(Interned):
                 got=f"priority {priority} on an empty closed dimension",
                 needed="an axis, an open dimension, or no priority",
             )
-        _check_axes(axes, doing)
+        check_axis_types(axes, doing)
         check_disjoint(axes, doing)
         check_merged(axes, doing)
         return axes, is_open, priority
@@ -171,7 +164,7 @@ class TensorSharding(Interned):
         axes = [axis for dim in dims for axis in dim.axes]
         axes += replicated
         axes += unreduced
-        _check_axes(axes, "sharding a tensor")
+        check_axis_types(axes, "sharding a tensor")
         check_disjoint(axes, "sharding a tensor")
         if isinstance(mesh, Mesh) and axes:
             check_axes_in_mesh(axes, mesh, "sharding a tensor")
@@ -261,30 +254,6 @@ class TensorSharding(Interned):
         return self.map_dims(DimSharding.opened)
 
 
-def as_axes(axes: Iterable[AxisRef | str]) -> Axes:
-    """References from references and axis names; raises `InvalidShardingError` for anything else."""
-    if type(axes) is tuple and (not axes or {*map(type, axes)} == _ONLY_REFS):
-        return axes
-    if isinstance(axes, str):
-        raise InvalidShardingError(
-            "listing axes", got=f"the string {axes!r}", needed="a list of axes", hint=f"[{axes!r}]"
-        )
-    if not isinstance(axes, Iterable):
-        raise InvalidShardingError("listing axes", got=repr(axes), needed="a list of axes, by name or as AxisRef")
-    found = tuple(AxisRef(axis) if isinstance(axis, str) else axis for axis in axes)
-    _check_axes(found, "listing axes")
-    return found
-
-
-_ONLY_REFS = {AxisRef}
-
-
-def _check_axes(axes: Sequence[object], doing: str) -> None:
-    for axis in axes:
-        if type(axis) is not AxisRef:
-            raise InvalidShardingError(doing, got=f"{axis!r} as an axis", needed="the name of an axis, or an AxisRef")
-
-
 def as_dims(dims: Any) -> tuple[DimSharding, ...]:
     """The dimension shardings from a `PartitionSpec`, or from `DimSharding`s, axis names, lists of names and None."""
     if type(dims) is tuple or type(dims) is list:
@@ -324,96 +293,6 @@ def _reduction_of_user(reduction: Any) -> ReductionKind:
         raise InvalidShardingError(error.doing, got=error.got, needed=error.needed, hint=error.hint) from error
 
 
-def check_disjoint(axes: Sequence[AxisRef], doing: str) -> None:
-    """Raise `InvalidShardingError` if any two references overlap."""
-    if len({axis.name for axis in axes}) == len(axes):
-        return
-    by_name: dict[str, list[AxisRef]] = {}
-    for axis in axes:
-        for other in by_name.get(axis.name, ()):
-            if axis is other:
-                raise InvalidShardingError(doing, got=f"axis {axis} twice", needed="every axis at most once")
-            if axis.overlaps(other):
-                kind = "the full axis" if axis.is_full or other.is_full else "an overlapping part"
-                raise InvalidShardingError(
-                    doing, got=f"{other} and {axis}", needed=f"no reference together with {kind}"
-                )
-        by_name.setdefault(axis.name, []).append(axis)
-
-
-def check_merged(axes: Sequence[AxisRef], doing: str) -> None:
-    """Raise `InvalidShardingError` if two neighbours should be written as one reference."""
-    for major, minor in zip(axes, axes[1:]):
-        if major.can_merge(minor):
-            raise InvalidShardingError(
-                doing, got=f"the consecutive sub-axes {major} and {minor}", needed="the one sub-axis they make"
-            )
-
-
-def check_sharding(sharding: TensorSharding, mesh: Mesh, rank: int) -> None:
-    """Raise `InvalidShardingError` unless the sharding fits the mesh and a tensor of this rank.
-
-    >>> check_sharding(TensorSharding("m", [DimSharding(["x"])]), Mesh([("x", 2)]), rank=1)
-    """
-    doing = f"checking the sharding {sharding}"
-    if mesh.is_single_device:
-        if sharding.dims or sharding.replicated or sharding.unreduced:
-            raise InvalidShardingError(
-                doing, got="dimensions or axes on a single-device mesh", needed="rank 0 and no axes"
-            )
-        return
-    if sharding.rank != rank:
-        raise InvalidShardingError(doing, got=f"{sharding.rank} dimensions", needed=f"{rank}, the rank of the tensor")
-    check_axes_in_mesh(sharding.all_axes(), mesh, doing)
-    for kind, axes in (("replicated", sharding.replicated), ("unreduced", sharding.unreduced)):
-        check_merged(axes, doing)
-        ordered = sort_axes(axes, mesh)
-        if list(axes) != ordered:
-            raise InvalidShardingError(
-                doing,
-                got=f"{kind} axes {', '.join(map(str, axes))}",
-                needed=f"the order of the mesh: {', '.join(map(str, ordered))}",
-            )
-
-
-def mesh_of(sharding: TensorSharding, meshes: Meshes) -> Mesh:
-    """The mesh of a sharding; raises `InvalidShardingError` for an unknown mesh name."""
-    if isinstance(sharding.mesh, Mesh):
-        return sharding.mesh
-    found = meshes.get(sharding.mesh)
-    if found is None:
-        known = ", ".join(map(format_symbol, meshes)) or "a mesh; there is none at all"
-        raise InvalidShardingError(
-            f"looking up the mesh of {sharding}", got=f"unknown mesh {format_symbol(sharding.mesh)}", needed=known
-        )
-    return found
-
-
-def common_mesh(
-    shardings: Iterable[TensorSharding | None], meshes: Meshes, ignore_device_order: bool = False
-) -> tuple[str | Mesh, Mesh] | None:
-    """The mesh that all present shardings agree on, as written and resolved; None if there is none.
-
-    Empty meshes agree with any other. Among equal meshes under different names the first name wins; with
-    `ignore_device_order`, a later mesh in natural device order replaces one with the same axes.
-    """
-    ref: str | Mesh | None = None
-    mesh: Mesh | None = None
-    for sharding in shardings:
-        if sharding is None or sharding.mesh == ref:
-            continue
-        candidate = mesh_of(sharding, meshes)
-        if mesh is None or mesh.is_empty:
-            ref, mesh = sharding.mesh, candidate
-        elif candidate.is_empty or candidate is mesh:
-            continue
-        elif not ignore_device_order or not mesh.same_axes(candidate):
-            return None
-        elif candidate.device_ids is None:
-            ref, mesh = sharding.mesh, candidate
-    return None if ref is None or mesh is None else (ref, mesh)
-
-
 def is_unsharded(sharding: TensorSharding | None, ignore_unreduced: bool = False) -> bool:
     """Whether a sharding is absent, or has no axes in dimensions and no unreduced axes."""
     return sharding is None or (sharding.is_fully_replicated and (ignore_unreduced or not sharding.unreduced))
@@ -434,8 +313,3 @@ def is_equivalent(first: TensorSharding, second: TensorSharding | None, ignore_u
         and (ignore_unreduced or first.unreduced == second.unreduced)
         and first.dim_axes == second.dim_axes
     )
-
-
-def shard_counts(sharding: TensorSharding, mesh: Mesh) -> tuple[int, ...]:
-    """Number of shards of every dimension."""
-    return tuple(axes_size(dim.axes, mesh) for dim in sharding.dims)

@@ -11,9 +11,10 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.axis_checks import as_axes
 from pyshardy.core.intern import Interned
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding, as_axes
+from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding
 from pyshardy.errors import InvalidShardingError, NotationError
 
 OPEN: Final = "?"

@@ -12,7 +12,8 @@ from itertools import chain
 from math import prod
 from typing import NamedTuple
 
-from pyshardy.core.axes import Axes, AxisRef, append_or_merge, sort_and_merge
+from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.axis_lists import append_or_merge, sort_and_merge
 from pyshardy.core.hlo_sharding import HloKind, HloSharding
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding

@@ -140,7 +140,7 @@ def estimate(
     """
     hardware = topology.hardware
     program = with_aliases(program)
-    flat = lower(flatten(program), compiler)
+    flat = lower(flatten(program, compiler), compiler)
     block = fuse(flat, compiler)
     priced: dict[Traffic, float] = {}
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pyshardy.costing.compilers import ACCELERATOR, Compiler
-from pyshardy.costing.flat import Flat, FlatBlock, FlatOp
-from pyshardy.costing.program import Kind, Op
+from pyshardy.costing.flat import BITCAST, Flat, FlatBlock, FlatOp
+from pyshardy.costing.program import Kind, Op, Tensor
 from pyshardy.costing.work import TRANSCENDENTAL, work_of
 from pyshardy.rules.opspec import op_names
 from pyshardy.rules.properties import ELEMENTWISE
@@ -22,6 +22,7 @@ _LOOPS = ELEMENTWISE | frozenset(
         *op_names("stablehlo.", "broadcast_in_dim concatenate dynamic_slice dynamic_update_slice gather iota pad"),
         *op_names("stablehlo.", "reduce reverse slice transpose bitcast_convert constant partition_id map"),
         *op_names("stablehlo.", "copy replica_id reduce_precision"),
+        BITCAST,
         *TRANSCENDENTAL,
     ]
 )
@@ -34,6 +35,8 @@ _EXPENSIVE = (TRANSCENDENTAL - frozenset(op_names("stablehlo.", "sine cosine")))
 """Ops that are not computed twice to save memory."""
 _ONCE = frozenset(op_names("stablehlo.", "concatenate"))
 """Ops that move much for little, and are not done twice."""
+_BRANCHING = frozenset(op_names("stablehlo.", "concatenate pad"))
+"""Ops whose elements come from several places, which XLA computes once in a kernel of several ops."""
 _SLICES = frozenset(op_names("stablehlo.", "slice dynamic_slice"))
 _WITH_LIBRARY_REDUCES = frozenset(op_names("stablehlo.", "multiply broadcast_in_dim"))
 """Ops that a library computes while it reduces."""
@@ -88,7 +91,36 @@ def fuse(flat: Flat, compiler: Compiler = ACCELERATOR) -> Kernels:
         flat: The program.
         compiler: What is known of the compiler.
     """
-    return _Fuser(flat, compiler).block(flat.body)
+    block = _Fuser(flat, compiler).block(flat.body)
+    return without_bitcasts(block, {}) if compiler.keeps_reshapes else block
+
+
+def without_bitcasts(block: Kernels, same: Mapping[int, int]) -> Kernels:
+    """A block in which kernels that only reshape are gone, and what they read is read instead.
+
+    Args:
+        block: The block.
+        same: What is read instead of values from around it.
+    """
+    numbers = dict(same)
+    kernels = []
+    for kernel in block.kernels:
+        if kernel.root.kind.name == BITCAST and len(kernel.ops) == 1:
+            numbers[kernel.writes[0]] = numbers.get(kernel.reads[0], kernel.reads[0])
+        else:
+            kernels.append(_renamed(kernel, numbers))
+    return Kernels(block.arguments, tuple(kernels), _new(block.results, numbers))
+
+
+def _renamed(kernel: Kernel, numbers: Mapping[int, int]) -> Kernel:
+    ops = (*kernel.ops[:-1], kernel.root._replace(operands=_new(kernel.root.operands, numbers)))
+    inner = tuple([without_bitcasts(one, numbers) for one in kernel.inner])
+    reads = tuple(dict.fromkeys(_new(kernel.reads, numbers)))
+    return Kernel(ops, reads, kernel.writes, frozenset(_new(kernel.in_place, numbers)), inner)
+
+
+def _new(values: Iterable[int], numbers: Mapping[int, int]) -> tuple[int, ...]:
+    return tuple([numbers.get(value, value) for value in values])
 
 
 @dataclass(slots=True)
@@ -114,6 +146,7 @@ class _Choice:
         self.library: set[int] = set()
         self.targets: dict[int, int] = {}
         self.spread: set[int] = set()
+        self.visited: dict[int, int] = {}
         self._places: dict[tuple[int, int], int] = {}
         self._makers: dict[int, FlatOp] = {}
         self._before: dict[int, int] = {}
@@ -127,6 +160,28 @@ class _Choice:
                 mask |= self._before.get(value, 0)
             for value in flat.op.results:
                 self._makers[value], self._before[value], self._bits[value] = flat, mask, 1 << index
+
+    def find_order(self, block: FlatBlock) -> None:
+        """Find in which order values are visited from the results, operands first."""
+        makers = {value: flat for flat in block.ops for value in flat.op.results}
+        roots = [flat.op.results[0] for flat in block.ops if flat.op.results and flat.op.results[0] not in self.users]
+        pending = [*reversed([value for value in (*roots, *block.results) if value in makers])]
+        opened: set[int] = set()
+        while pending:
+            value = pending[-1]
+            if value in opened or value in self.visited:
+                pending.pop()
+                self.visited.setdefault(value, len(self.visited))
+                continue
+            opened.add(value)
+            flat = makers[value]
+            read = (*flat.op.operands, *(outer for region in flat.inner for outer in region.outer))
+            pending += [one for one in reversed(read) if one in makers and one not in opened]
+
+    def is_fused(self, kernel: int, value: int) -> bool:
+        """Whether a kernel holds several ops already when a value is looked at: those visited later come first."""
+        at = self.visited.get(value, 0)
+        return any(self.visited.get(member, 0) > at for member in self.members[kernel])
 
     def is_needed_elsewhere(self, value: int) -> bool:
         """Whether a user needs a value also through something that is kept, so that it cannot be a part of it alone."""
@@ -205,6 +260,8 @@ class _Fuser:
                 choice.users.setdefault(value, []).append(flat.op)
             for region in flat.inner:
                 choice.kept.update(value for value in region.outer if not self._is_anywhere(value))
+        if self.recomputes:
+            choice.find_order(block)
         for flat in reversed(block.ops):
             op = flat.op
             if self._is_loop(op):
@@ -253,9 +310,11 @@ class _Fuser:
         if choice.targets.get(kernel) in op.operands:
             return False  # what is updated in place is not read elsewhere in the same kernel
         alone = len(choice.readers[value]) == 1 and value not in choice.kept
-        if op.kind.name in _ONCE and not alone:
+        if op.kind.name in _ONCE and not alone and not self.recomputes:
             return False
         places = choice.places(value, kernel)
+        if self.recomputes and op.kind.name in _BRANCHING and choice.is_fused(kernel, value):
+            return places == 1 and len(choice.readers[value]) == 1 and len(choice.users[value]) == 1
         is_scaling = op.kind.name == "stablehlo.divide" and op.operands[1] in self.constants  # a multiplication
         if op.kind.name in _EXPENSIVE and not is_scaling:
             return alone and places == 1 and not choice.readers[value][kernel].is_repeated
@@ -274,14 +333,17 @@ class _Fuser:
         )
 
     def _is_unary(self, op: Op, choice: _Choice) -> bool:
-        """Whether it reads one array of as many dimensions, beside what is spread over more of them."""
-        rank = len(self.tensors[op.results[0]].shape or ())
+        """Whether a copy of it reads no more: one array of as many dimensions, beside what is spread over them."""
+        if op.kind.name == "stablehlo.reduce" or (op.kind.name in _ONCE and not self.recomputes):
+            return False
+        result = self.tensors[op.results[0]]
+        rank = _true_rank(result)
         arrays = [
             value
             for value in op.operands
-            if value not in self.uniform and value not in choice.spread and len(self.tensors[value].shape or ()) >= rank
+            if value not in self.uniform and value not in choice.spread and _true_rank(self.tensors[value]) >= rank
         ]
-        return len(arrays) <= 1 and op.kind.name not in ("stablehlo.reduce", "stablehlo.concatenate")
+        return len(arrays) <= 1 or sum(self.tensors[value].bytes for value in {*op.operands}) <= result.bytes
 
     def _kernel(self, flat: FlatOp, makers: Mapping[int, FlatOp], choice: _Choice) -> Kernel:
         op = flat.op
@@ -326,6 +388,11 @@ class _Fuser:
 
     def _from_here(self, values: Iterable[int], makers: Mapping[int, FlatOp]) -> list[int]:
         return [value for value in values if value in makers or not self._is_anywhere(value)]
+
+
+def _true_rank(tensor: Tensor) -> int:
+    """How many dimensions it has of more than one element."""
+    return sum(size != 1 for size in tensor.shape or ())
 
 
 def _is_loop(op: Op) -> bool:

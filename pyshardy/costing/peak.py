@@ -77,7 +77,7 @@ class Peak:
 
 def peak_bytes(program: Program, compiler: Compiler = ACCELERATOR) -> int:
     """The most that a program holds at a time."""
-    return find_peak(program, lower(flatten(program), compiler), compiler, with_live=False).bytes
+    return find_peak(program, lower(flatten(program, compiler), compiler), compiler, with_live=False).bytes
 
 
 def find_peak(

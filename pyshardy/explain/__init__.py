@@ -1,1 +1,1 @@
-"""Why a tensor is sharded as it is, in sentences and as data."""
+"""Explanations of shardings, in sentences and as data."""

@@ -1,4 +1,4 @@
-"""Cells of notebooks, which Python compiles under names of files that nobody knows."""
+"""Names of notebook cells, which Python compiles under generated file names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 
 def cell_name(file: str) -> str | None:
-    """What the notebook that runs calls the cell of this file name, as "In[3]"; None if it is no cell.
+    """The name of the cell with this file name in the running notebook, such as "In[3]"; None if it is not a cell.
 
     >>> cell_name("/home/me/net.py") is None
     True
@@ -19,7 +19,7 @@ def cell_name(file: str) -> str | None:
 
 
 def file_name(file: str) -> str:
-    """A file without its folders, or the cell of a notebook.
+    """A file without its directories, or the cell of a notebook.
 
     >>> file_name("src/model.py")
     'model.py'

@@ -1,4 +1,4 @@
-"""Where two shardings met and one lost: what has to be resharded, for whom, and how many bytes that sends.
+"""Conflicts between shardings: the tensor to reshard, the tensor that keeps its axes, and the bytes sent.
 
 Source: docs/semantics/reshards-and-collectives.md#ops-with-a-rule
 """
@@ -9,9 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from pyshardy.core.axes import Axes, lists_overlap
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import lists_overlap
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, is_equivalent, mesh_of
+from pyshardy.core.sharding import TensorSharding, is_equivalent
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.core.text import format_bytes
 from pyshardy.errors import ShardyError
 from pyshardy.explain.names import CONSTRAINT, EDGE
@@ -24,21 +26,21 @@ from pyshardy.reshard.plan import OpInput, OpPlan, plan_op
 from pyshardy.rules.rule import FactorKind, Rule
 
 _IDENTITIES = frozenset((CONSTRAINT, EDGE, "sdy.func_data_flow_edge", "func.return"))
-"""Ops whose last tensor says what all others must be."""
+"""Ops whose last tensor decides the shardings of all others."""
 _BARRIER = "sdy.propagation_barrier"
 
 
 class Mismatch(NamedTuple):
-    """A tensor of an op that has to be resharded.
+    """A tensor of an op that must be resharded.
 
     Attributes:
         op: The op, or the number of a result of the main function.
         tensor: The number of the tensor, operands first.
         value: The value.
-        has: What it has.
-        needs: What it needs for the op; of a result, what the op gives it.
-        winner: The number of the tensor that keeps its axes instead; None if the op itself is in the way.
-        bytes_per_device: Bytes that every device sends to reshard it, at most.
+        has: Its sharding.
+        needs: The sharding that the op needs; for a result, the sharding that the op gives it.
+        winner: The number of the tensor that keeps its axes instead; None if the op itself is the reason.
+        bytes_per_device: The most bytes that a device sends to reshard it.
     """
 
     op: int
@@ -51,7 +53,7 @@ class Mismatch(NamedTuple):
 
 
 def mismatches(why: Why) -> Iterator[Mismatch]:
-    """Every place where two shardings met and one lost, in program order."""
+    """All conflicts between two shardings, in program order."""
     subject = why.subject
     meshes = subject.program.meshes
     plans: dict[OpInput, OpPlan | None] = {}
@@ -113,7 +115,7 @@ def _of_plan(
 def _winner(
     rule: Rule, loser: int, shardings: Sequence[TensorSharding | None], target: TensorSharding, mesh: Mesh
 ) -> int | None:
-    """The tensor whose axes the loser has to follow, or that uses them elsewhere."""
+    """The tensor whose axes the resharded tensor must follow, or that uses its axes elsewhere."""
     before = project_tensors(rule, shardings, mesh)
     after = project_tensors(rule, [target if tensor == loser else one for tensor, one in enumerate(shardings)], mesh)
     axes = [{factor: state.axes for factor, state in one.factors.items()} for one in before]
@@ -136,7 +138,7 @@ def _winner(
 
 
 def _bytes(why: Why, value: int, before: TensorSharding | None, after: TensorSharding | None) -> int:
-    """Bytes that every device sends to get from one sharding to another; 0 if collectives cannot do it."""
+    """The bytes that every device sends for a reshard; 0 if collectives cannot do it."""
     shape, meshes = _shape(why, value), why.subject.program.meshes
     some = after or before
     if shape is None or some is None or -1 in shape:
@@ -153,7 +155,7 @@ def _bytes(why: Why, value: int, before: TensorSharding | None, after: TensorSha
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A place where two shardings met and one lost.
+    """A conflict between two shardings.
 
     Attributes:
         text: The conflict in words.
@@ -161,11 +163,11 @@ class Conflict:
         scope: The name that JAX gave it.
         file: The file of the user's program.
         line: The line there.
-        loser: The value that has to be resharded.
+        loser: The value that must be resharded.
         has: Its sharding.
-        needs: What the op needs it to be.
-        winner: The value that keeps its axes; None if the op itself is in the way.
-        bytes_per_device: Bytes that every device sends for the reshard that follows, each time, at most.
+        needs: The sharding that the op needs.
+        winner: The value that keeps its axes; None if the op itself is the reason.
+        bytes_per_device: The most bytes that a device sends per reshard.
     """
 
     text: str
@@ -213,7 +215,7 @@ class Conflicts:
 
 
 def find_conflicts(why: Why) -> Conflicts:
-    """Every place of a program where two shardings met and one lost, ranked by the bytes of the reshard."""
+    """All conflicts of a program, ranked by the bytes of their reshards."""
     found = sorted(mismatches(why), key=lambda one: (-one.bytes_per_device, one.op, one.tensor))
     return Conflicts(tuple(_conflict(why, one) for one in found))
 
@@ -239,7 +241,7 @@ def _conflict(why: Why, mismatch: Mismatch) -> Conflict:
 
 
 def mismatch_text(why: Why, mismatch: Mismatch) -> str:
-    """Who has what, what the op needs, and for whom."""
+    """The sentence on a conflict: both shardings, what the op needs, and which tensor decides."""
     names, subject = why.names, why.subject
     rank = len(_shape(why, mismatch.value) or ())
     has, needs = dims_text(mismatch.has, rank), dims_text(mismatch.needs, rank)
@@ -268,7 +270,7 @@ def mismatch_text(why: Why, mismatch: Mismatch) -> str:
 
 
 def clashing(why: Why, mismatch: Mismatch) -> Iterator[tuple[int, int, Axes]]:
-    """The values and dimensions whose axes clash in a meeting: what the loser gives up, and what it gives way to."""
+    """The values and dimensions of a conflict: those that lose axes, and those that keep them."""
     subject = why.subject
     dims = range(mismatch.needs.rank)
     has = [() if mismatch.has is None else mismatch.has.dims[dim].axes for dim in dims]
@@ -297,7 +299,7 @@ def _why_otherwise(why: Why, output: int) -> str:
 
 
 def split_dims(why: Why, op: int, kind: FactorKind) -> Iterator[tuple[int, int, Axes]]:
-    """The operands of an op that are split along its factors of a kind: their values, the dimensions, the axes."""
+    """The operands of an op that are sharded along factors of a kind: their values, dimensions and axes."""
     subject = why.subject
     rule = subject.rule(op)
     assert rule is not None
@@ -312,5 +314,5 @@ def split_dims(why: Why, op: int, kind: FactorKind) -> Iterator[tuple[int, int, 
 
 
 def has_text(name: str, dim: int, axes: Axes) -> str:
-    """That a value has axes on a dimension."""
+    """A clause that says which axes a value has on a dimension."""
     return f"{name} has {axes_text(axes)} on dimension {dim}"

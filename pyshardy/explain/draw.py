@@ -1,4 +1,4 @@
-"""Drawing which device holds which block of a tensor."""
+"""Drawings of the blocks of a tensor on the devices."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from typing import Any, NamedTuple
 from pyshardy.core.boxes import device_boxes
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
 
 _DOING = "drawing a sharding"
 MOST_DEVICES = 64
 MOST_DIMS = 3
 _FEW = 8
-"""So many devices of a block are listed one by one."""
+"""The most devices of a block to list one by one."""
 
 Range = tuple[int, int]
 
 
 class Block(NamedTuple):
-    """A part of a tensor, with the devices that hold it.
+    """A block of a tensor, with its devices.
 
     Attributes:
-        ranges: Per dimension, where it begins and where it ends.
+        ranges: Per dimension, its start and end.
         devices: The ids of the devices, ascending.
     """
 
@@ -33,7 +34,7 @@ class Block(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The devices as a list, with runs of many written short.
+        """The list of devices, with long runs abbreviated.
 
         >>> Block(((0, 4),), (0, 1, 4)).label, Block(((0, 4),), tuple(range(32))).label
         ('0,1,4', '0-31')
@@ -50,12 +51,12 @@ class Block(NamedTuple):
 
 
 class Drawing:
-    """Which device holds which block: text in a terminal, SVG in a notebook.
+    """A drawing of the blocks of a tensor: text in a terminal, SVG in a notebook.
 
     Args:
-        title: What is drawn.
+        title: The title.
         shape: The shape of the tensor.
-        blocks: Its blocks, in order of their places.
+        blocks: Its blocks, in row-major order.
 
     Attributes:
         title: The same.
@@ -70,7 +71,7 @@ class Drawing:
 
     @property
     def panels(self) -> list[tuple[Range | None, list[list[Block]]]]:
-        """The rows of blocks of every flat picture: one, or one per range of the first of three dimensions."""
+        """The rows of blocks of every layer: one layer, or one per range of the first of three dimensions."""
         return list(self._panels())
 
     def _panels(self) -> Iterator[tuple[Range | None, list[list[Block]]]]:
@@ -104,15 +105,15 @@ class Drawing:
 
 
 def draw(sharding: Any, shape: Sequence[int], mesh: Mesh | None = None) -> Drawing:
-    """Which device holds which block of a tensor; printed it is text, with colours in a terminal, in a notebook SVG.
+    """Draw the blocks of a tensor on the devices: as text, with colours in a terminal, and as SVG in a notebook.
 
     Args:
         sharding: A `TensorSharding`, or a sharding of JAX.
         shape: The shape of the tensor: one to three dimensions.
-        mesh: The mesh, for a `TensorSharding` that names it.
+        mesh: The mesh, for a `TensorSharding` that refers to it by name.
 
     Raises:
-        UsageError: No mesh, more than 64 devices, or a shape that cannot be drawn.
+        UsageError: There is no mesh, there are more than 64 devices, or the shape cannot be drawn.
 
     >>> from pyshardy.core.notation import parse_sharding
     >>> print(draw(parse_sharding('<@mesh, [{"x"}, {}]>'), (8, 4), Mesh([("x", 2), ("y", 2)])))
@@ -133,12 +134,12 @@ def draw(sharding: Any, shape: Sequence[int], mesh: Mesh | None = None) -> Drawi
     elif hasattr(sharding, "devices_indices_map"):
         title, held = _of_jax(sharding, sizes)
     else:
-        raise UsageError(_DOING, got=f"a {type(sharding).__name__}", needed="a TensorSharding, or a sharding of JAX")
+        raise UsageError(_DOING, got=named_type(sharding), needed="a TensorSharding, or a sharding of JAX")
     if len(held) > MOST_DEVICES:
         raise UsageError(_DOING, got=f"{len(held)} devices", needed=f"at most {MOST_DEVICES}")
     by_block: dict[tuple[Range, ...], list[int]] = {}
     for device, ranges in held.items():
-        if all(start < stop for start, stop in ranges):  # a device may hold padding alone
+        if all(start < stop for start, stop in ranges):  # a device may have only padding
             by_block.setdefault(ranges, []).append(device)
     blocks = [Block(ranges, tuple(sorted(by_block[ranges]))) for ranges in sorted(by_block)]
     return Drawing(f"shape {list(sizes)}, sharding {title}", sizes, blocks)

@@ -1,4 +1,4 @@
-"""Blocks of a tensor as SVG, in proportion to their sizes."""
+"""The blocks of a tensor as SVG, in proportion to their sizes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 _WIDTH, _HEIGHT = 420, 220
 """The largest picture of a layer, in pixels."""
 _LEAST = 34
-"""The least side of a block that a number fits into."""
+"""The smallest side of a block that fits a number."""
 _LEFT, _HEAD, _LINE, _GAP = 56.0, 24, 18, 26
 _WIDEST = 760
-"""Layers stand beside each other up to this width."""
+"""The largest width of layers beside each other."""
 _CHARACTER = 7.2
 
 
@@ -30,7 +30,7 @@ class Text(NamedTuple):
 
 
 class Rectangle(NamedTuple):
-    """A block of a picture, in pixels, with its devices and where it lies in the tensor."""
+    """A block of a picture, in pixels, with its devices and its position in the tensor."""
 
     x: float
     y: float
@@ -51,7 +51,7 @@ class Picture(NamedTuple):
 
 
 class _Panel(NamedTuple):
-    """A flat part of a drawing, from its own upper left corner on."""
+    """A layer of a drawing, relative to its upper left corner."""
 
     width: float
     height: float
@@ -60,7 +60,7 @@ class _Panel(NamedTuple):
 
 
 def picture(drawing: Drawing) -> Picture:
-    """Where everything of a drawing lies; layers stand beside each other as far as there is room."""
+    """The positions of all parts of a drawing; layers are placed beside each other as far as they fit."""
     panels = drawing.panels
     texts, rectangles = [Text(4, 16, drawing.title, "start")], []
     x, y, row_height, right = 0.0, float(_HEAD), 0.0, 0.0
@@ -118,7 +118,7 @@ def _label_width(rows: list[list[Block]]) -> float:
 
 
 def _sides(ranges: list[Range], most: float, least: float) -> list[float]:
-    """The sides of blocks in pixels: in proportion, but none too small for its label."""
+    """The sides of blocks in pixels: proportional, but large enough for the labels."""
     total = sum(stop - start for start, stop in ranges)
     if len(ranges) == 1:
         return [max(least, min(most, 120.0))]

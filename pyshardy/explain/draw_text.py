@@ -1,4 +1,4 @@
-"""Blocks of a tensor as text: plain, or with colours by `rich`."""
+"""The blocks of a tensor as text: plain, or coloured by `rich`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pyshardy.explain.draw import Block, Drawing, Range
 
 COLOURS = ("#1b6ca8", "#b5541c", "#2f7d32", "#8e3b9e", "#a12a3a", "#00727d", "#7a5c00", "#4d4fb3")
-"""Colours of blocks, in turn; white text can be read on all of them."""
+"""Colours of blocks; white text is readable on all of them."""
 
 
 def colour_of(row: int, column: int, columns: int, layer: int = 0, rows: int = 1) -> str:
@@ -30,7 +30,7 @@ def plain_text(drawing: Drawing) -> str:
 
 
 def coloured_text(drawing: Drawing) -> str:
-    """The drawing with the colours that a terminal shows."""
+    """The drawing with colours for a terminal."""
     from rich.console import Console
 
     text = renderable(drawing, has_colour=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class StepTaken:
-    """An axis moves through one op.
+    """A step that propagates an axis through one op.
 
     Attributes:
         text: The step in words.
@@ -22,8 +22,8 @@ class StepTaken:
         target_dim: The dimension there.
         rule: The sharding rule of the op.
         factor: The factor of the rule that the axis moved along.
-        direction: In which directions it might move.
-        strategy: How conflicts were resolved.
+        direction: The allowed directions.
+        strategy: The strategy for conflicts.
         user_priority: The user priority of the round.
         op_priority: The op-priority round, 0 to 4.
     """
@@ -54,15 +54,15 @@ class StepTaken:
 
 @dataclass(frozen=True, slots=True)
 class AxisCame:
-    """How an axis, or a part of one, came to a dimension.
+    """How an axis or sub-axis came to a dimension.
 
     Attributes:
         axis: The axis.
-        kind: What gave it: "argument", "output", "constraint", "group", "manual computation" or "annotation".
+        kind: The kind of annotation: "argument", "output", "constraint", "group", "manual computation" or "annotation".
         origin: Where it was given, in words.
         origin_value: The value where it was given.
         origin_dim: The dimension there.
-        steps: The steps from there to here; none if it was given here.
+        steps: The steps from there to here; empty if it was given here.
     """
 
     axis: str
@@ -75,13 +75,13 @@ class AxisCame:
 
 @dataclass(frozen=True, slots=True)
 class StayedWhole:
-    """Why a dimension stayed whole.
+    """A reason why a dimension was not sharded.
 
     Attributes:
-        kind: The reason: "closed", "taken", "nobody asked" and so on (`whole.ReasonKind`).
+        kind: The kind: "closed", "taken", "nobody asked" and so on (`whole.ReasonKind`).
         text: The reason in words.
-        axis: The axis that would have come.
-        level: How a conflict was decided: by "annotation", "user priority", "op priority", "strategy" or "order".
+        axis: The axis that did not come.
+        level: What decided a conflict: "annotation", "user priority", "op priority", "strategy" or "order".
     """
 
     kind: str
@@ -92,15 +92,15 @@ class StayedWhole:
 
 @dataclass(frozen=True, slots=True)
 class DimensionStory:
-    """One dimension.
+    """The explanation of one dimension.
 
     Attributes:
         dim: Its number.
         size: Its size.
         sharding: Its axes in the result.
-        axes: How they came.
-        reasons: Why there are none, the most telling reason first.
-        dropped: The axes that propagation gave and that the result does not keep, in words.
+        axes: How its axes came.
+        reasons: Why it has no axes, the most important reason first.
+        dropped: The axes that propagation gave and the result drops, in words.
     """
 
     dim: int
@@ -113,10 +113,10 @@ class DimensionStory:
 
 @dataclass(frozen=True, slots=True)
 class ValueStory:
-    """One value.
+    """The explanation of one value.
 
     Attributes:
-        value: What it is called.
+        value: The value in words.
         shape: Its shape.
         sharding: Its sharding in the result.
         mesh: The mesh, with its axes; None if it has no sharding.
@@ -132,10 +132,10 @@ class ValueStory:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why values are sharded as they are; `str` says it in sentences.
+    """The explanation of some values; `str` gives sentences.
 
     Attributes:
-        asked: What was asked for.
+        asked: The text that was asked for.
         values: The values that it names.
         has_details: Whether sentences name rules, factors, strategies and priorities.
     """
@@ -161,9 +161,9 @@ class Explanation:
 
 
 _MOST = 8
-"""So many values are shown of a line or scope that has more."""
+"""The most values to show of a line or scope."""
 _SHOWN = 6
-"""So many steps are shown of a chain without details; of a longer one, its ends."""
+"""The most steps to show of a chain without details; of a longer chain, its ends are shown."""
 
 
 def _value_text(value: ValueStory, has_details: bool) -> str:

@@ -1,4 +1,4 @@
-"""Finding what a user means: by the path of an argument, by a line, by a scope, by an op."""
+"""Finds values by the path of an argument, by a line, by a scope or by an op."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _DOING = "looking for a value to explain"
 
 
 def find_values(subject: Subject, wanted: str) -> list[int]:
-    """The values that a text names: exactly one argument or result, or what all ops of a line, scope or name compute.
+    """The values that a text names: one argument or result, or the results of all ops of a line, scope or name.
 
     Args:
         subject: The program.
         wanted: A path such as `params['w2']`, `model.py:41`, `mlp`, `jit(f)/mlp/dot_general` or `dot_general`.
 
     Raises:
-        UsageError: Nothing has that name; names the nearest ones.
+        UsageError: Nothing has that name; the error lists the nearest names.
     """
     by_name = {name: value for value, name in reversed(list(subject.names.items()))}
     if wanted in by_name:
@@ -48,7 +48,7 @@ def find_values(subject: Subject, wanted: str) -> list[int]:
 
 
 def nearest(subject: Subject, wanted: str) -> list[str]:
-    """Names of the program that are most like a text, the best first."""
+    """The names of the program that are most similar to a text, the best first."""
     known = list(dict.fromkeys(subject.names.values()))
     for label in _labels(subject):
         if label is not None:
@@ -60,7 +60,7 @@ def nearest(subject: Subject, wanted: str) -> list[str]:
 
 
 def _labels(subject: Subject) -> list[Label | None]:
-    """The labels of the ops that are there and that people know."""
+    """The labels of the remaining ops that belong to the user's program."""
     names = Names(subject)
     hidden = (EDGE, "func.func", "func.return", "sdy.constant", "stablehlo.constant", "sdy.mesh")
     return [

@@ -1,4 +1,4 @@
-"""Every axis of every value: where it was given, or by which step it came.
+"""The origin of every axis of every value: an annotation, or a step of propagation.
 
 Source: docs/semantics/propagation.md#what-a-step-records
 """
@@ -10,26 +10,28 @@ from functools import cached_property
 from itertools import groupby
 from typing import NamedTuple
 
-from pyshardy.core.axes import Axes, AxisRef, subtract_axes
+from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.axis_lists import subtract_axes
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.explain.subject import Subject
 from pyshardy.propagation.trace import GROUP, MAIN_RESULT, Step
 from pyshardy.propagation.views import manual_prefix
 
 GIVEN = -1
-"""Stands for the step of an axis that was there before the first."""
+"""Stands for the step of an axis that was there before propagation."""
 MANUAL = -2
-"""The same for a manual axis, which the edge of a manual computation has on its other side alone."""
+"""Stands for the step of a manual axis, which only the other side of a manual computation's edge has."""
 
 
 class Placement(NamedTuple):
-    """An axis, or a part of one, that came to a dimension of a value.
+    """An axis or sub-axis that came to a dimension of a value.
 
     Attributes:
         dim: The dimension.
-        axis: The axis, none of which was there before.
-        step: The place of the step among all, `GIVEN` or `MANUAL`.
+        axis: The axis; no part of it was there before.
+        step: The index of the step, `GIVEN` or `MANUAL`.
     """
 
     dim: int
@@ -56,14 +58,14 @@ class Link(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """How an axis, or a part of one, came to a dimension of a value.
+    """How an axis or sub-axis came to a dimension of a value.
 
     Attributes:
-        axis: The axis or the part.
+        axis: The axis or sub-axis.
         origin: The value where it was given.
         origin_dim: The dimension there.
         is_manual: Whether it is a manual axis there.
-        links: The steps from there to here; none if it was given here.
+        links: The steps from there to here; empty if it was given here.
     """
 
     axis: AxisRef
@@ -74,7 +76,7 @@ class Chain(NamedTuple):
 
 
 class History:
-    """What happened to every value of a program.
+    """The history of all values of a program.
 
     Args:
         subject: The program.
@@ -86,7 +88,7 @@ class History:
 
     @cached_property
     def _starts(self) -> list[int]:
-        """Per step, the first of its visit: what it started from was there before. A copy sees its own visit."""
+        """Per step, the first step of its visit: the visit started from the state before it."""
         found: list[int] = []
         for index, step in enumerate(self.subject.steps):
             is_same = index > 0 and step.op != GROUP and self.subject.steps[index - 1].number == step.number
@@ -99,7 +101,7 @@ class History:
 
     @cached_property
     def placements(self) -> dict[int, list[Placement]]:
-        """Per holder, what came to it, in order."""
+        """Per holder, the axes that came to it, in order."""
         found: dict[int, list[Placement]] = {}
         program = self.subject.program
         for value, sharding in enumerate(program.shardings):
@@ -119,7 +121,7 @@ class History:
         return found
 
     def _kept(self) -> Iterator[tuple[int, Step]]:
-        """The steps whose axes stay; where an op has one value twice, the last place is what is written."""
+        """The steps whose axes stay. If an op has one value twice, only the last write counts."""
         for _, group in groupby(enumerate(self.subject.steps), lambda item: item[1].number):
             visit = [item for item in group if item[1].is_kept]
             last = {step.target: step.target_tensor for _, step in visit if step.op != GROUP}
@@ -144,7 +146,7 @@ class History:
         return self._dims[key]
 
     def chains(self, value: int, dim: int, axis: AxisRef) -> list[Chain]:
-        """How an axis came to a dimension of a holder: one chain per part of it that came on a way of its own."""
+        """How an axis came to a dimension of a holder: one chain per part that came separately."""
         found: list[Chain] = []
         todo: list[tuple[int, int, AxisRef, int, tuple[Link, ...]]] = [(value, dim, axis, len(self._starts), ())]
         steps = self.subject.steps
@@ -175,7 +177,7 @@ def axes_of(sharding: TensorSharding | None) -> Iterator[tuple[int, AxisRef]]:
 
 
 def is_complete(axis: AxisRef, chains: Sequence[Chain], mesh: Mesh) -> bool:
-    """Whether chains tell of all of an axis, and of no part of it twice."""
+    """Whether chains cover all of an axis, and no part of it twice."""
     parts: Axes = tuple([chain.axis for chain in chains])
     reached = axis.pre_size
     for part in sorted(parts, key=lambda one: one.pre_size):

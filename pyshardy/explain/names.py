@@ -1,4 +1,4 @@
-"""What people call the values and ops of a program."""
+"""Readable names of the values and ops of a program."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _OF_JAX = frozenset(
         "eval_jaxpr", "custom_jvp_call", "custom_vjp_call", "pjit",
     )
 )  # fmt: skip
-"""Scopes and functions that JAX makes by itself."""
+"""Scopes and functions that JAX adds."""
 _FAR = 4
-"""So many ops back a place is looked for."""
+"""The number of ops to go back in search of a source line."""
 _WRAPPER = re.compile(r"\w+\((.*)\)")
 
 
 def short_scope(label: Label) -> str:
-    """The last part of the name that JAX gave an op, or its own name without the dialect.
+    """The last part of the name that JAX gave an op, or the op's own name without the dialect.
 
     >>> short_scope(Label("stablehlo.dot_general", "jit(step)/mlp/dot_general")), short_scope(Label("stablehlo.add"))
     ('dot_general', 'add')
@@ -46,7 +46,7 @@ def short_scope(label: Label) -> str:
 
 
 def named_scope(label: Label) -> str | None:
-    """The innermost scope that a user named, of what JAX gave an op; None if there is none.
+    """The innermost user-defined scope in the name that JAX gave an op; None if there is none.
 
     >>> named_scope(Label("stablehlo.dot_general", "jit(step)/jvp(mlp)/dot_general"))
     'mlp'
@@ -56,7 +56,7 @@ def named_scope(label: Label) -> str | None:
 
 
 def user_scopes(label: Label) -> list[str]:
-    """The scopes that a user named, of what JAX gave an op, from the outside in.
+    """The user-defined scopes in the name that JAX gave an op, outermost first.
 
     >>> user_scopes(Label("stablehlo.dot_general", "jit(step)/decoder/while/body/transpose(jvp(mlp))/dot_general"))
     ['decoder', 'mlp']
@@ -80,7 +80,7 @@ def is_gradient(label: Label) -> bool:
 
 
 def place_text(label: Label) -> str:
-    """Where an op is in the user's program, " at model.py:41", or nothing.
+    """The source line of an op as a phrase, " at model.py:41"; empty if unknown.
 
     >>> place_text(Label("stablehlo.add", file="src/model.py", line=41))
     ' at model.py:41'
@@ -99,7 +99,7 @@ class Names:
         self.subject = subject
 
     def label(self, op: int) -> Label:
-        """The label of an op, of what the main function returns, or of a sharding group."""
+        """The label of an op, of the return of the main function, or of a sharding group."""
         if op == GROUP:
             return Label("sdy.sharding_group", "sharding group")
         if op == MAIN_RESULT or op >= self.subject.op_count:
@@ -121,7 +121,7 @@ class Names:
         return found if label.file is not None else found + self._near(op)
 
     def _near(self, op: int) -> str:
-        """Of an op without a place, the op with one that computes what it uses."""
+        """For an op without a source line, the nearest op with one among those that compute its operands."""
         program, at = self.subject.program, op
         for _ in range(_FAR):
             owners = [program.owners[value] for value in (program.operands[at] if at < self.subject.op_count else ())]
@@ -160,7 +160,7 @@ class Names:
         return f"{which} of {self.op(owner)}"
 
     def argument_number(self, value: int) -> int:
-        """The number of an argument of a block among those of its op."""
+        """The number of a block argument among the arguments of its op."""
         program, first = self.subject.program, value
         owner = program.owners[value]
         while first > 0 and program.owners[first - 1] == owner and first - 1 not in program.results[owner]:

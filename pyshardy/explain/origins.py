@@ -1,4 +1,4 @@
-"""Where an axis was given: by whom, and in which annotation."""
+"""The annotation that an axis comes from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyshardy.explain.subject import Subject
 
 
 class OriginKind(Enum):
-    """What gave an axis."""
+    """The kind of an annotation."""
 
     ARGUMENT = "argument"
     OUTPUT = "output"
@@ -23,14 +23,14 @@ class OriginKind(Enum):
 
 
 class Origin(NamedTuple):
-    """Where an axis was given.
+    """The annotation that an axis comes from.
 
     Attributes:
-        kind: By what.
-        value: The number of the value that had it first.
+        kind: Its kind.
+        value: The number of the annotated value.
         dim: The dimension there.
         name: The value in words.
-        op: The op that gave it, a constraint or a manual computation; None for others.
+        op: The constraint or manual computation with the annotation; None for other kinds.
         priority: The user priority of the dimension; None if there is none.
     """
 
@@ -42,7 +42,7 @@ class Origin(NamedTuple):
     priority: int | None
 
     def text(self, names: Names) -> str:
-        """Where it was given, in words, to go behind "given"."""
+        """The annotation in words, to follow "given"."""
         of = f"dimension {self.dim} of {self.name}"
         if self.kind is OriginKind.CONSTRAINT and self.op is not None:
             return f"by the sharding constraint{place_text(names.label(self.op))} on dimension {self.dim}"
@@ -56,12 +56,12 @@ class Origin(NamedTuple):
 
 
 def origin_of(chain: Chain, subject: Subject, names: Names) -> Origin:
-    """Where a chain begins."""
+    """The annotation at the beginning of a chain."""
     return annotation_of(chain.origin, chain.origin_dim, subject, names, chain.is_manual)
 
 
 def annotation_of(value: int, dim: int, subject: Subject, names: Names, is_manual: bool = False) -> Origin:
-    """Who gave a value the sharding that it has before propagation."""
+    """The annotation that gave a value its sharding before propagation."""
     program = subject.program
     sharding = program.shardings[value]
     priority = None if sharding is None or is_manual else sharding.dims[dim].priority
@@ -74,7 +74,7 @@ def annotation_of(value: int, dim: int, subject: Subject, names: Names, is_manua
         returned = subject.holder(program.main_results[result].returned)
         if value in subject.given or not _has(program.shardings[returned], dim, sharding):
             return made(OriginKind.OUTPUT)
-        return annotation_of(returned, dim, subject, names)  # XLA annotates an output like what is returned as it
+        return annotation_of(returned, dim, subject, names)  # XLA annotates an output like the value that is returned
     owner = program.owners[value]
     label = subject.labels[owner].name if owner >= 0 else ""
     if label == CONSTRAINT:
@@ -96,7 +96,7 @@ def annotation_of(value: int, dim: int, subject: Subject, names: Names, is_manua
 
 
 def _constraint_on(value: int, subject: Subject) -> int | None:
-    """The constraint on a value that wrote its sharding there before propagation; None if there is none."""
+    """The constraint that wrote its sharding onto a value before propagation; None if there is none."""
     program = subject.program
     for op in program.users[value]:
         if program.kind(op).name == CONSTRAINT:
@@ -108,5 +108,5 @@ def _constraint_on(value: int, subject: Subject) -> int | None:
 
 
 def _has(sharding: TensorSharding | None, dim: int, other: TensorSharding | None) -> bool:
-    """Whether one has the axes of another on a dimension."""
+    """Whether two shardings have the same axes on a dimension."""
     return sharding is not None and other is not None and sharding.dims[dim].axes == other.dims[dim].axes

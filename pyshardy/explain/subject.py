@@ -1,4 +1,4 @@
-"""What explanations are made from: a program, what propagation did to it, and what people call its parts."""
+"""The input of explanations: a program, the steps of propagation, and readable names."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from pyshardy.rules.rule import Rule
 
 
 class Label(NamedTuple):
-    """What people call an op.
+    """The names and source line of an op.
 
     Attributes:
         name: Its full name, such as "stablehlo.dot_general".
         scope: The name that JAX gave it, such as "jit(step)/mlp/dot_general"; None if it has none.
-        function: The function of the user's program that it is in; None if it is not known.
-        file: The file of the user's program; None if it is not known.
+        function: The function of the user's program around it; None if unknown.
+        file: The file of the user's program; None if unknown.
         line: The line there, from 1.
         column: The column there.
         library_place: File, line and column in the library that the user's line calls, if that makes the op.
@@ -45,19 +45,19 @@ class Label(NamedTuple):
 
 @dataclass(frozen=True)
 class Subject:
-    """A propagated program under the names of its user.
+    """A propagated program with the names that its user knows.
 
     Attributes:
-        program: The program as propagation saw it: values and ops by number.
-        shardings: What propagation found, by value.
-        steps: What it did, in order.
-        labels: What every op is called.
+        program: The program that was propagated: values and ops by number.
+        shardings: The propagated shardings, by value.
+        steps: The steps of propagation, in order.
+        labels: The label of every op.
         names: Names of arguments and results of the main function, by value.
         given: The arguments and results that the user gave a sharding.
-        element_bytes: Bytes of an element, by value; 0 if they are not known.
-        dtypes: The element type, by value, such as "f32"; empty where it has none.
-        final: The shardings of the result, by value, where they are not what propagation found.
-        grouped: What members of sharding groups had before they were made equal.
+        element_bytes: The bytes of an element, by value; 0 if unknown.
+        dtypes: The element type, by value, such as "f32"; empty if there is none.
+        final: The shardings of the result, by value, where they differ from the propagated ones.
+        grouped: The shardings of members of sharding groups before they were made equal.
         erased: The ops that were removed as dead code.
     """
 
@@ -79,7 +79,7 @@ class Subject:
 
     @property
     def op_count(self) -> int:
-        """The number of ops; numbers from here on stand for the results of the main function."""
+        """The number of ops. Numbers from this one on stand for the results of the main function."""
         return len(self.program.kind_of)
 
     def kind(self, op: int) -> OpKind:
@@ -88,7 +88,7 @@ class Subject:
         return kinds[kind_of[op]]
 
     def tensors(self, op: int) -> tuple[int, ...]:
-        """The values that the tensors of the rule of an op stand for."""
+        """The values of the tensors of an op's rule."""
         return self._all_ops[2][op]
 
     def rule(self, op: int) -> Rule | None:
@@ -111,7 +111,7 @@ class Subject:
 
     @cached_property
     def readers(self) -> Mapping[int, list[tuple[int, int]]]:
-        """Per holder, the ops whose rule has it as a tensor, each with the number of the tensor."""
+        """Per holder, the ops whose rule has it as a tensor, each with the number of that tensor."""
         tensors = self._all_ops[2]
         numbers, starts = tensors.numbers, tensors.starts
         found: dict[int, list[tuple[int, int]]] = {}
@@ -123,11 +123,11 @@ class Subject:
         return found
 
     def size_in_bytes(self, value: int) -> int:
-        """Bytes of an element of a value; 0 if they are not known."""
+        """The bytes of an element of a value; 0 if unknown."""
         return self.element_bytes[value] if value < len(self.element_bytes) else 0
 
     def main_result(self, value: int) -> int | None:
-        """The number of the result of the main function that a pseudo-value holds the sharding of."""
+        """The number of the result of the main function whose sharding a pseudo-value holds."""
         return self._main_results.get(value)
 
     @cached_property

@@ -1,7 +1,7 @@
-"""Why a dimension stayed whole: what asked for it, and what was in the way.
+"""Finds why a dimension was not sharded: which axes were candidates, and what prevented them.
 
-Propagation is over, so every op is asked again with what its tensors have now: who has an axis on the factor of the
-dimension, and what of the value, of the op or of its other tensors keeps it away.
+After propagation, every op is examined again with the final shardings of its tensors: which tensors have an axis on the
+factor of the dimension, and what in the value, the op or the other tensors prevents that axis.
 
 Source: docs/semantics/propagation.md#one-step
 """
@@ -13,9 +13,11 @@ from enum import Enum
 from math import gcd
 from typing import NamedTuple
 
-from pyshardy.core.axes import AxisRef, axes_size
+from pyshardy.core.axes import AxisRef
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, common_mesh
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import common_mesh
 from pyshardy.errors import InvalidShardingError
 from pyshardy.explain.history import GIVEN, History
 from pyshardy.graph.program import Direction
@@ -28,7 +30,7 @@ from pyshardy.rules.properties import Priority
 
 
 class ReasonKind(Enum):
-    """Why a dimension stayed whole, the most telling first."""
+    """The kinds of reasons why a dimension was not sharded, the most important first."""
 
     SCALAR = "size one"
     CLOSED = "closed"
@@ -46,7 +48,7 @@ class ReasonKind(Enum):
 
 
 class Level(Enum):
-    """On which level a conflict was decided."""
+    """What decided a conflict."""
 
     GIVEN = "annotation"
     USER_PRIORITY = "user priority"
@@ -59,13 +61,13 @@ class Reason(NamedTuple):
     """One reason.
 
     Attributes:
-        kind: What it is.
-        axis: The axis that would have come; None if there is none.
-        op: The op through which it would have come; None for reasons that concern no op.
+        kind: Its kind.
+        axis: The axis that did not come; None if there is none.
+        op: The op that would have propagated it; None if no op is involved.
         asker: The value that has the axis, and its dimension; None if there is none.
-        winner: What kept it away, and its dimension: of `TAKEN`, the dimension of the value itself that has the
-            axis; of `CONFLICT`, another value. None if there is none.
-        level: How a conflict was decided.
+        winner: The value that prevented it, and its dimension: for `TAKEN`, the value itself and the dimension that has
+            the axis; for `CONFLICT`, another value. None if there is none.
+        level: What decided a conflict.
         held: The axis of the winner.
     """
 
@@ -82,16 +84,16 @@ _ORDER = {kind: place for place, kind in enumerate(ReasonKind)}
 
 
 def reasons_of(history: History, value: int, dim: int) -> list[Reason]:
-    """Why a dimension of a value has no axis, the most telling reason first.
+    """The reasons why a dimension of a value has no axis, the most important first.
 
     Args:
-        history: What happened.
+        history: The history of the program.
         value: The holder of the value.
         dim: The dimension.
     """
     subject = history.subject
     sharding, shape = subject.sharding(value), subject.program.shapes[value]
-    if sharding is not None and sharding.rank != len(shape or ()):  # on one device
+    if sharding is not None and sharding.rank != len(shape or ()):  # on a single device
         return [Reason(ReasonKind.CLOSED)]
     if shape is not None and shape[dim] == 1:
         return [Reason(ReasonKind.SCALAR)]
@@ -124,7 +126,7 @@ _NEVER = frozenset(
         "sdy.sharding_group", "sdy.constant", "stablehlo.constant",
     )
 )  # fmt: skip
-"""Ops that have no rule and are in nobody's way: edges stand for them."""
+"""Ops without a rule that do not stop propagation, because edges propagate for them."""
 
 
 def _from_ops(history: History, value: int, dim: int) -> Iterator[Reason]:
@@ -140,12 +142,12 @@ def _from_ops(history: History, value: int, dim: int) -> Iterator[Reason]:
 
 
 def _front(factors: Sequence[int], factor: int) -> Sequence[int]:
-    """The factors of a dimension in front of one of them."""
+    """The factors of a dimension that are major to one of them."""
     return factors[: factors.index(factor)]
 
 
 class _Visit:
-    """One op with what its tensors have at the end."""
+    """One op with the final shardings of its tensors."""
 
     def __init__(self, history: History, op: int) -> None:
         self.history = history
@@ -176,7 +178,7 @@ class _Visit:
         return self.values[tensor], next(dim for dim, factors in enumerate(mapping) if factor in factors)
 
     def reasons(self, tensor: int, dim: int, factor: int) -> Iterator[Reason]:
-        """What keeps the axes that others have on a factor from one of its tensors."""
+        """What prevents the axes that other tensors have on a factor from coming to one of its tensors."""
         askers = [
             (other, axes)
             for other, mapping in enumerate(self.rule.tensors)
@@ -204,7 +206,7 @@ class _Visit:
         yield self._in_the_way(tensor, dim, factor, axis, asker)
 
     def _overflows(self, tensor: int, factor: int) -> Iterator[Reason]:
-        """Axes that others have on the same dimension, and that divide neither the factor nor one in front of it."""
+        """Axes of other tensors on the same dimension that divide neither the factor nor one that is major to it."""
         assert self.mesh is not None
         for other, mapping in enumerate(self.rule.tensors):
             dim = next((dim for dim, factors in enumerate(mapping) if factor in factors), None)
@@ -217,9 +219,9 @@ class _Visit:
                     yield Reason(ReasonKind.NOT_DIVISIBLE, found.overflow[0], self.op, (self.values[other], dim))
 
     def _in_the_way(self, tensor: int, dim: int, factor: int, axis: AxisRef, asker: tuple[int, int]) -> Reason:
-        """What keeps one axis, of which all that have the factor agree, from a tensor."""
+        """What prevents an axis that all tensors with the factor agree on from coming to a tensor."""
         sharding = self.shardings[tensor]
-        if any(axis.overlaps(one) for one in self.axes(tensor, factor)):  # outside of a manual computation
+        if any(axis.overlaps(one) for one in self.axes(tensor, factor)):  # outside a manual computation
             return Reason(ReasonKind.MANUAL, axis, self.op, asker)
         if sharding is not None:
             if any(axis.overlaps(one) for one in (*sharding.replicated, *sharding.unreduced)):
@@ -252,13 +254,13 @@ class _Visit:
         return Reason(ReasonKind.DROPPED, axis, self.op, asker)
 
     def _has_room_in_front(self, tensor: int, factors: Sequence[int]) -> bool:
-        """Whether any of the factors is not split all the way."""
+        """Whether any of the factors is not fully sharded."""
         assert self.mesh is not None
         sizes, mesh = self.rule.factor_sizes, self.mesh
         return any(axes_size(self.axes(tensor, factor), mesh) < sizes[factor] for factor in factors)
 
     def _rival(self, tensor: int, dim: int, axis: AxisRef) -> tuple[int, list[tuple[int, AxisRef]]] | None:
-        """Another tensor without whose own use of the axis the op would move it, and where that is."""
+        """Another tensor whose use of the axis is the only obstacle, and the place of that use."""
         for other, sharding in enumerate(self.shardings):
             if other == tensor or sharding is None:
                 continue
@@ -286,13 +288,13 @@ class _Visit:
     def level(
         self, winner: tuple[int, int], held: AxisRef, loser: tuple[int, int], asked: tuple[AxisRef, int]
     ) -> Level:
-        """How it was decided that one axis stays and another does not come.
+        """What decided that one axis stays and another does not come.
 
         Args:
             winner: The value that keeps its axis, and the dimension.
             held: That axis.
             loser: The value whose axis does not come, and the dimension.
-            asked: That axis, and the factor of the op along which it would come.
+            asked: That axis, and the factor of the op along which it would propagate.
         """
         axis, factor = asked
         won, lost = self._arrival(winner, held), self._arrival(loser, axis)
@@ -310,13 +312,13 @@ class _Visit:
         return 0 if sharding is None else sharding.dims[place[1]].priority or 0
 
     def _first_round(self, factor: int) -> int:
-        """The first round of op priorities in which the op moves axes along a factor."""
+        """The first op-priority round in which the op propagates along a factor."""
         kind = self.history.subject.kind(self.op)
         rounds = (directions(self.rule, kind.priority, kind.direction, round_)[factor] for round_ in range(ROUNDS))
         return next((round_ for round_, direction in enumerate(rounds) if direction is not Direction.NONE), ROUNDS)
 
     def _arrival(self, place: tuple[int, int], axis: AxisRef) -> Step | None:
-        """The step by which an axis came to a value; None if it was given there."""
+        """The step that propagated an axis to a value; None if it was given there."""
         for one in self.history.placements.get(place[0], ()):
             if one.dim == place[1] and one.axis.overlaps(axis) and one.step > GIVEN:
                 return self.history.subject.steps[one.step]

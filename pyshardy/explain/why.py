@@ -1,10 +1,12 @@
-"""Why a value is sharded as it is: where every axis comes from, and what keeps other dimensions whole."""
+"""Explains the sharding of a value: the origin of every axis, and the reasons for dimensions without axes."""
 
 from __future__ import annotations
 
-from pyshardy.core.axes import Axes, axes_size
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.explain.explanation import (
     AxisCame,
     DimensionStory,
@@ -37,7 +39,7 @@ class Why:
         self.history = History(subject)
 
     def explain(self, wanted: str, details: bool = False) -> Explanation:
-        """The explanation of what a text names.
+        """The explanation of the values that a text names.
 
         Args:
             wanted: The path of an argument, a result, `FILE:LINE`, a name scope or an op.
@@ -50,7 +52,7 @@ class Why:
         return Explanation(wanted, tuple(map(self.story, values)), details)
 
     def story(self, value: int) -> ValueStory:
-        """The story of a value, by its number."""
+        """The explanation of a value, by its number."""
         subject = self.subject
         shape = subject.program.shapes[value] if value < len(subject.program.shapes) else None
         holder, final = subject.holder(value), subject.final_sharding(value)
@@ -78,10 +80,10 @@ class Why:
         return DimensionStory(dim, shape[dim], axes_text(kept) or "whole", tuple(came), tuple(reasons), dropped)
 
     def dropped_text(self, value: int, dim: int) -> str | None:
-        """What propagation gave a dimension and the result does not keep, in words; None if there is nothing.
+        """The axes of a dimension that propagation gave and the result drops, in words; None if there are none.
 
         Args:
-            value: The value, which has as many dimensions before as in the result.
+            value: The value, whose rank in the result is the same.
             dim: The dimension.
         """
         found, final = self.subject.sharding(value), self.subject.final_sharding(value)
@@ -95,7 +97,7 @@ class Why:
             return None
         return _dropped(size, axes, kept, mesh_of(found, self.subject.program.meshes))
 
-    # How an axis came
+    # The origin of an axis
 
     def came(self, chain: Chain) -> AxisCame:
         """A chain in words."""
@@ -133,7 +135,7 @@ class Why:
 
         Args:
             link: The step.
-            is_first: Whether it is the first of its chain, which says where it starts.
+            is_first: Whether it is the first step of its chain, which names the start.
         """
         step, names = self.subject.steps[link.step], self.names
         source, target = names.value(link.source), names.value(link.target)

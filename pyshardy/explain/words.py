@@ -1,4 +1,4 @@
-"""Why a dimension stayed whole, in words."""
+"""The reasons why a dimension was not sharded, in words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HOW = {
 
 
 def axes_text(axes: tuple[AxisRef, ...]) -> str:
-    """Axes as a reader knows them."""
+    """Axes in readable form."""
     return ", ".join(map(str, axes))
 
 
@@ -39,9 +39,9 @@ def stayed_whole(reason: Reason, value: int, dim: int, names: Names) -> StayedWh
 
     Args:
         reason: The reason.
-        value: The value that stayed whole.
-        dim: The dimension of it.
-        names: What values and ops are called.
+        value: The value.
+        dim: Its dimension.
+        names: The names of values and ops.
     """
     text = (
         _closed(reason, value, dim, names) if reason.kind is ReasonKind.CLOSED else _TEXTS[reason.kind](reason, names)
@@ -52,7 +52,7 @@ def stayed_whole(reason: Reason, value: int, dim: int, names: Names) -> StayedWh
 
 
 def _asked(reason: Reason, names: Names) -> str:
-    """What would have come."""
+    """The axis that did not come."""
     assert reason.asker is not None
     assert reason.op is not None
     value, dim = reason.asker

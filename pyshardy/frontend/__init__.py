@@ -1,1 +1,1 @@
-"""Programs in: from files and text, and from JAX."""
+"""Loads programs from files, text and JAX."""

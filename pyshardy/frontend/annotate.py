@@ -1,14 +1,15 @@
-"""Shardings for inputs and outputs by their names, on anything that was loaded."""
+"""Assigns shardings to inputs and outputs of a loaded program by their names."""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 from warnings import warn
 
-from pyshardy.core.axes import sort_axes
+from pyshardy.core.axis_lists import sort_axes
 from pyshardy.core.jax_values import (
     is_jax_mesh,
     is_named_sharding,
@@ -19,9 +20,10 @@ from pyshardy.core.jax_values import (
 )
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
-from pyshardy.core.sharding import TensorSharding, check_sharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import check_sharding, mesh_of
 from pyshardy.core.spec import OPEN, PartitionSpec, parse_spec
-from pyshardy.core.text import format_symbol
+from pyshardy.core.text import format_symbol, named_type
 from pyshardy.errors import InvalidShardingError, ShardyError, UsageError
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 from pyshardy.ir.attributes import NO_ATTRS
@@ -31,9 +33,14 @@ from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.importing.import_hlo_shardings import read_axes
+from pyshardy.report.folding import fold
+from pyshardy.report.places import is_library
 
 _DOING = "annotating a module"
 _PART = re.compile(r"\[\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|([^\]]*))\s*\]|([^.\[\]]+)")
+_VARIABLE = re.compile(r"\*|(?<!\d)\d+(?:,\d+)?\.\.\d+(?!\d)")
+_LAST = 2
+_MOST_LAYERS = 100_000
 _MOST_NAMES = 8
 Annotations = Mapping[str, Any]
 Given = tuple[str, InterfaceTensor, Any]
@@ -42,20 +49,20 @@ Checked = tuple[str, InterfaceTensor, TensorSharding | None]
 
 
 def annotate(module: Module, shardings: Annotations, mesh: Any = None) -> Module:
-    """A module with shardings on inputs and outputs of these names, in the place of those it had.
+    """A module with new shardings on the inputs and outputs of these names.
 
     Args:
-        module: What `load` returns; it is not changed.
+        module: The result of `load`; it does not change.
         shardings: By name a `PartitionSpec` of JAX or pyshardy, a `NamedSharding`, a `TensorSharding`, a text like
-            "None,model" or '[{}, {"model", ?}p1]', or None to take a sharding away. Names are those that `show` prints:
+            "None,model" or '[{}, {"model", ?}p1]', or None to remove a sharding. Names are those that `show` prints:
             `params['layers'][0]['w1']`, also written `params.layers.0.w1`. `[*]` stands for any one index or key, `*`
-            for any text; a name stands for all that is inside, too. Of several that fit, the last one counts.
-        mesh: The mesh that specs are over, of JAX or pyshardy, or axes with sizes; by default the one that the module
-            has. The module gets it if it has no such mesh.
+            for any text. A name also stands for everything inside it. If several names match, the last one counts.
+        mesh: The mesh of the specs: a mesh of JAX or pyshardy, or axes with sizes; by default the only mesh of the
+            module. It is added to the module if it is missing.
 
     Raises:
-        UsageError: A name that no input or output has, with the nearest ones; no mesh, or several.
-        InvalidShardingError: A sharding that does not fit its tensor or mesh.
+        UsageError: A name matches no input or output, or there is not exactly one mesh.
+        InvalidShardingError: A sharding does not fit its tensor or mesh.
 
     >>> text = "func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> { return %x : tensor<4x8xf32> }"
     >>> module = annotate(Module.parse(text), {"arg0": PartitionSpec("data")}, mesh={"data": 4})
@@ -71,10 +78,10 @@ def annotate(module: Module, shardings: Annotations, mesh: Any = None) -> Module
 def named_ports(
     inputs: Sequence[InterfaceTensor], outputs: Sequence[InterfaceTensor], shardings: Annotations
 ) -> list[Given]:
-    """The inputs and outputs that names stand for, each with what is given to it last.
+    """The inputs and outputs that match the names, each with its last annotation.
 
     Raises:
-        UsageError: A name that no input or output has, with the nearest ones.
+        UsageError: A name matches no input or output; the error lists the nearest names.
     """
     tensors = [*(("arg_attrs", tensor) for tensor in inputs), *(("res_attrs", tensor) for tensor in outputs)]
     names = [tensor.name for _, tensor in tensors]
@@ -91,7 +98,7 @@ def annotate_ports(module: Module, annotations: Iterable[Given], mesh: Mesh | No
 
     Args:
         module: The module.
-        annotations: "arg_attrs" or "res_attrs", the input or output, and its sharding as for `annotate`.
+        annotations: Per annotation "arg_attrs" or "res_attrs", the input or output, and its sharding as for `annotate`.
         mesh: The mesh that specs are over; by default the one that the module has.
     """
     given = list(annotations)
@@ -102,21 +109,21 @@ def annotate_ports(module: Module, annotations: Iterable[Given], mesh: Mesh | No
 
 
 def meshes_of(annotations: Iterable[Given]) -> list[Mesh]:
-    """The meshes that annotations bring along."""
+    """The meshes that come with annotations."""
     return list({core_mesh(value.mesh): None for _, _, value in annotations if is_named_sharding(value)})
 
 
 def checked(annotations: Iterable[Given], meshes: Mapping[str, Mesh], mesh: Mesh | None = None) -> list[Checked]:
-    """Annotations as shardings that fit.
+    """The annotations as valid shardings.
 
     Args:
         annotations: As for `annotate_ports`.
         meshes: The meshes of the module by name.
-        mesh: The mesh that specs are over; by default the only one.
+        mesh: The mesh of the specs; by default the only one.
 
     Raises:
-        UsageError: No mesh, or several.
-        InvalidShardingError: A sharding that does not fit its tensor or mesh.
+        UsageError: There is no mesh, or several.
+        InvalidShardingError: A sharding does not fit its tensor or mesh.
     """
     found = []
     for kind, tensor, value in annotations:
@@ -130,7 +137,7 @@ def checked(annotations: Iterable[Given], meshes: Mapping[str, Mesh], mesh: Mesh
 
 
 def store_annotations(module: Module, annotations: Iterable[Checked]) -> Module:
-    """A module with other shardings on some inputs and outputs, which are known to fit."""
+    """A module with other shardings on some inputs and outputs, which are already checked."""
     root = module.copy_root()
     main = main_function(root)
     for kind, tensor, sharding in annotations:
@@ -139,15 +146,23 @@ def store_annotations(module: Module, annotations: Iterable[Checked]) -> Module:
 
 
 def _warn_of_explicit_axes(module: Module, annotations: Iterable[tuple[str, InterfaceTensor, Any]]) -> None:
-    """Say that shardings which JAX does not know of do not go far where JAX decides itself how all is sharded."""
+    """Warn if JAX has already decided all shardings along explicit axes, so that new ones have little effect."""
     axes = getattr(module.origin, "explicit_axes", ())
     if axes and any(value is not None for _, _, value in annotations):
         warn(
             f"JAX has decided along its explicit axes {', '.join(axes)} how everything in the function is sharded, "
-            "without these shardings: they hold for inputs and outputs alone. For axes that propagation is free to "
+            "without these shardings: they only apply to inputs and outputs. For axes that propagation is free to "
             "use, load the function with mesh={'axis': size} or axis_types=(jax.sharding.AxisType.Auto, ...)",
-            stacklevel=4,
+            stacklevel=_user_level(),
         )
+
+
+def _user_level() -> int:
+    """How far up the stack the user's own code calls, for `warn` in the calling function."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and is_library(frame.f_code.co_filename):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _shape(tensor: InterfaceTensor) -> str:
@@ -155,7 +170,7 @@ def _shape(tensor: InterfaceTensor) -> str:
 
 
 def store_annotation(main: Op, kind: str, index: int, sharding: TensorSharding | None) -> None:
-    """Give an argument ("arg_attrs") or result ("res_attrs") of a function a sharding, or take it away."""
+    """Set or remove the sharding of an argument ("arg_attrs") or result ("res_attrs") of a function."""
     block = main.region.blocks[0]
     count = len(block.args) if kind == "arg_attrs" else len(return_op(main).operands)
     entries = list(main.attrs.get(kind) or (NO_ATTRS,) * count)
@@ -167,32 +182,35 @@ def store_annotation(main: Op, kind: str, index: int, sharding: TensorSharding |
 
 
 def matching_names(pattern: str, names: Sequence[str]) -> list[int]:
-    """The positions of the names that a pattern stands for.
+    """The positions of the names that match a pattern.
 
     Raises:
-        UsageError: There is none; says which names are nearest.
+        UsageError: There is none; the error lists the nearest names.
 
     >>> matching_names("params['layers'][*]['w']", ["params['layers'][0]['w']", "params['layers'][0]['b']", "x"])
     [0]
     >>> matching_names("params.*.w", ["params['layers'][0]['w']", "params['layers'][0]['b']", "x"])
     [0]
+    >>> matching_names("net[2,4..6].w", [f"net[{layer}].w" for layer in range(8)])
+    [2, 4, 6]
     """
-    matcher, pieces = _matcher(pattern), [piece for text, _ in _parts(pattern) for piece in text.split("*")]
+    matcher, pieces = _matcher(pattern), [piece for text, _ in _parts(pattern) for piece in _VARIABLE.split(text)]
     near = [position for position, name in enumerate(names) if all(piece in name for piece in pieces)]
     found = [position for position in near if matcher.match(_path(names[position]))]
     if found:
         return found
-    nearest = get_close_matches(pattern, names, n=3, cutoff=0.3) or list(names)[:_MOST_NAMES]
+    folded = [found.name for found in fold((name, None) for name in names)]
+    nearest = get_close_matches(pattern, folded, n=3, cutoff=0.3) or folded[:_MOST_NAMES]
     raise UsageError(
         _DOING,
-        got=f"{pattern!r}, which no input or output is called",
+        got=f"{pattern!r}, which matches no input or output",
         needed=", ".join(nearest) if nearest else "a module with inputs or outputs",
-        hint="`pyshardy show` prints all names; an argument that the function does not use is none of them",
+        hint="`pyshardy show` prints all names; unused arguments are not among them",
     )
 
 
 def _parts(name: str) -> list[tuple[str, bool]]:
-    """The keys and attributes along a path, and whether each stands in brackets without quotes."""
+    """The keys and attributes along a path, and whether each is in brackets without quotes."""
     found = []
     for match in _PART.finditer(name):
         single, double, bare, plain = match.groups()
@@ -208,19 +226,30 @@ def _path(name: str) -> str:
 def _matcher(pattern: str) -> re.Pattern[str]:
     parts = []
     for text, is_bare in _parts(pattern):
-        one = "[^\0]*" if is_bare and text == "*" else ".*".join(map(re.escape, text.split("*")))
-        parts.append(f"{one}\0")
+        fixed = [*map(re.escape, _VARIABLE.split(text)), ""]
+        between = ["[^\0]*" if is_bare and text == "*" else _variable(found) for found in _VARIABLE.findall(text)]
+        parts += [part for pair in zip(fixed, [*between, ""]) for part in pair] + ["\0"]
     return re.compile("".join(parts), re.DOTALL)
+
+
+def _variable(found: str) -> str:
+    """What `*` in a name stands for, or the numbers of layers, `0..23` or `2,8..140`, as tables write them."""
+    if found == "*":
+        return ".*"
+    numbers = [int(number) for number in re.split(r",|\.\.", found)]
+    first, last, step = numbers[0], numbers[-1], max(1, numbers[1] - numbers[0]) if len(numbers) > _LAST else 1
+    run = range(first, min(last, first + _MOST_LAYERS) + 1, step)
+    return f"(?:{'|'.join(map(str, run))}|{re.escape(found)})"
 
 
 # Meshes
 
 
 def core_mesh(mesh: Any) -> Mesh:
-    """The mesh of pyshardy for one of JAX, for axes with sizes, or for text like "data=4,model=2".
+    """The mesh of pyshardy for a mesh of JAX, for axes with sizes, or for text like "data=4,model=2".
 
     Raises:
-        UsageError: It is no mesh.
+        UsageError: The argument is not a mesh.
 
     >>> core_mesh({"data": 4, "model": 2})
     Mesh([('data', 4), ('model', 2)])
@@ -232,11 +261,11 @@ def core_mesh(mesh: Any) -> Mesh:
     if isinstance(mesh, Mapping) or is_jax_mesh(mesh):
         return Mesh(mesh_axes(mesh))
     needed = "axes with sizes, like {'data': 4, 'model': 2}, or a mesh of JAX or pyshardy"
-    raise UsageError("reading a mesh", got=f"a {type(mesh).__name__}", needed=needed)
+    raise UsageError("reading a mesh", got=named_type(mesh), needed=needed)
 
 
 def with_mesh(module: Module, mesh: Mesh) -> Module:
-    """The module with a mesh, if it has not got it already."""
+    """The module with a mesh, which is added if it is missing."""
     if not mesh.axes or mesh in module_meshes(module.root).values():
         return module
     root = module.copy_root()
@@ -255,7 +284,9 @@ def _mesh_for_specs(meshes: Mapping[str, Mesh], mesh: Mesh | None) -> str:
     if names and (mesh is not None or len({meshes[name] for name in names}) == 1):
         return names[0]
     got = "a module without a mesh" if not names else f"the meshes {', '.join(map(format_symbol, names))}"
-    raise UsageError("finding the mesh of a PartitionSpec", got=got, needed="one mesh", hint="say which, as mesh=")
+    raise UsageError(
+        "finding the mesh of a PartitionSpec", got=got, needed="one mesh", hint="say which, as mesh= or --mesh"
+    )
 
 
 # Shardings
@@ -288,18 +319,18 @@ def _parsed(text: str, meshes: Mapping[str, Mesh], mesh: Mesh | None) -> Partiti
 
 
 def as_spec(value: Any) -> PartitionSpec:
-    """The spec of pyshardy for one of JAX, or for that of a `NamedSharding`.
+    """The spec of pyshardy for a `PartitionSpec` or `NamedSharding` of JAX.
 
     Raises:
-        UsageError: It is none.
-        InvalidShardingError: It says what no sharding of Shardy can.
+        UsageError: The argument is not a spec.
+        InvalidShardingError: Shardy cannot express the spec.
     """
     if isinstance(value, PartitionSpec):
         return value
     spec = value.spec if is_named_sharding(value) else value
     if not is_partition_spec(spec):
         needed = "a PartitionSpec, a NamedSharding, a TensorSharding, text, or None"
-        raise UsageError("reading a sharding", got=f"a {type(value).__name__}", needed=needed)
+        raise UsageError("reading a sharding", got=named_type(value), needed=needed)
     doing = "reading a PartitionSpec"
     if spec.reduced:
         got = f"{spec}, reduced along {', '.join(sorted(spec.reduced))}"

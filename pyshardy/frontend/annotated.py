@@ -11,7 +11,7 @@ from pyshardy.ir.module import Module
 from pyshardy.passes.importing.import_hlo_shardings import read_axes
 
 _MARKS = (b"mhlo.sharding", b"xla.sdy.", FROM_HLO.encode())
-"""One of these is in every annotated module and in every one that was HLO, as text or as bytecode."""
+"""Every annotated module, and every module that was HLO, contains one of these, as text or as bytecode."""
 PASSES: tuple[tuple[str, dict[str, str]], ...] = (
     ("pyshardy-flatten-tuples", {}),
     ("pyshardy-import-frontend-attributes", {}),
@@ -22,15 +22,15 @@ PASSES: tuple[tuple[str, dict[str, str]], ...] = (
     ("pyshardy-add-hlo-rules", {}),
     ("sdy-lift-inlined-meshes", {"use-single-device-mesh-names": "true"}),
 )
-"""What makes the annotations of HLO those of the dialect: passes with their options."""
+"""The passes, with their options, that import HLO's annotations into the dialect."""
 Axes = Mapping[str, int] | str | None
 
 
 def axes_text(mesh: Axes) -> str:
-    """The axes of a mesh as an option has them.
+    """The axes of a mesh as the text of an option.
 
     Raises:
-        UsageError: They are no axes.
+        UsageError: The argument is not axes with sizes.
 
     >>> axes_text({"data": 4, "model": 2})
     'data=4,model=2'
@@ -45,21 +45,21 @@ def axes_text(mesh: Axes) -> str:
 
 
 def may_be_annotated(content: bytes) -> bool:
-    """Whether a module in text or bytecode might be annotated or have been HLO, found in no time."""
+    """Whether a module in text or bytecode might be annotated or have been HLO. This check is fast."""
     return any(mark in content for mark in _MARKS)
 
 
 def import_annotations(module: Module, mesh: Axes = None, needs_tilings: bool = True) -> Module:
-    """The module with the annotations of HLO as those of the `sdy` dialect; as it is, if it was not HLO, without any.
+    """The module with HLO's annotations imported into the `sdy` dialect; unchanged if it has none and was not HLO.
 
     Args:
         module: The module.
-        mesh: The axes that GSPMD's tilings are over; found without.
+        mesh: The mesh axes of GSPMD's tilings; by default they are derived.
         needs_tilings: Whether a mesh for a module without tilings is refused.
 
     Raises:
-        UsageError: Axes for a module that is not annotated, or that are none.
-        PassError: An annotation that cannot be imported; names the op.
+        UsageError: The module is not annotated, but axes are given; or the axes are invalid.
+        PassError: An annotation cannot be imported; the error names the op.
     """
     from pyshardy.passes.pipeline import run_passes
     from pyshardy.passes.pipelines import named_passes
@@ -68,7 +68,7 @@ def import_annotations(module: Module, mesh: Axes = None, needs_tilings: bool = 
     if FROM_HLO not in module.root.attrs and not is_annotated(module.root):
         if axes and needs_tilings:
             raise UsageError(
-                f"laying a module on the mesh {axes}",
+                f"applying the mesh {axes}",
                 got="a module without GSPMD's annotations",
                 needed="mhlo.sharding with tilings, such as {devices=[4,2]<=[8]}",
             )

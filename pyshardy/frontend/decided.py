@@ -1,4 +1,4 @@
-"""The shardings that XLA decided on, from its dump, and where pyshardy's differ."""
+"""The shardings that XLA decided on, from its dump, and their differences from pyshardy's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from pyshardy.core.boxes import device_boxes
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, is_equivalent, is_unsharded, mesh_of
+from pyshardy.core.sharding import TensorSharding, is_equivalent, is_unsharded
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import UsageError
 from pyshardy.frontend.annotated import import_annotations
 from pyshardy.frontend.from_dump import choose, split_source
@@ -26,10 +27,10 @@ _SAME = {"sdy.constant": "stablehlo.constant"}
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What XLA decided of one module.
+    """The shardings that XLA decided for one module.
 
     Attributes:
-        path: The file it was read from.
+        path: The file that it was read from.
         module: The module after propagation in XLA.
         inputs: Its inputs with their shardings.
         outputs: Its outputs.
@@ -43,10 +44,10 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class ShardingDifference:
-    """A value that is sharded in one way here and in another in XLA.
+    """A value that is sharded differently here and in XLA.
 
     Attributes:
-        where: Which value: "input x", "output result", or an op by name and number.
+        where: The value: "input x", "output result", or an op by name and number.
         here: Its sharding here.
         in_xla: Its sharding in XLA.
     """
@@ -61,12 +62,12 @@ class ShardingDifference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What came out of comparing with a dump.
+    """The result of a comparison with a dump.
 
     Attributes:
         differences: The values that are sharded differently.
-        values: How many inputs and outputs were compared.
-        ops: How many results of ops were compared; None if the ops are not the same.
+        values: The number of compared inputs and outputs.
+        ops: The number of compared results of ops; None if the ops differ.
     """
 
     differences: tuple[ShardingDifference, ...]
@@ -74,7 +75,7 @@ class Comparison:
     ops: int | None
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """The comparison as plain data."""
         return {
             "values": self.values,
             "ops": self.ops,
@@ -93,12 +94,12 @@ def dump_shardings(source: str | Path, module: str | None = None, isolate: bool 
     """The shardings that XLA's Shardy decided on.
 
     Args:
-        source: A directory that XLA dumped to, with `::` and the name of a module or without.
+        source: A directory that XLA dumped to, optionally followed by `::` and the name of a module.
         module: The name of the module.
-        isolate: Whether it is read in a process of its own, which its bytes may end.
+        isolate: Whether to read it in a separate process, because its bytes may crash the reader.
 
     Raises:
-        UsageError: There is no such module, or its dump does not have the steps of Shardy.
+        UsageError: There is no such module, or its dump lacks the steps of Shardy.
     """
     directory, name = split_source(source)
     dumped = choose(directory, module or name)
@@ -115,13 +116,13 @@ def dump_shardings(source: str | Path, module: str | None = None, isolate: bool 
 
 
 def compare(propagated: Module, decided: Decided) -> Comparison:
-    """List the values that a propagated module shards otherwise than XLA.
+    """List the values that a propagated module shards differently than XLA.
 
     Inputs and outputs are compared by position; results of ops too, if both modules have the same ops in the same
-    order. What lays a tensor out alike on the devices is equal, whatever its axes are called.
+    order. Shardings with the same blocks on the same devices are equal, whatever the names of their axes.
 
     Raises:
-        UsageError: The modules have other inputs or outputs.
+        UsageError: The modules have different inputs or outputs.
     """
     root, other = propagated.root, decided.module.root
     meshes = module_meshes(root), module_meshes(other)
@@ -153,7 +154,7 @@ def _check_types(side: str, ours: list[InterfaceTensor], theirs: list[InterfaceT
 
 
 class _Result(NamedTuple):
-    """A tensor that an op makes."""
+    """A tensor that an op computes."""
 
     name: str
     shape: tuple[int, ...]
@@ -161,7 +162,7 @@ class _Result(NamedTuple):
 
 
 def _results(root: Op) -> list[_Result]:
-    """Every tensor that an op of the main function makes, in program order."""
+    """Every tensor that an op of the main function computes, in program order."""
     return [
         _Result(_SAME.get(op.name, op.name), result.type.shape, get_sharding(result))
         for op in ops_in(main_function(root))
@@ -187,7 +188,7 @@ def is_laid_out_alike(
     shape: tuple[int, ...],
     meshes: tuple[Mapping[str, Mesh], Mapping[str, Mesh]],
 ) -> bool:
-    """Whether two shardings put the same blocks of a tensor on the same devices, whatever their axes are called.
+    """Whether two shardings put the same blocks of a tensor on the same devices, whatever the names of their axes.
 
     >>> from pyshardy.core.notation import parse_sharding
     >>> one, other = parse_sharding('<@m, [{"x"}]>'), parse_sharding('<@m, [{"all"}]>')

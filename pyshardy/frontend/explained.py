@@ -1,4 +1,4 @@
-"""From a traced run of propagation to what explanations are made from."""
+"""Makes the input of explanations from a traced run of propagation."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def make_why(
     before: Module,
     result: Module,
 ) -> Why:
-    """What explains the values of a result.
+    """The object that explains the values of a result.
 
     Args:
         traced: The run of propagation.
         inputs: The inputs of the result.
         outputs: Its outputs.
         before: The program as the user gave it.
-        result: The module that passes made of the nodes of the run.
+        result: The module that later passes made from the nodes of the run.
     """
     return Why(make_subject(traced, inputs, outputs, before.root, before.name, result.root))
 
@@ -52,15 +52,15 @@ def make_subject(
     name: str = "-",
     result: Op | None = None,
 ) -> Subject:
-    """A traced run under the names of its user.
+    """A traced run with the names that its user knows.
 
     Args:
         traced: The run.
         inputs: The inputs of the main function.
         outputs: Its outputs.
         before: The program as the user gave it.
-        name: What to call the text that the program was read from, which MLIR knows as "-".
-        result: The module that passes made of the nodes of the run, if its values are those of the run.
+        name: The name of the source text, which MLIR calls "-".
+        result: The module that later passes made from the nodes of the run, if its values are those of the run.
     """
     program, index, propagated, grouped = traced
     numbers: dict[Any, int] = {value: number for number, value in enumerate(index.values)}
@@ -99,7 +99,7 @@ def _annotated(tensors: Iterable[InterfaceTensor]) -> set[int]:
 
 
 def _main_of(values: Sequence[Value | FunctionResultPlace]) -> Any:
-    """The block of arguments of the main function; None if it has no results to be told by."""
+    """The entry block of the main function; None if the function has no results."""
     places = (value for value in reversed(values) if isinstance(value, FunctionResultPlace))
     found = next(places, None)
     return None if found is None else found.function.region.blocks[0]
@@ -122,13 +122,13 @@ def _final(
 
 
 def labels_of(traced: Traced, name: str = "-") -> Sequence[Label]:
-    """What the ops of a run are called; `name` is what to call the text that the program was read from."""
+    """The labels of the ops of a run; `name` is the name of the source text."""
     program = traced.program
     return _Labels(traced.places.ops, [kind.name for kind in program.kinds], program.kind_of, name)
 
 
 class _Labels(Sequence[Label]):
-    """The labels of all ops, each made when it is asked for."""
+    """The labels of all ops, made on demand."""
 
     def __init__(self, ops: Sequence[Op], names: Sequence[str], kind_of: Sequence[int], name: str) -> None:
         self._ops, self._names, self._kind_of, self._name = ops, names, kind_of, name
@@ -147,7 +147,7 @@ class _Labels(Sequence[Label]):
 
 
 def label_of(op: str, location: Any, name: str = "-") -> Label:
-    """What to call an op at a location; its place is the user's innermost line, if there is one.
+    """The label of an op at a location; its place is the user's innermost line, if there is one.
 
     >>> location = 'loc("jit(f)/dot_general"(callsite("mlp"("model.py":41:8 to :20) at "f"("model.py":50:2 to :9))))'
     >>> label_of("stablehlo.dot_general", location)
@@ -174,7 +174,7 @@ def label_of(op: str, location: Any, name: str = "-") -> Label:
 
 
 class _Types:
-    """The type of every value, each looked up when it is asked for."""
+    """The type of every value, looked up on demand."""
 
     def __init__(self, values: Sequence[Value | FunctionResultPlace], function: Any) -> None:
         self._values, self._function = values, function

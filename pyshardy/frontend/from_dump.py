@@ -1,7 +1,8 @@
 """Modules from a directory that XLA dumps to: `XLA_FLAGS="--xla_dump_to=DIR --xla_dump_hlo_pass_re=shardy-xla"`.
 
-In it, `shardy/NAME/00.input_module.mlir` is what XLA hands to Shardy, `02.after_propagation.mlir` what Shardy made of
-it, `NAME.before_optimizations.txt` the HLO before any of XLA's passes, and `NAME/module.mlir` what JAX gave to XLA.
+In it, `shardy/NAME/00.input_module.mlir` is the module that XLA passes to Shardy, `02.after_propagation.mlir` the
+module after propagation, `NAME.before_optimizations.txt` the HLO before any of XLA's passes, and `NAME/module.mlir` the
+module that JAX passes to XLA.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
 
 SEPARATOR = "::"
-"""Stands between the directory and the module in it."""
+"""The separator between the directory and the name of a module."""
 _INPUT = "00.input_module.mlir"
 _DECIDED = ("02.after_propagation.mlir", "04.output_module.mlir")
 _BEFORE = (".before_optimizations.txt", ".before_optimizations.hlo.pb")
@@ -32,10 +33,10 @@ class DumpedModule:
     """The files of one module in a dump.
 
     Attributes:
-        name: Its name there, such as `module_0000.jit_f`.
+        name: Its name in the dump, such as `module_0000.jit_f`.
         shardy: The directory with the steps of XLA's Shardy; None without `--xla_dump_hlo_pass_re`.
         hlo: The HLO before all passes.
-        mlir: The module that JAX gave to XLA.
+        mlir: The module that JAX passed to XLA.
     """
 
     name: str
@@ -45,7 +46,7 @@ class DumpedModule:
 
     @property
     def source(self) -> Path | None:
-        """The file to read the program from: the nearest to what XLA hands to Shardy."""
+        """The file to read the program from: the one nearest to Shardy's input."""
         given = None if self.shardy is None else self.shardy / _INPUT
         return next((path for path in (given, self.hlo, self.mlir) if path is not None and path.is_file()), None)
 
@@ -57,7 +58,7 @@ class DumpedModule:
 
 
 def split_source(source: str | Path) -> tuple[Path, str | None]:
-    """A path and the name of the module in it, which may stand behind `::`.
+    """A path, and the name of the module after `::`, if there is one.
 
     >>> split_source("dump::jit_f")[1]
     'jit_f'
@@ -68,7 +69,7 @@ def split_source(source: str | Path) -> tuple[Path, str | None]:
 
 
 def is_dump(source: str | Path) -> bool:
-    """Whether a source is a directory, alone or with the name of a module."""
+    """Whether a source is a directory, with or without the name of a module."""
     return str(source) not in ("", "-") and split_source(source)[0].is_dir()
 
 
@@ -83,7 +84,7 @@ def dumped_modules(directory: Path) -> dict[str, DumpedModule]:
 
 
 def choose(directory: Path, name: str | None = None) -> DumpedModule:
-    """The module of a name, or of one like `jit_f` that ends that of one module; the only one without a name.
+    """The module with a name, or with a name that ends in it, such as `jit_f`; without a name, the only module.
 
     Raises:
         UsageError: There is no such module, or there are several.
@@ -108,17 +109,17 @@ def choose(directory: Path, name: str | None = None) -> DumpedModule:
 def load_dump(
     source: str | Path, module: str | None = None, allow_unregistered_dialects: bool = False, isolate: bool = False
 ) -> Module:
-    """The program in a dump as its best file has it, with its annotations as they are there.
+    """The program in a dump, from its best file, with annotations as in that file.
 
     Args:
-        source: The directory, with `::` and the name of a module or without.
+        source: The directory, optionally followed by `::` and the name of a module.
         module: The name of the module.
         allow_unregistered_dialects: Whether ops of unknown dialects are accepted, in generic form.
-        isolate: Whether it is read in a process of its own, which its bytes may end.
+        isolate: Whether to read it in a separate process, because its bytes may crash the reader.
 
     Raises:
         UsageError: There is no such module, or there are several.
-        InvalidModuleError: Its file holds no valid module.
+        InvalidModuleError: The file is not a valid module.
     """
     from pyshardy.frontend.from_text import load_file
 
@@ -132,7 +133,7 @@ def load_dump(
 
 
 def argument_names(hlo: str) -> list[str | None]:
-    """What the metadata of HLO text call the parameters of its entry.
+    """The names of the entry parameters in the metadata of HLO text.
 
     >>> argument_names('''ENTRY %main (a: f32[]) -> f32[] {
     ...   ROOT %a = f32[] parameter(0), metadata={op_name="params[\\\\'w\\\\']"}
@@ -149,7 +150,7 @@ def argument_names(hlo: str) -> list[str | None]:
 
 
 def _with_names(module: Module, names: Sequence[str | None]) -> Module:
-    """The module with its arguments named, where it does not name them itself and the names are for all of them."""
+    """The module with names for its arguments, if it has none and there is a name for each."""
     root = module.copy_root()
     arguments = main_function(root).region.blocks[0].args
     if len(names) != len(arguments):

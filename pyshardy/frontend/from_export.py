@@ -1,4 +1,4 @@
-"""Modules from what `jax.export` makes: objects, their serialized form, and the StableHLO inside, in portable form."""
+"""Loads results of `jax.export`: objects, their serialized form, and the portable StableHLO inside."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from pyshardy.ir.hlo import is_portable
 
 _MAGIC = b"ML\xefR"
 _SIZE = 4
-"""How many bytes hold the length of a list of bytes, in front of it, in the serialized form."""
+"""The number of bytes of the length that precedes a byte vector in the serialized form."""
 
 
 def is_exported(source: Any) -> bool:
-    """Whether this is a `jax.export.Exported`; jax is not imported to find out."""
+    """Whether this is a `jax.export.Exported`. The check does not import JAX."""
     return hasattr(source, "mlir_module_serialized") and hasattr(source, "in_avals")
 
 
 def is_lowered(source: Any) -> bool:
-    """Whether this is a `jax.stages.Lowered`, or what a wrapper of `jax.jit` makes of one; jax is not imported."""
+    """Whether this is a `jax.stages.Lowered`, or a wrapper of one. The check does not import JAX."""
     return hasattr(source, "compiler_ir") or _is_stage(source, "lowered")
 
 
 def is_traced(source: Any) -> bool:
-    """Whether this is a `jax.stages.Traced`, or what a wrapper of `jax.jit` makes of one; jax is not imported."""
+    """Whether this is a `jax.stages.Traced`, or a wrapper of one. The check does not import JAX."""
     return (hasattr(source, "jaxpr") and hasattr(source, "lower")) or _is_stage(source, "traced")
 
 
@@ -31,9 +31,9 @@ def _is_stage(source: Any, name: str) -> bool:
 
 
 def artifact_in(content: bytes) -> bytes | None:
-    """The portable artifact inside what `Exported.serialize()` gives; None if there is none.
+    """The portable artifact inside the bytes of `Exported.serialize()`; None if there is none.
 
-    It stands there with its length in front, so that neither jax nor flatbuffers is needed to find it.
+    Its length precedes it, so neither JAX nor flatbuffers is needed to find it.
     """
     start = content.find(_MAGIC)
     while start >= 0:

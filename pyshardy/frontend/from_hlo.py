@@ -1,4 +1,4 @@
-"""Modules from HLO: the text and the protocol buffers in dumps of XLA."""
+"""Loads HLO: text and protocol buffers, as in dumps of XLA."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import re
 from collections.abc import Iterator
 
 from pyshardy.errors import InvalidModuleError
-from pyshardy.ir.attrs import string_of
 from pyshardy.ir.functions import main_function, result_attrs, result_count, set_result_attr
 from pyshardy.ir.hlo import bytecode_of_hlo_proto, bytecode_of_hlo_text
 from pyshardy.ir.hlo_attributes import HLO_SHARDING
 from pyshardy.ir.module import Module
+from pyshardy.ir.strings import string_of
 
 _TEXT = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*HloModule\b", re.DOTALL)
 _OPEN_RESULTS = re.compile(rb"\ballow_spmd_sharding_propagation_to_output=\{([a-z,]+)\}")
 _SCHEDULED = re.compile(r"\bis_scheduled=true\b")
 _NAME, _COMPUTATIONS = 1, 3
 _BYTES = 2
-"""The kind of a field that holds text, bytes or another message."""
+"""The wire type of a field with text, bytes or another message."""
 
 
 def is_hlo_text(text: str) -> bool:
@@ -30,10 +30,10 @@ def is_hlo_text(text: str) -> bool:
 
 
 def load_hlo_text(text: str, name: str) -> bytes:
-    """The StableHLO of HLO text, as bytecode; `name` is what to call it in messages.
+    """The StableHLO of HLO text, as bytecode; `name` is its name in messages.
 
     Raises:
-        InvalidModuleError: It is no HLO module, one that StableHLO cannot hold, or one that is compiled already.
+        InvalidModuleError: It is not an HLO module, StableHLO cannot express it, or it is already compiled.
     """
     if _SCHEDULED.search(text.lstrip().partition("\n")[0]) is not None:
         raise InvalidModuleError(
@@ -46,9 +46,9 @@ def load_hlo_text(text: str, name: str) -> bytes:
 
 
 def hlo_module_proto(content: bytes) -> bytes | None:
-    """The `HloModuleProto` that some bytes are, or that the `HloProto` that they are holds; None if they are neither.
+    """The `HloModuleProto` in some bytes: these bytes themselves, or the module of an `HloProto`; None otherwise.
 
-    Both begin with field 1: the name of the module, or the module, of which the name comes first in turn.
+    Both begin with field 1: the name of the module, or the module, which itself begins with the name.
     """
     fields = dict(_fields(content))
     first = fields.get(_NAME)
@@ -60,18 +60,18 @@ def hlo_module_proto(content: bytes) -> bytes | None:
 
 
 def load_hlo_proto(proto: bytes, name: str) -> bytes:
-    """The StableHLO of a serialized `HloModuleProto`, as bytecode; `name` is what to call it in messages."""
+    """The StableHLO of a serialized `HloModuleProto`, as bytecode; `name` is its name in messages."""
     return bytecode_of_hlo_proto(proto, name)
 
 
 def with_open_results(module: Module, content: bytes) -> Module:
     """The module without the shardings of results that HLO text leaves to propagation.
 
-    HLO gives every result a sharding as soon as one has one, and says in its first line which of them may be changed.
+    If one result has a sharding, HLO gives all results one. Its first line tells which of them may change.
 
     Args:
-        module: What was read from it.
-        content: The HLO; nothing is said in other forms than text.
+        module: The module that was read from it.
+        content: The HLO. Only text has this information.
     """
     match = _OPEN_RESULTS.search(content.partition(b"\n")[0])
     if match is None:
@@ -91,7 +91,7 @@ def _is_module(fields: dict[int, bytes]) -> bool:
 
 
 def _fields(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """Number and content of the fields of a message that hold bytes; nothing if it is no message.
+    """The number and content of the length-delimited fields of a message; empty if it is not a message.
 
     >>> list(_fields(bytes([10, 2, 104, 105, 16, 7])))
     [(1, b'hi')]
@@ -114,7 +114,7 @@ def _fields(content: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _varint(content: bytes, position: int) -> tuple[int, int]:
-    """The number at a position in as many bytes as it takes, and the position behind it; too far if it has no end."""
+    """The varint at a position, and the position after it, which is past the end if the varint is not complete."""
     value = shift = 0
     while position < len(content) and shift < 70:
         byte = content[position]

@@ -1,4 +1,4 @@
-"""Modules from JAX functions, and shardings to JAX's `NamedSharding`."""
+"""Loads JAX functions."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from pyshardy.frontend.annotate import annotate_ports, core_mesh, with_mesh
 from pyshardy.frontend.annotated import Axes
 from pyshardy.frontend.interface import input_tensors, output_tensors
 from pyshardy.frontend.jax_lower import (
+    Target,
     has_own_shardings,
     is_array,
     is_filtered,
@@ -27,10 +28,11 @@ from pyshardy.frontend.jax_lower import (
     sharding_leaves,
     stage,
 )
+from pyshardy.frontend.jax_nnx import NnxCall, is_nnx_jitted, nnx_call
 from pyshardy.frontend.jax_private import compile_arg, devices_of, inspections, kept_leaves, stand_in_mesh
 from pyshardy.frontend.jax_shardings import NamedShardings, abstract_mesh, jax_mesh, partition_spec
 from pyshardy.frontend.load import load_content
-from pyshardy.frontend.nnx_names import is_nnx_jitted, with_nnx_names
+from pyshardy.frontend.nnx_names import with_nnx_names
 from pyshardy.ir.module import Module
 
 __all__ = ["JaxSignature", "NamedShardings", "jax_mesh", "partition_spec"]
@@ -38,27 +40,28 @@ __all__ = ["JaxSignature", "NamedShardings", "jax_mesh", "partition_spec"]
 
 @dataclass(frozen=True, slots=True)
 class JaxSignature:
-    """How the flat inputs and outputs of a lowered module make up the arguments and results of the function.
+    """How the flat inputs and outputs of a lowered module correspond to the arguments and results of the function.
 
     Attributes:
         in_tree: Structure of (positional arguments, keyword arguments).
-        in_ranks: Rank of every leaf of the arguments as JAX sees it; a typed PRNG key has fewer dimensions
-            than the array of its data.
-        kept: The leaves that the module takes; JAX drops those that are not used.
+        in_ranks: The rank in JAX of every leaf of the arguments. A typed PRNG key has fewer dimensions than its data.
+        kept: The leaves that the module takes; JAX drops unused ones.
         out_tree: Structure of the result.
         out_ranks: Rank of every leaf of the result.
-        devices: The devices it was lowered for, in the order that device ids of the module count them; None if it
-            was lowered for no devices in particular.
+        devices: The devices that it was lowered for, in the order of the module's device ids; None if it was not
+            lowered for specific devices.
         callbacks: The Python functions that the module calls, by their numbers there.
-        mesh: The mesh without devices that it was lowered for, if it was.
-        platform: The platform that it was lowered for, if it was for such a mesh.
-        partitioners: What JAX knows of the partitioners of `custom_partitioning`, by their names in the module.
-        explicit_axes: The axes along which JAX itself decides how everything is sharded, while it traces.
-        static_argnums: The positions of static arguments, where they are known.
-        example: The arguments that it was loaded for, positional and by keyword, without the data of arrays; None if
-            they are not known.
-        inspections: What answers `jax.debug.inspect_array_sharding`, by the numbers in the module.
-        lowered: What it comes from: JAX refers to Python functions inside, such as partitioners, weakly.
+        mesh: The abstract mesh that it was lowered for, if there was one.
+        platform: The platform that it was lowered for, if it was lowered for an abstract mesh.
+        partitioners: JAX's records of the partitioners of `custom_partitioning`, by their names in the module.
+        explicit_axes: The explicit mesh axes, along which JAX decides all shardings while it traces.
+        static_argnums: The positions of static arguments, if known.
+        example: The positional and keyword arguments that it was loaded with, without the data of arrays; None if
+            unknown.
+        inspections: The callbacks of `jax.debug.inspect_array_sharding`, by their numbers in the module.
+        nnx: The function under `flax.nnx.jit`, if it is one, with its caller and the structure of its models.
+        lowered: The lowered function. It keeps Python functions such as partitioners alive, which JAX references
+            weakly.
     """
 
     in_tree: Any
@@ -75,6 +78,7 @@ class JaxSignature:
     static_argnums: tuple[int, ...] = ()
     example: tuple[Any, Any] | None = field(default=None, repr=False, compare=False)
     inspections: Mapping[int, Any] = field(default_factory=dict, repr=False, compare=False)
+    nnx: NnxCall | None = field(default=None, repr=False, compare=False)
     lowered: Any = field(default=None, repr=False, compare=False)
 
 
@@ -82,8 +86,8 @@ def load_lowered(lowered: Any, mesh: Axes = None) -> Module:
     """The module of a lowered JAX function, with the function's signature in `origin`.
 
     Args:
-        lowered: What `jax.jit(f).lower(...)` gives, or the same of a wrapper of `jax.jit`.
-        mesh: The axes that tilings are over, if it was lowered for GSPMD; found without.
+        lowered: The result of `jax.jit(f).lower(...)`, or of a wrapper of `jax.jit`.
+        mesh: The mesh axes of tilings, if it was lowered for GSPMD; by default they are derived.
     """
     lowered = stage(lowered)
     module = _module_of(lowered, mesh)
@@ -92,10 +96,10 @@ def load_lowered(lowered: Any, mesh: Axes = None) -> Module:
 
 
 def load_traced(traced: Any, mesh: Any = None, platform: str | None = None) -> Module:
-    """The module of a traced JAX function, or of one that a wrapper of `jax.jit` traced, lowered for the platform.
+    """The module of a function that JAX or a wrapper of `jax.jit` has traced, lowered for a platform.
 
     Raises:
-        UsageError: A mesh: it is decided when the function is traced.
+        UsageError: A mesh is given. Tracing has already fixed the mesh.
     """
     if mesh is not None:
         needed = "it where the function is traced, or the function here"
@@ -113,7 +117,7 @@ def _module_of(lowered: Any, mesh: Axes) -> Module:
 def load_exported(exported: Any, mesh: Axes = None) -> Module:
     """The module of a `jax.export.Exported`, with the function's signature in `origin`; `mesh` as for `load_lowered`.
 
-    Its shardings are over devices in no particular order: those of an export are not part of it.
+    Its shardings are over devices in the natural order, because an export does not include devices.
     """
     module = load_content(exported.mlir_module_serialized, "the exported function", mesh)
     module.origin = JaxSignature(
@@ -135,20 +139,21 @@ def load_function(
     platform: str | None = None,
     keywords: Mapping[str, Any] | None = None,
 ) -> Module:
-    """Lower a function for example arguments, arrays or `jax.ShapeDtypeStruct`s, and load the module.
+    """Lower a function for example arguments and load the module.
 
     Args:
         function: A function, jitted by JAX or a wrapper of `jax.jit`, or not.
-        args: Its arguments. What is no array in those of a function that is not jitted is static.
+        args: Its arguments, arrays or `jax.ShapeDtypeStruct`s. For a function that is not jitted, other leaves are
+            static.
         in_shardings: As for `jax.jit`; also `pyshardy.PartitionSpec`s and `TensorSharding`s. Specs are over `mesh`.
         out_shardings: As for `jax.jit`.
-        mesh: The mesh: of JAX, of pyshardy, or axes with sizes. If it has no devices, none are needed.
-        platform: The platform to lower for, by default that of JAX.
+        mesh: The mesh: of JAX, of pyshardy, or axes with sizes. An abstract mesh needs no devices.
+        platform: The platform to lower for; by default that of JAX.
         keywords: Options of `jax.jit` by name (`JIT_OPTIONS`), and the keyword arguments of the function.
 
     Raises:
-        UsageError: Shardings for a function that is jitted already, a function that is compiled already, or real
-            devices where there is a mesh without.
+        UsageError: Shardings are given for a jitted function, the function is already compiled, or real devices are
+            used with an abstract mesh.
     """
     if isinstance(function, jax.stages.Compiled):
         raise UsageError("loading a function", got="a compiled one", needed="the function, or what lowering it gives")
@@ -161,7 +166,7 @@ def load_function(
     keeps_own = (
         bool(kwargs) and target.spec_mesh is not None and (is_filtered(function) or not hasattr(function, "lower"))
     )
-    """JAX takes no shardings together with keyword arguments; they are added to the module."""
+    """JAX does not accept shardings together with keyword arguments, so they are added to the module."""
     for_jax = {name: value for name, value in given.items() if name == "out_shardings" or not keeps_own}
     lowered = lower(function, args, kwargs, target, for_jax, options)
     module = load_lowered(lowered, _axes(mesh) if _is_tiled() else None)
@@ -173,21 +178,27 @@ def load_function(
     )
     if is_nnx_jitted(function):
         module = with_nnx_names(module, function, args, kwargs)
+        module.origin = replace(module.origin, nnx=nnx_call(function, args))
     if target.spec_mesh is not None:
-        if target.abstract is not None:
-            module.origin = replace(module.origin, mesh=target.abstract, platform=target.platform)
-        axes = zip(target.spec_mesh.axis_names, target.spec_mesh.axis_types)
-        explicit = tuple(name for name, kind in axes if kind is AxisType.Explicit)
-        module.origin = replace(module.origin, explicit_axes=explicit)
-        module = with_mesh(module, core_mesh(target.spec_mesh))
+        module = _on_mesh(module, target.spec_mesh, target)
     return _with_own_shardings(module, in_shardings, out_shardings, target.spec_mesh, keeps_own)
 
 
+def _on_mesh(module: Module, mesh: Any, target: Target) -> Module:
+    """The module with the mesh that its function was lowered for."""
+    if target.abstract is not None:
+        module.origin = replace(module.origin, mesh=target.abstract, platform=target.platform)
+    axes = zip(mesh.axis_names, mesh.axis_types)
+    explicit = tuple(name for name, kind in axes if kind is AxisType.Explicit)
+    module.origin = replace(module.origin, explicit_axes=explicit)
+    return with_mesh(module, core_mesh(mesh))
+
+
 def check_arguments(function: Any, args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
-    """Refuse arguments that a function cannot be called with, before JAX calls it; the arguments of `load_function`."""
+    """Refuse arguments that a function does not accept, before JAX calls it; parameters as for `load_function`."""
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # a function of C has none
+    except (TypeError, ValueError):  # functions in C have no signature
         return
     try:
         signature.bind(*args, **{name: value for name, value in keywords.items() if name not in JIT_OPTIONS})
@@ -210,7 +221,7 @@ def _axes(mesh: Any) -> Axes:
 
 
 def _with_own_shardings(module: Module, in_shardings: Any, out_shardings: Any, mesh: Any, takes_all: bool) -> Module:
-    """The module with those shardings of two trees that JAX cannot say, or with all of the inputs."""
+    """The module with those shardings of two trees that JAX cannot express, or with all shardings of the inputs."""
     signature: JaxSignature = module.origin
     found = []
     if takes_all or has_own_shardings(in_shardings):

@@ -1,4 +1,4 @@
-"""Modules from files, standard input and strings: StableHLO, portable or not, HLO, and what `jax.export` writes."""
+"""Loads modules from files, standard input and strings: StableHLO, portable or not, HLO, and files of `jax.export`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def load_file(path: str | Path, allow_unregistered_dialects: bool = False, isola
     Args:
         path: The file.
         allow_unregistered_dialects: Whether ops of unknown dialects are accepted, in generic form.
-        isolate: Whether it is read in a process of its own, which its bytes may end.
+        isolate: Whether to read it in a separate process, because its bytes may crash the reader.
 
     Raises:
         UsageError: There is no such file, or it cannot be read.
-        InvalidModuleError: The file holds no valid module.
+        InvalidModuleError: The file is not a valid module.
     """
     name = str(path)
     return load_bytes(read_bytes(name), name, allow_unregistered_dialects, isolate)
@@ -58,12 +58,12 @@ def load_bytes(
 
     Args:
         content: StableHLO or HLO as text, as bytecode or as a protocol buffer, or a serialized `jax.export.Exported`.
-        name: What to call it in messages.
+        name: Its name in messages.
         allow_unregistered_dialects: Whether ops of unknown dialects are accepted, in generic form.
-        isolate: Whether it is read in a process of its own, which its bytes may end.
+        isolate: Whether to read it in a separate process, because its bytes may crash the reader.
 
     Raises:
-        InvalidModuleError: It is no valid module.
+        InvalidModuleError: It is not a valid module.
     """
     return read_module(content, name, allow_unregistered_dialects, isolate)[0]
 
@@ -71,9 +71,9 @@ def load_bytes(
 def read_module(
     content: bytes, name: str, allow_unregistered_dialects: bool = False, isolate: bool = False
 ) -> tuple[Module, bytes]:
-    """The module in the content of a file, and the text or bytecode that MLIR read it from.
+    """The module in the content of a file, and the text or bytecode that MLIR read.
 
-    The arguments are those of `load_bytes`.
+    The parameters are those of `load_bytes`.
     """
     if isolate:
         from pyshardy.frontend.isolated import read_isolated
@@ -91,7 +91,7 @@ def read_module(
 
 
 def text_or_bytecode(content: bytes, name: str) -> str | bytes:
-    """The content as MLIR reads it: what is none of MLIR's forms converted to bytecode, text decoded."""
+    """The content in a form that MLIR reads: text is decoded, other formats are converted to bytecode."""
     if content.startswith(BYTECODE_MAGIC):
         return _stable(content, name)
     from pyshardy.frontend.from_hlo import hlo_module_proto, is_hlo_text, load_hlo_proto, load_hlo_text
@@ -118,14 +118,14 @@ def text_or_bytecode(content: bytes, name: str) -> str | bytes:
 
 
 def is_bytecode(content: bytes) -> bool:
-    """Whether some content is bytecode that MLIR reads as it is, unlike a portable artifact."""
+    """Whether some content is bytecode that MLIR reads directly, unlike a portable artifact."""
     from pyshardy.ir.hlo import is_portable
 
     return content.startswith(BYTECODE_MAGIC) and not is_portable(content)
 
 
 def text_in(content: bytes) -> str | None:
-    """The text of MLIR that some content is; None for anything else."""
+    """The MLIR text in some content; None for other formats."""
     from pyshardy.frontend.from_hlo import hlo_module_proto, is_hlo_text
 
     try:
@@ -137,7 +137,7 @@ def text_in(content: bytes) -> str | None:
 
 
 def _stable(content: bytes, name: str) -> bytes:
-    """Bytecode in the dialects of StableHLO, from that or from a portable artifact."""
+    """Bytecode in the dialects of StableHLO, from such bytecode or from a portable artifact."""
     from pyshardy.ir.hlo import bytecode_of_portable, is_portable
 
     return bytecode_of_portable(content, name) if is_portable(content) else content

@@ -1,4 +1,4 @@
-"""Which one annotation would make a program send less: tried before it is said."""
+"""Finds an annotation that makes a program send less, by trying candidates."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
 
 MORE_WORK = 1.05
-"""So much more, at most, may a device compute with another annotation."""
+"""The largest factor by which an annotation may increase the work of a device."""
 _PRODUCTS = frozenset(("stablehlo.dot_general", "stablehlo.dot", "stablehlo.convolution"))
 MOST_TRIES = 4
-"""So many annotations are tried for a collective."""
+"""The most annotations to try per collective."""
 
 
 class Edit(NamedTuple):
     """Another annotation of inputs or outputs.
 
     Attributes:
-        is_input: Whether inputs are annotated, or outputs.
+        is_input: Whether it is for inputs rather than outputs.
         indices: Their numbers.
         sharding: The annotation.
     """
@@ -45,12 +45,12 @@ class Edit(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """What a partitioned program costs.
+    """The cost of a partitioned program.
 
     Attributes:
-        sent_bytes: Bytes that every device sends in all.
-        held_bytes: The most that a device holds at a time, as an estimate.
-        work: How much a device computes, to compare with: a hint is no way to compute everything everywhere.
+        sent_bytes: The bytes that every device sends.
+        held_bytes: The estimated peak memory of a device.
+        work: A measure of a device's work, for comparison: a hint must not replicate the computation.
         inputs: Its inputs.
         outputs: Its outputs.
     """
@@ -63,13 +63,13 @@ class Trial(NamedTuple):
 
 
 def hint_for(why: Why, found: Found, before: Module, now: Trial, partition: Callable[[Edit], Trial]) -> str | None:
-    """The annotation that makes the program send least, of those that concern a collective; None if none helps.
+    """Of the annotations that affect a collective, the one that makes the program send least; None if none helps.
 
     Args:
         why: Explains the values of the propagated program.
         found: The collective with its causes.
         before: The program as the user gave it.
-        now: What it costs.
+        now: Its current cost.
         partition: Partitions a program with another annotation.
     """
     best: tuple[int, Edit, Trial] | None = None
@@ -85,7 +85,7 @@ def hint_for(why: Why, found: Found, before: Module, now: Trial, partition: Call
 
 
 def work_of(root: Op) -> float:
-    """How much a device computes: the elements of all results, and of products the multiplications."""
+    """A measure of a device's work: the number of result elements, plus the multiplications of products."""
     work = 0.0
     for op in walk(root):
         counts = [float(prod(value.type.shape)) for value in op.results if value.type.is_static and value.type.shape]
@@ -111,14 +111,14 @@ def _edits(why: Why, found: Found, before: Module) -> Iterator[Edit]:
 
 
 def _can_be_written(edit: Edit) -> bool:
-    """Whether a user can write an annotation: a PartitionSpec has no words for parts of axes."""
+    """Whether a user can write an annotation: a PartitionSpec cannot name sub-axes."""
     return bool(edit.indices) and all(axis.is_full for axes in edit.sharding.dim_axes for axis in axes)
 
 
 def _freed(
     why: Why, mismatch: Mismatch, inputs: Sequence[InterfaceTensor], outputs: Sequence[InterfaceTensor]
 ) -> Iterator[Edit]:
-    """The annotations that axes which clash come from, each with that dimension left to propagation."""
+    """The annotations that conflicting axes come from, each with that dimension left to propagation."""
     for value, dim, axes in reversed(list(clashing(why, mismatch))):
         for axis in axes:
             for chain in why.history.chains(value, dim, axis):
@@ -133,7 +133,7 @@ def _freed(
 
 
 def _alike(tensors: Sequence[InterfaceTensor], name: str) -> tuple[int, ...]:
-    """The numbers of the tensors with this name, up to list indices, and this sharding."""
+    """The numbers of the tensors with this sharding and this name, up to list indices."""
     one = next((tensor for tensor in tensors if tensor.name == name), None)
     if one is None:
         return ()
@@ -153,7 +153,7 @@ def _text(edit: Edit, now: Trial, then: Trial) -> str:
 
 
 def spec_text(tensor: InterfaceTensor) -> str:
-    """A sharding as JAX's PartitionSpec, or in Shardy's notation where that has no words for it.
+    """A sharding as JAX's PartitionSpec, or in Shardy's notation if there is no such spec.
 
     >>> from pyshardy.core.notation import parse_sharding
     >>> spec_text(InterfaceTensor("x", 0, (8, 8, 8), "f32", parse_sharding('<@m, [{"a", "b"}, {}, {"c"}]>')))

@@ -1,4 +1,4 @@
-"""The inputs and outputs of a module, under the names its user knows."""
+"""The inputs and outputs of a module, with the names that its user knows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from jaxlib.mlir import ir
 
 from pyshardy.core.boxes import local_shape
 from pyshardy.core.mesh import Mesh, device_count
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.ir.functions import SHARDING, arg_attrs, main_function, result_attrs, return_op
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import module_meshes
@@ -20,10 +21,10 @@ from pyshardy.ir.strings import location_name, shown, string_value
 
 @dataclass(frozen=True, slots=True)
 class InterfaceTensor:
-    """A tensor that goes into a module or comes out of it.
+    """An input or output of a module.
 
     Attributes:
-        name: As in the user's program where the module tells, such as `params['layers'][0]['w1']`.
+        name: The name in the user's program, if the module has it, such as `params['layers'][0]['w1']`.
         index: Its position among the arguments or results of the main function.
         shape: Sizes of its dimensions; -1 for a dynamic one.
         element: MLIR's text of the element type.
@@ -39,12 +40,12 @@ class InterfaceTensor:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """What goes into a program and comes out of it, as whole tensors, and the meshes that they lie on.
+    """The inputs and outputs of a program as global tensors, and their meshes.
 
     Attributes:
         inputs: The inputs with their shardings.
         outputs: The outputs with their shardings.
-        meshes: The meshes by name; they cannot be changed.
+        meshes: The meshes by name, as a read-only mapping.
     """
 
     inputs: tuple[InterfaceTensor, ...]
@@ -57,7 +58,7 @@ class Interface:
         return cls(tuple(input_tensors(root)), tuple(output_tensors(root)), MappingProxyType(module_meshes(root)))
 
     def on(self, meshes: Mapping[str, Mesh]) -> Interface:
-        """The same on some of the meshes."""
+        """The interface with only some of the meshes."""
         return Interface(self.inputs, self.outputs, MappingProxyType(dict(meshes)))
 
     @property
@@ -66,14 +67,14 @@ class Interface:
         return device_count(self.meshes)
 
     def local_shape(self, tensor: InterfaceTensor) -> tuple[int, ...]:
-        """The shape of what every device has of an input or output."""
+        """The shape of the shard of an input or output."""
         if tensor.sharding is None:
             return tensor.shape
         return local_shape(tensor.sharding, mesh_of(tensor.sharding, self.meshes), tensor.shape)
 
 
 def input_tensors(root: Op) -> list[InterfaceTensor]:
-    """The tensors that the main function takes; tokens are left out."""
+    """The tensors that the main function takes, without tokens."""
     main = main_function(root)
     return [
         InterfaceTensor(_arg_name(arg.location, arg.index), arg.index, arg.type.shape, arg.type.element,
@@ -84,7 +85,7 @@ def input_tensors(root: Op) -> list[InterfaceTensor]:
 
 
 def output_tensors(root: Op) -> list[InterfaceTensor]:
-    """The tensors that the main function returns; tokens are left out."""
+    """The tensors that the main function returns, without tokens."""
     main = main_function(root)
     returned = return_op(main).operands
     tensors = []
@@ -97,7 +98,7 @@ def output_tensors(root: Op) -> list[InterfaceTensor]:
 
 
 def _arg_name(location: Any, index: int) -> str:
-    """JAX names the location of an argument after the argument."""
+    """The name of an argument from its location, where JAX writes it."""
     name = location_name(location)
     return f"arg{index}" if name is None else shown(name)
 

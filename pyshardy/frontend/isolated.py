@@ -1,7 +1,7 @@
-"""Reading modules in a process of its own: what ends MLIR's or XLA's reader then ends that process alone.
+"""Reads modules in a separate process, so that a crash of MLIR's or XLA's reader ends only that process.
 
-The child reads the content, verifies it and writes it anew, `reader_process.py`; what it wrote is read here. Its answer
-is one line of JSON and a module, never a pickle: nothing in it is run.
+The child (`reader_process.py`) reads the content, verifies it and writes it again; its output is read here. The output
+is a line of JSON and a module, never a pickle, so nothing in it is executed.
 """
 
 from __future__ import annotations
@@ -19,32 +19,31 @@ from pyshardy.ir.module import Module
 
 _DOING = "reading a module in a process of its own"
 _SECONDS = 5
-"""How long a small file may take, in time of the processor; it takes a third of a second."""
+"""The CPU time that a small file may take; it usually takes a third of a second."""
 _BYTES_PER_SECOND = 2**20
 _WAITING = 12
-"""So many times as long it may take by the clock, as the machine may be busy."""
+"""The limit of elapsed time, as a multiple of that of CPU time, because the machine may be busy."""
 _MEMORY = 4 * 2**30
 _MEMORY_PER_BYTE = 32
 _CHILD = "import sys; sys.path[:] = PATH; from pyshardy.frontend.reader_process import main; main()"
 _ERRORS: Mapping[str, type[ShardyError]] = {
     error.__name__: error for error in (InvalidModuleError, UnsupportedVersionError)
 }
-"""What reading raises."""
+"""The errors of reading."""
 
 
 def read_isolated(content: bytes, name: str, allow_unregistered_dialects: bool = False) -> tuple[Module, bytes]:
-    """The module in the content of a file, and what a child process wrote of it, in text or bytecode.
+    """The module in the content of a file, and the text or bytecode that a child process wrote.
 
-    The child may take five seconds of the processor, and one more per MiB, and 4 GiB of memory, and 32 bytes more per
-    byte.
+    The child may take five seconds of CPU time plus one per MiB, and 4 GiB of memory plus 32 bytes per byte.
 
     Args:
         content: As for `from_text.load_bytes`.
-        name: What to call it in messages.
+        name: Its name in messages.
         allow_unregistered_dialects: Whether ops of unknown dialects are accepted, in generic form.
 
     Raises:
-        InvalidModuleError: It is no valid module, or the child ended over it or took too long.
+        InvalidModuleError: It is not a valid module, or the child crashed or took too long.
     """
     seconds = _SECONDS + len(content) // _BYTES_PER_SECOND
     limits = {"seconds": seconds, "memory": _MEMORY + _MEMORY_PER_BYTE * len(content)}
@@ -65,15 +64,15 @@ def read_isolated(content: bytes, name: str, allow_unregistered_dialects: bool =
         answer: dict[str, Any] = json.loads(head)
         refused = _error(answer) if "error" in answer else None
         text = source.decode() if refused is None and answer["is_text"] else source
-    except (ValueError, LookupError, TypeError) as error:  # of a child that the content has got hold of
-        raise _ended(name, "bytes over which the reader says what makes no sense") from error
+    except (ValueError, LookupError, TypeError) as error:  # the content may have taken over the child
+        raise _ended(name, "bytes over which the reader gives an invalid answer") from error
     if refused is not None:
         raise refused
     return Module.parse(text, name=name, allow_unregistered_dialects=allow_unregistered_dialects), source
 
 
 def _ending(status: int, errors: bytes) -> str:
-    """How the child ended, as what it did."""
+    """How the child ended, as a phrase."""
     if status >= 0:
         lines = errors.decode(errors="replace").split("\n")
         return f"fails: {next((line for line in reversed(lines) if line.strip()), 'it says nothing')}"
@@ -87,7 +86,7 @@ def _ended(name: str, got: str) -> InvalidModuleError:
     return InvalidModuleError(_DOING, where=name, got=got, needed="StableHLO as text or bytecode, or HLO")
 
 
-# Errors as JSON has them
+# Errors as JSON
 
 
 def error_data(error: ShardyError) -> dict[str, Any]:
@@ -104,7 +103,7 @@ def _diagnostic_data(diagnostic: Diagnostic) -> list[Any]:
 
 
 def _error(answer: Mapping[str, Any]) -> ShardyError:
-    """The error that some data are."""
+    """An error from plain data."""
     error = _ERRORS[answer["error"]](**answer["parts"])
     if isinstance(error, InvalidModuleError):
         error.diagnostics = tuple(map(_diagnostic, answer["diagnostics"]))

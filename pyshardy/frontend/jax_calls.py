@@ -1,4 +1,4 @@
-"""From the arguments of a JAX function to the inputs of its module, and from the outputs to what it returns."""
+"""Converts the arguments of a JAX function to the inputs of its module, and the outputs to its results."""
 
 from __future__ import annotations
 
@@ -15,10 +15,51 @@ from pyshardy.frontend.jax_private import key_name
 Tree = Any
 
 
+class OtherArgumentsError(Exception):
+    """A function is called with other arguments than it was loaded for.
+
+    Args:
+        leaf: The number of the first leaf of another shape; None if it is not that.
+        shape: Its shape.
+        is_static: Whether all leaves fit, and something else in the trees differs, such as a function.
+    """
+
+    def __init__(self, leaf: int | None = None, shape: tuple[int, ...] = (), is_static: bool = False) -> None:
+        super().__init__()
+        self.leaf = leaf
+        self.shape = shape
+        self.is_static = is_static
+
+
+def call(
+    signature: JaxSignature, args: Sequence[Any], kwargs: Mapping[str, Any], run_flat: Callable[[list[Any]], Any]
+) -> Any:
+    """Call a function by its program.
+
+    Args:
+        signature: The signature of the function.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+        run_flat: The program: from the inputs of the module to its outputs.
+
+    Raises:
+        OtherArgumentsError: Other arguments than it was loaded for.
+    """
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        inputs = inputs_of_call(signature, args, kwargs)
+        if inputs is None:
+            raise _other_arguments(signature, args, kwargs)
+        return result_of_call(signature, run_flat(inputs))
+
+    return called(*args, **kwargs) if signature.nnx is None else signature.nnx.run(called, args, kwargs)
+
+
 def inputs_of_call(signature: JaxSignature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any] | None:
     """The inputs of the module for a call of its function; None if the function was not loaded for such arguments.
 
-    Static arguments may be left out or not, and what is no array in a tree is as it was when the function was loaded.
+    Static arguments may be omitted. Leaves that are not arrays keep the value that they had when the function was
+    loaded.
 
     Args:
         signature: The signature of the function.
@@ -44,7 +85,7 @@ def inputs_of_call(signature: JaxSignature, args: Sequence[Any], kwargs: Mapping
 
 
 def result_of_call(signature: JaxSignature, outputs: Sequence[Any]) -> Tree:
-    """What a function returns, of the outputs of its module: keys are keys again.
+    """The results of a function from the outputs of its module; PRNG keys become keys again.
 
     Args:
         signature: The signature of the function.
@@ -56,12 +97,23 @@ def result_of_call(signature: JaxSignature, outputs: Sequence[Any]) -> Tree:
     return jax.tree.map(lambda node: node.value if is_static(node) else node, tree, is_leaf=is_static)
 
 
+def _other_arguments(signature: JaxSignature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> OtherArgumentsError:
+    leaves, structure = jax.tree.flatten((tuple(args), dict(kwargs)))
+    infos = _infos(signature)
+    if len(leaves) != len(infos) or not all(map(is_argument, leaves)):
+        return OtherArgumentsError()
+    others = [number for number, (leaf, info) in enumerate(zip(leaves, infos)) if not _fits(leaf, info)]
+    if structure == signature.in_tree and others:
+        return OtherArgumentsError(others[0], jnp.shape(leaves[others[0]]))
+    return OtherArgumentsError(is_static=not others)
+
+
 class _Wanted:
-    """An argument as the function was loaded for it.
+    """An argument that the function was loaded with.
 
     Args:
         tree: Its structure.
-        infos: What JAX knows of the leaves from its first on; those of this argument are taken.
+        infos: JAX's records of the leaves from its first one on; those of this argument are consumed.
     """
 
     def __init__(self, tree: Any, infos: Iterator[Any]) -> None:
@@ -69,7 +121,7 @@ class _Wanted:
         self._infos = [next(infos) for _ in range(tree.num_leaves)]
 
     def leaves(self, given: Any) -> list[Any] | None:
-        """The leaves of an argument; None if it is another one."""
+        """The leaves of an argument; None if its structure differs."""
         for keeps in _KEEPS:
             leaves, structure = jax.tree.flatten(given if keeps is None else filtered(given, keeps))
             if structure == self._tree and all(map(_fits, leaves, self._infos)):
@@ -78,7 +130,7 @@ class _Wanted:
 
 
 _KEEPS: tuple[Callable[[Any], bool] | None, ...] = (None, is_argument, is_array)
-"""Which leaves are no static ones: all, as for `jax.jit`, those that JAX takes, or arrays, as for `equinox`."""
+"""The leaves that are not static: all, as for `jax.jit`, those that JAX accepts, or arrays, as for `equinox`."""
 
 
 def _infos(signature: JaxSignature) -> list[Any]:
@@ -95,7 +147,7 @@ _UNKNOWN = object()
 
 
 def _fixed(signature: JaxSignature, given: int, wanted: int) -> dict[int, Any]:
-    """By position, the static arguments that the function was loaded with, of a call that has them."""
+    """By position, the static arguments that the function was loaded with, for a call that includes them."""
     if given == wanted or signature.example is None:
         return {}
     values, _ = signature.example
@@ -104,7 +156,7 @@ def _fixed(signature: JaxSignature, given: int, wanted: int) -> dict[int, Any]:
 
 
 def _match(wanted: Sequence[_Wanted], args: Sequence[tuple[int, Any]], fixed: Mapping[int, Any]) -> Any:
-    """The leaves of all arguments that are wanted; None if others do not fit, or static ones differ."""
+    """The requested leaves of all arguments; None if the arguments do not fit or static ones differ."""
     if len(args) < len(wanted):
         return None
     if not args:
@@ -118,7 +170,7 @@ def _match(wanted: Sequence[_Wanted], args: Sequence[tuple[int, Any]], fixed: Ma
 
 
 def _is_static_as(value: Any, known: Any) -> bool:
-    """Whether a static argument is the one that the function was loaded with."""
+    """Whether a static argument equals the one that the function was loaded with."""
     return known is not _UNKNOWN and not _has_arrays(value) and (value is known or bool(value == known))
 
 
@@ -131,12 +183,12 @@ def _is_key(leaf: Any) -> bool:
 
 
 def _data(leaf: Any) -> Any:
-    """A leaf as the module takes it: keys by their data."""
+    """A leaf as an input of the module: a key becomes its data."""
     if _is_key(leaf):
         return jax.random.key_data(leaf)
     return leaf if hasattr(leaf, "shape") else jnp.asarray(leaf)
 
 
 def _typed(array: Any, info: Any) -> Any:
-    """An output under the type that the function gives it."""
+    """An output with the type that the function returns."""
     return jax.random.wrap_key_data(array, impl=key_name(info.dtype)) if _is_key(info) else array

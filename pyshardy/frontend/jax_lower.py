@@ -1,4 +1,4 @@
-"""Lowering JAX functions, jitted or not, for the devices that there are or for any others."""
+"""Lowers JAX functions, jitted or not, for the available devices or for any others."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _SCALARS = (bool, int, float, complex, np.generic)
 
 @dataclass(frozen=True)
 class Target:
-    """What a function is lowered for.
+    """The target of lowering.
 
     Attributes:
-        mesh: The mesh of JAX that is in effect, of real devices or of stand-ins; None for what the function says.
-        abstract: The mesh without devices, if there are none.
-        platform: The platform, if it is not that of the devices.
+        mesh: JAX's mesh during lowering, of real devices or of stand-ins; None for the function's own.
+        abstract: The abstract mesh, if there are no devices.
+        platform: The platform, if it differs from that of the devices.
     """
 
     mesh: jax.sharding.Mesh | None = None
@@ -40,21 +40,21 @@ class Target:
 
     @property
     def spec_mesh(self) -> jax.sharding.Mesh | AbstractMesh | None:
-        """The mesh that specs without one are over."""
+        """The mesh of specs without a mesh."""
         return self.abstract or self.mesh
 
     def context(self) -> AbstractContextManager[Any]:
-        """Make the mesh that of JAX."""
+        """Set the mesh as JAX's mesh."""
         return nullcontext() if self.mesh is None else jax.set_mesh(self.mesh)
 
 
 def make_target(mesh: Any, platform: str | None, shardings: Any) -> Target:
-    """What to lower for.
+    """The target of lowering for a mesh, a platform and shardings.
 
     Args:
-        mesh: A mesh of JAX, abstract or not, one of pyshardy, or axes with sizes, which propagation is free to use;
-            without any, the abstract mesh that a sharding is over, if there is one.
-        platform: The platform; by default that of the mesh, or else of JAX.
+        mesh: A mesh of JAX, abstract or not, a mesh of pyshardy, or axes with sizes, which propagation may use freely.
+            By default the abstract mesh of a sharding, if there is one.
+        platform: The platform; by default that of the mesh, otherwise JAX's.
         shardings: A tree of shardings and arguments.
     """
     platform = None if platform is None else _platform(platform)
@@ -87,7 +87,7 @@ def _abstract_mesh_in(tree: Any) -> AbstractMesh | None:
 
 
 def is_sharding(leaf: Any) -> bool:
-    """Whether this says how tensors are sharded, as a leaf of a tree of shardings."""
+    """Whether this is a leaf of a tree of shardings."""
     return leaf is None or isinstance(leaf, (jax.sharding.Sharding, PartitionSpec, TensorSharding, Spec))
 
 
@@ -102,15 +102,15 @@ def lower(
     """Lower a function.
 
     Args:
-        function: A function, jitted by whatever wrapper or not.
+        function: A function, jitted by any wrapper or not.
         args: Its positional arguments.
         kwargs: Its keyword arguments.
-        target: What to lower for.
-        shardings: `in_shardings` and `out_shardings`, those that there are.
-        options: Further options of `jax.jit`.
+        target: The target.
+        shardings: `in_shardings` and `out_shardings`, if given.
+        options: Other options of `jax.jit`.
 
     Raises:
-        UsageError: Shardings or options for a function that is jitted already.
+        UsageError: Shardings or options are given for a jitted function.
     """
     given = {**shardings, **options}
     if is_filtered(function):
@@ -158,7 +158,7 @@ def _lower_jitted(jitted: Any, args: Sequence[Any], kwargs: Mapping[str, Any], t
 
 
 def lower_traced(traced: Any, platform: str | None) -> Any:
-    """Lower a traced function for a platform, by default that of its devices, or of JAX if it has none."""
+    """Lower a traced function for a platform; by default that of its devices or, without devices, JAX's."""
     platform = None if platform is None else _platform(platform)
     if platform is None:
         try:
@@ -180,7 +180,7 @@ def lower_traced(traced: Any, platform: str | None) -> Any:
 
 
 def stage(found: Any) -> Any:
-    """The `Lowered` or `Traced` of JAX inside what wrappers of `jax.jit` return."""
+    """JAX's `Lowered` or `Traced` inside the result of a wrapper of `jax.jit`."""
     while not isinstance(found, (jax.stages.Lowered, jax.stages.Traced)):
         inner = getattr(found, "lowered", None) or getattr(found, "traced", None)
         if inner is None:
@@ -196,7 +196,7 @@ _JITTED = (type(jax.jit(lambda: None)),)
 
 
 def _named(given: Mapping[str, Any], target: Target) -> dict[str, Any]:
-    """The options of `jax.jit`, with specs over the mesh; what JAX cannot say is left open."""
+    """The options of `jax.jit`, with specs on the mesh; shardings that JAX cannot express are left open."""
 
     def named(leaf: Any) -> Any:
         if isinstance(leaf, (TensorSharding, Spec)):
@@ -212,17 +212,17 @@ def _named(given: Mapping[str, Any], target: Target) -> dict[str, Any]:
 
 
 def has_own_shardings(tree: Any) -> bool:
-    """Whether a tree has shardings that JAX cannot say."""
+    """Whether a tree has shardings that JAX cannot express."""
     return any(isinstance(leaf, (TensorSharding, Spec)) for leaf in jax.tree.leaves(tree, is_leaf=is_sharding))
 
 
 def sharding_leaves(tree: Any, numbers: Any, takes_all: bool = False) -> list[tuple[int, Any]]:
-    """The shardings that JAX cannot say, or all, with the numbers of their leaves.
+    """The shardings that JAX cannot express, or all shardings, with the numbers of their leaves.
 
     Args:
-        tree: Shardings, of which one may be for all leaves below.
+        tree: A tree of shardings; a sharding may stand for all leaves below it.
         numbers: The number of every leaf, in a tree.
-        takes_all: Whether it is all.
+        takes_all: Whether to take all shardings.
     """
     found: list[tuple[int, Any]] = []
 
@@ -235,7 +235,7 @@ def sharding_leaves(tree: Any, numbers: Any, takes_all: bool = False) -> list[tu
 
 
 def _abstract(tree: Any, target: Target) -> Any:
-    """Arguments without the devices that they are on, where others are lowered for."""
+    """Arguments without their devices, if the target has others."""
     mesh = target.abstract
     if mesh is None:
         return tree
@@ -247,18 +247,18 @@ def _abstract(tree: Any, target: Target) -> Any:
         kept = None
         if isinstance(sharding, NamedSharding) and sharding.mesh.shape_tuple == mesh.shape_tuple:
             kept = NamedSharding(mesh, sharding.spec)
-        is_weak = getattr(leaf, "weak_type", False)  # keys have none
+        is_weak = getattr(leaf, "weak_type", False)  # keys have no such attribute
         return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=kept, weak_type=is_weak)
 
     return jax.tree.map(one, tree)
 
 
-# Leaves of arguments that are no arrays
+# Leaves of arguments that are not arrays
 
 
 @jax.tree_util.register_pytree_node_class
 class Static:
-    """A leaf of an argument that is no array, such as an activation function: part of the structure.
+    """A leaf of an argument that is not an array, such as an activation function. It is part of the tree structure.
 
     Args:
         value: The leaf.
@@ -279,27 +279,27 @@ class Static:
 
     @classmethod
     def tree_unflatten(cls, found: Static, _: Any) -> Static:
-        """Itself again."""
+        """The same leaf."""
         return found
 
 
 def is_static(node: Any) -> bool:
-    """Whether this is a leaf that is no array."""
+    """Whether this is a leaf that is not an array."""
     return isinstance(node, Static)
 
 
 def is_array(leaf: Any) -> bool:
-    """Whether a leaf is an array, or the shape of one."""
+    """Whether a leaf is an array or a shape."""
     return hasattr(leaf, "shape") and hasattr(leaf, "dtype")
 
 
 def is_argument(leaf: Any) -> bool:
-    """Whether JAX takes a leaf as an argument that is not static."""
+    """Whether JAX accepts a leaf as an argument that is not static."""
     return is_array(leaf) or isinstance(leaf, _SCALARS) or hasattr(leaf, "__jax_array__")
 
 
 def filtered(tree: Any, keeps: Callable[[Any], bool]) -> Any:
-    """A tree whose other leaves are `Static`."""
+    """A tree in which other leaves are `Static`."""
     return jax.tree.map(lambda leaf: leaf if keeps(leaf) else Static(leaf), tree)
 
 
@@ -307,21 +307,26 @@ def _has_static(tree: Any) -> bool:
     return any(map(is_static, jax.tree.leaves(tree, is_leaf=is_static)))
 
 
-def _taking_static(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function for arguments with `Static` leaves; what it returns may have such leaves too."""
+def _taking_static(function: Callable[..., Any], keeps: Callable[[Any], bool] = is_argument) -> Callable[..., Any]:
+    """The function for arguments with `Static` leaves; its results may have such leaves too.
+
+    Args:
+        function: The function.
+        keeps: Whether a leaf of the results is not static.
+    """
 
     @wraps(function, updated=())
     def taking(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = jax.tree.map(
             lambda node: node.value if is_static(node) else node, (args, kwargs), is_leaf=is_static
         )
-        return filtered(function(*args, **kwargs), is_argument)
+        return filtered(function(*args, **kwargs), keeps)
 
     return taking
 
 
 def is_filtered(function: Any) -> bool:
-    """Whether this is what `equinox.filter_jit` gives: it takes all that is no array as static."""
+    """Whether this is a function of `equinox.filter_jit`, for which every leaf that is not an array is static."""
     return (
         type(function).__module__.startswith("equinox.")
         and hasattr(function, "__wrapped__")
@@ -332,13 +337,13 @@ def is_filtered(function: Any) -> bool:
 def _unfiltered(
     function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], options: Mapping[str, Any]
 ) -> tuple[Callable[..., Any], Sequence[Any], Mapping[str, Any], Mapping[str, Any]]:
-    """The function inside `equinox.filter_jit`, with arguments and options that jit it alike."""
+    """The function inside `equinox.filter_jit`, with arguments and options for `jax.jit`."""
     first, rest = (getattr(function, f"donate_{which}", False) for which in ("first", "rest"))
     donated = tuple(index for index in range(len(args)) if (rest if index else first))
     if donated and "donate_argnums" not in options:
         options = {**options, "donate_argnums": donated}
     args, kwargs = filtered((tuple(args), dict(kwargs)), is_array)
-    return _taking_static(function.__wrapped__), args, kwargs, options
+    return _taking_static(function.__wrapped__, is_array), args, kwargs, options
 
 
 def _fixed_positions(options: Mapping[str, Any], count: int) -> set[int]:

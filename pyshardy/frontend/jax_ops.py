@@ -1,7 +1,7 @@
-"""Annotations inside traced code: constraints with all that a sharding can say, tensors alike, barriers.
+"""Annotations inside traced code: sharding constraints, sharding groups and propagation barriers.
 
-They are ops of the `sdy` dialect, so that `jax.jit` obeys them as well. Where nothing is traced, and where JAX lowers
-for GSPMD, they do nothing.
+They are ops of the `sdy` dialect, so `jax.jit` obeys them too. They have no effect outside of tracing, and if JAX
+lowers for GSPMD.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from jax.extend.core import Primitive
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import sdy
 
-from pyshardy.core.axes import sort_axes
+from pyshardy.core.axis_lists import sort_axes
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import DimSharding, TensorSharding, check_sharding
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.core.sharding_on_mesh import check_sharding
 from pyshardy.errors import UsageError
 from pyshardy.frontend.annotate import as_spec, core_mesh
 from pyshardy.frontend.jax_private import ad, batching, mlir, numbers_of_module
@@ -25,21 +26,21 @@ _REVERSED = {"none": "none", "forward": "backward", "backward": "forward"}
 
 
 class _Pair:
-    """Stands for two arrays that are to be sharded alike, in one trace."""
+    """Identifies two arrays with equal shardings, in one trace."""
 
 
 def constrain(x: Any, sharding: Any, mesh: Any = None) -> Any:
-    """An array, or a tree of arrays, under a sharding: `jax.lax.with_sharding_constraint` that can say everything.
+    """Constrain an array or a tree of arrays, like `jax.lax.with_sharding_constraint`, with any sharding of Shardy.
 
     Args:
         x: The arrays.
-        sharding: For all of them: a `PartitionSpec` of pyshardy (with priorities, open dimensions, sub-axes) or of JAX,
-            a `NamedSharding`, or a `TensorSharding`.
-        mesh: The mesh of a spec, of JAX or pyshardy, or axes with sizes; by default that of the context.
+        sharding: The sharding of all arrays: a `PartitionSpec` of pyshardy (with priorities, open dimensions, sub-axes)
+            or of JAX, a `NamedSharding`, or a `TensorSharding`.
+        mesh: The mesh of a spec: a mesh of JAX or pyshardy, or axes with sizes; by default that of the context.
 
     Raises:
-        UsageError: No mesh.
-        InvalidShardingError: A sharding that does not fit the array or the mesh.
+        UsageError: There is no mesh.
+        InvalidShardingError: The sharding does not fit the array or the mesh.
 
     >>> from pyshardy import PartitionSpec, load
     >>> step = lambda x: constrain(x + 1, PartitionSpec("data", "?", priorities=(0, 1)), {"data": 4})
@@ -65,10 +66,10 @@ def constrain(x: Any, sharding: Any, mesh: Any = None) -> Any:
 
 
 def shard_alike(x: Any, y: Any) -> tuple[Any, Any]:
-    """Two arrays of one shape that are to be sharded alike, whatever propagation finds for either.
+    """Give two arrays of one shape the same sharding, whatever propagation finds for either.
 
     Raises:
-        UsageError: Arrays of different shapes.
+        UsageError: The arrays have different shapes.
 
     >>> shard_alike(jax.numpy.ones(2), jax.numpy.zeros(2))[1].tolist()
     [0.0, 0.0]
@@ -81,14 +82,14 @@ def shard_alike(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def propagation_barrier(x: Any, direction: str = "none") -> Any:
-    """An array, or a tree of arrays, that shardings do not pass, or pass in one direction alone.
+    """Stop propagation of shardings across an array or a tree of arrays, in one direction or both.
 
     Args:
         x: The arrays.
-        direction: "none", or "forward" or "backward" for what may pass.
+        direction: The direction that shardings may still propagate in: "none", "forward" or "backward".
 
     Raises:
-        UsageError: Another direction.
+        UsageError: The direction is unknown.
 
     >>> propagation_barrier(jax.numpy.ones(2)).tolist()
     [1.0, 1.0]
@@ -168,7 +169,7 @@ _alike_p.def_abstract_eval(lambda x, y, **_: [x, y])
 
 
 def _alike_transpose(cotangents: Any, *_: Any, pair: _Pair) -> Any:
-    del pair  # the cotangents are a pair of their own
+    del pair  # the cotangents form a separate pair
     return _alike_p.bind(*map(ad.instantiate_zeros, cotangents), pair=_Pair())
 
 

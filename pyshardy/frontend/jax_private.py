@@ -1,7 +1,7 @@
-"""Everything that pyshardy knows of JAX beyond its public interface.
+"""Everything that pyshardy uses of JAX beyond its public interface.
 
-JAX lowers for meshes without devices only in part: not callbacks, not partitioners, not specs in a jitted function.
-Devices that stand in for those of a cluster get around that: JAX looks at few of their attributes until it compiles.
+JAX does not lower callbacks, partitioners, or specs in a jitted function for abstract meshes. Stand-in devices solve
+this, because JAX uses few attributes of a device before it compiles.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import MOST_DEVICES
 
 __all__ = ["ad", "batching", "mlir"]
-"""Where JAX keeps the rules of primitives: how they are differentiated, batched and lowered."""
+"""JAX's tables of the rules of primitives: differentiation, batching and lowering."""
 
 
 def coordination_client() -> Any:
-    """The client of the service by which the processes of JAX know of each other; None without one."""
+    """The client of JAX's coordination service; None without one."""
     try:
         from jax._src.distributed import global_state
     except ImportError:
@@ -32,7 +32,7 @@ def coordination_client() -> Any:
 
 
 def compile_arg(lowered: Any, name: str) -> Any:
-    """What JAX gives the compiler besides the module of a `Lowered`; None if this JAX has no such thing."""
+    """JAX's arguments for the compiler besides the module of a `Lowered`; None if this JAX has none."""
     try:
         return lowered._lowering.compile_args[name]
     except (AttributeError, KeyError, TypeError):
@@ -40,13 +40,13 @@ def compile_arg(lowered: Any, name: str) -> Any:
 
 
 def kept_leaves(lowered: Any, count: int) -> tuple[int, ...]:
-    """The arguments that the module takes: JAX leaves out unused ones, and has no public way to tell which."""
+    """The arguments that the module takes. JAX drops unused ones, and has no public way to tell which."""
     kept = compile_arg(lowered, "kept_var_idx")
     return tuple(range(count)) if kept is None else tuple(sorted(kept))
 
 
 def devices_of(lowered: Any) -> tuple[Any, ...] | None:
-    """The devices of the meshes in a function, any of JAX's in any order; None if there are none, or stand-ins."""
+    """The devices of the meshes in a function, in any order; None without devices or with stand-ins."""
     found = getattr(lowered._lowering, "_device_list", None)
     if found is None:
         return None
@@ -55,14 +55,14 @@ def devices_of(lowered: Any) -> tuple[Any, ...] | None:
 
 
 def key_name(dtype: Any) -> str:
-    """The name of the kind of keys that a type is for, as `jax.random.key(0, impl=...)` takes it."""
+    """The PRNG implementation of a key type, as `jax.random.key(0, impl=...)` takes it."""
     return str(dtype._impl.name)
 
 
 def inspections(lowered: Any) -> dict[int, Any]:
-    """What `jax.debug.inspect_array_sharding` has put into a `Lowered`, by the numbers of `inspection_number`.
+    """The callbacks of `jax.debug.inspect_array_sharding` in a `Lowered`, by the numbers of `inspection_number`.
 
-    They are functions that take what `hlo_sharding` gives, and give the user's callback a sharding of JAX.
+    They take a result of `hlo_sharding`, and call the user's callback with a sharding of JAX.
     """
     kept = compile_arg(lowered, "keepalive") or ()
     return {id(one): one for one in kept if getattr(one, "__name__", "") == "_hlo_sharding_callback"}
@@ -75,7 +75,7 @@ def inspection_number(config: Any) -> int:
 
 
 def hlo_sharding(sharding: Any, rank: int) -> Any:
-    """A `NamedSharding` as XLA has it."""
+    """A `NamedSharding` as an `HloSharding` of XLA."""
     return sharding._to_xla_hlo_sharding(rank)
 
 
@@ -86,21 +86,21 @@ def numbers_of_module(ctx: Any) -> dict[Any, int]:
 
 
 def stand_in_mesh(mesh: AbstractMesh, platform: str) -> Mesh:
-    """A mesh whose devices only stand in for real ones: functions are traced and lowered for it, not compiled.
+    """A mesh of stand-in devices, for tracing and lowering but not for compiling.
 
     Args:
         mesh: Its axes and their types.
-        platform: What to lower for: "cpu", "tpu", "cuda" or "rocm".
+        platform: The platform to lower for: "cpu", "tpu", "cuda" or "rocm".
     """
     devices = np.empty(mesh.size, dtype=object)
     devices[:] = [_stand_in(platform, index) for index in range(mesh.size)]
     found = Mesh(devices.reshape(mesh.axis_sizes), mesh.axis_names, axis_types=mesh.axis_types)
-    found.__dict__["abstract_mesh"] = mesh  # without the kind of device, as those that functions close over
+    found.__dict__["abstract_mesh"] = mesh  # without the kind of device, like meshes that functions close over
     return found
 
 
 class StandInDevice:
-    """What JAX wants to know of a device before it compiles."""
+    """A stand-in device, with the attributes that JAX uses before it compiles."""
 
     process_index = 0
 
@@ -123,7 +123,7 @@ class StandInDevice:
 
 @dataclass(frozen=True)
 class StandInMemory:
-    """A memory of a device, of which JAX wants to know the kind."""
+    """A memory of a stand-in device; JAX uses its kind."""
 
     kind: str
 
@@ -132,7 +132,7 @@ _MEMORIES = tuple(map(StandInMemory, ("device", "pinned_host", "unpinned_host"))
 
 
 class StandInClient:
-    """The client of the CPU under the name of another platform; what makes the descriptors of callbacks is its own."""
+    """The CPU client with the name of another platform; it makes the descriptors of callbacks."""
 
     def __init__(self, platform: str) -> None:
         self.platform = self._raw_platform = platform
@@ -140,7 +140,7 @@ class StandInClient:
         self._real = self._device.client
 
     def get_default_layout(self, dtype: Any, shape: Any, _: StandInDevice) -> Any:
-        """The layout of an array that a function takes as it is."""
+        """The default layout of an array."""
         return self._real.get_default_layout(dtype, shape, self._device)
 
     def __getattr__(self, name: str) -> Any:

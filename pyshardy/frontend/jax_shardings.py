@@ -1,4 +1,4 @@
-"""Shardings to JAX's `NamedSharding` and `PartitionSpec`, and back."""
+"""Converts shardings to JAX's `NamedSharding` and `PartitionSpec`, and back."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import jax
 import numpy as np
 from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
-from pyshardy.core.axes import AxisRef, ordered_refs
+from pyshardy.core.axes import AxisRef
+from pyshardy.core.axis_lists import ordered_refs
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding, mesh_of
+from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.core.spec import axis_text
 from pyshardy.errors import InvalidShardingError, UsageError
 from pyshardy.frontend.annotate import core_mesh
@@ -21,18 +23,18 @@ from pyshardy.frontend.interface import InterfaceTensor
 
 
 class SubAxes(Enum):
-    """What to do about sub-axes, which `PartitionSpec` cannot name."""
+    """What to do with sub-axes, which `PartitionSpec` cannot name."""
 
     REFUSE = "refuse"
     """Raise `InvalidShardingError`."""
     SPLIT = "split"
-    """Lay the sharding over a mesh whose axes are cut where it needs that, called `x:(1)2` and so on."""
+    """Use a mesh whose axes are split where the sharding needs it, with names like `x:(1)2`."""
     GATHER = "gather"
-    """Leave sub-axes out, and what is minor to them: these shards are gathered."""
+    """Drop sub-axes and the axes minor to them, which means that these shards are gathered."""
 
 
 ABSTRACT = "abstract"
-"""In the place of devices: meshes without any."""
+"""Instead of devices: use abstract meshes."""
 Devices = Sequence[Any] | AbstractMesh | str | None
 
 
@@ -41,9 +43,9 @@ class NamedShardings:
 
     Args:
         meshes: The meshes of the module by name.
-        devices: The devices, in the order that device ids count them, by default all that JAX has; "abstract" for a
-            `jax.sharding.AbstractMesh`, which needs none, or that.
-        sub_axes: What to do about sub-axes.
+        devices: The devices, in the order of device ids; by default all devices of JAX. "abstract" or a
+            `jax.sharding.AbstractMesh` needs none.
+        sub_axes: What to do with sub-axes.
     """
 
     def __init__(
@@ -61,7 +63,7 @@ class NamedShardings:
 
         Args:
             tensor: The input or output.
-            rank: Its rank as JAX sees it, if that is smaller than that of its data.
+            rank: Its rank in JAX, if that is smaller than the rank of its data.
         """
         mesh = self._mesh_of(tensor)
         if mesh is None:
@@ -77,15 +79,14 @@ class NamedShardings:
             raise InvalidShardingError(doing, got=str(error).splitlines()[0], needed="what JAX can express") from error
 
     def spec(self, tensor: InterfaceTensor, rank: int | None = None) -> PartitionSpec:
-        """The spec of an input or output; the arguments are those of `of`."""
+        """The spec of an input or output; the parameters are those of `of`."""
         sharding = None if self._mesh_of(tensor) is None else tensor.sharding
         if sharding is not None and self._sub_axes is SubAxes.GATHER:
             sharding = whole_axes(sharding)
         try:
             return partition_spec(sharding, len(tensor.shape) if rank is None else rank)
         except InvalidShardingError as error:
-            doing = f"{error.doing} of {tensor.name}"
-            raise InvalidShardingError(doing, got=error.got, needed=error.needed) from error
+            raise error.located(f"{error.doing} of {tensor.name}") from None
 
     def _mesh_of(self, tensor: InterfaceTensor) -> Mesh | None:
         mesh = None if tensor.sharding is None else mesh_of(tensor.sharding, self.meshes)
@@ -94,9 +95,9 @@ class NamedShardings:
         return mesh
 
     def cut(self, tensor: InterfaceTensor) -> NamedSharding | None:
-        """The sharding of an input or output on a mesh whose axes are cut where it has sub-axes.
+        """The sharding of an input or output on a mesh whose axes are split where it has sub-axes.
 
-        `PartitionSpec` cannot name a sub-axis, but the axes of that mesh, called `x:(1)2` and so on.
+        `PartitionSpec` cannot name a sub-axis, but it can name an axis `x:(1)2` of that mesh.
         """
         sharding = tensor.sharding
         if sharding is None or not _has_sub_axes(sharding):
@@ -110,7 +111,7 @@ class NamedShardings:
         return NamedSharding(self.jax_mesh(cut), PartitionSpec(*(tuple(names) or None for names in dims)))
 
     def jax_mesh(self, mesh: Mesh) -> Any:
-        """The mesh over real devices, or over none."""
+        """The mesh of real devices, or the abstract mesh."""
         found = self._jax_meshes.get(mesh)
         if found is None:
             devices = self._devices
@@ -155,10 +156,10 @@ def _up_to_sub_axis(axes: Sequence[AxisRef]) -> tuple[AxisRef, ...]:
 
 
 def abstract_mesh(mesh: Any) -> AbstractMesh:
-    """The mesh of JAX without devices for one of pyshardy's, for axes with sizes, or for one of JAX.
+    """The abstract mesh of JAX for a mesh of pyshardy or JAX, or for axes with sizes.
 
     Raises:
-        UsageError: It is no mesh.
+        UsageError: The argument is not a mesh.
 
     >>> abstract_mesh({"data": 32, "model": 16}).shape_tuple
     (('data', 32), ('model', 16))
@@ -200,10 +201,10 @@ def partition_spec(sharding: TensorSharding | None, rank: int) -> PartitionSpec:
 
     Args:
         sharding: The sharding.
-        rank: Number of dimensions to describe; further ones must not be sharded.
+        rank: The number of dimensions to describe; the others must not be sharded.
 
     Raises:
-        InvalidShardingError: A sub-axis, which a `PartitionSpec` cannot name.
+        InvalidShardingError: There is a sub-axis, which a `PartitionSpec` cannot name.
     """
     if sharding is None:
         return PartitionSpec()

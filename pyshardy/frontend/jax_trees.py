@@ -19,68 +19,30 @@ Tree = Any
 Convert = Callable[[InterfaceTensor, int | None], Any]
 
 
-def input_shardings(
+def converter(
     signature: Any,
-    tensors: Sequence[InterfaceTensor],
     meshes: Mapping[str, Mesh],
     devices: Devices = None,
     sub_axes: SubAxes | str = SubAxes.REFUSE,
-) -> Tree:
-    """The shardings of the inputs as a tree over the positional arguments, fit for `jax.jit(in_shardings=...)`.
+    as_specs: bool = False,
+) -> Convert:
+    """What makes the `NamedSharding` of an input or output, or its `PartitionSpec` alone, for the trees below.
+
+    It raises `InvalidShardingError` for a sharding that `PartitionSpec` cannot express.
 
     Args:
-        signature: The signature of the function; for anything else the tree is a tuple.
-        tensors: The inputs of the module.
-        meshes: The meshes by name.
-        devices: The devices that the meshes are laid over, "abstract" for none; by default those that the function
-            was lowered for, or none if it was lowered for none, or those that JAX has.
-        sub_axes: What to do about sub-axes.
+        signature: The signature of the function that the module was lowered from, if it was one.
+        meshes: The meshes of the module by name.
+        devices: The devices of the meshes, or "abstract"; by default those that the function was lowered for, an
+            abstract mesh if it was lowered for one, otherwise JAX's devices.
+        sub_axes: What to do with sub-axes.
+        as_specs: Whether to make specs, which need no devices.
 
     Raises:
-        UsageError: Too few devices.
-        UnsupportedVersionError: This JAX does not tell which arguments it dropped.
-        InvalidShardingError: A sharding that `PartitionSpec` cannot express.
+        UsageError: There are too few devices.
     """
-    return _input_tree(
-        signature, tensors, _advising(NamedShardings(meshes, _devices(signature, devices), sub_axes).of, sub_axes)
-    )
-
-
-def output_shardings(
-    signature: Any,
-    tensors: Sequence[InterfaceTensor],
-    meshes: Mapping[str, Mesh],
-    devices: Devices = None,
-    sub_axes: SubAxes | str = SubAxes.REFUSE,
-) -> Tree:
-    """The shardings of the outputs as a tree over the result; see `input_shardings`."""
-    return _output_tree(
-        signature, tensors, _advising(NamedShardings(meshes, _devices(signature, devices), sub_axes).of, sub_axes)
-    )
-
-
-def input_specs(
-    signature: Any,
-    tensors: Sequence[InterfaceTensor],
-    meshes: Mapping[str, Mesh],
-    sub_axes: SubAxes | str = SubAxes.REFUSE,
-) -> Tree:
-    """The `PartitionSpec`s of the inputs; see `input_shardings`."""
-    return _input_tree(signature, tensors, _advising(NamedShardings(meshes, ABSTRACT, sub_axes).spec, sub_axes))
-
-
-def output_specs(
-    signature: Any,
-    tensors: Sequence[InterfaceTensor],
-    meshes: Mapping[str, Mesh],
-    sub_axes: SubAxes | str = SubAxes.REFUSE,
-) -> Tree:
-    """The `PartitionSpec`s of the outputs; see `input_shardings`."""
-    return _output_tree(signature, tensors, _advising(NamedShardings(meshes, ABSTRACT, sub_axes).spec, sub_axes))
-
-
-def _advising(convert: Convert, sub_axes: SubAxes | str) -> Convert:
-    """The conversion, whose error says what to try about a sub-axis that is refused."""
+    shardings = NamedShardings(meshes, ABSTRACT if as_specs else _devices(signature, devices), sub_axes)
+    convert = shardings.spec if as_specs else shardings.of
 
     def advising(tensor: InterfaceTensor, rank: int | None) -> Any:
         try:
@@ -100,7 +62,17 @@ def _devices(signature: Any, devices: Devices) -> Devices:
     return signature.devices if signature.mesh is None else signature.mesh
 
 
-def _input_tree(signature: Any, tensors: Sequence[InterfaceTensor], convert: Convert) -> Tree:
+def input_tree(signature: Any, tensors: Sequence[InterfaceTensor], convert: Convert) -> Tree:
+    """The inputs, converted, as a tree over the positional arguments, fit for `jax.jit(in_shardings=...)`.
+
+    Args:
+        signature: The signature of the function; for anything else the tree is a tuple.
+        tensors: The inputs of the module.
+        convert: The result of `converter`.
+
+    Raises:
+        UnsupportedVersionError: This JAX does not tell which arguments it dropped.
+    """
     if not isinstance(signature, JaxSignature):
         return tuple(convert(tensor, None) for tensor in tensors)
     if len(signature.kept) != len(tensors):
@@ -114,18 +86,20 @@ def _input_tree(signature: Any, tensors: Sequence[InterfaceTensor], convert: Con
     for leaf, tensor in zip(signature.kept, tensors):
         leaves[leaf] = convert(tensor, signature.in_ranks[leaf])
     args, _ = _without_static(jax.tree.unflatten(signature.in_tree, leaves))
-    return args
+    return args if signature.nnx is None else signature.nnx.input_states(args)
 
 
-def _output_tree(signature: Any, tensors: Sequence[InterfaceTensor], convert: Convert) -> Tree:
+def output_tree(signature: Any, tensors: Sequence[InterfaceTensor], convert: Convert) -> Tree:
+    """The outputs, converted, as a tree over the result; see `input_tree`."""
     if not isinstance(signature, JaxSignature):
         return tuple(convert(tensor, None) for tensor in tensors)
     leaves = [convert(tensor, rank) for tensor, rank in zip(tensors, signature.out_ranks)]
-    return _without_static(jax.tree.unflatten(signature.out_tree, leaves))
+    tree = _without_static(jax.tree.unflatten(signature.out_tree, leaves))
+    return tree if signature.nnx is None else signature.nnx.result(tree)
 
 
 def _without_static(tree: Tree) -> Tree:
-    """None in the place of what is no array."""
+    """None for every leaf that is not an array."""
     leaves = jax.tree.leaves(tree, is_leaf=_is_leaf)
     if not any(map(is_static, leaves)):
         return tree

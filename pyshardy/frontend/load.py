@@ -1,4 +1,4 @@
-"""Modules from files, dumps, bytes and text, with their annotations in the `sdy` dialect whatever they were in."""
+"""Loads modules from files, dumps, bytes and text, and imports their annotations into the `sdy` dialect."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def load_path(
     """The module in a file, in a directory that XLA dumped to, or from standard input for `-`.
 
     Args:
-        source: The file or directory; behind a directory `::` and the name of a module may stand.
+        source: The file or directory; a directory may be followed by `::` and the name of a module.
         module: The name of the module in a directory.
-        mesh: Names and sizes of the axes that GSPMD's tilings are over; found without.
+        mesh: Names and sizes of the mesh axes of GSPMD's tilings; by default they are derived.
         allow_unregistered_dialects: Whether ops of unknown dialects are accepted, in generic form.
-        isolate: Whether it is read in a process of its own, which its bytes may end.
+        isolate: Whether to read it in a separate process, because its bytes may crash the reader.
         needs_tilings: Whether a mesh for a module without tilings is refused.
 
     Raises:
-        UsageError: There is no such file or module, or there are several modules, or `mesh` makes no sense.
-        InvalidModuleError: It is no valid module.
-        PassError: An annotation that cannot be imported.
+        UsageError: There is no such file or module, there are several modules, or `mesh` is wrong.
+        InvalidModuleError: It is not a valid module.
+        PassError: An annotation cannot be imported.
     """
     from pyshardy.frontend.from_dump import is_dump, load_dump
 
@@ -52,7 +52,7 @@ def load_content(
     isolate: bool = False,
     needs_tilings: bool = True,
 ) -> Module:
-    """The module in the content of a file; the arguments are those of `load_path`, `name` is for messages."""
+    """The module in the content of a file; parameters as for `load_path`, and `name` for messages."""
     axes_text(mesh)
     found, source = read_module(content, name, allow_unregistered_dialects, isolate)
     is_tiled = mesh is not None or may_be_annotated(source)

@@ -1,7 +1,7 @@
 """Names for the inputs and outputs of functions under `flax.nnx.jit`, which numbers the arrays of a model.
 
-`nnx.jit` hands JAX the arrays of a model as a list: the kernel of a layer is `model.states[0][7]` there. Here it gets
-the name that it has in the model, `model.up.kernel.value`, as under `nnx.jit(..., graph=False)`.
+`nnx.jit` passes the arrays of a model to JAX as a list, so the kernel of a layer is called `model.states[0][7]`. Here
+it gets its name in the model, `model.up.kernel.value`, as with `nnx.jit(..., graph=False)`.
 """
 
 from __future__ import annotations
@@ -25,16 +25,11 @@ _OUTPUT = re.compile(r"result\[0\]\[(\d+)\]\.states\[0\]\[(\d+)\]")
 _RESULT_INFO = "jax.result_info"
 
 
-def is_nnx_jitted(function: Any) -> bool:
-    """Whether a function is under `flax.nnx.jit`; flax is not imported to find out."""
-    return type(function).__module__.startswith("flax.nnx.") and hasattr(function, "lower")
-
-
 def with_nnx_names(module: Module, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Module:
-    """The module with the names of models in the place of numbers, where these are known.
+    """The module with the names in models instead of numbers, where they are known.
 
     Args:
-        module: What the function was lowered to.
+        module: The module of the function.
         function: The function under `nnx.jit`.
         args: The positional arguments.
         kwargs: The keyword arguments.
@@ -72,7 +67,7 @@ Paths = Sequence[tuple[str, tuple[int, ...]]]
 
 
 def _paths(value: Any) -> Paths:
-    """The path and the shape of every array of a model, in the order of `nnx.jit`; nothing for what is no model."""
+    """The path and the shape of every array of a model, in the order of `nnx.jit`; empty if it is not a model."""
     nnx = sys.modules["flax.nnx"]
     if not isinstance(value, (nnx.Module, nnx.Optimizer)):
         return ()
@@ -85,7 +80,7 @@ def _text(path: Sequence[Any]) -> str:
 
 
 def _path(paths: Paths, number: int, shape: tuple[int, ...]) -> str | None:
-    """The path of an array of this shape, with the further dimensions that the data of a key has."""
+    """The path of an array of this shape, including the additional dimensions of a key's data."""
     if number >= len(paths) or shape[: len(paths[number][1])] != paths[number][1]:
         return None
     return paths[number][0]

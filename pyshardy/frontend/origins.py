@@ -1,4 +1,4 @@
-"""Which annotations the shardings of inputs and outputs go back to, in the user's words."""
+"""The annotations that the shardings of inputs and outputs come from, with the names that users know."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _SELF = "self"
 
 
 def origins_of(module: Module, options: PropagateOptions) -> tuple[Origins, Origins]:
-    """The annotations that the axes of every input and of every output come from, without their own.
+    """The annotations that the axes of every input and output come from, without those of the tensor itself.
 
-    An input or output is named as the user knows it; a constraint, or `shard_map`, by its line. The module is
-    propagated up to where its shardings are found. Nothing is known of a program with several functions, in which
-    such names would not say which function they are of.
+    Inputs and outputs have their usual names; a constraint or `shard_map` is named by its line. The module is
+    propagated until its shardings are found. For a program with several functions the result is empty, because such
+    names would be ambiguous.
 
     Args:
-        module: What `load` returns.
+        module: The result of `load`.
         options: How it was propagated.
 
     >>> module = Module.parse('''
@@ -57,14 +57,14 @@ def origins_of(module: Module, options: PropagateOptions) -> tuple[Origins, Orig
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """A propagated program, with the annotations that the axes of its values come from, but for their own.
+    """A propagated program, with the annotations that the axes of its values come from, without their own.
 
     Attributes:
-        root: The program, as propagation gives it.
-        inputs: Those of every input.
-        outputs: Those of every output.
-        values: Those of what ops compute.
-        constraints: What the user's constraints compute.
+        root: The propagated program.
+        inputs: The annotations of every input.
+        outputs: The annotations of every output.
+        values: The annotations of the results of ops.
+        constraints: The results of the user's constraints.
     """
 
     root: Op
@@ -75,10 +75,10 @@ class Followed:
 
 
 def follow(module: Module, options: PropagateOptions) -> Followed:
-    """Propagate a program once more, to see where the axes of all values come from.
+    """Propagate a program again, and record where the axes of all values come from.
 
     Args:
-        module: What `load` returns.
+        module: The result of `load`.
         options: How it was propagated.
     """
     root = module.copy_root()
@@ -101,7 +101,7 @@ def _of_borders(root: Op, file_name: str) -> tuple[Origins, Origins]:
 
 
 def _of_results(op: Op) -> Iterator[tuple[Value, Any]]:
-    """The origins of what an op computes; those of an edge are of the value that owns it."""
+    """The origins of the results of an op; those of an edge belong to the value that owns it."""
     found = op.attrs[ORIGINS]
     if not isinstance(found, ir.ArrayAttr):
         yield (op.operands[0] if op.name == EDGE else op.result), found
@@ -110,7 +110,7 @@ def _of_results(op: Op) -> Iterator[tuple[Value, Any]]:
 
 
 def _passes(root: Op, options: PropagateOptions) -> tuple[list[Pass], list[Pass]]:
-    """The passes up to the one that propagates, which note where axes come from, and those behind it."""
+    """The passes up to propagation, which record where axes come from, and the passes after it."""
     if not options.user_priorities:
         transform_shardings(root, TensorSharding.without_priorities)
     options = replace(for_module(options, root), origins=True, edges=False, trace=False, dump_directory="")
@@ -120,7 +120,7 @@ def _passes(root: Op, options: PropagateOptions) -> tuple[list[Pass], list[Pass]
 
 
 def _names(root: Op, file_name: str) -> dict[str, str]:
-    """What the user calls the origins in a program; nothing if it has several functions."""
+    """The readable names of the origins in a program; empty if it has several functions."""
     if sum(not is_declaration(function) for function in functions(root)) > 1:
         return {}
     names = {f"input: {tensor.index}": tensor.name for tensor in input_tensors(root)}
@@ -129,7 +129,7 @@ def _names(root: Op, file_name: str) -> dict[str, str]:
 
 
 def _places(root: Op, file_name: str) -> Iterator[tuple[str, str]]:
-    """The lines of constraints and manual computations by the names that they have as origins."""
+    """The lines of constraints and manual computations, by their names as origins."""
     for op in ops_with(root, ORIGIN_NAME):
         frames = source_frames(op.location)
         place = user_place([(file_name if file == THIS_FILE else file, line, at) for file, line, at in frames])
@@ -138,7 +138,7 @@ def _places(root: Op, file_name: str) -> Iterator[tuple[str, str]]:
 
 
 def _named(origins: Any, names: dict[str, str]) -> tuple[str, ...]:
-    """What the user calls the origins of a tensor, each once."""
+    """The distinct readable names of the origins of a tensor."""
     if origins is None:
         return ()
     entries = ir.DictAttr(origins)

@@ -1,6 +1,6 @@
 """The process that reads a module for `isolated.py`: a line of JSON and the content on standard input, the same out.
 
-Nobody else starts it.
+Only `isolated.py` starts it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pyshardy.frontend.isolated import error_data
 
 
 def main() -> None:
-    """Read, verify, write; end without taking anything apart."""
+    """Read, verify, write, and exit without clean-up."""
     head, _, content = sys.stdin.buffer.read().partition(b"\n")
     request: dict[str, Any] = json.loads(head)
     _limit(request["seconds"], request["memory"])
@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def _answer(content: bytes, name: str, allow_unregistered_dialects: bool) -> tuple[dict[str, Any], bytes]:
-    """What became of the module, and the module: bytecode, or text if it has locations that bytecode does not keep."""
+    """The outcome, and the module: bytecode, or text if it has locations that bytecode does not keep."""
     try:
         module, source = read_module(content, name, allow_unregistered_dialects)
         is_text = has_lost_range(source)
@@ -42,8 +42,8 @@ def _answer(content: bytes, name: str, allow_unregistered_dialects: bool) -> tup
 
 
 def _limit(seconds: int, memory: int) -> None:
-    """Let the system end this process when it takes more, and let it write no file and no core dump."""
-    with suppress(ImportError):  # of a system without limits
+    """Limit the resources of this process, and forbid it to write files and core dumps."""
+    with suppress(ImportError):  # systems without limits
         import resource
 
         spent = int(time.process_time()) + 1
@@ -51,7 +51,7 @@ def _limit(seconds: int, memory: int) -> None:
         for name, limit in limits.items():
             kind = getattr(resource, name)
             hard = resource.getrlimit(kind)[1]
-            with suppress(OSError, ValueError):  # of a system that does not know this one
+            with suppress(OSError, ValueError):  # systems without this limit
                 resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
 
 

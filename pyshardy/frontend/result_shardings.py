@@ -1,4 +1,4 @@
-"""What results say of the shardings of inputs and outputs in JAX's terms; jax is imported when that is asked."""
+"""The shardings of a result's inputs and outputs as JAX objects. JAX is imported on first use."""
 
 from __future__ import annotations
 
@@ -31,38 +31,40 @@ class ResultShardings:
     @property
     def in_specs(self) -> Any:
         """The shardings of the inputs as `jax.sharding.PartitionSpec`s, in a tree as `in_shardings`."""
-        return self._tree("input_specs", "refuse")
+        return self._tree(True, "refuse", as_specs=True)
 
     @property
     def out_specs(self) -> Any:
         """The shardings of the outputs as `jax.sharding.PartitionSpec`s, in a tree as `out_shardings`."""
-        return self._tree("output_specs", "refuse")
+        return self._tree(False, "refuse", as_specs=True)
 
     def input_shardings(self, devices: Any = None, sub_axes: str = "refuse") -> Any:
         """The shardings of the inputs as `jax.sharding.NamedSharding`s.
 
-        For a JAX function they are a tree over its positional arguments, fit for `jax.jit(in_shardings=...)`, in which
-        an argument that the function does not use has None; otherwise a tuple.
+        For a JAX function they are a tree over its positional arguments, for `jax.jit(in_shardings=...)`; an unused
+        argument has None. Otherwise they are a tuple.
 
         Args:
-            devices: The devices that they are over, "abstract" for a `jax.sharding.AbstractMesh`; by default those that
-                a JAX function was lowered for, none if it was lowered for none, otherwise those that JAX has.
-            sub_axes: What becomes of sub-axes, which `PartitionSpec` cannot name: "refuse" them, "split" the axes of
-                the mesh where a sharding needs that, or "gather" these shards.
+            devices: The devices, or "abstract" for a `jax.sharding.AbstractMesh`; by default those that a JAX function
+                was lowered for, an abstract mesh if it was lowered for one, otherwise JAX's devices.
+            sub_axes: What to do with sub-axes, which `PartitionSpec` cannot name: "refuse" them, "split" the axes of
+                the mesh where a sharding needs it, or "gather" these shards.
 
         Raises:
             UsageError: JAX has fewer devices than the mesh.
-            InvalidShardingError: A sub-axis that is refused.
+            InvalidShardingError: A sub-axis is refused.
         """
-        return self._tree("input_shardings", sub_axes, devices)
+        return self._tree(True, sub_axes, devices)
 
     def output_shardings(self, devices: Any = None, sub_axes: str = "refuse") -> Any:
         """The shardings of the outputs, like `input_shardings`; for a JAX function, a tree over its result."""
-        return self._tree("output_shardings", sub_axes, devices)
+        return self._tree(False, sub_axes, devices)
 
-    def _tree(self, kind: str, sub_axes: str, *devices: Any) -> Any:
-        from pyshardy.frontend import jax_trees
+    def _tree(self, is_input: bool, sub_axes: str, devices: Any = None, as_specs: bool = False) -> Any:
+        from pyshardy.frontend.jax_trees import converter, input_tree, output_tree
 
-        root = self.module.root
-        tensors = input_tensors(root) if kind.startswith("input") else output_tensors(root)
-        return getattr(jax_trees, kind)(self.module.origin, tensors, module_meshes(root), *devices, sub_axes=sub_axes)
+        root, signature = self.module.root, self.module.origin
+        convert = converter(signature, module_meshes(root), devices, sub_axes, as_specs)
+        if is_input:
+            return input_tree(signature, input_tensors(root), convert)
+        return output_tree(signature, output_tensors(root), convert)

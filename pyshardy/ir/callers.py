@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyshardy.ir.functions import CALL, functions
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.op import Op
 
 
 class Callers:

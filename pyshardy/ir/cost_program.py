@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from pyshardy.core.axes import axes_size
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.mesh import device_count
-from pyshardy.core.sharding import Meshes
+from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.costing.program import Block, Input, Kind, Op, OpOrigin, Program, SourceLine, Tensor, Traffic
 from pyshardy.ir.causes import cause_of, scope_of
 from pyshardy.ir.diagnostics import source_position
@@ -74,6 +74,7 @@ class Interned:
         self.tensors: dict[Tensor, Tensor] = {}
         self.kinds: dict[Hashable, Kind] = {}
         self.decoded: dict[Any, Hashable] = {}
+        self.units: dict[Any, int | None] = {}
 
 
 class NodePlace:
@@ -117,6 +118,7 @@ class CostReader:
         self.root, self.meshes, self.name = root, meshes, name
         self.interned = Interned() if interned is None else interned
         self.specs, self.kinds, self.decoded = self.interned.specs, self.interned.kinds, self.interned.decoded
+        self.units = self.interned.units
         self.trips = TripCounts(root)
         self.traffic = TrafficReader(root, meshes)
         self.by_name = {function.attrs["sym_name"]: function for function in functions(root)}
@@ -208,7 +210,7 @@ class CostReader:
             regions, branch = (self._block(node.region.block, numbers, known),), 0
         elif node.name in _WITH_REGIONS:
             regions = tuple(self._block(region.block, numbers, known) for region in node.regions)
-            rounds = self.trips.rounds(node, known) if node.name == LOOP else None
+            rounds = self.trips.trip_count(node, known) if node.name == LOOP else None
             branch = self._branch(node, known)
             if branch is not None:
                 self._note_results(node, node.regions[branch].block, known)
@@ -280,9 +282,17 @@ class CostReader:
         ]
         if node.name in ("stablehlo.constant", "sdy.constant"):
             found.append(("is_splat", bool(getattr(node.attrs.get("value"), "is_splat", False))))
+            found.append(("unit", self._unit(node.attrs.get("value"))))
         elif node.regions and node.name not in _WITH_REGIONS and node.name not in _RUN_ONCE:
             found.append(("body", _body_names(node)))
         return tuple(found)
+
+    def _unit(self, attr: Any) -> int | None:
+        """0 or 1 if a constant is that everywhere."""
+        if attr not in self.units:
+            number = getattr(attr.get_splat_value(), "value", None) if getattr(attr, "is_splat", False) else None
+            self.units[attr] = int(number) if number is not None and number in (0, 1) else None
+        return self.units[attr]
 
     def _decode(self, name: str, attr: Any) -> Hashable:
         if attr not in self.decoded:

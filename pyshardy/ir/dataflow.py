@@ -9,7 +9,8 @@ Source: docs/semantics/representation.md#data-flow-edges
 
 from __future__ import annotations
 
-from pyshardy.ir.nodes import Op, Use, Value
+from pyshardy.ir.blocks import Use, Value
+from pyshardy.ir.op import Op
 from pyshardy.rules.ops import ops_that
 from pyshardy.rules.properties import CONDITIONALS
 from pyshardy.rules.traits import DataFlow

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 from jaxlib.mlir import ir
 
-from pyshardy.core.axes import Axes, AxisRef, axes_size, check_axes_in_mesh
+from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.axis_checks import check_axes_in_mesh
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.devices import Groups, axes_moved, axes_of_groups
 from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import MOST_DEVICES, Mesh

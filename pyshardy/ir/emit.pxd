@@ -2,7 +2,9 @@
 cimport cython
 
 from pyshardy.bytecode.ops cimport OpWriter
-from pyshardy.ir.nodes cimport Block, Op, Region, Value, ValueType, id
+from pyshardy.ir.blocks cimport Block, Region, Value
+from pyshardy.ir.op cimport Op, id
+from pyshardy.ir.value_type cimport ValueType
 from pyshardy.ir.source cimport Kind, Source
 
 cdef int HAS_OPERANDS, HAS_REGIONS, HAS_RESULTS, HAS_SUCCESSORS, NONE
@@ -24,8 +26,11 @@ cdef class _Emitter:
     cdef public dict values
     cdef public dict plain
 
-    @cython.locals(writer=OpWriter, numbers=dict, types=dict, source=Source, kinds=list, op=Op, results=tuple, operands=tuple, number=Py_ssize_t, location=Py_ssize_t, kind=Kind, mask=int, value=Value)
+    @cython.locals(writer=OpWriter, numbers=dict, source=Source, kinds=list, op=Op, results=tuple, operands=tuple, number=Py_ssize_t, location=Py_ssize_t, kind=Kind, mask=int, value=Value)
     cpdef Py_ssize_t emit_ops(self, Block block, Py_ssize_t defined) except -1
+
+    @cython.locals(writer=OpWriter, numbers=dict, types=dict, results=tuple, operands=tuple, value=Value)
+    cdef emit_values(self, Op op)
 
     @cython.locals(writer=OpWriter, numbers=dict, block=Block, op=Op, values=Py_ssize_t, count=Py_ssize_t, start=Py_ssize_t, defined=Py_ssize_t)
     cpdef emit_region(self, Region region)

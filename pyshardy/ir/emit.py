@@ -12,9 +12,13 @@ from pyshardy.bytecode.locations import has_lost_range
 from pyshardy.bytecode.ops import HAS_OPERANDS, HAS_REGIONS, HAS_RESULTS, HAS_SUCCESSORS, NONE, OpWriter
 from pyshardy.bytecode.sections import RESOURCE_OFFSETS
 from pyshardy.bytecode.tables import UNKNOWN, AmbiguousLocationError, Tables
-from pyshardy.ir.attrs import ARG_CODECS, LISTS, AttrTable, Codec, string_of
-from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType
+from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.blocks import Block, Region, Value
+from pyshardy.ir.codecs import ARG_CODECS, LISTS, Codec
+from pyshardy.ir.op import Op
 from pyshardy.ir.source import Kind, OpPlace, Source
+from pyshardy.ir.strings import string_of
+from pyshardy.ir.value_type import ValueType
 
 
 class CannotEmitError(Exception):
@@ -88,7 +92,7 @@ class _Emitter:
 
     def emit_ops(self, block: Block, defined: int) -> int:
         """Write the ops of a block; `defined` is the number of the next value. Return the next number after it."""
-        writer, numbers, types, source = self.writer, self.numbers, self.types, self.source
+        writer, numbers, source = self.writer, self.numbers, self.source
         kinds, locations = source.kinds, source.locations
         op = block.first
         while op is not None:
@@ -112,18 +116,7 @@ class _Emitter:
             if op.successors:
                 mask |= HAS_SUCCESSORS
             writer.write_op(kind.name, mask, location, kind.attributes, kind.properties)
-            if results:
-                writer.put(len(results))
-                for value in results:
-                    known = types.get(value.type)
-                    writer.put(self.new_type(value.type) if known is None else known)
-            if operands:
-                writer.put(len(operands))
-                for value in operands:
-                    known = numbers.get(value)
-                    if known is None:
-                        raise CannotEmitError(f"{op.name} uses a value that it cannot see, or not yet")
-                    writer.put(known)
+            self.emit_values(op)
             for value in results:
                 numbers[value] = defined
                 defined += 1
@@ -133,6 +126,22 @@ class _Emitter:
                 self.emit_regions(op)
             op = op.next
         return defined
+
+    def emit_values(self, op: Op) -> None:
+        """Write the types of the results of an op, and the numbers of its operands."""
+        writer, numbers, types, results, operands = self.writer, self.numbers, self.types, op.results, op.operands
+        if results:
+            writer.put(len(results))
+            for value in results:
+                known = types.get(value.type)
+                writer.put(self.new_type(value.type) if known is None else known)
+        if operands:
+            writer.put(len(operands))
+            for value in operands:
+                known = numbers.get(value)
+                if known is None:
+                    raise CannotEmitError(f"{op.name} uses a value that it cannot see, or not yet")
+                writer.put(known)
 
     def emit_successors(self, op: Op) -> None:
         assert op.block is not None and op.block.region is not None

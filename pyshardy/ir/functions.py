@@ -9,9 +9,11 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.text import format_symbol
 from pyshardy.errors import InvalidModuleError
 from pyshardy.ir.attributes import NO_ATTRS, Attributes
-from pyshardy.ir.attrs import LISTS
-from pyshardy.ir.nodes import Op, Value, ValueType
+from pyshardy.ir.blocks import Value
+from pyshardy.ir.codecs import LISTS
+from pyshardy.ir.op import Op
 from pyshardy.ir.op_lists import ops_named
+from pyshardy.ir.value_type import ValueType
 
 SHARDING = "sdy.sharding"
 RULE = "sdy.sharding_rule"
@@ -31,7 +33,7 @@ def is_declaration(function: Op) -> bool:
 
 
 def main_function(root: Op) -> Op:
-    """The only function, or the one named `main`.
+    """The only function, the one named `main`, or else the only one that is not private.
 
     Raises:
         InvalidModuleError: There are several functions, or none, and no `main`.
@@ -42,11 +44,14 @@ def main_function(root: Op) -> Op:
     for function in found:
         if function.attrs["sym_name"] == "main":
             return function
+    public = [function for function in found if function.attrs.get("sym_visibility") != "private"]
+    if len(public) == 1:
+        return public[0]
     names = ", ".join(format_symbol(function.attrs["sym_name"]) for function in found)
     raise InvalidModuleError(
         "looking for the main function",
         got=f"the functions {names}" if names else "a module without functions",
-        needed="a function named @main, or exactly one function",
+        needed="a function named @main, or exactly one that is not private",
     )
 
 

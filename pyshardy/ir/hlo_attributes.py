@@ -7,10 +7,10 @@ from typing import Any
 from jaxlib.mlir import ir
 
 from pyshardy.ir.attributes import Attributes
-from pyshardy.ir.attrs import string_of
 from pyshardy.ir.functions import arg_attrs, functions, is_declaration, result_attrs, result_count
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_with
+from pyshardy.ir.strings import string_of
 
 HLO_SHARDING = "mhlo.sharding"
 FRONTEND_ATTRIBUTES = "mhlo.frontend_attributes"

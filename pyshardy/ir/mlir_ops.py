@@ -12,7 +12,7 @@ NEXT = 12
 """Asking for the next op takes as long as this many steps through a block."""
 
 
-class _Home(NamedTuple):
+class _BlockLocation(NamedTuple):
     """The position of a block: the block around it, the position there of its op, its region, and its number."""
 
     around: int
@@ -31,7 +31,7 @@ class MlirOps:
 
     def __init__(self, module: Any) -> None:
         self._module = module
-        self._homes: list[_Home] = []
+        self._block_locations: list[_BlockLocation] = []
         self._blocks: dict[int, Any] = {}
         self._steps: dict[int, int] = {}
         self._listed: dict[int, list[Any]] = {}
@@ -47,8 +47,8 @@ class MlirOps:
             block: Its number in that region.
             count: The number of its ops.
         """
-        self._homes.append(_Home(around, place, region, block, count))
-        return len(self._homes) - 1
+        self._block_locations.append(_BlockLocation(around, place, region, block, count))
+        return len(self._block_locations) - 1
 
     def op_at(self, block: int, place: int) -> Any:
         """The op at a position in a block; the bindings step there from the start or from an earlier op."""
@@ -69,7 +69,7 @@ class MlirOps:
     def _from_start(self, block: int, place: int) -> Any:
         operations = self.block(block).operations
         self._steps[block] = self._steps.get(block, 0) + place
-        if self._steps[block] > MANY_STEPS * self._homes[block].ops:
+        if self._steps[block] > MANY_STEPS * self._block_locations[block].ops:
             self._listed[block] = [op.operation for op in operations]
         return operations[place].operation
 
@@ -77,7 +77,7 @@ class MlirOps:
         """The block of a number."""
         found = self._blocks.get(number)
         if found is None:
-            home = self._homes[number]
-            parent = self.op_at(home.around, home.place)
-            found = self._blocks[number] = parent.regions[home.region].blocks[home.block]
+            location = self._block_locations[number]
+            parent = self.op_at(location.around, location.place)
+            found = self._blocks[number] = parent.regions[location.region].blocks[location.block]
         return found

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from pyshardy.ir.blocks import Region, Value
 from pyshardy.ir.dataflow import DATA_FLOW_OPS, EDGE, EDGES
 from pyshardy.ir.functions import CALL, RULE
-from pyshardy.ir.nodes import Op, Region, Value
+from pyshardy.ir.op import Op
 from pyshardy.ir.revisits import SPECIAL
 from pyshardy.ir.shardings import HOLD_OTHERWISE
 from pyshardy.rules.rule import Shape

@@ -1,7 +1,8 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
-from pyshardy.ir.nodes cimport Block, Op, Region
+from pyshardy.ir.blocks cimport Block, Region
+from pyshardy.ir.op cimport Op
 
 
 @cython.locals(is_listed=bint, known=frozenset, region=Region)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pyshardy.ir.nodes import Op, Region
+from pyshardy.ir.blocks import Region
+from pyshardy.ir.op import Op
 
 MANY = 256
 """The fewest ops in a function for which it pays to record where the ops of a name are."""
@@ -70,9 +71,9 @@ def _add_known(region: Region, found: list[Op], post_order: bool, names: frozens
 
     Most passes look for a few ops among many. An index entry is valid until an op of that name is added or removed.
     """
-    known = region.named
+    known = region.op_index
     if known is None:
-        known = region.named = _by_name(region)
+        known = region.op_index = _by_name(region)
     if not known:
         return False
     of_one: list[Op] | None = None
@@ -94,7 +95,7 @@ def _add_known(region: Region, found: list[Op], post_order: bool, names: frozens
 
 def _add_again(region: Region, found: list[Op], post_order: bool, names: frozenset[str]) -> None:
     """List the ops of some names in a region, and index the names whose ops were added or removed."""
-    known = region.named
+    known = region.op_index
     assert known is not None
     count = len(found)
     _add_inside(region, found, post_order, _NONE, names, None)

@@ -12,8 +12,9 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
+from pyshardy.ir.blocks import Value
 from pyshardy.ir.dialects import stablehlo
-from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.op import Op
 from pyshardy.ir.strings import string_value
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers, GatherNumbers
 from pyshardy.rules.ops import OPS
@@ -87,7 +88,7 @@ class OpSpecReader:
             if value is None:
                 value = decoded[attr] = decode(attr)
             facts.append((name, value))
-        look = LOOKS_AROUND.get(op.name)
+        look = CONTEXT_FACTS.get(op.name)
         if look is not None:
             facts += look(op)
         facts.sort(key=_name_of)
@@ -222,12 +223,12 @@ DECODERS: dict[str, _Decoder] = {
     "transpose_kind": _transpose_kind,
 }
 """The decoders of attributes, by the names that the trait `attributes` uses."""
-LOOKS: dict[str, Callable[[Op], _Facts]] = {
+CONTEXT_READERS: dict[str, Callable[[Op], _Facts]] = {
     "combiner": _combiner,
     "origins": _origins,
     "random_state": _random_state,
 }
-"""The functions that look at the surroundings of ops, by the names that the trait `looks_around` uses."""
+"""The functions that read facts from the context of an op, by the names that the trait `context_facts` uses."""
 
 _FIELDS: dict[str, dict[str, _Decoder]] = {
     op: {name: DECODERS[decoder] for name, decoder in traits.attributes.items()}
@@ -235,11 +236,11 @@ _FIELDS: dict[str, dict[str, _Decoder]] = {
     if traits.attributes
 }
 """Per op, the attributes that its rule reads."""
-LOOKS_AROUND: dict[str, Callable[[Op], _Facts]] = {
-    op: LOOKS[traits.looks_around] for op, traits in OPS.items() if traits.looks_around
+CONTEXT_FACTS: dict[str, Callable[[Op], _Facts]] = {
+    op: CONTEXT_READERS[traits.context_facts] for op, traits in OPS.items() if traits.context_facts
 }
-"""Ops whose rule depends on their surroundings or content."""
+"""Per op whose rule depends on its context or on its regions, the function that reads these facts."""
 
 _NO_FIELDS: tuple[str, ...] = ()
-_KEY_FIELDS = {**{name: tuple(fields) for name, fields in _FIELDS.items()}, **dict.fromkeys(LOOKS_AROUND)}
+_KEY_FIELDS = {**{name: tuple(fields) for name, fields in _FIELDS.items()}, **dict.fromkeys(CONTEXT_FACTS)}
 """Per op, the attributes that its rule reads; None for ops whose rule depends on more."""

@@ -4,45 +4,27 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.errors import InvalidRuleError
 from pyshardy.graph.lists import Lists, zeros
-from pyshardy.graph.program import (
-    NO_VALUE,
-    Direction,
-    FunctionResult,
-    OpKind,
-    Program,
-    View,
-)
+from pyshardy.graph.program import NO_VALUE, FunctionResult, Program
+from pyshardy.ir.blocks import Value
 from pyshardy.ir.callers import Callers
-from pyshardy.ir.dataflow import BARRIER, EDGE, EDGES, op_of_owner, owns_edge, source_uses
-from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.functions import (
-    RULE,
-    SHARDING,
-    function_of_argument,
-    functions,
-    is_declaration,
-    main_function,
-    result_sharding,
-    return_op,
-)
-from pyshardy.ir.nodes import TERMINATORS, Op, Value
+from pyshardy.ir.dataflow import EDGES
+from pyshardy.ir.edge_tensors import EdgeTensors
+from pyshardy.ir.functions import RULE, SHARDING, functions, is_declaration, main_function, result_sharding, return_op
 from pyshardy.ir.numbering import Numbering
+from pyshardy.ir.op import Op
+from pyshardy.ir.op_kinds import OpKinds
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.program_index import FunctionResultPlace, ProgramIndex
 from pyshardy.ir.purity import is_pure
 from pyshardy.ir.revisits import Revisits
 from pyshardy.ir.shardings import holder_of, module_meshes, stored_sharding
-from pyshardy.rules.properties import Priority, is_elementwise, priority_of
-from pyshardy.rules.rule import Rule
-from pyshardy.rules.rule_builder import identity_rule
-from pyshardy.rules.table import is_known, is_known_name, rule_of
 
-_WITH_SHARDING = 2
+_COMPARABLE, _SHARDED, _EDGE = 1, 2, 4
+"""Bits of an op: name, types and attributes alone decide its kind; it has a sharding; it is a data-flow edge."""
 _TOO_MANY = "uses that are not operands"
 
 
@@ -75,7 +57,6 @@ class _Builder:
     def __init__(self, root: Op, specs: OpSpecReader, conservative: bool) -> None:
         self.root = root
         self.specs = specs
-        self.conservative = conservative
         numbering = Numbering(root)
         self.numbering = numbering
         self.ops, self.values = numbering.ops, numbering.values
@@ -92,20 +73,20 @@ class _Builder:
                 self.holders[number] = NO_VALUE if found is None else self.value_numbers[found]
                 self.elsewhere.append(number)
         self.notifications = Revisits(self.callers, self.op_numbers)
-        self.numbers: dict[Hashable, int] = {}
-        self.kinds: dict[OpKind, int] = {}
-        self.known: list[OpKind] = []
-        self.known_names: set[str] = set()
-        self.rules: list[Rule | None] = []
+        self.kinds = OpKinds(specs, conservative)
         self.latest: list[int] = []  # per kind, the last op that was looked up
+        self.forms = bytearray(len(self.ops))
         self.kind_of = zeros(len(self.ops))
         self.parents = zeros(len(self.ops))
         self.owners = zeros(len(self.values))
         self.unknown: list[Op] = []
-        self.views: dict[int, View] = {}
+        edges = EdgeTensors(numbering, self.holders, self.callers, self.kinds)
+        self.edges = {self.op_numbers[op]: edges.of(op) for op in numbering.edges}
+        self.views = edges.views
 
     def build(self) -> tuple[Program, ProgramIndex]:
-        operands, results, tensors = self.steps()
+        self.find_kinds()
+        operands, results, tensors = self.fill_lists()
         results.cut()
         tensors.cut()
         users = self.users_of_values()
@@ -118,7 +99,7 @@ class _Builder:
         main_results = self.add_function_results(places, users, notified, shardings)
         program = Program(
             meshes=module_meshes(self.root),
-            kinds=self.known,
+            kinds=self.kinds.known,
             kind_of=self.kind_of,
             operands=operands,
             results=results,
@@ -135,7 +116,7 @@ class _Builder:
             main_results=main_results,
             groups=self.groups(),
         )
-        index = ProgramIndex(self.ops, places, self.known, self.kind_of, self.unknown, self.has_rules)
+        index = ProgramIndex(self.ops, places, self.kinds.known, self.kind_of, self.unknown, self.has_rules)
         return program, index
 
     def users_of_values(self) -> Lists:
@@ -163,69 +144,81 @@ class _Builder:
             starts[number + 1] = place
         return found
 
-    def steps(self) -> tuple[Lists, Lists, Lists]:
-        """The operands, the results and the tensors of every op; also records its kind, its parent and its sharding."""
-        rules, numbers, kind_of, parents, owners = self.rules, self.numbers, self.kind_of, self.parents, self.owners
-        known_names, latest = self.known_names, self.latest
-        specs, unknown, holding = self.specs, self.unknown, self.numbering.holding
-        op_numbers, value_numbers, uses = self.op_numbers, self.value_numbers, self.numbering.uses
-        edges = {op_numbers[op]: self.edge(op) for op in self.numbering.edges}
-        count, values = len(self.ops), len(self.values)
-        lists = Lists.empty(count, uses), Lists.empty(count, values), Lists.empty(count, uses + values)
-        lists[2].numbers.extend(zeros(sum([len(found) for _, found in edges.values()])))
-        operands, results, tensors = lists[0].numbers, lists[1].numbers, lists[2].numbers
-        operand_starts, result_starts, tensor_starts = lists[0].starts, lists[1].starts, lists[2].starts
-        used = defined = joined = 0
-        around, parent = None, -1
+    def find_kinds(self) -> None:
+        """Record the kind and the parent of every op, and collect ops without a rule and with a sharding."""
+        kinds, kind_of, parents, forms, ops = self.kinds, self.kind_of, self.parents, self.forms, self.ops
+        rules, known_names, latest = kinds.rules, kinds.known_names, self.latest
+        op_numbers, holding, unknown = self.op_numbers, self.numbering.holding, self.unknown
+        around, parent, ahead = None, -1, 0
         # Layers repeat: if an op equals an earlier one, the next op mostly equals the one after that earlier op.
-        plain, ahead, ops = bytearray(count), 0, self.ops
         for number, op in enumerate(ops):
             block = op.block
             if block is not around:
                 around = block
                 parent = -1 if block is None else op_numbers[block.parent_op]
             parents[number] = parent
-            name = op.name
-            likeness = plain[ahead] if ahead < number else 0
-            if likeness and _is_alike(op, ops[ahead]):
-                kind, is_edge, has_sharding = kind_of[ahead], False, likeness == _WITH_SHARDING
-                plain[number] = likeness
+            form = forms[ahead] if ahead < number else 0
+            if form & _COMPARABLE and _is_alike(op, ops[ahead]):
+                kind = kind_of[ahead]
+                forms[number] = form
                 ahead += 1
             else:
-                attrs = op.attrs
-                rule = attrs.get(RULE)
-                if rule is not None:
-                    self.has_rules = True
-                has_sharding = SHARDING in attrs and not op.regions
-                is_edge = name in EDGES
-                if is_edge:
-                    kind, found = edges[number]
-                    for mark in found:
-                        tensors[joined] = mark
-                        joined += 1
-                else:
-                    key = specs.shape_key(op, rule)
-                    if key is not None:
-                        if op.regions:
-                            key = key, is_pure(op)  # the kind depends on nothing else inside the op
-                        else:
-                            plain[number] = _WITH_SHARDING if has_sharding else 1
-                    given = numbers.get(key)
-                    kind = self.kind(op, key) if given is None else given
+                kind = self.look_up(number, op)
+                form = forms[number]
+                while len(latest) <= kind:
+                    latest.append(-1)
                 ahead = 1 + (ahead if ahead < number and kind_of[ahead] == kind else latest[kind])
                 latest[kind] = number
-            if has_sharding:
-                holding.append(op)
             kind_of[number] = kind
-            has_tensors = not is_edge and rules[kind] is not None
-            if not (has_tensors or is_edge or name in known_names) and not self.is_known(op):
+            if form & _SHARDED:
+                holding.append(op)
+            if rules[kind] is None and not form & _EDGE and op.name not in known_names and not kinds.is_known(op):
                 unknown.append(op)
+
+    def look_up(self, number: int, op: Op) -> int:
+        """The kind of an op; also records its form."""
+        attrs, form = op.attrs, 0
+        rule = attrs.get(RULE)
+        if rule is not None:
+            self.has_rules = True
+        if SHARDING in attrs and not op.regions:
+            form = _SHARDED
+        if op.name in EDGES:
+            self.forms[number] = form | _EDGE
+            kind, _ = self.edges[number]
+            return kind
+        key = self.specs.shape_key(op, rule)
+        if key is not None:
+            if op.regions:
+                key = key, is_pure(op)  # the kind depends on nothing else inside the op
+            else:
+                form |= _COMPARABLE
+        self.forms[number] = form
+        found = self.kinds.numbers.get(key)
+        return self.kinds.of(op, key) if found is None else found
+
+    def fill_lists(self) -> tuple[Lists, Lists, Lists]:
+        """The operands, the results and the tensors of every op; also records the owner of every value."""
+        numbering, value_numbers, owners, holders = self.numbering, self.value_numbers, self.owners, self.holders
+        rules, kind_of, forms, edges = self.kinds.rules, self.kind_of, self.forms, self.edges
+        count, values, uses = len(self.ops), len(self.values), numbering.uses
+        edge_tensors = sum([len(found) for _, found in edges.values()])
+        lists = Lists.empty(count, uses), Lists.empty(count, values), Lists.empty(count, uses + values + edge_tensors)
+        operands, results, tensors = lists[0].numbers, lists[1].numbers, lists[2].numbers
+        operand_starts, result_starts, tensor_starts = lists[0].starts, lists[1].starts, lists[2].starts
+        used = defined = joined = 0
+        for number, op in enumerate(self.ops):
+            is_edge = forms[number] & _EDGE
+            has_tensors = not is_edge and rules[kind_of[number]] is not None
+            for mark in edges[number][1] if is_edge else ():
+                tensors[joined] = mark
+                joined += 1
             for value in op.operands:
                 mark = value_numbers[value]
                 operands[used] = mark
                 used += 1
                 if has_tensors:
-                    tensors[joined] = mark
+                    tensors[joined] = holders[mark]
                     joined += 1
             for value in op.results:
                 mark = value_numbers[value]
@@ -233,23 +226,12 @@ class _Builder:
                 results[defined] = mark
                 defined += 1
                 if has_tensors:
-                    tensors[joined] = mark
+                    tensors[joined] = holders[mark]
                     joined += 1
             operand_starts[number + 1], result_starts[number + 1], tensor_starts[number + 1] = used, defined, joined
-        for value in self.numbering.args:
-            owners[value_numbers[value]] = op_numbers[value.block.parent_op]
-        holders = self.holders
-        for place in range(joined if self.elsewhere else 0):
-            if tensors[place] >= 0:
-                tensors[place] = holders[tensors[place]]
+        for value in numbering.args:
+            owners[value_numbers[value]] = self.op_numbers[value.block.parent_op]
         return lists
-
-    def is_known(self, op: Op) -> bool:
-        """Whether the op has a rule, or has none on purpose; records its name if the name alone decides."""
-        if op.name in TERMINATORS or is_known_name(op.name):
-            self.known_names.add(op.name)
-            return True
-        return is_known(self.specs.spec(op))
 
     def notified(self) -> dict[int, tuple[int, ...]]:
         """The ops to visit again after a new sharding, for values for which they are not the owner and the users."""
@@ -278,75 +260,6 @@ class _Builder:
                         if holders[number] == number:
                             found[number] = stored_sharding(value)
         return found
-
-    def edge(self, op: Op) -> tuple[int, tuple[int, ...]]:
-        """The kind and the tensors of a data-flow edge."""
-        view = _view(op) if op.name == EDGE else None
-        if view is not None:
-            self.views[self.op_numbers[op]] = view
-        sources, numbers = self.sources(op), self.value_numbers
-        shape = op.result.type.shape
-        tensors: tuple[int, ...] = ()
-        if not sources or not op.result.type.is_static:
-            shape = None
-        else:
-            tensors = (*[self.holders[numbers[value]] for value in sources], numbers[op.result])
-        key = op.name, shape, len(tensors)
-        kind = self.numbers.get(key)
-        if kind is None:
-            rule = None if shape is None else identity_rule(shape, len(sources))
-            new = OpKind(op.name, rule, Priority.PASS_THROUGH, Direction.BOTH, False, True, is_pure(op))
-            kind = self.numbers[key] = self.kind_number(new)
-        return kind, tensors
-
-    def kind_number(self, kind: OpKind) -> int:
-        """The number of a kind."""
-        found = self.kinds.get(kind)
-        if found is None:
-            found = self.kinds[kind] = len(self.known)
-            self.known.append(kind)
-            self.rules.append(kind.rule)
-            self.latest.append(-1)
-        return found
-
-    def kind(self, op: Op, key: Hashable) -> int:
-        """The number of the kind of an op that is not an edge; ops with equal keys share it."""
-        found = self.kind_number(self.new_kind(op))
-        if key is not None and op.name != BARRIER:
-            self.numbers[key] = found
-        return found
-
-    def new_kind(self, op: Op) -> OpKind:
-        """The kind of an op that is not an edge."""
-        if op.name == BARRIER:
-            shape = op.result.type.shape
-            assert shape is not None
-            direction = Direction(op.attrs["allowed_direction"])
-            return OpKind(op.name, identity_rule(shape), Priority.FIXED, direction, True, True, is_pure(op))
-        spec = self.specs.spec(op)
-        rule: Rule | None = op.attrs.get(RULE)
-        if rule is None:
-            try:
-                rule = rule_of(spec, self.conservative)
-            except InvalidRuleError as error:
-                raise PassError(op, f"has no valid sharding rule: {error}") from error
-        elementwise = is_elementwise(spec)
-        return OpKind(op.name, rule, priority_of(spec), Direction.BOTH, elementwise, False, is_pure(op))
-
-    def sources(self, edge: Op) -> list[Value]:
-        """The values that an edge op stands for besides itself."""
-        owner = edge.operands[0]
-        if edge.name == EDGE:
-            if not owns_edge(owner):
-                raise PassError(edge, f"is on a value of '{op_of_owner(owner).name}', an op without data-flow edges")
-            return [user.operands[index] for user, index in source_uses(owner)]
-        function = function_of_argument(owner)
-        if function is not None:
-            return [call.operands[owner.index] for call in self.callers.of(function)]
-        call = owner.defining_op
-        assert call is not None
-        callee = self.callers.callee(call)
-        return [] if is_declaration(callee) else [return_op(callee).operands[owner.index]]
 
     def siblings(self, value: Value) -> tuple[int, ...]:
         """The other values whose shardings are stored in one list with the sharding of `value`."""
@@ -409,14 +322,3 @@ def _have_same_types(values: tuple[Value, ...], others: tuple[Value, ...]) -> bo
         if value.type is not other.type:
             return False
     return True
-
-
-def _view(edge: Op) -> View | None:
-    """The view of an edge of a manual computation."""
-    owner = edge.operands[0]
-    op = owner.defining_op
-    computation = op if op is not None else owner.block.parent_op
-    if computation.name != "sdy.manual_computation":
-        return None
-    shardings = computation.attrs["in_shardings" if op is None else "out_shardings"]
-    return View(op is None, shardings[owner.index], computation.attrs["manual_axes"])

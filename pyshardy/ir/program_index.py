@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.graph.program import OpKind
+from pyshardy.ir.blocks import Value
 from pyshardy.ir.dataflow import BARRIER, EDGES
 from pyshardy.ir.functions import RULE, SHARDING, set_result_sharding
-from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.op import Op
 from pyshardy.ir.shardings import HOLD_OTHERWISE, store_sharding
 from pyshardy.ir.shared_attributes import SharedChanges
 from pyshardy.rules.rule import Rule

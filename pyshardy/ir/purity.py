@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from pyshardy.core.intern import register_cache
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.op import Op
 from pyshardy.rules.ops import OPS, PURE_DIALECTS, ops_that
 from pyshardy.rules.traits import BY_ATTRIBUTE
 

@@ -2,7 +2,9 @@
 cimport cython
 
 from pyshardy.bytecode.ops cimport OpReader
-from pyshardy.ir.nodes cimport Block, Op, Region, Value, ValueType
+from pyshardy.ir.blocks cimport Block, Region, Value
+from pyshardy.ir.op cimport Op
+from pyshardy.ir.value_type cimport ValueType
 from pyshardy.ir.source cimport Kind, Source
 
 cdef int HAS_OPERANDS, HAS_REGIONS, HAS_RESULTS, HAS_SUCCESSORS, HAS_USE_ORDERS
@@ -30,6 +32,8 @@ cdef class _Reader:
 
     @cython.locals(reader=OpReader, names=list, latest=list, source=Source, kinds=list, locations=cython.uint[::1], homes=int[::1], places=int[::1], last=Op, place=Py_ssize_t, mask=int, name=Py_ssize_t, number=Py_ssize_t, kind=Kind, op=Op)
     cpdef read_ops(self, Block block, Py_ssize_t home, Py_ssize_t count, list blocks)
+
+    cdef read_inside(self, Op op, Py_ssize_t home, int mask)
 
     @cython.locals(reader=OpReader, types=dict, results=tuple, many=list, count=Py_ssize_t, index=Py_ssize_t, number=Py_ssize_t, type=ValueType, value=Value)
     cpdef tuple read_results(self, Op op, Py_ssize_t home, Py_ssize_t place)

@@ -24,11 +24,13 @@ from pyshardy.core.text import quote
 from pyshardy.errors import InvalidModuleError
 from pyshardy.ir.attributes import NO_ATTRS
 from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.blocks import Block, Region, Value, flat_uses
 from pyshardy.ir.diagnostics import Diagnostic, Severity, format_location
-from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType, flat_uses
+from pyshardy.ir.op import Op
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.source import ArgPlace, Kind, Source
 from pyshardy.ir.strings import is_utf8, named_attributes
+from pyshardy.ir.value_type import ValueType
 
 
 def read_module(module: ir.Module, table: AttrTable) -> Op:
@@ -44,8 +46,7 @@ def read_module(module: ir.Module, table: AttrTable) -> Op:
     """
     with pause_gc():
         code = bytecode_of(module)
-        if code.has_odd_strings:
-            _check_names(code.names)
+        _check_names(code.names)
         source = Source(module, code)
         root = _Reader(code, source, table).read()
         source.resize(len(source.kinds))  # the reader does not use it any more
@@ -61,9 +62,9 @@ def bytecode_of(module: Any) -> Bytecode:
 
 def _check_names(names: list[str]) -> None:
     for name in names:
-        if not is_utf8(name):
+        if not is_utf8(name) or "\0" in name:
             raise InvalidModuleError(
-                "reading a module", got=f"an op with the name {quote(name)}", needed="names in UTF-8"
+                "reading a module", got=f"an op with the name {quote(name)}", needed="names in UTF-8, without NUL"
             )
 
 
@@ -147,11 +148,16 @@ class _Reader:
                 op.successors = tuple([blocks[reader.next()] for _ in range(reader.next())])
             if op.results:
                 self.define(op.results)
-            if mask & HAS_USE_ORDERS:
-                self.read_use_orders(op.results)
-            if mask & HAS_REGIONS:
-                self.read_regions(op, home)
+            if mask & (HAS_USE_ORDERS | HAS_REGIONS):
+                self.read_inside(op, home, mask)
         block._ordered = True
+
+    def read_inside(self, op: Op, home: int, mask: int) -> None:
+        """Read the use orders and the regions of an op in block `home`, if it has them."""
+        if mask & HAS_USE_ORDERS:
+            self.read_use_orders(op.results)
+        if mask & HAS_REGIONS:
+            self.read_regions(op, home)
 
     def kind(self, home: int, place: int) -> Kind:
         """The kind of the op read last, which is at position `place` in block `home`."""

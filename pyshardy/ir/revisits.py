@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pyshardy.ir.blocks import Value
 from pyshardy.ir.callers import Callers
 from pyshardy.ir.dataflow import DATA_FLOW_OPS, EDGE, edge_of_source, targets_besides_owner
-from pyshardy.ir.nodes import TERMINATORS, Op, Value
+from pyshardy.ir.op import TERMINATORS, Op
 
 SPECIAL = DATA_FLOW_OPS | TERMINATORS | {"func.call"}
 """Ops that are not visited themselves when an operand gets a new sharding; related ops are visited instead."""

@@ -120,7 +120,7 @@ class _Counter:
         if not any(inside):
             return {}
         if op.name == LOOP:
-            rounds = self.trips.rounds(op, known)
+            rounds = self.trips.trip_count(op, known)
             checks = None if rounds is None else rounds + 1
             return _sum((_in_loop(inside[0], checks), _in_loop(inside[1], rounds)))
         return self._dearest(inside) if op.name in CONDITIONALS else _sum(inside)

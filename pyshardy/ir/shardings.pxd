@@ -3,7 +3,8 @@ cimport cython
 
 from pyshardy.ir.dataflow cimport edge_held
 from pyshardy.ir.functions cimport arg_sharding
-from pyshardy.ir.nodes cimport Op, Value
+from pyshardy.ir.blocks cimport Value
+from pyshardy.ir.op cimport Op
 from pyshardy.ir.shared_attributes cimport SharedChanges, SharedOutcomes
 
 cdef frozenset _WITH_OWN_ATTRIBUTES

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.attributes import Attributes
+from pyshardy.ir.blocks import Value
 from pyshardy.ir.dataflow import DATA_FLOW_OPS, block_arg_owners, edge_held, is_data_flow_op, owner_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import (
@@ -22,7 +24,7 @@ from pyshardy.ir.functions import (
     return_op,
     set_arg_sharding,
 )
-from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.op import Op
 from pyshardy.ir.op_lists import ops_with
 from pyshardy.ir.shared_attributes import SharedChanges, SharedOutcomes
 from pyshardy.propagation.views import join_manual_axes, strip_manual_axes

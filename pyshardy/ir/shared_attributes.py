@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from pyshardy.ir.attributes import Attributes
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.op import Op
 
 
 class SharedChanges:
     """Sets attributes; ops that shared theirs before share the new ones.
 
-    >>> from pyshardy.ir.nodes import Op
+    >>> from pyshardy.ir.op import Op
     >>> first = Op("t.a", attrs={"x": 1})
     >>> second = first.clone()
     >>> changes = SharedChanges()
@@ -42,7 +42,7 @@ class SharedOutcomes:
     Args:
         change: Returns new attributes, or the same object to keep them.
 
-    >>> from pyshardy.ir.nodes import Op
+    >>> from pyshardy.ir.op import Op
     >>> first = Op("t.a", attrs={"x": 1, "y": 2})
     >>> second, outcomes = first.clone(), SharedOutcomes(lambda attrs: attrs.without("x"))
     >>> for op in (first, second):

@@ -9,7 +9,7 @@ from pyshardy.ir.attributes import Attributes
 from pyshardy.ir.mlir_ops import MlirOps
 
 if TYPE_CHECKING:
-    from pyshardy.ir.nodes import ValueType
+    from pyshardy.ir.value_type import ValueType
 
 
 class Kind:

@@ -103,3 +103,10 @@ def shown(text: str) -> str:
     a\FF
     """
     return _SURROGATE.sub(lambda match: f"\\{ord(match[0]) - 0xDC00:02X}", text)
+
+
+def string_of(value: Any) -> str | None:
+    """The content of an opaque string attribute; None for another attribute, or a string with a type."""
+    if type(value) is not ir.StringAttr or type(value.type) is not ir.NoneType:
+        return None
+    return string_value(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import Meshes
+from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.core.text import format_symbol
 from pyshardy.ir.causes import cause_of, scope_of
 from pyshardy.ir.device_groups import Grouping, grouping, is_along_axes, moves

@@ -39,23 +39,23 @@ _ONE_NUMBER = re.compile(r"dense<\[*(-?\d+)\]*>")
 _DIRECTION = re.compile(r"\b(LT|GT|LE|GE|EQ|NE)\b")
 
 
-class Form(NamedTuple):
-    """A number as a base value plus an offset; a constant if there is no base."""
+class _BaseOffset(NamedTuple):
+    """A number as a base value plus an offset. Without a base, it is a constant."""
 
     base: Value | None
     offset: int
 
 
-class _Test(NamedTuple):
-    """A comparison of two numbers."""
+class _Comparison(NamedTuple):
+    """The comparison that decides whether a loop continues."""
 
     direction: str
-    left: Form
-    right: Form
+    left: _BaseOffset
+    right: _BaseOffset
 
 
-class _Course(NamedTuple):
-    """The course of a number: its start, its growth per round, and the limits of its type."""
+class _Progression(NamedTuple):
+    """How a number changes over the rounds: its start, its growth per round, and the limits of its type."""
 
     first: int
     step: int
@@ -68,7 +68,7 @@ class _Course(NamedTuple):
 
 
 class TripCounts:
-    """The numbers of rounds of the loops of a module, which must not change while this object is in use.
+    """Counts the rounds of the loops of a module. The module must not change meanwhile.
 
     Args:
         root: The module.
@@ -76,76 +76,78 @@ class TripCounts:
 
     def __init__(self, root: Op) -> None:
         self._functions = {op.attrs["sym_name"]: op for op in functions(root) if not is_declaration(op)}
-        self._forms: dict[Value, Form] = {}
+        self._base_offsets: dict[Value, _BaseOffset] = {}
 
-    def rounds(self, loop: Op, known: Mapping[Value, int] | None = None) -> int | None:
+    def trip_count(self, loop: Op, known: Mapping[Value, int] | None = None) -> int | None:
         """The number of rounds of a loop; None if unknown.
 
         Args:
             loop: A `stablehlo.while`.
             known: The known numbers among the arguments of the function around it.
         """
-        test = self._test(loop.regions[0].block.terminator.operands[0])
-        if test is None:
+        comparison = self._comparison(loop.regions[0].block.terminator.operands[0])
+        if comparison is None:
             return None
-        left, right = (self._course(form, loop, known or {}) for form in (test.left, test.right))
+        left, right = (self._progression(number, loop, known or {}) for number in (comparison.left, comparison.right))
         if left is None or right is None:
             return None
-        rounds = rounds_until(test.direction, left.first - right.first, left.step - right.step)
+        rounds = trip_count_until(comparison.direction, left.first - right.first, left.step - right.step)
         is_safe = rounds is not None and left.stays_in_range(rounds) and right.stays_in_range(rounds)
         return rounds if is_safe else None
 
     def constant(self, value: Value, known: Mapping[Value, int] | None = None) -> int | None:
         """The value of a single whole number that is always the same; None if unknown."""
-        return self._resolved(self._form(value), known or {}) if _limits(value.type) is not None else None
+        return self._known_number(self._base_offset(value), known or {}) if _limits(value.type) is not None else None
 
-    def _course(self, form: Form, loop: Op, known: Mapping[Value, int]) -> _Course | None:
+    def _progression(self, number: _BaseOffset, loop: Op, known: Mapping[Value, int]) -> _Progression | None:
         """How a number in the condition of a loop changes from round to round."""
-        base, offset = form
+        base, offset = number
         body = loop.regions[1].block
         if base is None or base.owner is not loop.regions[0].block:
-            number = self._resolved(form, known)
-            return None if number is None else _Course(number, 0, number, number)
-        following = self._form(body.terminator.operands[base.index])
+            fixed = self._known_number(number, known)
+            return None if fixed is None else _Progression(fixed, 0, fixed, fixed)
+        following = self._base_offset(body.terminator.operands[base.index])
         start, limits = self.constant(loop.operands[base.index], known), _limits(base.type)
         if following.base is not body.args[base.index] or start is None or limits is None:
             return None
         low, high = limits
-        return _Course(start + offset, following.offset, low + offset, high + offset)
+        return _Progression(start + offset, following.offset, low + offset, high + offset)
 
-    def _resolved(self, form: Form, known: Mapping[Value, int]) -> int | None:
-        base, offset = form
+    def _known_number(self, number: _BaseOffset, known: Mapping[Value, int]) -> int | None:
+        base, offset = number
         while base is not None:
             if base in known:
                 return known[base] + offset
             loop = _loop_of(base)
-            if loop is None or not self._is_handed_on(loop, base.index):
+            if loop is None or not self._is_loop_invariant(loop, base.index):
                 return None
-            base, more = self._form(loop.operands[base.index])
+            base, more = self._base_offset(loop.operands[base.index])
             offset += more
         return offset
 
-    def _is_handed_on(self, loop: Op, index: int) -> bool:
+    def _is_loop_invariant(self, loop: Op, index: int) -> bool:
         """Whether every round of a loop returns one of its values unchanged."""
         body = loop.regions[1].block
-        return self._form(body.terminator.operands[index]) == Form(body.args[index], 0)
+        return self._base_offset(body.terminator.operands[index]) == _BaseOffset(body.args[index], 0)
 
-    def _form(self, value: Value) -> Form:
+    def _base_offset(self, value: Value) -> _BaseOffset:
         """A number as a base plus an offset. Arguments and all other unknown numbers are their own base."""
-        begun: set[Value] = set()
+        visited: set[Value] = set()
         pending = [value]
         while pending:
             current = pending[-1]
-            begun.add(current)
-            missing = [other for other in self._made_of(current) if other not in self._forms and other not in begun]
-            if current in self._forms or not missing:
-                self._forms.setdefault(current, self._combined(current))
+            visited.add(current)
+            missing = [
+                other for other in self._inputs(current) if other not in self._base_offsets and other not in visited
+            ]
+            if current in self._base_offsets or not missing:
+                self._base_offsets.setdefault(current, self._evaluated(current))
                 pending.pop()
             else:
                 pending += missing
-        return self._forms[value]
+        return self._base_offsets[value]
 
-    def _made_of(self, value: Value) -> tuple[Value, ...]:
+    def _inputs(self, value: Value) -> tuple[Value, ...]:
         """The numbers from which a number is computed: operands of its op, and results of a called function."""
         op = value.defining_op
         if op is None or _limits(value.type) is None:
@@ -155,47 +157,47 @@ class TripCounts:
         if op.name == LOOP:
             return op.operands[value.index], op.regions[1].block.terminator.operands[value.index]
         if op.name == CALL:
-            returned = self._returned(op, value.index)
+            returned = self._returned_value(op, value.index)
             return () if returned is None else (returned, *op.operands)
         return op.operands if op.name in (_CONVERT, _ADD, _SUBTRACT, *_FOLDED) else ()
 
-    def _combined(self, value: Value) -> Form:
-        """The form of a number from the forms of its inputs; itself as the base if these do not suffice."""
-        unknown = Form(value, 0)
+    def _evaluated(self, value: Value) -> _BaseOffset:
+        """A number as a base plus an offset, from its inputs; the number is its own base if these do not suffice."""
+        unknown = _BaseOffset(value, 0)
         op = value.defining_op
         if op is None or _limits(value.type) is None:
             return unknown
         if op.name in PROGRAM_CONSTANTS:
-            return _form_of_constant(op) or unknown
-        forms = [self._forms.get(other, Form(other, 0)) for other in self._made_of(value)]
-        if not forms:
+            return _constant_base_offset(op) or unknown
+        inputs = [self._base_offsets.get(other, _BaseOffset(other, 0)) for other in self._inputs(value)]
+        if not inputs:
             return unknown
-        first = forms[0]
+        first = inputs[0]
         if op.name in _SAME:
             return first if _limits(op.operands[value.index].type) is not None else unknown
         if op.name == _CONVERT:
             return first if _holds(value.type, op.operands[0].type, first) else unknown
         if op.name == LOOP:
             body = op.regions[1].block
-            return first if forms[1] == Form(body.args[value.index], 0) else unknown
+            return first if inputs[1] == _BaseOffset(body.args[value.index], 0) else unknown
         if op.name == CALL:
-            return self._through(op, first)
-        return _computed(op.name, *forms) or unknown
+            return self._at_call(op, first)
+        return _computed(op.name, *inputs) or unknown
 
-    def _returned(self, call: Op, index: int) -> Value | None:
+    def _returned_value(self, call: Op, index: int) -> Value | None:
         """The value that the called function returns as its result of this index."""
         function = self._functions.get(call.attrs["callee"])
         return None if function is None else return_op(function).operands[index]
 
-    def _through(self, call: Op, form: Form) -> Form:
+    def _at_call(self, call: Op, number: _BaseOffset) -> _BaseOffset:
         """A number inside a function as a number at the call."""
         entry = self._functions[call.attrs["callee"]].region.blocks[0]
-        if form.base is None or form.base.owner is not entry:
-            return form
-        base, offset = self._form(call.operands[form.base.index])
-        return Form(base, offset + form.offset)
+        if number.base is None or number.base.owner is not entry:
+            return number
+        base, offset = self._base_offset(call.operands[number.base.index])
+        return _BaseOffset(base, offset + number.offset)
 
-    def _test(self, value: Value) -> _Test | None:
+    def _comparison(self, value: Value) -> _Comparison | None:
         """The comparison whose outcome is this value."""
         op = value.defining_op
         calls: list[Op] = []
@@ -206,7 +208,7 @@ class TripCounts:
             if op.name != CALL:
                 value = op.operands[value.index]
             else:
-                returned = self._returned(op, value.index)
+                returned = self._returned_value(op, value.index)
                 if returned is None or op in calls:
                     return None
                 calls.append(op)
@@ -214,23 +216,23 @@ class TripCounts:
             op = value.defining_op
         if op is None or op.name != _COMPARE or any(_limits(operand.type) is None for operand in op.operands):
             return None
-        left, right = map(self._form, op.operands)
+        left, right = map(self._base_offset, op.operands)
         for call in reversed(calls):
-            left, right = self._through(call, left), self._through(call, right)
+            left, right = self._at_call(call, left), self._at_call(call, right)
         match = _DIRECTION.search(str(op.attrs["comparison_direction"]))
         if match is None:
             return None
-        return _Test(_NEGATED[match[1]] if is_negated else match[1], left, right)
+        return _Comparison(_NEGATED[match[1]] if is_negated else match[1], left, right)
 
 
-def rounds_until(direction: str, first: int, step: int) -> int | None:
+def trip_count_until(direction: str, first: int, step: int) -> int | None:
     """How many times a number that grows by `step` stays on one side of zero; None if it stays for ever.
 
-    >>> rounds_until("LT", -10, 3), rounds_until("GE", 10, -5), rounds_until("NE", -6, 4), rounds_until("LT", 0, -1)
-    (4, 3, None, 0)
+    >>> [trip_count_until(*case) for case in (("LT", -10, 3), ("GE", 10, -5), ("NE", -6, 4), ("LT", 0, -1))]
+    [4, 3, None, 0]
     """
     if direction in ("GT", "GE"):
-        return rounds_until(_FLIPPED[direction], -first, -step)
+        return trip_count_until(_FLIPPED[direction], -first, -step)
     if direction == "EQ":
         return 0 if first else None if step == 0 else 1
     if direction == "NE":
@@ -252,28 +254,28 @@ def _limits(type: ValueType) -> tuple[int, int] | None:
     return (0, 2**bits - 1) if match[1] else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
-def _holds(target: ValueType, source: ValueType, form: Form) -> bool:
+def _holds(target: ValueType, source: ValueType, number: _BaseOffset) -> bool:
     """Whether a conversion to a type keeps a number."""
     wide, narrow = _limits(target), _limits(source)
     if wide is None or narrow is None:
         return False
-    low, high = (form.offset, form.offset) if form.base is None else narrow
+    low, high = (number.offset, number.offset) if number.base is None else narrow
     return wide[0] <= low and high <= wide[1]
 
 
-def _form_of_constant(op: Op) -> Form | None:
+def _constant_base_offset(op: Op) -> _BaseOffset | None:
     """The number in a constant of one element, from its text, because MLIR's bindings do not read all widths."""
     match = _ONE_NUMBER.match(str(op.attrs["value"]))
-    return None if match is None else Form(None, int(match[1]))
+    return None if match is None else _BaseOffset(None, int(match[1]))
 
 
-def _computed(name: str, left: Form, right: Form) -> Form | None:
+def _computed(name: str, left: _BaseOffset, right: _BaseOffset) -> _BaseOffset | None:
     if name == _ADD and (left.base is None or right.base is None):
-        return Form(left.base or right.base, left.offset + right.offset)
+        return _BaseOffset(left.base or right.base, left.offset + right.offset)
     if name == _SUBTRACT and right.base is None:
-        return Form(left.base, left.offset - right.offset)
+        return _BaseOffset(left.base, left.offset - right.offset)
     if name in _FOLDED and left.base is None and right.base is None:
-        return Form(None, _FOLDED[name](left.offset, right.offset))
+        return _BaseOffset(None, _FOLDED[name](left.offset, right.offset))
     return None
 
 

@@ -33,12 +33,14 @@ class ExportOptions(Record):
     """What the export pipeline does.
 
     Attributes:
-        replica_count: The number of replicas, for passes that need it.
-        partition_count: The number of partitions, for the same passes.
-        dump_directory: The directory for dumps of the module; none are written if it is empty.
+        replica_count: The number of replicas.
+        partition_count: The number of partitions.
+        dump_directory: The directory for dumps of the module; if empty, there are no dumps.
         avoid_export_for_partitioning: Whether to stop after closing shardings, so that they can propagate again.
-        enable_insert_explicit_collectives: Whether all ops get reshards, and these become collectives.
-        remove_all_gather_reduce_scatter_for_cmv1: Whether a pass for an older partitioner runs after them.
+        enable_insert_explicit_collectives: Whether every op that needs reshards gets them, and reshards become
+            collectives.
+        remove_all_gather_reduce_scatter_for_cmv1: Whether to run the pass of that name after the collectives are
+            inserted.
         mark_partial_result_with_unreduced_axes: Whether an op whose result is all-reduced is marked as unreduced.
         partitioner_stage: How far to partition; overrides the three options above.
         enable_per_instruction_partitioning: Whether to partition op by op; for the last stage only.
@@ -48,7 +50,8 @@ class ExportOptions(Record):
         dump_sharding_origins: Whether dumps contain the origins of shardings.
         dump_propagation_edges: Whether dumps contain the edges along which shardings propagated.
         avoid_reshards_on_calls: Has no effect.
-        update_non_divisible_input_output_shardings: Whether to make shardings at function boundaries divide dimensions.
+        update_non_divisible_input_output_shardings: Whether to shorten shardings at function boundaries until they
+            divide the dimensions.
         inline_meshes: Whether shardings contain their meshes at the end.
     """
 

@@ -1,4 +1,4 @@
-"""The steps of `sdy-export-pipeline`, which also end the propagation pipeline.
+"""The steps of `sdy-export-pipeline`, which also end the propagation pipelines.
 
 Source: docs/semantics/export.md#steps
 Source: docs/semantics/export.md#what-partitions

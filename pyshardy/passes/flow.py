@@ -1,8 +1,8 @@
 """The passes of `propagate` and `partition`, as objects: shared passes up to final shardings, then two endings.
 
-After `sharding_stages` the program is whole, and every tensor has its final sharding. A pipeline may stop there, and
-another may continue from the same nodes: `propagation_ending` makes the module of Shardy's propagation pipeline,
-`partition_ending` the program of one device.
+After `sharding_stages`, tensors still have global shapes, and every tensor has its final sharding. One pipeline may
+stop there and another continue from the same nodes: `propagation_ending` makes the module of Shardy's propagation
+pipeline, `partition_ending` the program of one device.
 
 Source: docs/semantics/export.md#steps
 """
@@ -33,7 +33,7 @@ from pyshardy.propagation.options import PropagateOptions, View
 
 _KEEPS_MESHES = ExportOptions(inline_meshes=False)
 _FIRST_DUMP = 1
-"""The number of the first dump of `propagate` and `partition`; compilers dump their input before."""
+"""The number of the first dump of `propagate` and `partition`; compilers dump their input as number 0."""
 _XLA_VIEW = (
     "symbol-dce", "sdy-lift-inlined-meshes", "pyshardy-dedup-meshes", "pyshardy-import-result-sharding",
     "pyshardy-drop-op-shardings", "pyshardy-legalize-chlo", "pyshardy-simplify", "pyshardy-sink-constants",
@@ -53,7 +53,7 @@ _FINISH_DEDUP = ("sdy-propagate-to-func-results", "sdy-sink-func-data-flow-edges
 
 
 class Stage(Record):
-    """Passes whose times are added up.
+    """Passes that are timed together.
 
     Attributes:
         name: The name of the stage: "import", "propagate", "export", "partition".
@@ -65,14 +65,14 @@ class Stage(Record):
 
 
 def for_module(options: PropagateOptions, root: Op) -> PropagateOptions:
-    """The options with the view for a module: if the module was HLO, XLA's only remaining work is to inline calls."""
+    """The options with the view for a module. On a module that was HLO, XLA only has to inline calls."""
     if options.view is not View.XLA or FROM_HLO not in root.attrs:
         return options
     return options.with_view(View.HLO if ops_named(root, ("func.call",)) else View.STABLEHLO)
 
 
 def xla_view_steps() -> list[Pass]:
-    """XLA's work on a program before Shardy sees it."""
+    """The passes that do what XLA does to a program before it calls Shardy."""
     return _named(_XLA_VIEW)
 
 
@@ -80,7 +80,7 @@ def import_steps(batching: bool = False) -> list[Step]:
     """The steps of the import pipeline.
 
     Args:
-        batching: Whether gathers and scatters get batching dimensions; the textual pipeline leaves them unchanged.
+        batching: Whether to give gathers and scatters batching dimensions; the textual pipeline does not.
     """
     return [
         *_named(("symbol-dce", "sdy-lift-inlined-meshes", "sdy-remove-size-one-axes")),
@@ -149,14 +149,24 @@ def partition_ending(
         follows: Whether `propagation_ending` has dumped to the same folder.
         has_debug_info: Whether the program has origins and edges; without shardings, MLIR's verifier refuses them.
     """
-    exchange = partition.halo_exchange
     steps: list[Step] = [
         *([] if follows else [Dump("after_propagation")]),
         *([pass_of("sdy-remove-propagation-debug-info")] if has_debug_info else []),
-        pass_of("sdy-verify-unreduced-axes"),
-        pass_of("pyshardy-dedup-meshes"),
-        pass_of("pyshardy-shard-pointwise"),
-        *([pass_of("pyshardy-exchange-shards", before_reshards=True)] if exchange else []),
+        *_reshard_steps(partition),
+        *_collective_steps(partition),
+        *_local_steps(partition),
+        Dump("after_partitioner_passes"),
+        *last_steps(_KEEPS_MESHES),
+        *_restore_steps(options),
+    ]
+    return passes_of(steps, partition.dump_directory, _FIRST_DUMP + (3 if follows else 1))
+
+
+def _reshard_steps(partition: PartitionOptions) -> list[Step]:
+    """The steps after which every op can run on shards, with reshards between ops that need different shardings."""
+    return [
+        *_named(("sdy-verify-unreduced-axes", "pyshardy-dedup-meshes", "pyshardy-shard-pointwise")),
+        *([pass_of("pyshardy-exchange-shards", before_reshards=True)] if partition.halo_exchange else []),
         pass_of(
             "sdy-insert-explicit-reshards",
             enable_full_version=True,
@@ -167,21 +177,30 @@ def partition_ending(
         Dump("after_explicit_reshards"),
         clean_reshards(),
         pass_of("pyshardy-gather-before"),
-        *([pass_of("pyshardy-exchange-shards")] if exchange else []),
+    ]
+
+
+def _collective_steps(partition: PartitionOptions) -> list[Step]:
+    """The steps that turn reshards, and ops that need elements of other shards, into collectives."""
+    return [
+        *([pass_of("pyshardy-exchange-shards")] if partition.halo_exchange else []),
         pass_of(
             "sdy-resolve-permutation-factors",
-            enable_halo_exchange=exchange,
+            enable_halo_exchange=partition.halo_exchange,
             exchange_windows=True,
             rng_bit_generator_unsafe=partition.rng_bit_generator_unsafe,
             name_causes=True,
         ),
-        pass_of("pyshardy-share-reshards"),
-        pass_of("sdy-reshard-to-collectives"),
-        pass_of("sdy-optimize-collectives"),
+        *_named(("pyshardy-share-reshards", "sdy-reshard-to-collectives", "sdy-optimize-collectives")),
         clean_collectives(),
         pass_of("pyshardy-share-reshards"),
-        pass_of("sdy-pad-for-divisibility"),
-        pass_of("sdy-resolve-single-device-sharding"),
+    ]
+
+
+def _local_steps(partition: PartitionOptions) -> list[Step]:
+    """The steps from whole tensors to shards."""
+    return [
+        *_named(("sdy-pad-for-divisibility", "sdy-resolve-single-device-sharding")),
         pass_of(
             "sdy-convert-global-to-local",
             combine_multi_dimension_reduce_scatter=False,
@@ -192,11 +211,7 @@ def partition_ending(
         ),
         pass_of("sdy-drop-sharding-and-mesh", keep_module_sharding_metadata=False),
         clean_collectives(),
-        Dump("after_partitioner_passes"),
-        *last_steps(_KEEPS_MESHES),
-        *_restore_steps(options),
     ]
-    return passes_of(steps, partition.dump_directory, _FIRST_DUMP + (3 if follows else 1))
 
 
 def propagation_passes(options: PropagateOptions) -> list[Pass]:
@@ -210,7 +225,7 @@ def partition_passes(options: PropagateOptions, partition: PartitionOptions) -> 
 
 
 def passes_of(steps: Iterable[Step], dump_directory: str = "", first_dump: int = 0) -> list[Pass]:
-    """The passes of steps; dumps are numbered from `first_dump`, and omitted without a directory."""
+    """The passes of the steps. Dumps are numbered from `first_dump`; without a directory there are none."""
     numbers = count(first_dump)
     passes: list[Pass] = []
     for step in steps:
@@ -244,14 +259,14 @@ def _finish_steps(dedup: bool) -> list[Pass]:
 
 
 def _closing(options: PropagateOptions) -> ExportOptions:
-    """What ends propagation. Debug attributes stay: who propagates from Python has asked for them."""
+    """The passes that end propagation. Debug attributes stay, because the caller has asked for them."""
     return ExportOptions(
         inline_meshes=False, dump_sharding_origins=options.origins, dump_propagation_edges=options.edges
     )
 
 
 def _restore_steps(options: PropagateOptions) -> list[Pass]:
-    """The steps that restore the ops that XLA's view replaced."""
+    """The steps that restore the ops that XLA's view has replaced."""
     return [] if options.view is View.STABLEHLO else [pass_of("pyshardy-restore-chlo")]
 
 

@@ -11,18 +11,20 @@ class PartitionOptions(Options):
     """How a program is partitioned.
 
     Attributes:
-        halo_exchange: Whether devices exchange the borders of their shards where slices and pads need them; if not,
-            whole tensors are gathered.
-        mesh_axes_groups: Whether groups of devices are written as axes of a mesh. If not, as numbers of devices, which
-            every consumer of StableHLO takes, but which grow with their number. By default as axes, but as numbers on
-            a mesh with an order of its devices, which XLA forgets, and where jaxlib has no groups along axes.
-        rng_bit_generator_unsafe: Whether random bits may depend on the sharding, which saves gathering them.
-        replicate_unsupported: Whether an op that cannot run on shards runs on whole tensors, with a warning; if not,
-            the program is refused.
-        dump_directory: Where the module is written between the steps; nowhere if it is empty.
+        halo_exchange: Whether devices exchange halos where slices, pads and windows need them; if not, whole tensors
+            are gathered.
+        mesh_axes_groups: Whether to write replica groups as mesh axes. Otherwise they are lists of device ids, which
+            every consumer of StableHLO accepts, but which grow with the number of devices. By default groups are mesh
+            axes, except on a mesh with a device order, which XLA ignores in such groups, and except if jaxlib does not
+            have them.
+        rng_bit_generator_unsafe: Whether random bits may depend on the sharding; if not, every device computes all of
+            them.
+        replicate_unsupported: Whether an op that cannot run on shards runs on whole tensors, with a warning; if not, it
+            is an error.
+        dump_directory: The directory to which the module is written between the steps; if empty, it is not written.
 
     Raises:
-        UsageError: A value that is none of its type.
+        UsageError: A value has the wrong type.
 
     >>> PartitionOptions(halo_exchange=False).rng_bit_generator_unsafe
     False

@@ -18,15 +18,15 @@ from pyshardy.passes.base import Anchor, Pass
 from pyshardy.transforms.context import PassContext
 
 Hook = Callable[[Pass, Op, float], None]
-"""Called with a pass, the module or function it has run on, and the seconds it took."""
+"""Called with a pass, the module or function that it has run on, and the seconds it took."""
 EarlyHook = Callable[[Pass, Op], None]
-"""Called with a pass and the module or function it is about to run on, or has failed on."""
+"""Called with a pass and the module or function that it is about to run on, or has failed on."""
 
 
 def run_passes(
     module: Module, passes: Iterable[Pass], diagnostics: Diagnostics | None = None, after_pass: Hook | None = None
 ) -> Module:
-    """The module after the passes, in order; the module given is not changed.
+    """Run passes in order; return the resulting module. The given module does not change.
 
     Args:
         module: The module.
@@ -35,7 +35,7 @@ def run_passes(
         after_pass: Called after every pass.
 
     Raises:
-        PassError: The module is not what a pass needs.
+        PassError: The module does not meet the requirements of a pass.
     """
     with pause_gc():
         root = module.copy_root()
@@ -54,20 +54,20 @@ def run_on_root(
     on_failure: EarlyHook | None = None,
     context: PassContext | None = None,
 ) -> PassContext:
-    """Run passes over the nodes of a module in place; what they shared, with what they recorded.
+    """Run passes over the nodes of a module in place; return their context, with what they recorded.
 
     Args:
-        module: What the nodes come from.
+        module: The module that the nodes come from.
         root: The nodes.
         passes: The passes.
         diagnostics: Where warnings go.
         after_pass: Called after every pass.
         before_pass: Called before every pass.
         on_failure: Called with the pass that refuses the module.
-        context: What passes that ran before on the same nodes have shared, to go on with.
+        context: The context of earlier passes on the same nodes, to continue with.
 
-    As in MLIR, neighbouring passes on functions all run on one function before the next one's turn. If one of them
-    fails, the other functions still have their turn, and their errors come with it.
+    As in MLIR, consecutive passes on functions all run on one function before they run on the next one. If one of them
+    fails, they still run on the other functions, and the errors of all are reported together.
     """
     with module.context, pause_gc():
         if context is None:
@@ -94,7 +94,7 @@ def run_on_root(
 
 
 def _joined(failures: Sequence[InvalidModuleError]) -> InvalidModuleError:
-    """The first failure, with the diagnostics of all."""
+    """The first error, with the diagnostics of all."""
     first = failures[0]
     if len(failures) > 1:
         of_each = [failure.diagnostics or (Diagnostic(Severity.ERROR, str(failure)),) for failure in failures]
@@ -103,17 +103,17 @@ def _joined(failures: Sequence[InvalidModuleError]) -> InvalidModuleError:
 
 
 def run_pipeline(module: Module, text: str, diagnostics: Diagnostics | None = None) -> Module:
-    """The module after the passes of a textual pipeline.
+    """Run a textual pipeline; return the resulting module.
 
     Args:
         module: The module; it is not changed.
-        text: Names of passes and pipelines with their options, `a,b{option=value},func.func(c)`, optionally
-            inside `builtin.module(...)`. Passes on functions nest by themselves.
+        text: Names of passes and pipelines with their options, `a,b{option=value},func.func(c)`, optionally inside
+            `builtin.module(...)`. Passes on functions need no `func.func(...)` around them.
         diagnostics: Where warnings go.
 
     Raises:
-        UsageError: The text is no pipeline.
-        PassError: The module is not what a pass needs.
+        UsageError: The text is not a pipeline.
+        PassError: The module does not meet the requirements of a pass.
     """
     from pyshardy.passes.pipelines import parse_pipeline
 

@@ -62,12 +62,12 @@ _INSIDE: dict[str, tuple[tuple[str, ...], ...]] = {
     "any": ((), ("builtin.module",)),
     "func.func": ((), ("builtin.module",), ("any",)),
 }
-"""What passes may be nested in, and inside what that may stand; passes on functions nest by themselves."""
+"""The ops that passes may be nested in, each with the op that may be around it."""
 _ON_FUNCTIONS = (("func.func",), ("builtin.module", "func.func"), ("builtin.module", "any"), ("any", "func.func"))
 _ON_ANYTHING = frozenset(["canonicalize"])
-"""Passes that may be nested in functions too; that changes nothing, because no function concerns another."""
+"""Passes on modules that may be nested in functions, with the same result: they handle functions one by one."""
 _LISTS = frozenset(["enable-patterns"])
-"""Options that take one more value every time they are given; of others the last value counts."""
+"""Options whose values add up if they are given several times; of other options the last value counts."""
 
 
 def parse_pipeline(text: str) -> list[Pass]:
@@ -142,8 +142,8 @@ def _parse_options(text: str, position: int) -> tuple[int, dict[str, str]]:
 def parse_option_text(text: str) -> dict[str, str]:
     """`name=value` pairs separated by white space, as MLIR reads them.
 
-    A value with white space stands in braces, which hold a list, or in quotes; a name alone is a flag that is set.
-    Of several values of one option the last counts, unless it is a list.
+    A value with white space needs quotes, or braces if it is a list; a name alone sets a flag. If an option has several
+    values, the last one counts, unless it is a list.
 
     >>> parse_option_text("a=1 b={x, y} c a=2")
     {'a': '2', 'b': 'x,y', 'c': 'true'}
@@ -164,7 +164,7 @@ def parse_option_text(text: str) -> dict[str, str]:
 
 
 def _split_options(text: str) -> Iterator[str]:
-    """The parts of a text between white space that stands neither in braces nor in quotes."""
+    """The parts of a text, split at white space outside braces and quotes."""
     part, quote, depth = "", "", 0
     for character in text:
         if character.isspace() and not quote and depth <= 0:

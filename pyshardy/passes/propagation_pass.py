@@ -1,4 +1,4 @@
-"""What the propagation passes share: from nodes to the core and back.
+"""What the propagation passes share: they describe nodes for the core, and write its results back.
 
 Source: docs/semantics/propagation.md#what-every-pass-does
 """
@@ -6,10 +6,11 @@ Source: docs/semantics/propagation.md#what-every-pass-does
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.graph.program import is_same_program
+from pyshardy.graph.program import Program, is_same_program
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.dtypes import known_bytes
@@ -20,8 +21,9 @@ from pyshardy.ir.program_index import ProgramIndex
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.ir.strings import shown, string_value
 from pyshardy.passes.exporting.drop_sharding_rules import drop_sharding_rules
+from pyshardy.propagation.engine import PropagationEngine
 from pyshardy.propagation.options import PropagateOptions
-from pyshardy.propagation.run import propagate_program
+from pyshardy.propagation.run import Propagated, propagate_program
 from pyshardy.propagation.step import StepError
 from pyshardy.transforms.context import PassContext, Traced
 from pyshardy.transforms.debug_info import DebugInfo, DebugOptions
@@ -38,15 +40,15 @@ def propagate_module(
     debug: DebugOptions,
     dumps: tuple[str, int] = ("", 0),
 ) -> None:
-    """Propagate shardings through a module in place; the result is recorded in the context.
+    """Propagate shardings through a module in place, and record the result in the context.
 
     Args:
         root: The module.
         context: The pass context.
         options: How to propagate.
-        keep_sharding_rules: Whether the rules stay on the ops.
+        keep_sharding_rules: Whether ops keep the rules.
         debug: Which debug attributes to write.
-        dumps: Where to write the module after every user priority but the last, and the number to do so under.
+        dumps: Where to write the module after every user priority but the last, and the number of the first file.
 
     Raises:
         PassError: A dynamic shape, a tuple, a value in several sharding groups, or an invalid rule.
@@ -59,19 +61,12 @@ def propagate_module(
     info = DebugInfo(root, context, debug) if debug else None
     directory, number = dumps
     rounds = RoundDumps(directory, number, context, index, program.shardings) if directory else None
-    known = context.known
-    if known is not None and is_same_program(known.program, program):
-        propagated = known.propagated
-    else:
-        try:
-            propagated = propagate_program(
-                program,
-                replace(options, trace=True) if info else options,
-                rounds.after_round if rounds and options.user_priorities else None,
-            )
-        except StepError as error:
-            at = index.ops[error.op] if error.op < len(index.ops) else root
-            raise PassError(at, f"gets a sharding that is not valid: {error}") from error
+    after_round = rounds.after_round if rounds and options.user_priorities else None
+    try:
+        propagated = _propagate(program, context, replace(options, trace=True) if info else options, after_round)
+    except StepError as error:
+        at = index.ops[error.op] if error.op < len(index.ops) else root
+        raise PassError(at, f"gets an invalid sharding: {error}") from error
     given = {number: grouped[value] for number, value in enumerate(index.values) if value in grouped} if grouped else {}
     run = Traced(program, index, propagated, given)
     context.propagated.append(propagated)
@@ -89,6 +84,19 @@ def propagate_module(
         drop_sharding_rules(root)
 
 
+def _propagate(
+    program: Program,
+    context: PassContext,
+    options: PropagateOptions,
+    after_round: Callable[[int, PropagationEngine], None] | None,
+) -> Propagated:
+    """What propagation gives; nothing is propagated if the context knows it."""
+    known = context.known
+    if known is not None and is_same_program(known.program, program):
+        return known.propagated
+    return propagate_program(program, options, after_round)
+
+
 def _check_types(root: Op, attrs: AttrTable) -> None:
     refused = set(filter(_is_refused, attrs.known_types()))
     for op in ops_in(root, post_order=True) if refused else ():
@@ -103,13 +111,13 @@ def _is_refused(type: ValueType) -> bool:
 
 
 def _shardings_in_groups(root: Op) -> dict[Value, TensorSharding]:
-    """The shardings that members of sharding groups have by themselves."""
+    """The shardings that members of sharding groups already have."""
     members = [op.operands[0] for op in ops_named(root, (_GROUP,))]
     return {value: sharding for value in members if (sharding := get_sharding(value)) is not None}
 
 
 def _equalise_groups(root: Op, context: PassContext) -> None:
-    """Give all members of a sharding group one sharding, or free them of all.
+    """Give all members of a sharding group one sharding, or remove their shardings if they differ.
 
     Source: docs/semantics/propagation.md#sharding-groups
     """
@@ -120,7 +128,7 @@ def _equalise_groups(root: Op, context: PassContext) -> None:
     for group_id in sorted(members):
         for op in members[group_id]:
             if owner_group.setdefault(op.operands[0], group_id) != group_id:
-                raise PassError(op, "puts a value into a second sharding group; groups that share one are to be merged")
+                raise PassError(op, "puts a value into a second sharding group; merge groups that share a value")
         _equalise_group(group_id, [op.operands[0] for op in members[group_id]], context)
 
 
@@ -137,7 +145,7 @@ def _equalise_group(group_id: int, values: list[Value], context: PassContext) ->
     first = values[0].defining_op or values[0].block.parent_op
     context.diagnostics.warn(
         first,
-        f"the members of sharding group {group_id} have different shardings; all are freed by open constraints",
+        f"the members of sharding group {group_id} have different shardings; these are removed",
     )
     for value in values:
         _constrain_openly(value, found[0])
@@ -148,7 +156,7 @@ def _is_open(sharding: TensorSharding) -> bool:
 
 
 def _constrain_openly(value: Value, like: TensorSharding) -> None:
-    """Send all uses of a value through an open constraint on the mesh of `like`."""
+    """Redirect all uses of a value to an open constraint on the mesh of `like`."""
     op = value.defining_op
     sharding = TensorSharding.fully_replicated(like.mesh, value.type.rank, is_open=True)
     location = value.place if op is None else op.place

@@ -1,4 +1,4 @@
-"""The passes by name, in the order in which a program flows through them; loaded when they are used."""
+"""The passes by name, in the order of a pipeline. Their modules are loaded on first use."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from pyshardy.core.intern import register_cache
+from pyshardy.core.options import did_you_mean
 from pyshardy.errors import UsageError
 from pyshardy.passes.base import Pass
 
@@ -101,7 +102,8 @@ def pass_class(name: str) -> type[Pass]:
         UsageError: There is no pass of this name.
     """
     if name not in PASSES:
-        raise UsageError("looking for a pass", got=f"'{name}'", needed=f"one of {', '.join(PASSES)}")
+        needed, hint = f"one of {', '.join(PASSES)}", did_you_mean(name, PASSES)
+        raise UsageError("looking for a pass", got=f"'{name}'", needed=needed, hint=hint)
     module, class_name = PASSES[name].split(":")
     found: type[Pass] = getattr(import_module(f"pyshardy.passes.{module}"), class_name)
     return found
@@ -109,7 +111,7 @@ def pass_class(name: str) -> type[Pass]:
 
 @lru_cache(maxsize=256)
 def pass_of(name: str, **options: Any) -> Pass:
-    """A pass by its name, with options as values; passes never change, so that every run may have the same object.
+    """A pass by its name, with the values of its options. Passes are immutable, so all runs may share one object.
 
     Raises:
         UsageError: There is no pass of this name.

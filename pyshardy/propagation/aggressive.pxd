@@ -1,7 +1,7 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
-from pyshardy.core.axes cimport is_prefix, is_strict_prefix
+from pyshardy.core.axis_lists cimport is_prefix, is_strict_prefix
 from pyshardy.propagation.compatible cimport Cutter, compatible_axes, cut_by_other_factors, cut_within_factor
 from pyshardy.propagation.projection cimport FactorState, TensorState
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from pyshardy.core.axes import Axes, axes_size, is_prefix, is_strict_prefix
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import axes_size, is_prefix, is_strict_prefix
 from pyshardy.core.mesh import Mesh
 from pyshardy.graph.program import Direction
 from pyshardy.propagation.compatible import Cutter, compatible_axes, cut_by_other_factors, cut_within_factor

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyshardy.core.axes import Axes, AxisRef, is_strict_prefix
+from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.axis_lists import is_strict_prefix
 from pyshardy.core.mesh import Mesh
 from pyshardy.graph.program import Direction
 from pyshardy.propagation.compatible import Cutter, compatible_axes, cut_by_other_factors, cut_within_factor

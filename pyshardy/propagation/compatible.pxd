@@ -1,7 +1,7 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
-from pyshardy.core.axes cimport prefix_without_overlaps
+from pyshardy.core.axis_lists cimport prefix_without_overlaps
 from pyshardy.propagation.projection cimport FactorState, TensorState
 
 

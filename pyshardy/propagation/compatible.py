@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import gcd
 
-from pyshardy.core.axes import Axes, AxisRef, prefix_without_overlaps
+from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.axis_lists import prefix_without_overlaps
 from pyshardy.core.mesh import Mesh
 from pyshardy.graph.program import Direction
 from pyshardy.propagation.projection import FactorState, TensorState

@@ -1,21 +1,16 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
-cdef int _ALL_ROUNDS, _DEAD, _ERASED, _FEW, _LIVE, NEAR, NO_VALUE
+from pyshardy.propagation.dead_ops cimport DeadOps
+from pyshardy.propagation.plans cimport Plan, Plans
 
-
-cdef class _Plan:
-    cdef public object step
-    cdef public int same
-    cdef public dict outcomes
-    cdef public bint waits
+cdef int ALL_ROUNDS, DEAD, NO_VALUE, OWNER_AND_USERS, _FEW
 
 
 cdef class PropagationEngine:
     cdef public object program
     cdef public list shardings
     cdef public object user_priority
-    cdef public object _is_conservative
     cdef public list _trace
     cdef public list _kinds
     cdef public Py_ssize_t _count
@@ -24,8 +19,6 @@ cdef class PropagationEngine:
     cdef public int[::1] _tensor_starts
     cdef public int[::1] _operands
     cdef public int[::1] _operand_starts
-    cdef public int[::1] _results
-    cdef public int[::1] _result_starts
     cdef public int[::1] _owners
     cdef public int[::1] _users
     cdef public int[::1] _user_starts
@@ -33,12 +26,11 @@ cdef class PropagationEngine:
     cdef public dict _notified
     cdef public dict _other_readers
     cdef public dict _group_of
-    cdef public bytearray _is_plain
-    cdef public int[::1] _uses_left
-    cdef public bytearray _is_spread
+    cdef public bytearray _reader_kind
+    cdef public bytearray _lacks_single_use
     cdef public bytearray _state
-    cdef public dict _outcomes
-    cdef public dict _plans
+    cdef public Plans _plans
+    cdef public DeadOps _dead
     cdef public dict _clean
     cdef public list _cleans
     cdef public bytearray _todo
@@ -51,23 +43,26 @@ cdef class PropagationEngine:
     @cython.locals(tensors=int[::1], place=Py_ssize_t)
     cpdef tuple _tensors_of(self, Py_ssize_t number)
 
-    @cython.locals(starts=int[::1], owners=int[::1], results=int[::1], value=Py_ssize_t, number=Py_ssize_t, found=bytearray)
-    cpdef bytearray _find_dead(self)
-
     @cython.locals(kind_of=int[::1], state=bytearray, found=bytearray, initial=bytes, number=Py_ssize_t)
     cpdef bytearray _initially_clean(self)
 
     @cython.locals(stack=list, on_stack=bytearray, todo=bytearray, state=bytearray, end=Py_ssize_t, number=Py_ssize_t)
     cpdef _sweep(self, bytearray clean, list plans, int round_)
 
-    @cython.locals(kind=Py_ssize_t, plan=_Plan, shardings=list, current=tuple, outcome=tuple, updates=tuple, settled=int, tensors=int[::1], start=Py_ssize_t, end=Py_ssize_t, place=Py_ssize_t, value=Py_ssize_t, tensor=Py_ssize_t)
+    @cython.locals(kind=Py_ssize_t, plan=Plan, current=tuple, outcome=tuple, updates=tuple, settled=int)
     cpdef _visit(self, Py_ssize_t number, bytearray clean, list plans, int round_)
 
-    @cython.locals(tensors=int[::1], place=Py_ssize_t, earlier=Py_ssize_t)
-    cpdef bint _is_distinct(self, Py_ssize_t start, Py_ssize_t end) except -1
+    @cython.locals(shardings=list, tensors=int[::1], start=Py_ssize_t, end=Py_ssize_t, place=Py_ssize_t)
+    cdef tuple _current(self, Py_ssize_t number, view)
+
+    @cython.locals(tensors=int[::1], start=Py_ssize_t, tensor=Py_ssize_t, value=Py_ssize_t)
+    cdef _write(self, Py_ssize_t number, tuple updates)
+
+    @cython.locals(tensors=int[::1], start=Py_ssize_t, end=Py_ssize_t, place=Py_ssize_t, earlier=Py_ssize_t)
+    cdef bint _is_distinct(self, Py_ssize_t number) except -1
 
     @cython.locals(clean=bytearray)
-    cpdef _tell(self, Py_ssize_t number)
+    cpdef _schedule_reader(self, Py_ssize_t number)
 
     @cython.locals(users=int[::1], place=Py_ssize_t)
     cpdef _mark_readers(self, Py_ssize_t value)
@@ -76,19 +71,11 @@ cdef class PropagationEngine:
     cpdef _mark(self, Py_ssize_t number)
 
     @cython.locals(to_revisit=tuple, users=int[::1], reader=Py_ssize_t, place=Py_ssize_t)
-    cpdef _set_and_tell(self, Py_ssize_t number, Py_ssize_t value, held, given)
+    cpdef _set_and_schedule(self, Py_ssize_t number, Py_ssize_t value, held, given)
 
     @cython.locals(number=Py_ssize_t)
     cpdef _push_all(self, tuple numbers)
     cpdef _push(self, Py_ssize_t number)
 
-    cpdef bint _spreads(self, Py_ssize_t value) except -1
-
-    @cython.locals(state=bytearray, inner=Py_ssize_t, value=Py_ssize_t)
-    cpdef _erase(self, Py_ssize_t number)
-
-    @cython.locals(results=int[::1], starts=int[::1], uses_left=int[::1], place=Py_ssize_t)
-    cpdef bint _is_dead(self, Py_ssize_t number) except -1
-
-    @cython.locals(is_spread=bytearray, operands=int[::1], place=Py_ssize_t)
+    @cython.locals(lacks_single_use=bytearray, operands=int[::1], place=Py_ssize_t)
     cpdef bint _waits(self, Py_ssize_t number) except -1

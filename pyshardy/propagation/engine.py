@@ -14,55 +14,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.errors import InvalidShardingError
-from pyshardy.graph.program import NO_VALUE, OpKind, Program, View
-from pyshardy.propagation.prepare import (
-    NEAR,
-    count_uses,
-    find_other_readers,
-    find_plain_values,
-    find_spread_values,
-    with_main_results,
-)
+from pyshardy.graph.program import NO_VALUE, Program, View
+from pyshardy.propagation.dead_ops import DEAD, DeadOps
+from pyshardy.propagation.plans import ALL_ROUNDS, Current, Plan, Plans
+from pyshardy.propagation.prepare import OWNER_AND_USERS, classify_readers, find_other_readers, with_main_results
 from pyshardy.propagation.recorder import Visit
-from pyshardy.propagation.schedule import ROUNDS, directions, same_rounds
-from pyshardy.propagation.step import StepError, StepInput, Strategy, Update, propagate_step
+from pyshardy.propagation.schedule import ROUNDS
+from pyshardy.propagation.step import Strategy, Update
 from pyshardy.propagation.trace import ERASED, GROUP
 from pyshardy.propagation.views import from_other_side, to_other_side
-from pyshardy.rules.properties import Priority
 
-_ALL_ROUNDS = (1 << ROUNDS) - 1
 _IS_TO_VISIT = [bytes([not mask >> round_ & 1 for mask in range(256)]) for round_ in range(ROUNDS)]
 """Per round: the table that maps the bit set of an op's clean rounds to whether to visit the op."""
 
-_Current = tuple[TensorSharding | None, ...]
-_LIVE, _DEAD, _ERASED = 0, 1, 2
 _FEW = 4
-
-
-_Outcome = tuple[tuple[Update, ...], int]
-"""The outcome of a step for given shardings: the new ones, and the rounds in which another visit would change nothing
-after they are written."""
-
-
-class _Plan:
-    """The work of all ops of one kind in one round.
-
-    Attributes:
-        step: Rule, directions and strategy; None if nothing propagates through the kind.
-        same: Bit set of the rounds in which the kind does the same.
-        outcomes: The outcomes of the step, by the given shardings. A step is a pure function of them, and few of a
-            program's many steps are distinct.
-        waits: Whether an op of the kind is skipped while an operand has other uses.
-    """
-
-    __slots__ = ("step", "same", "outcomes", "waits")
-
-    def __init__(self, step: StepInput | None, same: int, outcomes: dict[_Current, _Outcome], waits: bool) -> None:
-        self.step = step
-        self.same = same
-        self.outcomes = outcomes
-        self.waits = waits
 
 
 class PropagationEngine:
@@ -82,7 +47,6 @@ class PropagationEngine:
         self.program = program
         self.shardings: list[TensorSharding | None] = [*program.shardings, None]  # the last belongs to NO_VALUE
         self.user_priority = 0
-        self._is_conservative = is_conservative
         self._trace = trace
         self._count = len(program.kind_of)
         kinds, kind_of, tensors = with_main_results(program)
@@ -92,8 +56,6 @@ class PropagationEngine:
         self._tensor_starts = tensors.starts
         self._operands = program.operands.numbers
         self._operand_starts = program.operands.starts
-        self._results = program.results.numbers
-        self._result_starts = program.results.starts
         self._views = dict(program.views)
         self._notified = dict(program.notified)
         self._owners = program.owners
@@ -101,12 +63,11 @@ class PropagationEngine:
         self._user_starts = program.users.starts
         self._other_readers = find_other_readers(program, tensors)
         self._group_of = {value: group for group in program.groups for value in group}
-        self._is_plain = find_plain_values(program, (*self._other_readers, *self._group_of))
-        self._uses_left = count_uses(program)
-        self._is_spread = find_spread_values(program)
-        self._state = self._find_dead()
-        self._outcomes: dict[StepInput, dict[_Current, _Outcome]] = {}
-        self._plans: dict[tuple[Strategy, int], list[_Plan | None]] = {}
+        self._reader_kind = classify_readers(program, (*self._other_readers, *self._group_of))
+        self._dead = DeadOps(program)
+        self._state = self._dead.state
+        self._lacks_single_use = self._dead.lacks_single_use
+        self._plans = Plans(program, kinds, is_conservative)
         self._clean: dict[Strategy, bytearray] = {}
         self._cleans: list[bytearray] = []
         self._todo = bytearray(len(self._kind_of))
@@ -120,36 +81,15 @@ class PropagationEngine:
         tensors = self._tensors
         return tuple([tensors[place] for place in range(self._tensor_starts[number], self._tensor_starts[number + 1])])
 
-    def _find_dead(self) -> bytearray:
-        """The initial state of every op."""
-        program = self.program
-        found = bytearray([_LIVE]) * len(program.kind_of)
-        starts, owners, results = self._user_starts, self._owners, self._result_starts
-        unused = {owners[value] for value in range(len(starts) - 1) if starts[value] == starts[value + 1]}
-        unused.update([number for number in range(self._count) if results[number] == results[number + 1]])
-        for number in unused:
-            if number >= 0 and self._is_dead(number):
-                found[number] = _DEAD
-        return found
-
-    def _spreads(self, value: int) -> bool:
-        """Whether the value is not a scalar and has no use or several."""
-        return self._uses_left[value] != 1 and self.program.shapes[value] != ()
+    @property
+    def erased(self) -> list[int]:
+        """The ops that were removed as dead code, in program order."""
+        return self._dead.erased
 
     @property
     def other_readers(self) -> dict[int, list[int]]:
         """Per value, the ops whose step looks at its sharding without computing or using it."""
         return self._other_readers
-
-    @property
-    def erased(self) -> list[int]:
-        """The ops that were removed as dead code, in program order."""
-        found = []
-        number = self._state.find(_ERASED)
-        while number >= 0:
-            found.append(number)
-            number = self._state.find(_ERASED, number + 1)
-        return found
 
     def _clean_of(self, strategy: Strategy) -> bytearray:
         """Per op, the rounds in which a visit with this strategy is known to change nothing."""
@@ -160,7 +100,7 @@ class PropagationEngine:
         return found
 
     def _initially_clean(self) -> bytearray:
-        initial = bytes([_ALL_ROUNDS if kind.rule is None else 0 for kind in self._kinds])
+        initial = bytes([ALL_ROUNDS if kind.rule is None else 0 for kind in self._kinds])
         kind_of, state = self._kind_of, self._state
         found = bytearray(len(kind_of))
         for number in range(len(kind_of)):
@@ -168,47 +108,22 @@ class PropagationEngine:
                 found[number] = initial[kind_of[number]]
         return found
 
-    def _plans_of(self, strategy: Strategy, round_: int) -> list[_Plan | None]:
-        """The plan of every kind; None if not made yet, because later rounds visit few kinds."""
-        found = self._plans.get((strategy, round_))
-        if found is None:
-            before = self._plans.get((strategy, round_ - 1)) or [None] * len(self._kinds)
-            found = self._plans[strategy, round_] = [
-                plan if plan is not None and plan.same >> round_ & 1 and not plan.waits else None for plan in before
-            ]
-        return found
-
-    def _plan(self, kind: OpKind, round_: int) -> _Plan:
-        rule = kind.rule
-        if rule is None:
-            return _Plan(None, _ALL_ROUNDS, {}, False)
-        step = StepInput(
-            rule,
-            directions(rule, kind.priority, kind.direction, round_),
-            self._strategy,
-            self._is_conservative and not kind.ignores_conservative,
-            kind.is_elementwise,
-        )
-        waits = round_ == 0 and kind.priority in (Priority.PASS_THROUGH, Priority.FORWARD)
-        same = same_rounds(rule, kind.priority, kind.direction, round_)
-        return _Plan(step, same, self._outcomes.setdefault(step, {}), waits)
-
     def run(self, strategy: Strategy, round_: int) -> None:
         """One run: the results of the main function, a sweep over all ops, then the results again."""
         self._strategy = strategy
-        clean, plans = self._clean_of(strategy), self._plans_of(strategy, round_)
+        clean, plans = self._clean_of(strategy), self._plans.of(strategy, round_)
         self._visit_main_results(clean, plans, round_)
         self._todo = clean.translate(_IS_TO_VISIT[round_])
         self._todo[self._count :] = bytes(len(self._kind_of) - self._count)
         self._sweep(clean, plans, round_)
         self._visit_main_results(clean, plans, round_)
 
-    def _visit_main_results(self, clean: bytearray, plans: list[_Plan | None], round_: int) -> None:
+    def _visit_main_results(self, clean: bytearray, plans: list[Plan | None], round_: int) -> None:
         for number in range(self._count, len(self._kind_of)):
             if not clean[number] >> round_ & 1:
                 self._visit(number, clean, plans, round_)
 
-    def _sweep(self, clean: bytearray, plans: list[_Plan | None], round_: int) -> None:
+    def _sweep(self, clean: bytearray, plans: list[Plan | None], round_: int) -> None:
         stack, on_stack, todo, state = self._stack, self._on_stack, self._todo, self._state
         end = self._count
         self._next = 0
@@ -225,40 +140,30 @@ class PropagationEngine:
                 self._next = number + 1
             todo[number] = 0
             if state[number]:
-                if state[number] == _DEAD:
+                if state[number] == DEAD:
                     if self._trace is not None:
                         self._trace.append((ERASED, number))
                     self._erase(number)
             elif not clean[number] >> round_ & 1:
                 self._visit(number, clean, plans, round_)
 
-    def _visit(self, number: int, clean: bytearray, plans: list[_Plan | None], round_: int) -> None:
+    def _visit(self, number: int, clean: bytearray, plans: list[Plan | None], round_: int) -> None:
         """Propagate through one op."""
         kind = self._kind_of[number]
         plan = plans[kind]
         if plan is None:
-            plan = plans[kind] = self._plan(self._kinds[kind], round_)
+            plan = plans[kind] = self._plans.make(kind, self._strategy, round_)
         if plan.step is None:
-            clean[number] = _ALL_ROUNDS
+            clean[number] = ALL_ROUNDS
             return
-        shardings, tensors = self.shardings, self._tensors
-        start, end = self._tensor_starts[number], self._tensor_starts[number + 1]
-        current: _Current
-        if end - start == 2:
-            current = shardings[tensors[start]], shardings[tensors[start + 1]]
-        elif end - start == 3:
-            current = shardings[tensors[start]], shardings[tensors[start + 1]], shardings[tensors[start + 2]]
-        else:
-            current = tuple([shardings[tensors[place]] for place in range(start, end)])
         if plan.waits and self._waits(number):
             clean[number] |= 1
             return
         view = self._views.get(number) if self._views else None
-        if view is not None:
-            current = (*current[:-1], to_other_side(view, current[-1]))
+        current = self._current(number, view)
         outcome = plan.outcomes.get(current)
         if outcome is None:
-            outcome = self._new_outcome(number, plan, current)
+            outcome = self._plans.new_outcome(number, plan, current)
         updates, settled = outcome
         if not updates:
             clean[number] |= settled or plan.same
@@ -267,19 +172,38 @@ class PropagationEngine:
             self._trace.append((number, plan.step, current, self.user_priority, round_))
         self._visiting = number
         if view is None:
-            for tensor, sharding in updates:
-                value = tensors[start + tensor]
-                if value != NO_VALUE:
-                    self._set_and_tell(number, value, sharding, sharding)
-            if not self._group_of and self._is_distinct(start, end):
+            self._write(number, updates)
+            if not self._group_of and self._is_distinct(number):
                 clean[number] = plan.same & settled
         else:
             self._write_viewed(number, view, updates)
         self._visiting = -1
 
-    def _is_distinct(self, start: int, end: int) -> bool:
+    def _current(self, number: int, view: View | None) -> Current:
+        """The shardings that a visit of an op is given."""
+        shardings, tensors = self.shardings, self._tensors
+        start, end = self._tensor_starts[number], self._tensor_starts[number + 1]
+        if view is not None:
+            found = tuple([shardings[tensors[place]] for place in range(start, end)])
+            return *found[:-1], to_other_side(view, found[-1])
+        if end - start == 2:
+            return shardings[tensors[start]], shardings[tensors[start + 1]]
+        if end - start == 3:
+            return shardings[tensors[start]], shardings[tensors[start + 1]], shardings[tensors[start + 2]]
+        return tuple([shardings[tensors[place]] for place in range(start, end)])
+
+    def _write(self, number: int, updates: tuple[Update, ...]) -> None:
+        """Write the outcome of a step."""
+        tensors, start = self._tensors, self._tensor_starts[number]
+        for tensor, sharding in updates:
+            value = tensors[start + tensor]
+            if value != NO_VALUE:
+                self._set_and_schedule(number, value, sharding, sharding)
+
+    def _is_distinct(self, number: int) -> bool:
         """Whether the tensors of an op are all different."""
         tensors = self._tensors
+        start, end = self._tensor_starts[number], self._tensor_starts[number + 1]
         if end - start > _FEW:
             return len({tensors[place] for place in range(start, end)}) == end - start
         for place in range(start + 1, end):
@@ -295,80 +219,43 @@ class PropagationEngine:
             is_edge = tensor == len(tensors) - 1
             held = from_other_side(view, sharding) if is_edge else sharding
             if tensors[tensor] != NO_VALUE:
-                self._set_and_tell(number, tensors[tensor], held, sharding)
+                self._set_and_schedule(number, tensors[tensor], held, sharding)
 
-    def _set_and_tell(self, number: int, value: int, held: TensorSharding, given: TensorSharding) -> None:
-        """Write the sharding of a value; visit again the ops that read the value or the sharding given."""
+    def _set_and_schedule(self, number: int, value: int, held: TensorSharding, given: TensorSharding) -> None:
+        """Write the sharding of a value, and schedule the ops that read the value or the given sharding."""
         if number >= self._count:
             # No op is visited again: a sweep over everything follows, or the run is over.
             self.set_sharding(value, held)
             for _ in self._copy_to_group(value, given):
                 pass
-        elif self._is_plain[value]:
+        elif self._reader_kind[value]:
             self.shardings[value] = held
-            if self._is_plain[value] == NEAR:
-                self._tell(self._owners[value])
+            if self._reader_kind[value] == OWNER_AND_USERS:
+                self._schedule_reader(self._owners[value])
                 users = self._users
                 for place in range(self._user_starts[value], self._user_starts[value + 1]):
-                    self._tell(users[place])
+                    self._schedule_reader(users[place])
             else:
                 to_revisit = self._notified[value]
                 for reader in to_revisit:
-                    self._tell(reader)
+                    self._schedule_reader(reader)
         else:
             self.set_sharding(value, held)
             self._push_all(self.program.to_revisit(value))
             for member in self._copy_to_group(value, given):
                 self._push_all(self.program.to_revisit(member))
 
-    def _tell(self, number: int) -> None:
-        """Have an op visited that reads a new sharding."""
+    def _schedule_reader(self, number: int) -> None:
+        """Schedule an op that reads a new sharding."""
         for clean in self._cleans:
             clean[number] = 0
         self._push(number)
 
-    def _new_outcome(self, number: int, plan: _Plan, current: _Current) -> _Outcome:
-        """Compute the outcome of a step that was not taken before."""
-        if not any(current):
-            found: _Outcome = (), _ALL_ROUNDS
-        else:
-            assert plan.step is not None
-            try:
-                updates = propagate_step(plan.step, current, self.program.meshes)
-            except InvalidShardingError as error:
-                raise StepError(number, error) from error
-            is_settled = updates and self._is_settled(plan, current, updates)
-            found = updates, _ALL_ROUNDS if is_settled else 0
-        plan.outcomes[current] = found
-        return found
-
-    def _is_settled(self, plan: _Plan, current: _Current, updates: tuple[Update, ...]) -> bool:
-        """Whether repeating the step at once would change nothing.
-
-        In rare cases it does: if writing drops an axis that would need a strided layout, or if a sub-axis that grows no
-        longer cuts another one at an impossible position.
-        """
-        after = list(current)
-        for tensor, sharding in updates:
-            after[tensor] = sharding
-        key = tuple(after)
-        known = plan.outcomes.get(key)
-        if known is not None:
-            return not known[0]
-        assert plan.step is not None
-        try:
-            is_settled = not propagate_step(plan.step, key, self.program.meshes)
-        except InvalidShardingError:
-            return False
-        if is_settled:
-            plan.outcomes[key] = (), 0
-        return is_settled
-
     def _waits(self, number: int) -> bool:
         """Whether an operand of the op that is not a scalar has other uses."""
-        is_spread, operands = self._is_spread, self._operands
+        lacks_single_use, operands = self._lacks_single_use, self._operands
         for place in range(self._operand_starts[number], self._operand_starts[number + 1]):  # noqa: SIM110 (faster)
-            if is_spread[operands[place]]:
+            if lacks_single_use[operands[place]]:
                 return True
         return False
 
@@ -424,38 +311,12 @@ class PropagationEngine:
             self._on_stack[number] = 1
             self._stack.append(number)
 
-    def _is_dead(self, number: int) -> bool:
-        if not self._kinds[self._kind_of[number]].is_erasable:
-            return False
-        results, starts, uses_left = self._results, self._result_starts, self._uses_left
-        for place in range(starts[number], starts[number + 1]):  # noqa: SIM110 (faster)
-            if uses_left[results[place]]:
-                return False
-        return True
-
     def _erase(self, number: int) -> None:
-        """Remove a dead op, inner ops first, and schedule the ops that computed its operands."""
-        state = self._state
-        for inner in range(self._count - 1, number, -1) if self._holds_ops(number) else ():
-            if self.program.parents[inner] == number and state[inner] != _ERASED:
-                self._erase(inner)
-        state[number] = _ERASED
-        program = self.program
-        for value in program.operands[number]:
-            self._uses_left[value] -= 1
-            self._is_spread[value] = self._spreads(value)
-            users = {user for user in program.users[value] if state[user] != _ERASED}
+        """Remove a dead op, and schedule the ops that this concerns."""
+        for users, owner in self._dead.erase(number):
             for user in users:
                 for clean in self._cleans:
                     clean[user] &= ~1  # whether it waits in round 0 may have changed
                 self._todo[user] = 1
-            owner = program.owners[value]
-            if owner >= 0 and value in program.results[owner]:
-                if state[owner] == _LIVE and self._is_dead(owner):
-                    state[owner] = _DEAD
-                if len(users) <= 1:
-                    self._push_all((owner,))
-
-    def _holds_ops(self, number: int) -> bool:
-        following = number + 1
-        return following < self._count and self.program.parents[following] == number
+            if owner >= 0:
+                self._push(owner)

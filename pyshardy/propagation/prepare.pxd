@@ -15,8 +15,8 @@ cpdef count_uses(program)
 
 
 @cython.locals(starts=int[::1], value=Py_ssize_t, found=bytearray)
-cpdef bytearray find_spread_values(program)
+cpdef bytearray find_without_single_use(program)
 
 
 @cython.locals(starts=int[::1], holders=int[::1], users=Py_ssize_t, value=Py_ssize_t, to_revisit=tuple, found=bytearray)
-cpdef bytearray find_plain_values(program, apart)
+cpdef bytearray classify_readers(program, apart)

@@ -12,8 +12,8 @@ from pyshardy.rules.properties import Priority
 from pyshardy.rules.rule import Shape
 from pyshardy.rules.rule_builder import identity_rule
 
-NEAR, LISTED = 1, 2
-"""The ops that visit a value's new sharding: its owner and its users, or the list in `notified`."""
+OWNER_AND_USERS, LISTED = 1, 2
+"""Which ops to visit after a value gets a new sharding: its owner and users, or those that `notified` lists."""
 
 
 def with_main_results(program: Program) -> tuple[list[OpKind], array[int], Lists]:
@@ -86,7 +86,7 @@ def count_uses(program: Program) -> array[int]:
     return found
 
 
-def find_spread_values(program: Program) -> bytearray:
+def find_without_single_use(program: Program) -> bytearray:
     """Per value, whether it is not a scalar and has no use or several."""
     starts = program.users.starts
     found = bytearray(len(program.shapes))
@@ -96,14 +96,14 @@ def find_spread_values(program: Program) -> bytearray:
     return found
 
 
-def find_plain_values(program: Program, apart: Iterable[int]) -> bytearray:
-    """Per value whose new sharding affects only its owner and users, `NEAR` or `LISTED`; 0 for all other values.
+def classify_readers(program: Program, apart: Iterable[int]) -> bytearray:
+    """Per value, which ops read its sharding: `OWNER_AND_USERS`, `LISTED`, or 0 if others may read it too.
 
     Args:
         program: The program.
-        apart: Values that affect other ops too, besides those with siblings.
+        apart: Values that other ops read, besides those with siblings.
     """
-    found = bytearray([NEAR]) * len(program.shapes)
+    found = bytearray([OWNER_AND_USERS]) * len(program.shapes)
     starts, holders = program.users.starts, program.holders
     for value, to_revisit in program.notified.items():
         users = starts[value + 1] - starts[value]

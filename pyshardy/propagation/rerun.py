@@ -15,7 +15,10 @@ from dataclasses import dataclass
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import ShardyError
-from pyshardy.propagation.timeline import Board, Timeline, Turn, masked, priorities_of, restored
+from pyshardy.propagation.board import Board
+from pyshardy.propagation.layout import Turn, priorities_of
+from pyshardy.propagation.masked_annotations import masked, restored
+from pyshardy.propagation.timeline import Timeline
 
 Changes = Mapping[int, TensorSharding | None]
 LEAST = 200

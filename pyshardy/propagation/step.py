@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from pyshardy.core.axes import Axes, is_prefix
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import is_prefix
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, common_mesh, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import common_mesh, mesh_of
 from pyshardy.errors import ShardyError
 from pyshardy.graph.program import Direction
 from pyshardy.propagation.aggressive import propagate_aggressive

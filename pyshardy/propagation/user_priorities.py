@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pyshardy.core.axes import sort_axes
+from pyshardy.core.axis_lists import sort_axes
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import DimSharding, TensorSharding, mesh_of
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import InvalidShardingError
 from pyshardy.propagation.engine import PropagationEngine
 from pyshardy.propagation.step import StepError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pyshardy.core.mesh import device_count
-from pyshardy.core.sharding import Meshes
+from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.costing.program import Block, Kind, Op, OpOrigin, Program, walk
 from pyshardy.ir.cost_program import CostReader, Interned, NodePlace, input_of, output_name
 from pyshardy.ir.nodes import Block as NodeBlock
@@ -156,7 +156,7 @@ class _Assembler(CostReader):
             arguments = tuple([self._new(value, self.numbers) for value in region.block.args])
             self.places.update(zip(inner.arguments, arguments))
             regions.append(self._inside(region.block, inner, arguments, known))
-        rounds = self.whole_trips.rounds(entry.op, known) if node.name == LOOP else None
+        rounds = self.whole_trips.trip_count(entry.op, known) if node.name == LOOP else None
         branch = self._branch_of(entry.op, known)
         if branch is not None:
             self._note_results(entry.op, entry.op.regions[branch].block, known)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.costing.program import Program
 from pyshardy.errors import UsageError
 from pyshardy.graph.program import NO_VALUE

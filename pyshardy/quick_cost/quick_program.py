@@ -6,7 +6,7 @@ from functools import cached_property
 
 from jaxlib.mlir import ir
 
-from pyshardy.core.sharding import Meshes
+from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.costing.program import Program
 from pyshardy.errors import UsageError
 from pyshardy.ir.cost_program import Interned

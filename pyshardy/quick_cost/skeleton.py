@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.nodes import Block, Op, Value, walk
-from pyshardy.ir.opspec import LOOKS_AROUND
+from pyshardy.ir.opspec import CONTEXT_FACTS
 from pyshardy.ir.purity import is_pure
 from pyshardy.ir.shardings import get_shardings
 from pyshardy.rules.properties import ELEMENTWISE, PROGRAM_CONSTANTS
@@ -184,7 +184,7 @@ def captured_values(op: Op) -> list[Value]:
 def _counts_around(op: Op) -> bool:
     """Whether what becomes of an op may depend on more than its shardings."""
     name = op.name
-    if name in LOOKS_AROUND or name in _ON_ITS_OWN or is_of_shardings(name):
+    if name in CONTEXT_FACTS or name in _ON_ITS_OWN or is_of_shardings(name):
         return True
     return not op.results or not is_pure(op)
 

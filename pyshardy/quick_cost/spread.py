@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyshardy.core.axes import is_prefix
-from pyshardy.core.sharding import Meshes, TensorSharding
+from pyshardy.core.axis_lists import is_prefix
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.quick_cost.skeleton import Entry
 from pyshardy.transforms.reshards.most_split import most_split

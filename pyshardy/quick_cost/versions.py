@@ -6,7 +6,8 @@ from collections.abc import Hashable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from pyshardy.core.sharding import Meshes, TensorSharding
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.costing.program import Op as CostOp
 from pyshardy.costing.program import Tensor
 from pyshardy.errors import ShardyError

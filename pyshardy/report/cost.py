@@ -7,8 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from pyshardy.costing.estimate import Estimate
+from pyshardy.report.printing import Page, rendered
 from pyshardy.report.summary import format_bytes, format_shape
-from pyshardy.report.tables import Page, rendered
 
 _MOST_ROWS = 24
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -16,7 +16,7 @@ _CURVE_WIDTH = 72
 
 
 def cost_tables(found: Estimate) -> Page:
-    """Time, collectives and memory of an estimate, for a `rich` console."""
+    """The time, collectives and memory of an estimate, for a `rich` console."""
     parts: list[RenderableType] = [_heading(found), "", _times(found), ""]
     if found.collectives:
         parts += [_collectives(found), ""]

@@ -1,4 +1,4 @@
-"""Writing files, which appear whole or not at all."""
+"""Atomic writing of files."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from itertools import count
 from pathlib import Path
 
 _MOST_LINKS = 40
-"""So many symbolic links in a row are a circle."""
+"""More symbolic links in a row than this are taken for a cycle."""
 
 
 def replace_file(path: str | Path, content: bytes) -> None:
-    """Write a file at once: no reader sees a part of it, and a failure leaves nothing behind.
+    """Write a file atomically: readers never see a part of it, and a failure leaves nothing behind.
 
-    Symbolic links are followed, and the mode of a file that is there stays. What is no regular file, such as a device
-    or a pipe, is written as it is, never replaced.
+    Symbolic links are followed, and an existing file keeps its mode. A device, a pipe or another file that is not
+    regular is written directly, never replaced.
 
     Args:
-        path: Where to.
-        content: What.
+        path: The path.
+        content: The content.
 
     Raises:
         OSError: The file cannot be written.
@@ -36,7 +36,7 @@ def replace_file(path: str | Path, content: bytes) -> None:
 
 
 def _target(path: str) -> str | None:
-    """The regular file, there or not, that a path leads to; None if it is to be written as it is."""
+    """The regular file that a path leads to, even if it does not exist; None if it must be written directly."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return None
@@ -71,7 +71,7 @@ def _replace(target: str, content: bytes) -> None:
 
 
 def _new_file_beside(target: str) -> tuple[str, int]:
-    """A new file in the folder of another one: its path, and it open."""
+    """A new file in the directory of another one: its path, and the open file."""
     for number in count():
         path = os.path.join(os.path.dirname(target), f".pyshardy-{os.getpid()}-{number}")
         try:

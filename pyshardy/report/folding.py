@@ -1,4 +1,4 @@
-"""Names that differ by a number alone, as those of repeated layers, written as one."""
+"""Folds names that differ only in a number, such as those of repeated layers, into one."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 LEAST = 3
-"""So many names in a row become one."""
+"""The fewest names to fold."""
 _MOST_PER_LAYER = 32
-"""So many equal tensors of a layer are looked past for the one in the next layer."""
+"""The number of equal tensors of a layer to skip when looking for the one in the next layer."""
 _NUMBER = re.compile(r"(?<!\d)(\d{1,9})(?!\d)")
 
 _Skeleton = tuple[str, ...]
@@ -35,10 +35,10 @@ class Run(NamedTuple):
 
 
 class Folded(NamedTuple):
-    """Names that are written as one.
+    """Names that are folded into one.
 
     Attributes:
-        name: All of them as one: `layers[0..23]['w1']`.
+        name: The folded name: `layers[0..23]['w1']`.
         members: The positions of their items, ascending.
     """
 
@@ -59,12 +59,12 @@ class _Names(NamedTuple):
 
 
 def fold(items: Iterable[tuple[str, Hashable]]) -> list[Folded]:
-    """Fold the names of items that are otherwise equal, in the order of the first item of each.
+    """Fold the names of items that are otherwise equal; results are ordered by their first items.
 
-    Three names or more that differ in one number, by equal steps, become one; then the same for the next number.
+    Three or more names that differ in one number, by equal steps, are folded; then the next number is folded.
 
     Args:
-        items: Name, and what else has to be equal.
+        items: The name of every item, and a key that must be equal too.
 
     >>> [found.name for found in fold((f"layers[{layer}].w", "f32[8]") for layer in range(24))]
     ['layers[0..23].w']
@@ -91,13 +91,13 @@ def fold(items: Iterable[tuple[str, Hashable]]) -> list[Folded]:
 def _split(name: str) -> tuple[_Skeleton, tuple[int, ...]]:
     """The text between the numbers of a name, and the numbers."""
     parts = _NUMBER.split(name)
-    if any(len(number) > 1 and number.startswith("0") for number in parts[1::2]):  # 007 is no number
+    if any(len(number) > 1 and number.startswith("0") for number in parts[1::2]):  # 007 is not a number
         return (name,), ()
     return tuple(parts[::2]), tuple(map(int, parts[1::2]))
 
 
 def _fold_at(group: list[_Names], at: int) -> list[_Names]:
-    """Fold names that differ in the number at one position alone."""
+    """Fold names that differ only in the number at one position."""
     by_others: dict[tuple[Run, ...], list[_Names]] = {}
     for found in group:
         by_others.setdefault((*found.numbers[:at], *found.numbers[at + 1 :]), []).append(found)
@@ -111,12 +111,12 @@ def _fold_at(group: list[_Names], at: int) -> list[_Names]:
 
 
 def _runs(alike: Sequence[_Names], at: int) -> list[_Names]:
-    """Runs of equal steps, and the names that are in none; `alike` ascends."""
+    """Runs of equal steps, and the names outside any run; `alike` ascends."""
     by_number: dict[int, _Names] = {}
     for found in alike:
         by_number.setdefault(found.numbers[at].first, found)
     step = _commonest_step(list(by_number))
-    folded = [found for found in alike if by_number[found.numbers[at].first] is not found]  # names that are there twice
+    folded = [found for found in alike if by_number[found.numbers[at].first] is not found]  # names that appear twice
     for number, found in by_number.items():
         if number - step in by_number:
             continue
@@ -128,7 +128,7 @@ def _runs(alike: Sequence[_Names], at: int) -> list[_Names]:
 
 
 def _commonest_step(numbers: Sequence[int]) -> int:
-    """The step from a number to another that most of them have, the smallest if there are several; they ascend."""
+    """The most frequent step between numbers, the smallest one of several; the numbers ascend."""
     steps = Counter(
         other - number
         for position, number in enumerate(numbers)

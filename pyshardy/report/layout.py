@@ -1,7 +1,7 @@
-"""Tables and paragraphs that fit a width without cutting a word.
+"""Lays out tables and paragraphs in a width without cutting words.
 
-Where a table is too wide, its cells get shorter where they can, texts go on a second line at a space, and the columns
-that matter least are left out. A first cell that is too long still has a line of its own.
+If a table is too wide, cells get shorter where they can, texts wrap at spaces, and the least important columns are
+omitted. A first cell that is still too long gets its own line.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from rich.text import Text
 
 _GAP = "  "
 _LEAST_WRAPPED = 16
-"""A column that is broken into lines keeps this width."""
+"""The smallest width of a wrapped column."""
 _MOST_LINES = 3
-"""A cell is broken into this many lines before columns are left out."""
+"""The number of lines that a cell is wrapped into before columns are omitted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,11 @@ class Column:
     """A column of a table.
 
     Attributes:
-        heading: What stands above it.
-        rank: The column of the highest rank is left out first; those of rank 0 stay.
-        is_number: Whether its cells stand on the right.
-        wraps: Whether its cells may be broken at spaces.
-        is_extra: Whether it is left out, with those of higher ranks, rather than that cells get shorter.
+        heading: Its heading.
+        rank: The column of the highest rank is omitted first; those of rank 0 are kept.
+        is_number: Whether its cells are aligned to the right.
+        wraps: Whether its cells may wrap at spaces.
+        is_extra: Whether to omit it, and columns of higher rank, before cells get shorter.
     """
 
     heading: str
@@ -44,30 +44,34 @@ class Cell:
     """A cell of a table.
 
     Attributes:
-        text: What stands in it.
-        short: What stands in it where there is less room.
-        style: How `rich` writes it.
+        text: Its text.
+        short: A shorter text.
+        style: Its style in `rich`.
+        shortest: A text for still less room.
     """
 
     text: str
     short: str | None = None
     style: str = ""
+    shortest: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", _in_one_line(self.text))
 
-    def shown(self, is_short: bool) -> str:
-        """The text, long or short."""
-        return self.short if is_short and self.short is not None else self.text
+    def shown(self, level: int) -> str:
+        """The text, shorter the higher the level, which is 0, 1 or 2."""
+        if level == 2 and self.shortest is not None:
+            return self.shortest
+        return self.short if level and self.short is not None else self.text
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that has no width yet.
+    """A table without a width.
 
     Attributes:
-        title: What stands above the headings; empty for nothing.
-        columns: The columns. Columns that are empty in all rows are left out, except columns of rank 0 with a heading.
+        title: Its title; may be empty.
+        columns: The columns. Columns that are empty in all rows are omitted, except columns of rank 0 with a heading.
         rows: The cells of every row.
     """
 
@@ -103,12 +107,12 @@ def paragraph(text: str, width: int, style: str = "", indent: str = "  ") -> lis
 
 
 def _in_one_line(text: str) -> str:
-    """A text with characters that end lines, or do other things to a terminal, as Python writes them."""
+    """A text with its control characters escaped as in Python."""
     return text if text.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """A text broken at spaces."""
+    """A text, wrapped at spaces."""
     lines: list[str] = []
     for word in text.split(" "):
         if lines and cell_len(lines[-1]) + 1 + cell_len(word) <= width:
@@ -129,17 +133,17 @@ def _without_empty(table: Table) -> Table:
 
 
 def _best_fit(table: Table, width: int) -> _Fit:
-    """The first that fits: as it is, without extra columns, shorter, in more lines, without what matters least."""
+    """The first version that fits: unchanged, without extra columns, shortened, wrapped, with fewer columns."""
     ranks = sorted({column.rank for column in table.columns}, reverse=True)
     extra = [column.rank for column in table.columns if column.is_extra]
     for most in (rank for rank in ranks if extra and rank >= min(extra) - 1):
-        fit = _Fit(table, _up_to(table, most), False)
+        fit = _Fit(table, _up_to(table, most), 0)
         if fit.total <= width:
             return fit
     for most in ranks:
         shown = _up_to(table, most)
-        for is_short in (False, True):
-            fit = _Fit(table, shown, is_short)
+        for level in range(3):
+            fit = _Fit(table, shown, level)
             if fit.total <= width:
                 return fit
         narrow = fit.wrapped(width)
@@ -154,15 +158,15 @@ def _up_to(table: Table, most: int) -> tuple[int, ...]:
 
 
 class _Fit:
-    """A table with some of its columns, of known widths."""
+    """A table with some of its columns and their widths."""
 
-    def __init__(self, table: Table, shown: tuple[int, ...], is_short: bool) -> None:
+    def __init__(self, table: Table, shown: tuple[int, ...], level: int) -> None:
         self._columns = [table.columns[index] for index in shown]
         distinct = {id(row): tuple(row[index] for index in shown) for row in table.rows}
         self._rows = [distinct[id(row)] for row in table.rows]
-        self._is_short = is_short
+        self._level = level
         self.widths = [
-            max([cell_len(column.heading), *(cell_len(row[at].shown(is_short)) for row in self._rows)])
+            max([cell_len(column.heading), *(cell_len(row[at].shown(level)) for row in self._rows)])
             for at, column in enumerate(self._columns)
         ]
 
@@ -172,7 +176,7 @@ class _Fit:
         return sum(self.widths) + len(_GAP) * (len(self.widths) - 1)
 
     def wrapped(self, width: int) -> _Fit | None:
-        """The table with the widest column of words made narrower; None if that is not enough."""
+        """The table with its widest column of words narrowed; None if that is not enough."""
         wrapping = [at for at, column in enumerate(self._columns) if column.wraps]
         if not wrapping:
             return None
@@ -180,7 +184,7 @@ class _Fit:
         room = self.widths[at] - (self.total - width)
         if room < _LEAST_WRAPPED:
             return None
-        texts = {row[at].shown(self._is_short) for row in self._rows} | {self._columns[at].heading}
+        texts = {row[at].shown(self._level) for row in self._rows} | {self._columns[at].heading}
         lines = [_wrapped(text, room) for text in texts]
         if max(map(len, lines)) > _MOST_LINES or max(cell_len(line) for text in lines for line in text) > room:
             return None
@@ -200,7 +204,7 @@ class _Fit:
             yield from self._row(row)
 
     def _row(self, row: tuple[Cell, ...]) -> Iterator[Text]:
-        texts = [cell.shown(self._is_short) for cell in row]
+        texts = [cell.shown(self._level) for cell in row]
         if texts and cell_len(texts[0]) > self.widths[0]:
             yield Text(texts[0], style=row[0].style)
             texts[0] = ""

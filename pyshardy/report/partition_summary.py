@@ -1,4 +1,4 @@
-"""What a partitioned program looks like from outside, as plain data."""
+"""The summary of a partitioned program, as plain data."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pyshardy.report.traffic import Traffic
 
 @dataclass(frozen=True, slots=True)
 class PartitionSummary:
-    """A program of one device.
+    """The summary of a per-device program.
 
     Attributes:
-        title: What the program is called.
-        device_count: Number of devices that it is for.
+        title: The title of the program.
+        device_count: The number of devices.
         meshes: Name and mesh of every mesh with axes.
-        traffic: What the devices send to each other.
+        traffic: The collectives.
         stages: Name and seconds of every stage.
         passes: Name and seconds of every pass.
-        warnings: What the user should know.
+        warnings: The warnings.
     """
 
     title: str
@@ -36,7 +36,7 @@ class PartitionSummary:
         """The summary as JSON-ready data.
 
         Args:
-            times: Whether to say how long every stage and pass took; without, equal programs give equal data.
+            times: Whether to include the times of stages and passes; without them, equal programs give equal data.
         """
         timed = {"stages": stages_to_json(self.stages), "passes": stages_to_json(self.passes)}
         return {

@@ -1,4 +1,4 @@
-"""Places in source files: whose they are, and how to write them short."""
+"""Places in source files: their owner, and short forms."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ SourcePlace = tuple[str, int, int]
 """File, line and column."""
 
 _LIBRARY = re.compile(r"(?<![^\\/])(?:site-packages|dist-packages|lib[\\/]python3[.\d]*)[\\/]|^<frozen .*>$")
-"""Folders of what is installed: packages, and Python's own modules."""
+"""The directories of installed packages and of Python's own modules."""
 _PYSHARDY = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-"""The folder of pyshardy, which may be anywhere while it is worked on."""
+"""The directory of pyshardy, which may be a checkout."""
 
 
 def is_library(file: str) -> bool:
@@ -27,7 +27,7 @@ def is_library(file: str) -> bool:
 
 
 def user_place(frames: Sequence[SourcePlace]) -> SourcePlace | None:
-    """The innermost place of the user's own code; the innermost at all if there is none.
+    """The innermost place in the user's own code; without one, the innermost place.
 
     Args:
         frames: The calls that led to a place, innermost first.
@@ -39,11 +39,11 @@ def user_place(frames: Sequence[SourcePlace]) -> SourcePlace | None:
 
 
 def short_path(file: str, base: str | None = None) -> str:
-    """A path relative to where the user is, if that is shorter; of an installed package, the path in it.
+    """A path relative to the current directory, if that is shorter; for an installed package, the path inside it.
 
     Args:
         file: The path.
-        base: Where the user is; by default the current directory.
+        base: The directory that paths are relative to; by default the current one.
 
     >>> short_path("/home/me/models/net.py", "/home/me"), short_path("/x/site-packages/flax/linear.py", "/home/me")
     ('models/net.py', 'flax/linear.py')
@@ -54,18 +54,18 @@ def short_path(file: str, base: str | None = None) -> str:
         return file
     try:
         relative = os.path.relpath(file, base)
-    except (OSError, ValueError):  # another drive, or a current directory that is gone
+    except (OSError, ValueError):  # another drive, or a deleted current directory
         return file
     return relative if len(relative) < len(file) else file
 
 
 def format_place(place: SourcePlace | None, base: str | None = None, only_name: bool = False) -> str:
-    """A place as people write it, `In[3]:14` for a line of a notebook's cell; nothing if there is none.
+    """A place in the usual form, `In[3]:14` for a line of a notebook cell; empty without a place.
 
     Args:
         place: The place.
-        base: Where the user is; by default the current directory.
-        only_name: Whether to leave out the folders.
+        base: The directory that paths are relative to; by default the current one.
+        only_name: Whether to omit the directories.
 
     >>> format_place(("/home/me/net.py", 31, 4), "/home/me")
     'net.py:31'

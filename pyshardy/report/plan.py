@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from pyshardy.report.cost import format_duration
+from pyshardy.report.printing import Page, rendered
 from pyshardy.report.summary import format_bytes, format_shape
-from pyshardy.report.tables import Page, rendered
 
 _MOST_ROWS = 12
 

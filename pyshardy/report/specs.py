@@ -1,4 +1,4 @@
-"""Shardings for people: as `PartitionSpec` where that can say it, else as in the `sdy` dialect; and as plain data."""
+"""Shardings as text, as a `PartitionSpec` where possible and otherwise as in the `sdy` dialect; and as plain data."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pyshardy.core.notation import parse_axis
 from pyshardy.core.sharding import DimSharding, TensorSharding
 
 REPLICATED = "replicated"
-"""What a sharding is called that splits nothing."""
+"""The name of a sharding without axes."""
 
 
 class Notation(Enum):
-    """How shardings are written: `P('data')` as in JAX where it can say it, or `[{"data"}]` as in the `sdy` dialect."""
+    """The notation of shardings: `P('data')` as in JAX where possible, or `[{"data"}]` as in the `sdy` dialect."""
 
     SPEC = "spec"
     SDY = "sdy"
@@ -25,7 +25,7 @@ def format_sharding(sharding: TensorSharding | None, notation: Notation = Notati
 
     Args:
         sharding: The sharding; None for none.
-        notation: How to write it. Sub-axes, priorities and unreduced axes are always written as in the dialect.
+        notation: The notation. Sub-axes, priorities and unreduced axes are always written as in the dialect.
 
     >>> from pyshardy.core.notation import parse_sharding
     >>> format_sharding(parse_sharding('<@mesh, [{}, {"model"}]>'))
@@ -47,7 +47,7 @@ def _entry(axes: list[str] | str | None) -> str:
 
 
 def spec_entries(sharding: TensorSharding) -> list[list[str] | str | None] | None:
-    """The entries of the `PartitionSpec`, without those at the end that are None; None if it cannot be one."""
+    """The entries of the `PartitionSpec`, without trailing None; None if there is no such spec."""
     if sharding.unreduced or not all(map(_is_plain, sharding.dims)):
         return None
     entries: list[list[str] | str | None] = []
@@ -64,7 +64,7 @@ def _is_plain(dim: DimSharding) -> bool:
 
 
 def format_axis(text: str, notation: Notation = Notation.SPEC) -> str:
-    """An axis as the dialect writes it, without quotes where that says the same.
+    """An axis as in the dialect, without quotes if that is unambiguous.
 
     >>> format_axis('"model"'), format_axis('"model":(1)2'), format_axis('"a b"')
     ('model', '"model":(1)2', '"a b"')
@@ -73,9 +73,9 @@ def format_axis(text: str, notation: Notation = Notation.SPEC) -> str:
 
 
 def sharding_to_json(sharding: TensorSharding | None) -> dict[str, Any]:
-    """A sharding as JSON-ready data: its text, its mesh, its axes per dimension, and what `PartitionSpec` takes.
+    """A sharding as JSON-ready data: its text, its mesh, its axes per dimension, and its `PartitionSpec`.
 
-    `spec` is null where a `PartitionSpec` cannot say it; `size` is null for whole axes.
+    `spec` is null if there is no such `PartitionSpec`; `size` is null for full axes.
     """
     is_named = sharding is not None and isinstance(sharding.mesh, str)
     return {

@@ -1,4 +1,4 @@
-"""What a propagated program looks like from outside, as plain data."""
+"""The summary of a propagated program, as plain data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyshardy.core.text import format_bytes as format_bytes
 from pyshardy.report.specs import sharding_to_json
 
 JSON_VERSION = 1
-"""The version of what `to_json` gives; it grows when a key goes or changes its meaning."""
+"""The version of `to_json`'s data. It grows when a key is removed or changes its meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,16 +20,16 @@ class TensorRow:
     """One input or output.
 
     Attributes:
-        name: As the user wrote it.
+        name: Its name in the user's program.
         shape: Global shape.
         dtype: Element type, such as "f32".
         sharding: Its sharding; None if it has none.
-        local_shape: Shape of the part that one device holds.
-        bytes_total: Bytes of the whole tensor.
-        bytes_per_device: Bytes that one device holds.
-        bytes_per_device_before: The same under the user's own annotations alone.
+        local_shape: The shape of a shard.
+        bytes_total: The bytes of the global tensor.
+        bytes_per_device: The bytes of a shard.
+        bytes_per_device_before: The bytes of a shard under the user's own annotation.
         is_inferred: Whether propagation gave the sharding, not the user.
-        origins: The annotations that its axes come from, such as "params['w1']", if that is known.
+        origins: The annotations that its axes come from, such as "params['w1']", if known.
     """
 
     name: str
@@ -45,7 +45,7 @@ class TensorRow:
 
     @property
     def is_split(self) -> bool:
-        """Whether it has axes in some dimension."""
+        """Whether any dimension is sharded."""
         return self.sharding is not None and not self.sharding.is_fully_replicated
 
     @property
@@ -73,17 +73,17 @@ class TensorRow:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A propagated program.
+    """The summary of a propagated program.
 
     Attributes:
-        title: What the program is called.
+        title: The title of the program.
         meshes: Name and mesh of every mesh with axes.
         inputs: The inputs of the main function.
         outputs: Its outputs.
-        tensors_sharded: How many of the tensors that ops compute, in all functions, are split over some axis.
-        tensors_replicated: How many are not.
+        tensors_sharded: The number of tensors computed by ops, in all functions, that are sharded.
+        tensors_replicated: The number of those that are not.
         stages: Name and seconds of every step taken.
-        warnings: What the user should know.
+        warnings: The warnings.
     """
 
     title: str
@@ -97,15 +97,15 @@ class Summary:
 
     @property
     def device_count(self) -> int:
-        """Number of devices."""
+        """The number of devices."""
         return device_count(dict(self.meshes))
 
     def with_stage(self, name: str, seconds: float) -> Summary:
-        """The same with one more step taken."""
+        """The summary with one more stage."""
         return replace(self, stages=(*self.stages, (name, seconds)))
 
     def with_origins(self, inputs: Sequence[tuple[str, ...]], outputs: Sequence[tuple[str, ...]]) -> Summary:
-        """The same with the annotations that the axes of every input and output come from."""
+        """The summary with the origins of all inputs and outputs."""
         sides = [
             tuple(replace(row, origins=found) for row, found in zip(rows, origins, strict=True))
             for rows, origins in ((self.inputs, inputs), (self.outputs, outputs))
@@ -116,7 +116,7 @@ class Summary:
         """The summary as JSON-ready data.
 
         Args:
-            times: Whether to say how long every step took; without, equal programs give equal data.
+            times: Whether to include the times of stages; without them, equal programs give equal data.
         """
         return {
             "version": JSON_VERSION,

@@ -1,4 +1,4 @@
-"""What the devices of a partitioned program send to each other, as plain data."""
+"""The collectives of a partitioned program, as plain data."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ class CollectiveRow:
 
     Attributes:
         kind: Its name without the dialect, such as "all_gather".
-        mesh: The mesh that the axes are of, as MLIR writes its name; None if it has none, or there is none.
-        axes: The mesh axes along which devices work together or move data; None if their groups fit no axes.
-        group_size: How many devices work together; 2 for a permutation.
+        mesh: The mesh of the axes, as MLIR writes its name; None without a mesh or a name.
+        axes: The mesh axes along which devices communicate; None if the groups do not follow mesh axes.
+        group_size: The size of a group; 2 for a permute.
         dtype: Element type.
-        shape_before: What a device holds before.
-        shape_after: What it holds after.
-        sent_bytes_per_device: Bytes that every device sends each time, at most.
-        times: How often it runs; a loop of which the number of rounds is not known counts as one round.
+        shape_before: The shape of the operand on a device.
+        shape_after: The shape of the result on a device.
+        sent_bytes_per_device: The most bytes that a device sends per run.
+        times: How often it runs; a loop with an unknown trip count counts as one round.
         is_in_loop: Whether it is in a loop.
-        is_lower_bound: Whether it is in a loop of which the number of rounds is not known.
-        is_counted: Whether the totals count it. Of the branches of a conditional, at most one of which runs, they count
-            the one that sends most.
-        op: The op that made it necessary, under the name that JAX gave it; None if it has none.
-        cause: What of that op did, such as "reshard of operand 1 of stablehlo.dot_general"; None if it is the op's own.
-        source: File, line and column of the op; None if they are not known.
-        user_source: The same of the user's own line, where `source` is in a library that the user calls.
+        is_lower_bound: Whether it is in a loop with an unknown trip count.
+        is_counted: Whether the totals include it. Of a conditional, they include only the branch that sends most.
+        op: The op that needs it, by the name that JAX gave it; None if it has none.
+        cause: The part of that op that needs it, such as "reshard of operand 1 of stablehlo.dot_general"; None for the
+            op itself.
+        source: File, line and column of the op; None if unknown.
+        user_source: The place in the user's own code, if `source` is in a library that the user calls.
     """
 
     kind: str
@@ -53,12 +53,12 @@ class CollectiveRow:
 
     @property
     def place(self) -> SourcePlace | None:
-        """The line of the user's program that needs it, as far as that is known."""
+        """The line of the user's program that needs it, if known."""
         return self.user_source or self.source
 
     @property
     def total_bytes(self) -> int:
-        """Bytes that every device sends for it in all; a loop of unknown length counts as one round."""
+        """The bytes that every device sends in all runs; a loop with an unknown trip count counts as one round."""
         return self.times * self.sent_bytes_per_device
 
     def to_json(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class CollectiveRow:
 
 @dataclass(frozen=True, slots=True)
 class CollectiveGroup:
-    """Collectives that are alike: of one kind, along the same axes, of the same shapes, for one cause in one line."""
+    """Equal collectives: of one kind, along the same axes, with the same shapes, for one cause in one line."""
 
     rows: tuple[CollectiveRow, ...]
 
@@ -80,12 +80,12 @@ class CollectiveGroup:
 
     @property
     def count(self) -> int:
-        """How often one of them runs; a loop of which the number of rounds is not known counts as one round."""
+        """The number of their runs; a loop with an unknown trip count counts as one round."""
         return sum(row.times for row in self.rows)
 
     @property
     def total_bytes(self) -> int:
-        """Bytes that every device sends for all of them."""
+        """The bytes that every device sends for all of them."""
         return sum(row.total_bytes for row in self.rows)
 
 
@@ -95,9 +95,9 @@ class KindTotal:
 
     Attributes:
         kind: The kind.
-        count: How often one runs; a loop of which the number of rounds is not known counts as one round.
-        sent_bytes_per_device: Bytes that every device sends for them.
-        is_lower_bound: Whether there is such a loop, so that it may be more.
+        count: The number of runs; a loop with an unknown trip count counts as one round.
+        sent_bytes_per_device: The bytes that every device sends for them.
+        is_lower_bound: Whether there is such a loop, so that the figures may be larger.
     """
 
     kind: str
@@ -121,7 +121,7 @@ class Traffic:
 
     @property
     def groups(self) -> tuple[CollectiveGroup, ...]:
-        """The collectives that are alike, those that send most first; those that do not count come last."""
+        """The groups of equal collectives, those that send most first; those that are not counted come last."""
         found: dict[Hashable, list[CollectiveRow]] = {}
         for row in self.collectives:
             found.setdefault(_group_key(row), []).append(row)
@@ -130,12 +130,12 @@ class Traffic:
 
     @property
     def sent_bytes_per_device(self) -> int:
-        """Bytes that every device sends; a loop of which the number of rounds is not known counts as one round."""
+        """The bytes that every device sends; a loop with an unknown trip count counts as one round."""
         return sum(total.sent_bytes_per_device for total in self.kinds)
 
     @property
     def is_lower_bound(self) -> bool:
-        """Whether there is a loop of which the number of rounds is not known, so that more may be sent."""
+        """Whether there is a loop with an unknown trip count, so that more may be sent."""
         return any(total.is_lower_bound for total in self.kinds)
 
     def to_json(self) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class Traffic:
 
 
 def _group_key(row: CollectiveRow) -> Hashable:
-    """What collectives of one group have in common; the column of the place does not matter."""
+    """The properties that collectives of one group share; the column of the place does not matter."""
     place = None if row.place is None else row.place[:2]
     shapes = row.dtype, row.shape_before, row.shape_after
     return row.kind, row.mesh, row.axes, row.group_size, shapes, row.is_lower_bound, row.is_counted, row.cause, place

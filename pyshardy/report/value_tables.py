@@ -1,4 +1,4 @@
-"""Values as a table: one row for those that are alike, such as what repeated layers compute."""
+"""Values as a table, with one row for equal values, such as those of repeated layers."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from pyshardy.report.folding import fold
+from pyshardy.report.given_by import given_by_cell
 from pyshardy.report.layout import Cell, Column, Table, paragraph
 from pyshardy.report.places import format_place
+from pyshardy.report.printing import DEFAULTS, Page, TableOptions
 from pyshardy.report.specs import format_sharding
 from pyshardy.report.summary import format_bytes, format_shape
-from pyshardy.report.tables import DEFAULTS, Page, TableOptions, given_by_cell
 from pyshardy.report.values import OP, ValueRow, Values
 
 _COLUMNS = (
@@ -27,11 +28,11 @@ _COLUMNS = (
 
 
 def value_tables(values: Values, options: TableOptions = DEFAULTS) -> Page:
-    """The values that are there, for a `rich` console.
+    """The table of values, for a `rich` console.
 
     Args:
         values: The values.
-        options: What to show; `unfold` for a row per value.
+        options: The display options; `unfold` for one row per value.
     """
     table = _table(values.rows, options)
     split = sum(row.is_split for row in values.rows)
@@ -61,7 +62,7 @@ def _table(rows: Sequence[ValueRow], options: TableOptions) -> Table:
 
 
 def _alike(row: ValueRow, options: TableOptions) -> object:
-    """What values of one row have in common besides the name."""
+    """The properties that values of one row share besides the name."""
     sharding = format_sharding(row.sharding, options.notation)
     return row.kind, row.op, row.shape, row.dtype, sharding, row.given_by, format_place(row.place)
 

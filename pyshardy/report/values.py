@@ -1,4 +1,4 @@
-"""The values of a program, inputs, outputs and what ops compute, to be looked up by name, line, scope or op."""
+"""The values of a program, to look up by name, line, scope or op."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pyshardy.report.specs import format_sharding, sharding_to_json
 from pyshardy.report.summary import JSON_VERSION, mesh_to_json
 
 INPUT, OUTPUT, OP = "input", "output", "op"
-"""What a value may be: an input or output of the program, or a result of an op."""
+"""The kind of a value: an input or output of the program, or a result of an op."""
 _LINE = re.compile(r"(.+?):(\d+)(?::(\d+))?")
 _OUTER = re.compile(r"(?:jit|pjit)\([^()]*\)/")
 _BRACKETS = re.compile(r"\[\s*(['\"]?)(.*?)\1\s*\]")
@@ -33,7 +33,7 @@ class Frame:
     """A call that led to an op.
 
     Attributes:
-        function: The Python function; empty if it is not known.
+        function: The Python function; empty if unknown.
         place: File, line and column.
     """
 
@@ -46,18 +46,18 @@ class ValueRow:
     """One value of a program.
 
     Attributes:
-        name: The name of an input or output; of others what `jax.named_scope` and JAX call the op, such as
-            "attention/dot_general", or the op itself.
+        name: The name of an input or output. For other values, the scopes and name that JAX gave the op, such as
+            "attention/dot_general", or the op.
         kind: "input", "output" or "op".
         op: The op that computes it, such as "stablehlo.dot_general"; None for an input.
         frames: The calls that led to the op, innermost first.
-        shape: Sizes of its dimensions on all devices together.
+        shape: Its global shape.
         dtype: Element type, such as "f32".
         sharding: Its sharding; None if it has none.
-        local_shape: Shape of the part that one device holds.
-        bytes_total: Bytes of the whole tensor.
-        bytes_per_device: Bytes that one device holds.
-        is_given: Whether the user gave the sharding, to this value itself.
+        local_shape: The shape of a shard.
+        bytes_total: The bytes of the global tensor.
+        bytes_per_device: The bytes of a shard.
+        is_given: Whether the user annotated this value itself.
         origins: The other annotations that its axes come from: names of inputs and outputs, lines of constraints.
     """
 
@@ -81,7 +81,7 @@ class ValueRow:
 
     @property
     def is_split(self) -> bool:
-        """Whether it has axes in some dimension."""
+        """Whether any dimension is sharded."""
         return self.sharding is not None and not self.sharding.is_fully_replicated
 
     @property
@@ -91,14 +91,14 @@ class ValueRow:
 
     @property
     def given_by(self) -> str:
-        """Who gave the sharding: "user", "propagation", or nobody, because it has none."""
+        """The origin of the sharding: "user", "propagation", or none."""
         if self.is_inferred:
             return "propagation"
         return "user" if self.sharding is not None and (self.is_split or self.sharding.unreduced) else ""
 
     @property
     def place(self) -> SourcePlace | None:
-        """File, line and column in the user's own code; in a library if all of it is there."""
+        """File, line and column in the user's own code; in a library if there is none."""
         return user_place([frame.place for frame in self.frames])
 
     def __str__(self) -> str:
@@ -126,12 +126,12 @@ class ValueRow:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Values(Sequence[ValueRow]):
-    """The values of a program in order: inputs, what ops compute, outputs.
+    """The values of a program in order: inputs, results of ops, outputs.
 
-    A number gives one value, a text those that it names: `values["attention*"]`. `print` shows a table.
+    Indexing by a number gives one value, by a text all matching values: `values["attention*"]`. `print` shows a table.
 
     Attributes:
-        title: What the program is called.
+        title: The title of the program.
         meshes: Name and mesh of every mesh with axes.
         rows: The values.
     """
@@ -157,14 +157,14 @@ class Values(Sequence[ValueRow]):
         return found if isinstance(found, ValueRow) else replace(self, rows=found)
 
     def named(self, pattern: str) -> Values:
-        """The values that a text names.
+        """The values that match a text.
 
         Args:
-            pattern: The path of inputs or outputs, `FILE:LINE` for what is computed there and in the calls from there,
-                a name scope, a function or an op. `*` stands for any text.
+            pattern: The path of inputs or outputs, `FILE:LINE` for values computed in that line or in calls from it, a
+                name scope, a function or an op. `*` stands for any text.
 
         Raises:
-            UsageError: Nothing has that name; says which names are nearest.
+            UsageError: Nothing has that name; the error lists the nearest names.
         """
         fits = Matcher(pattern)
         found = tuple(row for row in self.rows if fits(row))
@@ -200,23 +200,23 @@ class Values(Sequence[ValueRow]):
         }
 
     def __str__(self) -> str:
-        from pyshardy.report.tables import plain_text
+        from pyshardy.report.printing import printed
         from pyshardy.report.value_tables import value_tables
 
-        return plain_text(value_tables(self))
+        return printed(value_tables(self))
 
     def __repr__(self) -> str:
         return f"<Values of {self.title}: {len(self)}>"
 
     def _repr_html_(self) -> str:
-        from pyshardy.report.tables import html
+        from pyshardy.report.printing import html
         from pyshardy.report.value_tables import value_tables
 
         return html(value_tables(self))
 
 
 def short_scope(scope: str | None) -> str | None:
-    """The name of an op without what stands for the jitted functions around all ops.
+    """The name of an op without the jitted functions around all ops.
 
     >>> short_scope("jit(step)/jit(main)/attention/dot_general")
     'attention/dot_general'
@@ -247,7 +247,7 @@ class Matcher:
         self._scope = re.compile(f"(?:^|[/(])(?:{self._whole.pattern})(?:[/)]|$)", re.DOTALL)  # jvp(mlp)/tanh
 
     def __call__(self, row: ValueRow) -> bool:
-        """Whether it does."""
+        """Whether it matches."""
         if self._file is not None and any(map(self._is_at, row.frames)):
             return True
         if row.kind != OP:
@@ -262,7 +262,7 @@ class Matcher:
         return any(map(self._whole.fullmatch, names))
 
     def _is_path(self, name: str) -> bool:
-        """Whether it is the path, or that of what the value is inside of."""
+        """Whether the pattern is the path of the value or of something around it."""
         if self._whole.fullmatch(name):
             return True
         parts = _dotted(name).split(".")

@@ -22,20 +22,20 @@ def move_wanted(state: State, in_order: bool) -> None:
 
 
 def _move_tail(state: State, dim: int, in_order: bool) -> bool:
-    have = state.have[dim]
+    current = state.current[dim]
     length, target = _tail(state, dim)
-    if not length or (state.hidden[dim] and length < len(have)):
+    if not length or (state.locked[dim] and length < len(current)):
         return False
-    tail = have[-length:]
-    if in_order and state.want[target][:length] != tail:
+    tail = current[-length:]
+    if in_order and state.wanted[target][:length] != tail:
         return False
-    del have[-length:]
+    del current[-length:]
     for piece in tail:
-        if not state.have[target] and state.want[target][:1] == [piece]:
-            state.settled[target].append(state.want[target].pop(0))
+        if not state.current[target] and state.wanted[target][:1] == [piece]:
+            state.settled[target].append(state.wanted[target].pop(0))
         else:
-            state.have[target].append(piece)
-    state.unhide()
+            state.current[target].append(piece)
+    state.unlock()
     param = AllToAllParam(merged(tail, state.mesh), dim, target)
     state.emit(CollectiveKind.ALL_TO_ALL, params=(param,))
     return True
@@ -44,7 +44,7 @@ def _move_tail(state: State, dim: int, in_order: bool) -> bool:
 def _tail(state: State, dim: int) -> tuple[int, int]:
     """The number of last pieces of a dimension that one other dimension wants, and that dimension."""
     target, length = dim, 0
-    for piece in reversed(state.have[dim]):
+    for piece in reversed(state.current[dim]):
         place = state.places.get(piece)
         if place is None or place[0] == dim or (length and place[0] != target):
             break
@@ -53,15 +53,15 @@ def _tail(state: State, dim: int) -> tuple[int, int]:
 
 
 def gather_unwanted(state: State) -> None:
-    """Gather unwanted pieces from the ends of dimensions, and hidden dimensions as a whole."""
+    """Gather unwanted pieces from the ends of dimensions, and locked dimensions as a whole."""
     gathered: list[Pieces] = []
     for dim in state.dims:
-        have = state.have[dim]
-        start = len(have)
-        while start and (state.hidden[dim] or have[start - 1] not in state.places):
+        current = state.current[dim]
+        start = len(current)
+        while start and (state.locked[dim] or current[start - 1] not in state.places):
             start -= 1
-        gathered.append(have[start:])
-        del have[start:]
-    state.unhide()
+        gathered.append(current[start:])
+        del current[start:]
+    state.unlock()
     if any(gathered):
         state.emit(CollectiveKind.ALL_GATHER, gathered)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pyshardy.core.sharding import Meshes, TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.reshard.collective_plan import plan_collectives
 from pyshardy.reshard.plan import OpInput, plan_op
 

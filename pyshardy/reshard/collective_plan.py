@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import chain
 
-from pyshardy.core.axes import common_prefix, lists_overlap, subtract_axes
+from pyshardy.core.axis_lists import common_prefix, lists_overlap, subtract_axes
 from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
@@ -132,9 +132,9 @@ def gather_and_slice(before: TensorSharding, after: TensorSharding, mesh: Mesh, 
     """
     state = State(before, after, mesh, shape)
     kept = [
-        () if state.hidden[dim] else common_prefix(before.dims[dim].axes, after.dims[dim].axes) for dim in state.dims
+        () if state.locked[dim] else common_prefix(before.dims[dim].axes, after.dims[dim].axes) for dim in state.dims
     ]
-    state.have = [[] for _ in state.dims]
+    state.current = [[] for _ in state.dims]
     state.settled = [list(dim.axes) for dim in before.dims]
     if before.mesh != after.mesh:
         state.emit(CollectiveKind.COLLECTIVE_PERMUTE)

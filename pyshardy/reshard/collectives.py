@@ -11,7 +11,8 @@ from enum import Enum
 from math import prod
 from typing import NamedTuple
 
-from pyshardy.core.axes import Axes, axes_size
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.boxes import local_shape
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding

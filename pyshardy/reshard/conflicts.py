@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from pyshardy.core.axes import Axes, lists_overlap, truncate_overlaps
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import lists_overlap, truncate_overlaps
 from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding

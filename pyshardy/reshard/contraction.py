@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyshardy.core.axes import Axes, lists_overlap
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import lists_overlap
 from pyshardy.propagation.projection import TensorState
 from pyshardy.rules.rule import Rule
 

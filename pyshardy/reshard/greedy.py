@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyshardy.core.axes import (
-    Axes,
-    AxisRef,
+from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.axis_lists import (
     append_or_merge,
     axes_size,
     is_prefix,

@@ -60,7 +60,7 @@ class Move(NamedTuple):
         """The number of elements along the dimension that every shard sends."""
         return self.out_size * (len(self.held) - 1) if self.is_all_to_all else self.plan.sent
 
-    def at_once(self) -> Move:
+    def as_all_to_all_if_better(self) -> Move:
         """The same with one all-to-all, if that sends little more than the rounds, or if there are too many rounds."""
         rounds, sent = len(self.plan.rounds), self._replace(is_all_to_all=True).sent
         is_better = rounds > MOST_ROUNDS or (rounds > _FEW_ROUNDS and sent * 10 <= self.plan.sent * 11)
@@ -93,7 +93,7 @@ def slice_move(window: Window) -> Move:
     phases = tuple(start + stride * origins[shard] - shard * size for shard in shards)
     plan = plan_exchange([Holding(tuple(held))], _even(window.out_size, window.shards))
     found = Move(plan, _ceil(size, stride), window.out_shard, window.out_shard, stride, phases, held=tuple(held))
-    return found.at_once()
+    return found.as_all_to_all_if_better()
 
 
 @lru_cache(maxsize=1024)

@@ -13,8 +13,8 @@ from pyshardy.reshard.pieces import Pieces, State
 
 
 def permute(state: State) -> None:
-    """Permute if that helps, or if the devices have another order in the end."""
-    helps = not any(state.hidden) and (
+    """Permute if that helps, or if the devices current another order in the end."""
+    helps = not any(state.locked) and (
         any(_can_settle(state, dim) or _is_unordered(state, dim) for dim in state.dims) or _can_replace(state)
     )
     if helps:
@@ -31,17 +31,17 @@ def _fits(state: State, first: AxisRef, second: AxisRef) -> bool:
 
 def _can_settle(state: State, dim: int) -> bool:
     """Whether the first wanted piece of a dimension can replace its first present piece."""
-    have, want = state.have[dim], state.want[dim]
-    return bool(have and want) and _fits(state, have[0], want[0])
+    current, wanted = state.current[dim], state.wanted[dim]
+    return bool(current and wanted) and _fits(state, current[0], wanted[0])
 
 
 def _is_unordered(state: State, dim: int) -> bool:
     """Whether pieces block one another."""
     seen, previous = {dim}, None
-    for piece in state.have[dim]:
+    for piece in state.current[dim]:
         place = state.places.get(piece)
         if place is None:
-            if previous is not None and not state.want[dim]:
+            if previous is not None and not state.wanted[dim]:
                 return True
         else:
             target, index = place
@@ -55,15 +55,15 @@ def _is_unordered(state: State, dim: int) -> bool:
 def _can_replace(state: State) -> bool:
     """Whether a missing piece can replace an unwanted one."""
     held = state.held()
-    missing = [piece for pieces in state.want for piece in pieces if piece not in held]
-    spare = [piece for pieces in state.have for piece in pieces if piece not in state.places]
+    missing = [piece for pieces in state.wanted for piece in pieces if piece not in held]
+    spare = [piece for pieces in state.current for piece in pieces if piece not in state.places]
     return bool(missing and spare) and _fits(state, missing[-1], spare[-1])
 
 
 def _fill(state: State) -> None:
     """Distribute all pieces again, keeping the shard count of every dimension where possible."""
     own = dict(enumerate(_own_targets_first(state)))
-    pool = [piece for pieces in state.want for piece in pieces]
+    pool = [piece for pieces in state.wanted for piece in pieces]
     state.distribute(lambda _: pool)
     state.distribute(lambda dim: own[dim], front=True)
     rest = [piece for pieces in own.values() for piece in pieces]
@@ -74,15 +74,15 @@ def _fill(state: State) -> None:
 def _own_targets_first(state: State) -> Iterator[Pieces]:
     """Settle the pieces that every dimension wants; yield its unwanted pieces, in the order in which to place them."""
     for dim in state.dims:
-        have, want = state.have[dim], state.want[dim]
-        shards = state.size(have)
+        current, wanted = state.current[dim], state.wanted[dim]
+        shards = state.size(current)
         state.capacity[dim] = shards
-        while want and (fitted := state.fit(want[0], dim)):
+        while wanted and (fitted := state.fit(wanted[0], dim)):
             part, rest = fitted
-            want[:1] = rest
+            wanted[:1] = rest
             state.settled[dim].append(part)
-        unwanted = [piece for piece in have if piece not in state.places]
-        have.clear()
+        unwanted = [piece for piece in current if piece not in state.places]
+        current.clear()
         yield _move_replaced_last(state, dim, unwanted, shards)
 
 

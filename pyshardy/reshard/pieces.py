@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from pyshardy.core.axes import Axes, AxisRef, append_or_merge, axes_size
+from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.axis_lists import append_or_merge, axes_size
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.reshard.collectives import AllToAllParam, Collective, CollectiveKind
@@ -54,7 +55,7 @@ def merged(axes: Iterable[AxisRef], mesh: Mesh) -> Axes:
 
 
 class State:
-    """The state of a plan. The axes of a dimension are the settled ones, then those in `have`.
+    """The state of a plan. The axes of a dimension are the settled ones, followed by the current ones.
 
     Args:
         before: The initial sharding.
@@ -64,9 +65,9 @@ class State:
 
     Attributes:
         settled: Per dimension, the leading axes that stay.
-        have: Per dimension, the pieces after them that shard the tensor now.
-        want: Per dimension, the pieces that should follow the settled axes.
-        hidden: Per dimension, whether it must be unsharded completely before it is sharded again, because its padding
+        current: Per dimension, the pieces after the settled ones that shard the tensor now.
+        wanted: Per dimension, the pieces that should follow the settled ones in the end.
+        locked: Per dimension, whether it must be unsharded completely before it is sharded again, because its padding
             changes.
         places: The place that wants each piece, as of the last `take_places`.
         capacity: Per dimension, how much further it may be split; a working number.
@@ -81,28 +82,28 @@ class State:
         self.dims = range(len(shape))
         held = [axis for dim in before.dims for axis in dim.axes]
         wanted = [axis for dim in after.dims for axis in dim.axes]
-        self.have = [split(dim.axes, wanted, mesh) for dim in before.dims]
-        self.want = [split(dim.axes, held, mesh) for dim in after.dims]
+        self.current = [split(dim.axes, wanted, mesh) for dim in before.dims]
+        self.wanted = [split(dim.axes, held, mesh) for dim in after.dims]
         self.settled: list[Pieces] = [[] for _ in self.dims]
-        self.hidden = [self._is_hidden(dim) for dim in self.dims]
+        self.locked = [self._must_lock(dim) for dim in self.dims]
         self.capacity = [1] * len(shape)
         self.plan: list[Collective] = []
         for dim in self.dims:
-            if not self.hidden[dim]:
+            if not self.locked[dim]:
                 self._settle_common(dim)
         self.places: dict[AxisRef, Position] = {}
         self.take_places()
 
-    def _is_hidden(self, dim: int) -> bool:
+    def _must_lock(self, dim: int) -> bool:
         size = self.shape[dim]
-        have, want = self.size(self.have[dim]), self.size(self.want[dim])
-        return size >= 0 and have > 1 and want > 1 and -(-size // have) * have != -(-size // want) * want
+        current, wanted = self.size(self.current[dim]), self.size(self.wanted[dim])
+        return size >= 0 and current > 1 and wanted > 1 and -(-size // current) * current != -(-size // wanted) * wanted
 
     def _settle_common(self, dim: int) -> None:
-        have, want = self.have[dim], self.want[dim]
-        while have and want and have[0] is want[0]:
-            self.settled[dim].append(want.pop(0))
-            have.pop(0)
+        current, wanted = self.current[dim], self.wanted[dim]
+        while current and wanted and current[0] is wanted[0]:
+            self.settled[dim].append(wanted.pop(0))
+            current.pop(0)
 
     def size(self, axes: Iterable[AxisRef]) -> int:
         """The number of shards that the axes make."""
@@ -110,29 +111,29 @@ class State:
 
     def axes(self, dim: int) -> Axes:
         """The current axes of a dimension."""
-        return merged((*self.settled[dim], *self.have[dim]), self.mesh)
+        return merged((*self.settled[dim], *self.current[dim]), self.mesh)
 
     @property
     def is_done(self) -> bool:
         """Whether the target is reached."""
-        return self.sharding.mesh == self.after.mesh and not any(self.have) and not any(self.want)
+        return self.sharding.mesh == self.after.mesh and not any(self.current) and not any(self.wanted)
 
     def held(self) -> set[AxisRef]:
         """The pieces that shard the tensor and are not settled."""
-        return {piece for pieces in self.have for piece in pieces}
+        return {piece for pieces in self.current for piece in pieces}
 
     def take_places(self) -> None:
         """Record which place wants each piece now."""
         self.places = {}
         for dim in self.dims:
-            if not self.hidden[dim]:
-                for index, piece in enumerate(self.want[dim]):
+            if not self.locked[dim]:
+                for index, piece in enumerate(self.wanted[dim]):
                     self.places.setdefault(piece, (dim, index))
 
-    def unhide(self) -> None:
-        """Make hidden dimensions available again that are unsharded now."""
-        if any(hidden and not have for hidden, have in zip(self.hidden, self.have)):
-            self.hidden = [hidden and bool(have) for hidden, have in zip(self.hidden, self.have)]
+    def unlock(self) -> None:
+        """Unlock the dimensions that are unsharded now."""
+        if any(locked and not current for locked, current in zip(self.locked, self.current)):
+            self.locked = [locked and bool(current) for locked, current in zip(self.locked, self.current)]
             self.take_places()
 
     def emit(
@@ -160,20 +161,20 @@ class State:
         return piece.head(capacity, self.mesh), [piece.tail(capacity, self.mesh)]
 
     def distribute(self, pool_of: Callable[[int], Pieces], front: bool = False) -> None:
-        """Move pieces from the pool of every dimension into its `have`, as far as they fit.
+        """Move pieces from the pool of every dimension into its `current`, as far as they fit.
 
         Args:
             pool_of: The pool of a dimension, which shrinks.
-            front: Whether they go to the front of `have`.
+            front: Whether they go to the front of `current`.
         """
         cuts: Pieces = []
         for dim in self.dims:
             self._distribute_into(dim, pool_of(dim), front, cuts)
         if cuts:
-            self.want = [split(pieces, cuts, self.mesh) for pieces in self.want]
+            self.wanted = [split(pieces, cuts, self.mesh) for pieces in self.wanted]
 
     def _distribute_into(self, dim: int, pool: Pieces, front: bool, cuts: Pieces) -> None:
-        at = 0 if front else len(self.have[dim])
+        at = 0 if front else len(self.current[dim])
         index = 0
         while index < len(pool) and self.capacity[dim] > 1:
             fitted = self.fit(pool[index], dim)
@@ -182,7 +183,7 @@ class State:
                 continue
             part, rest = fitted
             del pool[index]
-            self.have[dim].insert(at, part)
+            self.current[dim].insert(at, part)
             at += 1
             if rest:
                 pool[:0] = rest

@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 from pyshardy.core.axes import Axes
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import Meshes, TensorSharding, common_mesh, is_equivalent, mesh_of
+from pyshardy.core.sharding import TensorSharding, is_equivalent
+from pyshardy.core.sharding_on_mesh import Meshes, common_mesh, mesh_of
 from pyshardy.errors import InvalidShardingError
 from pyshardy.propagation.projection import TensorState
 from pyshardy.reshard.conflicts import common_axes, shared_axes

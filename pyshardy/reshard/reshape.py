@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import gcd
 
-from pyshardy.core.axes import Axes, AxisRef, append_or_merge, common_prefix
+from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.axis_lists import append_or_merge, common_prefix
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.propagation.projection import FactorState, TensorState, project, unproject

@@ -10,9 +10,10 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
-from pyshardy.core.axes import axes_size
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.mesh import Mesh, check_count
-from pyshardy.core.sharding import TensorSharding, shard_counts
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import shard_counts
 from pyshardy.reshard.reshape_groups import Group, GroupKind, reshape_groups
 from pyshardy.reshard.strides import equivalent_across_reshape
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from pyshardy.core.axes import AxisRef, ordered_refs
+from pyshardy.core.axes import AxisRef
+from pyshardy.core.axis_lists import ordered_refs
 from pyshardy.core.mesh import Mesh
 
 

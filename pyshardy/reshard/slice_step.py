@@ -14,19 +14,19 @@ from pyshardy.reshard.pieces import Pieces, State
 
 def slice_missing(state: State) -> None:
     """Slice as many axes as a permutation and all-to-alls can use."""
-    state.capacity = [1 if state.hidden[dim] else _room(state, dim) for dim in state.dims]
+    state.capacity = [1 if state.locked[dim] else _room(state, dim) for dim in state.dims]
     sliced: list[Pieces] = [[] for _ in state.dims]
     for dim in state.dims:
-        if not state.hidden[dim]:
+        if not state.locked[dim]:
             _borrow(state, dim, sliced)
     pool: Pieces = []
     for dim in state.dims:
-        if not state.hidden[dim]:
+        if not state.locked[dim]:
             pool += _slice_in_place(state, dim, sliced)
-    counts = [len(pieces) for pieces in state.have]
+    counts = [len(pieces) for pieces in state.current]
     state.distribute(lambda _: pool)
     for dim in state.dims:
-        sliced[dim] += state.have[dim][counts[dim] :]
+        sliced[dim] += state.current[dim][counts[dim] :]
     state.take_places()
     if any(sliced):
         state.emit(CollectiveKind.ALL_SLICE, sliced)
@@ -34,32 +34,32 @@ def slice_missing(state: State) -> None:
 
 def _room(state: State, dim: int) -> int:
     """How much further a dimension must be split to reach its wanted size."""
-    have, want = state.size(state.have[dim]), state.size(state.want[dim])
-    return want // gcd(have, want)
+    current, wanted = state.size(state.current[dim]), state.size(state.wanted[dim])
+    return wanted // gcd(current, wanted)
 
 
 def _borrow(state: State, dim: int, sliced: list[Pieces]) -> None:
     """Slice, on a dimension whose last piece will move, the pieces wanted after it, so that all move at once."""
-    have = state.have[dim]
-    if not have or state.want[dim] or have[-1] not in state.places:
+    current = state.current[dim]
+    if not current or state.wanted[dim] or current[-1] not in state.places:
         return
-    target, index = state.places[have[-1]]
-    want, held = state.want[target], state.held()
-    if state.have[target] or index + 1 >= len(want) or want[index + 1] in held:
+    target, index = state.places[current[-1]]
+    wanted, held = state.wanted[target], state.held()
+    if state.current[target] or index + 1 >= len(wanted) or wanted[index + 1] in held:
         return
     length = 1
-    while length < min(len(have), index + 1) and have[-length - 1] is want[index - length]:
+    while length < min(len(current), index + 1) and current[-length - 1] is wanted[index - length]:
         length += 1
-    if any(_is_wanted_at(state, piece, target) for piece in have[:-length]):
+    if any(_is_wanted_at(state, piece, target) for piece in current[:-length]):
         return
     end = index + 1
-    while end < len(want) and want[end] not in held:
+    while end < len(wanted) and wanted[end] not in held:
         end += 1
-    extra = want[index + 1 : end]
+    extra = wanted[index + 1 : end]
     if not _divides(state, dim, extra):
         return
-    state.capacity[target] //= state.size(have[-length:]) * state.size(extra)
-    have += extra
+    state.capacity[target] //= state.size(current[-length:]) * state.size(extra)
+    current += extra
     sliced[dim] += extra
 
 
@@ -78,10 +78,10 @@ def _divides(state: State, dim: int, extra: Pieces) -> bool:
 def _slice_in_place(state: State, dim: int, sliced: list[Pieces]) -> Pieces:
     """Slice the pieces that a dimension wants on that dimension, as far as there is room; return the rest."""
     left: Pieces = []
-    want, have, held = state.want[dim], state.have[dim], state.held()
+    wanted, current, held = state.wanted[dim], state.current[dim], state.held()
     index = 0
-    while index < len(want):
-        piece = want[index]
+    while index < len(wanted):
+        piece = wanted[index]
         fitted = None if piece in held else state.fit(piece, dim)
         if fitted is None:
             left += [] if piece in held else [piece]
@@ -89,12 +89,12 @@ def _slice_in_place(state: State, dim: int, sliced: list[Pieces]) -> Pieces:
             continue
         part, rest = fitted
         sliced[dim].append(part)
-        want[index : index + 1] = [part, *rest]
+        wanted[index : index + 1] = [part, *rest]
         left += rest
-        if not have and index == 0:
-            state.settled[dim].append(want.pop(0))
+        if not current and index == 0:
+            state.settled[dim].append(wanted.pop(0))
         else:
-            have.append(part)
+            current.append(part)
             index += 1
         index += len(rest)
     return left

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-from pyshardy.core.axes import AxisRef, axes_size
+from pyshardy.core.axes import AxisRef
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pyshardy.core.axes import Axes, append_or_merge, axes_size
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import append_or_merge, axes_size
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.reshard.collectives import AllToAllParam, Collective, CollectiveKind

@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import ShardyError
 from pyshardy.explain.names import named_scope, place_text, short_scope
 from pyshardy.explain.subject import Label
@@ -26,7 +27,8 @@ from pyshardy.ir.functions import main_function
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_in
 from pyshardy.ir.shardings import get_sharding
-from pyshardy.report.difference import Change, CollectiveChange, Difference, Talk, Total, folded_changes
+from pyshardy.report.changes import Change, CollectiveChange, Talk, Total, folded_changes
+from pyshardy.report.difference import Difference
 from pyshardy.report.folding import fold
 from pyshardy.report.traffic import CollectiveRow, Traffic
 from pyshardy.results.engines import Engine

@@ -21,10 +21,13 @@ from pyshardy.frontend.annotate import (
     with_mesh,
 )
 from pyshardy.ir.module import Module
-from pyshardy.report.difference import Change, Difference, Total, folded_changes
-from pyshardy.report.tables import Page
+from pyshardy.report.changes import Change, Total, folded_changes
+from pyshardy.report.difference import Difference
+from pyshardy.report.printing import Page
 from pyshardy.results.compare import compare_results, joined_changes, talk_of, value_name
 from pyshardy.results.edit_base import INPUT, OUTPUT, Base, Reach, State
+from pyshardy.results.edit_run import import_edited, propagate_edits
+from pyshardy.results.edit_scope import why_import
 from pyshardy.results.partition import Partition, finish_partition
 from pyshardy.results.program_result import ProgramResult
 from pyshardy.results.propagation import finish_propagation
@@ -62,7 +65,7 @@ class Edit(Generic[R]):
         if self.state is None:
             sharded, root = shard(module, before.propagate_options)
         else:
-            sharded, root = finish_sharding(self.state.base.import_edited(self.state, module), "", self.state)
+            sharded, root = finish_sharding(import_edited(self.state, module), "", self.state)
         found: Any
         if isinstance(before, Partition):
             found = finish_partition(sharded, before.options, root)
@@ -135,10 +138,10 @@ def _edited(before: R, edits: Sequence[Checked]) -> Edit[R]:
     def make_module() -> Module:
         return store_annotations(before.before, edits)
 
-    why = state.base.why_import(annotations)
+    why = why_import(state.base, annotations)
     if why is not None:
         return _from_start(before, make_module(), why)
-    changed, reach = state.base.propagate(annotations)
+    changed, reach = propagate_edits(state.base, annotations)
     return Edit(before, State(state.base, annotations, changed, reach), reach, make_module)
 
 

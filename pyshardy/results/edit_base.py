@@ -5,37 +5,29 @@ Source: docs/semantics/propagation.md#running-again-after-an-edit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pyshardy.core.boxes import local_shape
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.explain.names import Names
 from pyshardy.explain.subject import Subject
-from pyshardy.frontend.annotate import Checked, store_annotation
+from pyshardy.frontend.annotate import Checked
 from pyshardy.frontend.explained import labels_of
 from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.graph.program import NO_VALUE, Program
-from pyshardy.ir.copy_module import copy_module
-from pyshardy.ir.diagnostics import Diagnostics
 from pyshardy.ir.dtypes import known_bytes
-from pyshardy.ir.functions import main_function
-from pyshardy.ir.module import Module
-from pyshardy.ir.opspec import OpSpecReader
-from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.program_index import FunctionResultPlace
 from pyshardy.passes.exporting.remove_sub_axes_in_input_output_shardings import remove_sub_axes
 from pyshardy.passes.exporting.update_non_divisible_input_output_shardings import divisible_sharding
-from pyshardy.passes.importing.remove_size_one_axes import remove_size_one_axes
-from pyshardy.propagation.options import View
-from pyshardy.propagation.rerun import LEAST, PART, rerun
+from pyshardy.propagation.layout import Layout
 from pyshardy.propagation.run import propagate_program
-from pyshardy.propagation.timeline import Layout, Timeline
-from pyshardy.results.sharded_program import Annotations, Imported, ShardedProgram, import_program
-from pyshardy.results.stopwatch import Stopwatch
-from pyshardy.transforms.context import Known, PassContext, Traced
+from pyshardy.propagation.timeline import Timeline
+from pyshardy.results.sharded_program import Imported, ShardedProgram, import_program
+from pyshardy.transforms.context import Traced
 
 INPUT, OUTPUT = "arg_attrs", "res_attrs"
 Shardings = Mapping[int, TensorSharding | None]
@@ -247,129 +239,3 @@ class Base:
             (kind, tensor.index) in self.values and self.final(state, kind, tensor) is tensor.sharding
             for kind, tensor in self.tensors()
         )
-
-    # Edits
-
-    def why_import(self, annotations: Mapping[tuple[str, int], Checked]) -> str | None:
-        """Why what comes before propagation has to be done again; None if the edits leave it as it is."""
-        options = self.sharded.applied
-        if len(self.sharded.runs) != 1 or options.dump_directory or options.dedup_functions_fully:
-            return "the options ask for it"
-        if not self.knows_ports:
-            return "inputs or outputs are not sharded as their values are"
-        if len([mesh for mesh in self.meshes.values() if mesh.axes]) != 1:
-            return "the program has several meshes"
-        reason = self._why_import_for_outputs(annotations)
-        if reason is not None:
-            return reason
-        for key, (_, tensor, sharding) in annotations.items():
-            reason = self._why_import_for(self.values[key], (sharding, self.given(*key)))
-            if reason is not None:
-                return f"{tensor.name} {reason}"
-        return None
-
-    def _why_import_for_outputs(self, annotations: Mapping[tuple[str, int], Checked]) -> str | None:
-        """Why what comes before propagation looks at the annotations of outputs, as it does in XLA's view."""
-        before, view = self.sharded.annotations.outputs, self.sharded.applied.view
-        after = [
-            annotations[OUTPUT, index][2] if (OUTPUT, index) in annotations else one for index, one in enumerate(before)
-        ]
-        if view is View.STABLEHLO or any(before) == any(after):
-            return None
-        if len(before) > 1:
-            return "the order of ops depends on whether any output is annotated"
-        return "an output without annotation takes that of its op" if view is View.XLA and any(before) else None
-
-    def _why_import_for(self, value: int, shardings: Sequence[TensorSharding | None]) -> str | None:
-        program = self.program
-        for sharding in shardings:
-            if sharding is None:
-                continue
-            name = sharding.mesh
-            if not isinstance(name, str) or program.meshes.get(name) is not self.meshes[name]:
-                return "is on a mesh that nothing else is on"
-        if program.holders[value] != value or any(value in group for group in program.groups):
-            return "is in a sharding group"
-        for user in program.users[value]:
-            if program.kind(user).name.startswith(("sdy.", "func.call")):
-                return f"is used by {program.kind(user).name}, which may take over its annotation"
-            around = program.parents[user]
-            while around >= 0:
-                if program.kind(around).name == "stablehlo.while":
-                    return "is used inside of a loop"
-                around = program.parents[around]
-        return None
-
-    def prepared(self, sharding: TensorSharding | None) -> TensorSharding | None:
-        """An annotation as propagation is given it."""
-        if sharding is None:
-            return None
-        if not self.sharded.options.user_priorities:
-            sharding = sharding.without_priorities()
-        if any(size == 1 for mesh in self.meshes.values() for _, size in mesh.axes):
-            sharding = remove_size_one_axes(sharding, mesh_of(sharding, self.meshes))
-        return sharding
-
-    def edited_program(self, annotations: Mapping[tuple[str, int], Checked]) -> Program:
-        """The program with other annotations, as propagation is given it."""
-        shardings = list(self.program.shardings)
-        for value, sharding in self._changes(annotations).items():
-            shardings[value] = sharding
-        return replace(self.program, shardings=tuple(shardings))
-
-    def _changes(self, annotations: Mapping[tuple[str, int], Checked]) -> dict[int, TensorSharding | None]:
-        given = {self.values[key]: self.prepared(sharding) for key, (_, _, sharding) in annotations.items()}
-        return {value: new for value, new in given.items() if new is not self.program.shardings[value]}
-
-    def propagate(self, annotations: Mapping[tuple[str, int], Checked]) -> tuple[Shardings, Reach]:
-        """What propagation gives otherwise with edits that leave alone what comes before it.
-
-        Raises:
-            StepError: An annotation that leads to a sharding that is not valid.
-        """
-        changes, run = self._changes(annotations), self.run
-        count = len(self.program.kind_of)
-        found = rerun(self.timeline, changes, max(LEAST, count // PART))
-        if found is not None:
-            return found.shardings, Reach(found.ops, count)
-        after = propagate_program(self.edited_program(annotations), self.sharded.applied).shardings
-        pairs = enumerate(zip(after, run.propagated.shardings))
-        return {value: new for value, (new, old) in pairs if new is not old}, Reach(
-            count, count, "the edit reaches most of them"
-        )
-
-    def import_edited(self, state: State, before: Module) -> Imported:
-        """The program with edits as propagation is given it, with what propagation then gives.
-
-        Args:
-            state: The edits.
-            before: The program with them as its user would have given it.
-        """
-        imported = self.imported
-        with pause_gc(), before.context:
-            root = copy_module(imported.root)
-            main = main_function(root)
-            for (kind, index), (_, _, sharding) in state.annotations.items():
-                store_annotation(main, kind, index, self.prepared(sharding))
-        run = self.run.propagated
-        found = [state.shardings.get(value, sharding) for value, sharding in enumerate(run.shardings)]
-        context = PassContext(root, before.attrs, OpSpecReader(), Diagnostics(list(imported.diagnostics.messages)))
-        if not self.sharded.options.trace:  # steps are those of a run over everything
-            propagated = replace(run, shardings=tuple(found), recording=None)
-            context.known = Known(self.edited_program(state.annotations), propagated)
-        return replace(
-            imported,
-            module=before,
-            annotations=self._annotations(state.annotations),
-            root=root,
-            context=context,
-            diagnostics=context.diagnostics,
-            watch=Stopwatch(),
-        )
-
-    def _annotations(self, annotations: Mapping[tuple[str, int], Checked]) -> Annotations:
-        given = self.sharded.annotations
-        inputs, outputs = list(given.inputs), list(given.outputs)
-        for (kind, index), (_, _, sharding) in annotations.items():
-            (inputs if kind == INPUT else outputs)[index] = sharding
-        return Annotations(tuple(inputs), tuple(outputs), given.meshes)

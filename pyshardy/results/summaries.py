@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from pyshardy.core.boxes import local_shape
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import InvalidModuleError
 from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.ir.dtypes import tensor_bytes

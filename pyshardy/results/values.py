@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pyshardy.core.boxes import local_shape
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.frontend.origins import Followed, follow
 from pyshardy.ir.causes import scope_of
 from pyshardy.ir.dataflow import DATA_FLOW_OPS, EDGES

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 
-from pyshardy.core.notation import Scanner
+from pyshardy.core.scanner import Scanner
 from pyshardy.errors import RuleNotationError, UsageError
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.rule import FactorKind, Rule, Shape

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from pyshardy.core.notation import Scanner
+from pyshardy.core.scanner import Scanner
 from pyshardy.rules.rule import SPECIAL_KINDS, FactorKind, Rule, factor_symbol
 
 _SYMBOLS = re.compile(r"[A-Za-z_][\w$.]*")

@@ -103,7 +103,7 @@ SHAPE_LINES: Final[tuple[Line, ...]] = (
         pad="shape:pad_broadcast", whole_factors="replicate:expanded_factors", keeps_constants=True)),
     ("stablehlo.", "concatenate", _HLO._replace(
         rule="shape:concatenate", attributes={"dimension": _NUMBER}, local="slicing:localize_concatenate",
-        looks_around="origins", is_checked_apart=True)),
+        context_facts="origins", is_checked_apart=True)),
     ("stablehlo.", "pad", _HLO._replace(
         rule="shape:pad", pad="window:pad_pad", local="pad:localize_pad", exchange="window:resolve_window",
         exchange_pieces="exchanges:exchange_window", attributes={
@@ -130,13 +130,13 @@ SHAPE_LINES: Final[tuple[Line, ...]] = (
         local="gather:localize_gather", completes_parts=True)),
     ("stablehlo.", "scatter", _HLO._replace(
         rule="gather_scatter:scatter", attributes={"scatter_dimension_numbers": "scatter_numbers"},
-        pad="indexing:pad_scatter", local="scatter:localize_scatter", looks_around="combiner",
+        pad="indexing:pad_scatter", local="scatter:localize_scatter", context_facts="combiner",
         completes_parts=True, applies=True)),
     ("stablehlo.", "get_dimension_size", _HLO._replace(
         pad="indexing:pad_get_dimension_size", local="constants:localize_get_dimension_size")),
     ("stablehlo.", """
         dynamic_broadcast_in_dim dynamic_conv dynamic_gather dynamic_iota dynamic_pad dynamic_reshape
-        real_dynamic_slice set_dimension_size""", _HLO._replace(takes_sizes=True)),
+        real_dynamic_slice set_dimension_size""", _HLO._replace(has_size_operands=True)),
     ("stablehlo.", "broadcast torch_index_select", _HLO),
 )  # fmt: skip
 
@@ -193,9 +193,9 @@ DEVICE_LINES: Final[tuple[Line, ...]] = (
     ("stablehlo.", "collective_permute", _HLO._replace(rule="elementwise:pointwise", pure=False)),
     ("stablehlo.", "cross-replica-sum", _HLO._replace(rule="elementwise:pointwise")),
     ("stablehlo.", "async_done async_start collective_reduce", _HLO._replace(pure=False)),
-    ("stablehlo.", "partition_id", _HLO._replace(rule=SILENT, is_made_in_parts=True)),
-    ("stablehlo.", "replica_id", _HLO._replace(is_made_in_parts=True)),
-    ("stablehlo.", "create_token", _HLO._replace(rule=SILENT, is_made_in_parts=True)),
+    ("stablehlo.", "partition_id", _HLO._replace(rule=SILENT, is_generated_per_shard=True)),
+    ("stablehlo.", "replica_id", _HLO._replace(is_generated_per_shard=True)),
+    ("stablehlo.", "create_token", _HLO._replace(rule=SILENT, is_generated_per_shard=True)),
     ("stablehlo.", "after_all", _HLO._replace(rule=SILENT)),
     ("stablehlo.", "infeed outfeed recv send", _HLO._replace(rule=SILENT, pure=False)),
     ("mhlo.", """
@@ -211,10 +211,10 @@ _CONSTANT = _HLO._replace(
 )
 
 SOURCE_LINES: Final[tuple[Line, ...]] = (
-    ("stablehlo.", "constant", _CONSTANT._replace(is_made_in_parts=True)),
+    ("stablehlo.", "constant", _CONSTANT._replace(is_generated_per_shard=True)),
     ("sdy.", "constant", _CONSTANT),
     ("arith. chlo. mhlo.", "constant", _FOREIGN._replace(is_constant=True)),
-    ("stablehlo.", "iota", _HLO._replace(rule=SILENT, local="constants:localize_iota", is_made_in_parts=True)),
+    ("stablehlo.", "iota", _HLO._replace(rule=SILENT, local="constants:localize_iota", is_generated_per_shard=True)),
     ("stablehlo.", "rng", _HLO._replace(pure=False, local="random:localize_rng")),
     ("stablehlo.", "rng_bit_generator", _HLO._replace(
         rule="random:rng_bit_generator", local="random:localize_rng_bit_generator",
@@ -260,8 +260,8 @@ FLOW_LINES: Final[tuple[Line, ...]] = (
 # Ops of Shardy
 
 _MARK = _FOREIGN._replace(rule=SILENT, pure=False, local=GONE_BEFORE)
-_HANDED_ON = _MARK._replace(hands_on=True)
-_EDGE = _HANDED_ON._replace(priority=_FIRST)
+_IDENTITY = _MARK._replace(is_identity=True)
+_EDGE = _IDENTITY._replace(priority=_FIRST)
 _COMPUTATION = _FOREIGN._replace(
     rule=SILENT, pad="control:pad_computation_args", own_shardings=("in_shardings", "out_shardings"),
     data_flow=DataFlow.COMPUTATION,
@@ -275,7 +275,7 @@ SDY_LINES: Final[tuple[Line, ...]] = (
         rule="elementwise:pointwise", elementwise=Elementwise.YES, own_shardings=("sharding",),
         keeps_constants=False)),
     ("sdy.", "reshard", _EDGE._replace(elementwise=Elementwise.YES, pure=True, own_shardings=("sharding",))),
-    ("sdy.", "propagation_barrier", _HANDED_ON._replace(
+    ("sdy.", "propagation_barrier", _IDENTITY._replace(
         elementwise=Elementwise.YES, pure=True, priority=Priority.FIXED)),
     ("sdy.", "data_flow_edge", _EDGE._replace(own_shardings=("sharding",))),
     ("sdy.", "func_data_flow_edge", _EDGE._replace(local=ON_SHARDS)),
@@ -306,7 +306,7 @@ _POINTWISE_CALL = _CALL._replace(rule="elementwise:pointwise")
 
 CALL_LINES: Final[tuple[Line, ...]] = (
     ("stablehlo.", "custom_call", _CALL._replace(
-        attributes={"call_target_name": _NUMBER}, looks_around="random_state", rounds=True)),
+        attributes={"call_target_name": _NUMBER}, context_facts="random_state", rounds=True)),
     ("@", """
         annotate_device_placement InspectSharding LayoutConstraint mhlo.erf X64SplitHigh X64SplitLow
         xla.megascale.provide_metadata _SPMDInternalOp_MultiPad _SPMDInternalOp_MultiRotate

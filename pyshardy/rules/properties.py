@@ -27,8 +27,8 @@ CONTROL_FLOW: Final = ops_that(lambda traits: traits.is_control_flow)
 CONDITIONALS: Final = ops_that(lambda traits: traits.data_flow is DataFlow.BRANCHES)
 RESHARDING_COLLECTIVES: Final = ops_that(lambda traits: traits.own_shardings == ("out_sharding",))
 """Collectives that change only the sharding of a value, to one that they state."""
-HANDING_ON: Final = ops_that(lambda traits: traits.hands_on)
-"""Ops whose result equals their operand."""
+IDENTITIES: Final = ops_that(lambda traits: traits.is_identity)
+"""Ops whose only result equals their only operand."""
 REDUCING_COLLECTIVES: Final = ops_that(lambda traits: traits.reduces and traits.has_replica_groups)
 """Collectives of StableHLO that combine values of several devices."""
 REDUCING_RESHARDS: Final = ops_that(lambda traits: traits.reduces and traits.own_shardings)

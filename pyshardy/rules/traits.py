@@ -112,7 +112,8 @@ class OpTraits(NamedTuple):  # `NamedTuple` would compile annotations given as t
         exchange_pieces: The same as `exchange` for `pyshardy-exchange-shards`, from a `Site`.
         xla_rule: Like `rule`, for an op that only HLO has; import writes the rule onto the op.
         keeps_constants: Whether results are constants if operands are; None if `elementwise` decides.
-        looks_around: The name of a function in `ir/opspec.py` that adds facts about the op's surroundings.
+        context_facts: The name of a function in `ir/opspec.py` that adds facts from the op's context: the ops
+            around it and inside it.
         own_shardings: The attributes that hold shardings; () for the usual one, `sdy.sharding`.
         data_flow: The values that are sharded alike, for data-flow ops.
         is_constant: Whether the op is a constant, with its elements in the attribute `value`.
@@ -120,13 +121,13 @@ class OpTraits(NamedTuple):  # `NamedTuple` would compile annotations given as t
         is_control_flow: Whether it chooses or repeats its regions.
         is_terminator: Whether it ends a block of a function, of control flow or of a computation.
         ends_other_blocks: Whether it ends a block of an op that passes do not look into.
-        hands_on: Whether its only result equals its only operand, with another sharding annotation.
+        is_identity: Whether its only result equals its only operand, with another sharding annotation.
         reduces: Whether it is a collective that combines values of several devices.
         has_replica_groups: Whether the attribute `replica_groups` lists the devices that take part.
         completes_parts: Whether making the op local completes partial results.
         is_checked_apart: Whether the function that makes it local checks itself whether elements have to move.
-        takes_sizes: Whether an operand gives a size of the whole tensor.
-        is_made_in_parts: Whether it has no operands and every device makes its own part.
+        has_size_operands: Whether an operand gives a size of the whole tensor.
+        is_generated_per_shard: Whether it has no operands and every device makes its own part.
         needs_matrices: Whether it works on whole matrices although its rule does not say so.
         takes_shards: Whether it passes the data of every device to Python as it is.
         is_top_k: Whether it keeps the largest elements along the last dimension.
@@ -147,7 +148,7 @@ class OpTraits(NamedTuple):  # `NamedTuple` would compile annotations given as t
     exchange_pieces: str = NOTHING
     xla_rule: str = NOTHING
     keeps_constants: bool | None = None
-    looks_around: str = NOTHING
+    context_facts: str = NOTHING
     own_shardings: tuple[str, ...] = ()
     data_flow: DataFlow | None = None
     is_constant: bool = False
@@ -155,13 +156,13 @@ class OpTraits(NamedTuple):  # `NamedTuple` would compile annotations given as t
     is_control_flow: bool = False
     is_terminator: bool = False
     ends_other_blocks: bool = False
-    hands_on: bool = False
+    is_identity: bool = False
     reduces: bool = False
     has_replica_groups: bool = False
     completes_parts: bool = False
     is_checked_apart: bool = False
-    takes_sizes: bool = False
-    is_made_in_parts: bool = False
+    has_size_operands: bool = False
+    is_generated_per_shard: bool = False
     needs_matrices: bool = False
     takes_shards: bool = False
     is_top_k: bool = False

@@ -1,4 +1,4 @@
-"""Whether all processes are about to run the same: if not, they would mix numbers, or wait for each other for ever."""
+"""Checks that all processes run the same program. Otherwise they would mix data or wait for each other for ever."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from pyshardy.errors import ShardyError
 
 
 def agree(program: str) -> None:
-    """Compare what this process is about to run with what the others are; every process has to come here.
+    """Compare the program of this process with those of the others; every process must call this.
 
     Args:
-        program: The program with all that decides how it runs, in the same words in every process.
+        program: The program and everything that decides how it runs, as a text that is equal in all processes.
 
     Raises:
-        ShardyError: Another process runs something else; in every process.
+        ShardyError: Another process runs something else. All processes raise it.
     """
     digest = np.frombuffer(hashlib.sha256(program.encode()).digest(), np.uint8)
     refuse_others(np.asarray(multihost_utils.process_allgather(digest)))
 
 
 def refuse_others(digests: np.ndarray) -> None:
-    """Raise unless all rows, one per process, are equal; names the processes that differ from process 0."""
+    """Raise unless all rows, one per process, are equal; the error names the processes that differ from process 0."""
     others = [str(process) for process, digest in enumerate(digests) if not np.array_equal(digest, digests[0])]
     if others:
         raise ShardyError(

@@ -1,4 +1,4 @@
-"""The arrays that go into a program, in the types that its inputs have."""
+"""Converts arrays to the types of a program's inputs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from pyshardy.ir.nodes import Value
 
 
 def check_inputs(arrays: Sequence[Any], tensors: Sequence[InterfaceTensor]) -> list[Any]:
-    """The arrays in the types of the inputs.
+    """The arrays, converted to the types of the inputs.
 
     Raises:
-        UsageError: A wrong number of arrays, or an array of another shape or kind.
+        UsageError: The number of arrays is wrong, or an array has another shape or kind.
     """
     if len(arrays) != len(tensors):
         raise UsageError("running a module", got=f"{len(arrays)} arrays", needed=f"{len(tensors)}, one per input")
@@ -59,12 +59,12 @@ def jax_dtype(element: str) -> Any:
 
 
 def is_wide(dtype: Any) -> bool:
-    """Whether JAX has numbers of this type only when 64-bit types are enabled."""
+    """Whether JAX has this type only if 64-bit types are enabled."""
     return bool(dtype.itemsize == 8 * (2 if dtype.kind == "c" else 1))
 
 
 def mantissa_bits(dtype: Any) -> int:
-    """How many bits of a floating-point number, or of both parts of a complex one, follow the leading one.
+    """The number of mantissa bits after the leading one, of a floating-point number or of both parts of a complex one.
 
     >>> mantissa_bits(np.float32), mantissa_bits(jax.numpy.bfloat16), mantissa_bits(np.complex128)
     (23, 7, 52)
@@ -80,12 +80,12 @@ def largest_integer(dtype: Any) -> int:
 
 
 def is_token(value: Value) -> bool:
-    """Whether a value is no data but says what comes first."""
+    """Whether a value is a token, which only orders side effects."""
     return str(value.type) == "!stablehlo.token"
 
 
 def check_static(module: Module) -> None:
-    """Refuse a module whose main function takes what is not a tensor of static shape."""
+    """Refuse a module with an input that is not a tensor of static shape."""
     main = main_function(module.root)
     for arg in main.region.blocks[0].args:
         if not arg.type.is_static and not is_token(arg):

@@ -1,8 +1,8 @@
-"""Python functions that a program calls, and the tokens by which it calls them in order.
+"""Python functions that a program calls, and the tokens that order these calls.
 
-A call names its function by a number. XLA gets the functions with the program: JAX collects them while it lowers, so
-an op that nobody sees in the result hands them over. Every device waits for the outputs, so the tokens at the border of
-a program say nothing.
+A call names its function by a number. JAX collects the functions while it lowers a program, so an extra op, which does
+not appear in the result, passes them to XLA. Every device waits for all outputs, so tokens among a program's inputs and
+outputs are not needed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ALIAS = "tf.aliasing_output"
 
 
 def drop_tokens(root: Op) -> None:
-    """Take the tokens out of what the main function takes and gives; it makes one of its own instead."""
+    """Remove tokens from the inputs and outputs of the main function; it creates a token instead."""
     main = main_function(root)
     block, returned = main.region.blocks[0], return_op(main)
     args = [not is_token(value) for value in block.args]
@@ -55,14 +55,14 @@ def drop_tokens(root: Op) -> None:
 class Callback:
     """A Python function that a program calls.
 
-    If it fails, the program goes on with zeros: a device that stopped would keep the others waiting for ever.
+    If it fails, the program continues with zeros. If the device stopped, the others would wait for it for ever.
 
     Args:
-        function: What to call: gets the tokens and arrays that the op takes, and gives what the op gives.
-        results: The types of what the op gives.
+        function: The function. It takes the tokens and arrays that the op takes, and returns the op's results.
+        results: The types of the op's results.
 
     Attributes:
-        error: Why it failed, first; None if it did not.
+        error: The error of its first failure; None if it has not failed.
     """
 
     def __init__(self, function: Callable[..., Any], results: Sequence[ValueType]) -> None:
@@ -71,7 +71,7 @@ class Callback:
         self._results = [(type.shape, type.element) for type in results]
 
     def __call__(self, *args: Any) -> Any:
-        """What the function gives, or zeros."""
+        """Call the function; return its results, or zeros if it fails."""
         try:
             return self._function(*args)
         except Exception as error:
@@ -83,7 +83,7 @@ class Callback:
 
 
 def raise_failures(callbacks: Sequence[Callback]) -> None:
-    """Raise what went wrong in a Python function since it was last asked.
+    """Raise the error of a Python function that has failed since the last call of this.
 
     Raises:
         ShardyError: A function has failed.
@@ -97,10 +97,10 @@ def raise_failures(callbacks: Sequence[Callback]) -> None:
 
 
 def callbacks_of(module: Module) -> list[Callback]:
-    """The Python functions that a module calls, by their numbers; none if it calls none.
+    """The Python functions that a module calls, by their numbers.
 
     Raises:
-        ShardyError: A call of a function that is not known: only the process that traced it has it.
+        ShardyError: A function is unknown, because another process has traced it.
     """
     known = module.origin.callbacks if isinstance(module.origin, JaxSignature) else ()
     found = {_number(op, len(known)): op.results for op in _calls(module.root)}
@@ -121,7 +121,7 @@ def _calls(root: Op) -> Iterator[Op]:
 
 
 def _number(op: Op, count: int) -> int:
-    """The number of the function that an op calls, of so many."""
+    """The number of the function that an op calls, below the number of functions."""
     config = op.attrs.get("mhlo.backend_config")
     number = int(config["index"].value) if config is not None and "index" in config else None
     if number is None or number >= count:
@@ -129,14 +129,14 @@ def _number(op: Op, count: int) -> int:
             "running a module",
             where=format_location(op.location),
             got=f"{format_symbol(string_value(op.attrs['call_target_name']))}, a call back into Python",
-            needed="a Python function that is still there, as in a module that comes from a JAX function here",
-            hint="load the function itself",
+            needed="a Python function that this process has, as in a module loaded from a JAX function here",
+            hint="load the function, not its text",
         )
     return number
 
 
 def call_per_device(root: Op, attrs: AttrTable) -> None:
-    """Let every device of a per-device program call for itself; otherwise XLA's partitioner would see to some calls."""
+    """Let every device of a per-device program make its own calls; otherwise XLA's partitioner would intervene."""
     for op in _calls(root):
         target = string_value(op.attrs["call_target_name"])
         op.set_attr("call_target_name", attrs.parse(f'"{target.replace("_partitioned_", "_")}"'))
@@ -147,7 +147,7 @@ _HOLDER.multiple_results = True
 
 
 def with_callbacks(values: Sequence[jax.Array], callbacks: Sequence[Any]) -> list[jax.Array]:
-    """The values, in a program that is compiled with these Python functions."""
+    """Attach Python functions to the program that computes the values; return the values."""
     found: list[jax.Array] = _HOLDER.bind(*values, callbacks=tuple(callbacks))
     return found
 

@@ -1,4 +1,4 @@
-"""How far two sets of outputs are apart, and what that means."""
+"""Compares two sets of outputs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pyshardy.runtime.distances import distances, wide
 from pyshardy.runtime.noise import LIMIT, Noise
 
 TOLERANCE = 1e-3
-"""The largest |a-b|/(1+|b|) where it is not known what rounding does, and the user says nothing."""
+"""The largest |a-b|/(1+|b|) if the effect of rounding is unknown and the user gives no tolerance."""
 _BLIND = 0.5
-"""Where only errors of this part of the values, or more, would be noticed, nothing is said."""
+"""If only relative errors of this size or more would be noticed, the comparison has no verdict."""
 _BLUNT = 0.01
-"""The user is told if relative errors of this size may go unnoticed."""
+"""A warning appears if relative errors of this size may go unnoticed."""
 
 
 class Verdict(Enum):
-    """What a comparison says of an output."""
+    """The verdict of a comparison on one output."""
 
     AGREE = "agree"
     DIFFER = "differ"
@@ -34,10 +34,10 @@ class Difference:
 
     Attributes:
         name: Name of the output.
-        max_absolute_error: Largest |a - b|; infinite where shapes or not-a-numbers differ.
+        max_absolute_error: Largest |a - b|; infinite if shapes or NaNs differ.
         max_relative_error: Largest |a - b| / (1 + |b|).
-        noise_ratio: The distance in terms of what rounding does; None if that is not known.
-        noise: What rounding does.
+        noise_ratio: The distance divided by the effect of rounding; None if that is unknown.
+        noise: The effect of rounding.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Difference:
         """Whether the two versions agree.
 
         Args:
-            tolerance: The largest relative error; by default, what rounding does decides.
+            tolerance: The largest relative error; by default, the effect of rounding decides.
         """
         if tolerance is not None or self.noise_ratio is None:
             allowed = TOLERANCE if tolerance is None else tolerance
@@ -73,7 +73,7 @@ class Difference:
 def compare_outputs(
     names: Sequence[str], found: Sequence[Any], expected: Sequence[Any], noises: Sequence[Noise] | None = None
 ) -> list[Difference]:
-    """The distance of every output from what is expected, the largest of all its copies; as many of each.
+    """The distance of every output from its expected value, the largest over all its copies.
 
     >>> compare_outputs(["x"], [np.array([1.0, 2.0])], [np.array([1.0, 3.0])])
     [Difference(name='x', max_absolute_error=1.0, max_relative_error=0.25, noise_ratio=None)]
@@ -84,7 +84,7 @@ def compare_outputs(
 
 
 def _compare_output(name: str, found: Any, expected: np.ndarray, noise: Noise | None) -> Difference:
-    """The largest distance of what any device has; devices may have copies of the same part."""
+    """The largest distance over all devices, which may have copies of the same shard."""
     shards = getattr(found, "addressable_shards", ())
     if len(shards) < 2 or found.shape != expected.shape:
         parts: list[tuple[np.ndarray, Any]] = [(np.asarray(found), ...)]
@@ -100,7 +100,7 @@ def _compare_output(name: str, found: Any, expected: np.ndarray, noise: Noise | 
 
 
 def compare_arrays(name: str, found: np.ndarray, expected: np.ndarray) -> Difference:
-    """The distance of one array from what is expected; equal infinities and not-a-numbers count as equal."""
+    """The distance of an array from its expected value; equal infinities count as equal, and so do NaNs."""
     if found.shape != expected.shape:
         return Difference(name, float("inf"), float("inf"))
     distance = distances(found, expected)

@@ -1,4 +1,4 @@
-"""How many products an op sums for each number that it gives."""
+"""The number of products that an op sums per element of its result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CONTRACTIONS = frozenset(("stablehlo.convolution", "stablehlo.dot_general"))
 
 
 def products_summed(op: Op, reader: OpSpecReader) -> int:
-    """The number of products that one of `CONTRACTIONS` sums for each element of its result."""
+    """The number of products that one of `CONTRACTIONS` sums per element of its result."""
     attributes: Any = dict(reader.spec(op).attributes)
     left, right = (operand.type.shape or () for operand in op.operands[:2])
     if op.name == "stablehlo.dot_general":

@@ -1,4 +1,4 @@
-"""Groups of devices as lists of their numbers, for what does not know them as axes of a mesh."""
+"""Replica groups as lists of device ids, for consumers that do not support mesh axes."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ _GROUPS = "replica_groups"
 
 
 def list_devices(root: Op, module: Module) -> None:
-    """Write groups of devices that are given as axes of a mesh as numbers of devices.
+    """Rewrite replica groups from mesh axes to device ids.
 
-    XLA takes them as axes, but forgets the order of the devices of the mesh on its way, and the interpreter does not
-    take them at all.
+    XLA accepts mesh axes but ignores the device order of the mesh; the interpreter does not accept them.
 
     Args:
         root: The module to change.
-        module: What it comes from.
+        module: The module that it comes from.
 
     Raises:
-        InvalidModuleError: Groups along axes of no mesh.
+        InvalidModuleError: The mesh of a group does not exist.
     """
     meshes = module_meshes(root)
     for op in walk(root):

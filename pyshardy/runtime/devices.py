@@ -15,10 +15,10 @@ _NEEDED = "devices of JAX, such as jax.devices()"
 
 
 def checked_devices(devices: Any) -> tuple[Any, ...]:
-    """The devices that a user gives: a list, an array of devices or a mesh of JAX, in its order.
+    """The devices that a user gives, in order: as a list, an array of devices or a mesh of JAX.
 
     Raises:
-        UsageError: What is no device, or one device twice.
+        UsageError: An entry is not a device, or a device appears twice.
     """
     if isinstance(devices, jax.sharding.Mesh):
         devices = devices.devices
@@ -36,6 +36,6 @@ def checked_devices(devices: Any) -> tuple[Any, ...]:
 
 
 def devices_in_memory(devices: Sequence[Any] | None, count: int) -> int:
-    """How many of the first devices are virtual ones of this process, and so share its memory."""
+    """How many of the first devices are virtual devices of this process, which share its memory."""
     available = list(jax.devices() if devices is None else devices)[:count]
     return sum(device.platform == "cpu" and device.process_index == jax.process_index() for device in available)

@@ -1,7 +1,7 @@
 """Joining the processes of a program on several machines, on JAX's own distributed runtime.
 
-JAX ends a process that waits in vain for another one. Here the processes find each other first, and a process that
-misses another says so.
+JAX ends a process that waits in vain for another one. Here the processes connect to process 0 first, and a process that
+misses another one raises an error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyshardy.runtime.peers import watch
 
 _RETRY_SECONDS = 0.1
 _HELLO_SECONDS = 5.0
-"""How long process 0 listens to one connection; a process sends its number at once."""
+"""How long process 0 listens to one connection. A process sends its number at once."""
 _LONGEST_HELLO = 20
 _LAST_PORT = 65535
 _PORT_DIGITS = 5
@@ -27,7 +27,7 @@ _LEAST_SECONDS = 5
 _LONGEST_WAIT = 10**6
 _GO = b"go\n"
 _COUNT = b"count "
-"""How process 0 begins to say how many processes there are, to one that thinks otherwise."""
+"""The prefix of the message in which process 0 tells its process count to a process with another count."""
 _DOING = "joining the processes of a program"
 
 
@@ -41,36 +41,26 @@ def initialize_distributed(
 ) -> None:
     """Join the other processes, so that `jax.devices()` are the devices of all, and `pyshardy.run` uses them.
 
-    Every process calls it once, before anything else of JAX. It is `jax.distributed.initialize` behind a meeting of
-    all processes; a program that has called that one itself does not need it.
+    Every process calls it once, before anything else of JAX. It waits for all processes and then calls
+    `jax.distributed.initialize`. A program that calls that itself does not need it.
 
     Args:
         coordinator: Host and port at which process 0 listens, "10.0.0.1:1234".
         process_count: Number of processes.
-        process_id: Which one this is, from 0.
-        timeout_s: How many seconds to wait for the others.
-        lost_after_s: After how many seconds without a sign of life from a process `pyshardy.run` ends with an error in
-            the others; 5 at least. After twice as long JAX ends them.
-        wait_s: How many seconds `pyshardy.run` waits for the other processes to come to it, as long as they are alive.
+        process_id: The number of this process, from 0.
+        timeout_s: The seconds to wait for the others.
+        lost_after_s: The seconds without a heartbeat of a process after which `pyshardy.run` raises an error in the
+            others; at least 5. After twice as long, JAX ends them.
+        wait_s: The seconds that `pyshardy.run` waits for the other processes to call it, as long as they are alive.
 
     Raises:
-        UsageError: A coordinator that is not host and port, a number that is no process, another number of processes
-            than process 0 says, less than 5 seconds for `lost_after_s`, or none for `wait_s`.
-        ShardyError: Not all processes came in time, or JAX does not join them.
+        UsageError: The coordinator is not host and port, a number is not a process, process 0 has another process
+            count, `lost_after_s` is less than 5, or `wait_s` is not positive.
+        ShardyError: Not all processes connected in time, or JAX fails to join them.
     """
     host, port = _address(coordinator)
-    for name, value in (("process_count", process_count), ("process_id", process_id)):
-        if not isinstance(value, int):
-            raise UsageError(_DOING, got=f"{name} {value!r}", needed="a whole number")
-    for name, seconds in (("timeout_s", timeout_s), ("lost_after_s", lost_after_s), ("wait_s", wait_s)):
-        if not isinstance(seconds, (int, float)):
-            raise UsageError(_DOING, got=f"{name} {seconds!r}", needed="a number of seconds")
-    if not 0 <= process_id < process_count:
-        raise UsageError(_DOING, got=f"process {process_id}", needed=f"one of 0 to {process_count - 1}")
-    if not lost_after_s >= _LEAST_SECONDS:
-        raise UsageError(_DOING, got=f"lost_after_s {lost_after_s:g}", needed=f"{_LEAST_SECONDS} or more")
-    if not 0 < wait_s < _LONGEST_WAIT:
-        raise UsageError(_DOING, got=f"wait_s {wait_s:g}", needed=f"more than 0 and less than {_LONGEST_WAIT}")
+    _check_processes(process_count, process_id)
+    _check_seconds(timeout_s, lost_after_s, wait_s)
     deadline = time.monotonic() + timeout_s
     if process_id == 0:
         _gather(host, port, process_count, deadline, timeout_s)
@@ -92,6 +82,24 @@ def initialize_distributed(
     watch(lost_after_s, wait_s)
 
 
+def _check_processes(process_count: int, process_id: int) -> None:
+    for name, value in (("process_count", process_count), ("process_id", process_id)):
+        if not isinstance(value, int):
+            raise UsageError(_DOING, got=f"{name} {value!r}", needed="a whole number")
+    if not 0 <= process_id < process_count:
+        raise UsageError(_DOING, got=f"process {process_id}", needed=f"one of 0 to {process_count - 1}")
+
+
+def _check_seconds(timeout_s: float, lost_after_s: float, wait_s: float) -> None:
+    for name, seconds in (("timeout_s", timeout_s), ("lost_after_s", lost_after_s), ("wait_s", wait_s)):
+        if not isinstance(seconds, (int, float)):
+            raise UsageError(_DOING, got=f"{name} {seconds!r}", needed="a number of seconds")
+    if not lost_after_s >= _LEAST_SECONDS:
+        raise UsageError(_DOING, got=f"lost_after_s {lost_after_s:g}", needed=f"{_LEAST_SECONDS} or more")
+    if not 0 < wait_s < _LONGEST_WAIT:
+        raise UsageError(_DOING, got=f"wait_s {wait_s:g}", needed=f"more than 0 and less than {_LONGEST_WAIT}")
+
+
 def _address(coordinator: str) -> tuple[str, int]:
     needed = "a host and a port, such as host:1234"
     if not isinstance(coordinator, str):
@@ -105,7 +113,7 @@ def _address(coordinator: str) -> tuple[str, int]:
 
 
 def _gather(host: str, port: int, process_count: int, deadline: float, timeout_s: float) -> None:
-    """Wait until every other process has said its number, then let all go on."""
+    """Wait until every other process has sent its number, then let all continue."""
     waiting: dict[int, socket.socket] = {}
     with _listener(host, port) as listener, ExitStack() as connections:
         while missing := [number for number in range(1, process_count) if not _is_open(waiting.get(number))]:
@@ -129,7 +137,7 @@ def _gather(host: str, port: int, process_count: int, deadline: float, timeout_s
 
 
 def _said(connection: socket.socket) -> tuple[int, int | None]:
-    """The number of a process and the process count, as it reports them; -1 and None for any other caller."""
+    """The number of a process and its process count, as it reports them; -1 and None for any other caller."""
     connection.settimeout(_HELLO_SECONDS)
     try:
         with connection.makefile(errors="replace") as lines:
@@ -140,7 +148,7 @@ def _said(connection: socket.socket) -> tuple[int, int | None]:
 
 
 def _is_open(connection: socket.socket | None) -> bool:
-    """Whether there is a connection, and a process at its other end."""
+    """Whether there is a connection with a process at its other end."""
     if connection is None:
         return False
     connection.setblocking(False)
@@ -163,7 +171,7 @@ def _listener(host: str, port: int) -> Iterator[socket.socket]:
 
 
 def _report(host: str, port: int, own: tuple[int, int], deadline: float, timeout_s: float) -> None:
-    """Say our number, and that of all, to process 0, and wait until it lets all go on."""
+    """Send the number of this process and the process count to process 0, and wait until it lets all continue."""
     while True:
         left = deadline - time.monotonic()
         if left <= 0:
@@ -177,7 +185,7 @@ def _report(host: str, port: int, own: tuple[int, int], deadline: float, timeout
                 if answer.startswith(_COUNT):
                     raise _other_count(own[1], "process 0", int(answer.removeprefix(_COUNT)))
         except OSError:
-            pass  # not there yet, or not all there: try again until time is up
+            pass  # process 0 or another process is missing: try again until time is up
         time.sleep(_RETRY_SECONDS)
 
 

@@ -1,4 +1,4 @@
-"""What runs a program on global arrays, whatever the engine."""
+"""The interface of the engines that run programs on global arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyshardy.runtime.peers import together
 
 
 class Executable(ABC):
-    """A program that takes global arrays and gives global arrays.
+    """A program that takes and returns global arrays.
 
     Attributes:
         interface: Its inputs and outputs.
@@ -24,7 +24,7 @@ class Executable(ABC):
     processes: tuple[int, ...] = ()
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
-        """The outputs for inputs that are global arrays, placed or not.
+        """The outputs for global arrays, which may already be on devices.
 
         Raises:
             UsageError: Inputs that do not fit.
@@ -35,8 +35,8 @@ class Executable(ABC):
 
     @abstractmethod
     def run(self, arrays: Sequence[Any]) -> list[Any]:
-        """The outputs for arrays in the types of the inputs."""
+        """The outputs for arrays that have the types of the inputs."""
 
     def as_text(self) -> str:
-        """What XLA makes of the program, as HLO; raises `UsageError` if nothing compiles it."""
+        """The HLO that XLA has compiled; raises `UsageError` if the engine does not compile."""
         raise UsageError("looking at a compiled program", got="the interpreter", needed="an engine that compiles")

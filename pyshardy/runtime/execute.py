@@ -1,4 +1,4 @@
-"""Running a global module on JAX's devices: XLA's own partitioner makes it a program per device."""
+"""Runs a global module on JAX's devices, partitioned by XLA."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from pyshardy.runtime.runnable import partitionable, sequential
 
 
 class GlobalExecutable(Executable):
-    """A propagated module that XLA's own partitioner compiles for all devices of its mesh.
+    """A propagated module that XLA partitions and compiles for all devices of its mesh.
 
     Args:
         module: A propagated module.
         interface: Its inputs, outputs and meshes.
-        devices: The devices to use; by default those JAX has.
+        devices: The devices to use; by default those of JAX.
 
     Raises:
-        UsageError: Too few devices.
-        ShardyError: Meshes that JAX does not take together, or what JAX has no type for.
+        UsageError: There are too few devices.
+        ShardyError: JAX does not support these meshes together, or has no type for an input or output.
     """
 
     def __init__(self, module: Module, interface: Interface, devices: Sequence[Any] | None = None) -> None:
@@ -51,7 +51,7 @@ class GlobalExecutable(Executable):
             return self._compiled(placed)
 
     def as_text(self) -> str:
-        """What XLA makes of the module, as HLO."""
+        """The HLO that XLA has compiled."""
         return self._compiled.as_text()
 
 
@@ -62,19 +62,19 @@ def run_on_devices(module: Module, arrays: Sequence[Any], devices: Sequence[Any]
 
 
 def _check_one_order(shardings: list[NamedSharding | None]) -> None:
-    """Refuse meshes that JAX does not take together."""
+    """Refuse meshes that JAX does not support together."""
     meshes = list(dict.fromkeys(sharding.mesh for sharding in shardings if sharding is not None))
     orders = {tuple(device.id for device in mesh.devices.flat) for mesh in meshes}
     if len(orders) > 1:
         raise ShardyError(
             "running a module",
             got=f"inputs or outputs on the devices {' and '.join(str(list(order)) for order in sorted(orders))}",
-            needed="the same devices in the same order for all, as jax.jit wants them",
+            needed="the same devices in the same order for all, as jax.jit requires",
         )
 
 
 def run_on_one_device(module: Module, arrays: Sequence[Any]) -> list[jax.Array]:
-    """The outputs of a module run on one device, whatever shardings it carries.
+    """Run a module on one device, ignoring its shardings; return the outputs.
 
     Raises:
         UsageError: Inputs that do not fit.

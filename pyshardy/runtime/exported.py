@@ -23,21 +23,22 @@ from pyshardy.runtime.agreement import agree
 from pyshardy.runtime.arrays import is_wide, jax_dtype
 from pyshardy.runtime.callbacks import callbacks_of, raise_failures, with_callbacks
 
+_RUNNING = "running a module"
 _SIGNS_OF_A_DEAD_PROCESS = ("Gloo", "UNAVAILABLE", "DEADLINE_EXCEEDED", "onnection", "NCCL")
 
 
 class CompiledModule:
-    """A global module for XLA, compiled when it first runs.
+    """A global module for XLA, compiled on the first run.
 
     Args:
-        module: What XLA takes: public `@main`, one argument per input and one result per output.
+        module: The module for XLA, with a public `@main`, one argument per input and one result per output.
         ins: The inputs.
         outs: The outputs.
-        shardings: Of the inputs and of the outputs, one `NamedSharding` for each; None for one device.
-        donated: The numbers of the inputs whose memory may be used for outputs.
+        shardings: A `NamedSharding` for every input, and one for every output; None for a single device.
+        donated: The numbers of donated inputs.
 
     Raises:
-        ShardyError: A type that JAX does not have, or a call of a Python function that is not there.
+        ShardyError: JAX lacks a type, or a Python function that the program calls is not available.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class CompiledModule:
         return found
 
     def _agree(self) -> None:
-        """Make sure that the other processes run the same, if the devices are those of all of them."""
+        """Check that the other processes run the same program, if the devices belong to several processes."""
         sides = self._shardings or ((), ())
         devices = [device for sharding in (*sides[0], *sides[1]) for device in sharding.mesh.devices.flat]
         if len({device.process_index for device in devices}) == jax.process_count():
@@ -93,12 +94,12 @@ class CompiledModule:
         self._is_agreed = True
 
     def as_text(self) -> str:
-        """What XLA makes of it, as HLO."""
+        """The HLO that XLA has compiled."""
         text: str = self.compiled().as_text()
         return text
 
     def compiled(self) -> Any:
-        """What XLA makes of it: JAX's `Compiled`, with its text and XLA's analyses."""
+        """The compiled program: JAX's `Compiled`, with its text and XLA's analyses."""
         placed = [None] * len(self._ins) if self._shardings is None else self._shardings[0]
         with self.types():
             args = [
@@ -120,7 +121,7 @@ def _options(shardings: tuple[Sequence[Any], Sequence[Any]] | None) -> dict[str,
 
 
 def _exported(module: Module, ins: Sequence[Any], outs: Sequence[Any], shardings: Any) -> jax.export.Exported:
-    """A function of the right signature whose body is the module."""
+    """A function with the signature of the module and the module as its body."""
 
     def shell(*_: Any) -> tuple[Any, ...]:
         return tuple(jax.numpy.zeros(type.shape, type.dtype) for type in outs)
@@ -141,20 +142,23 @@ def _payload(module: Module) -> bytes:
 
 
 def _refusing(action: Any) -> Any:
-    """What an action gives, with an error of XLA as one of pyshardy."""
+    """The result of an action; errors of XLA become errors of pyshardy."""
     try:
         return action()
+    except UnicodeDecodeError as error:  # of an error of XLA that names something that is not UTF-8
+        reason = error.object.decode(errors="backslashreplace").split("\n")[0]
+        raise ShardyError(_RUNNING, got=reason, needed="a program that XLA can compile here") from error
     except jax.errors.JaxRuntimeError as error:
         reason = _reason(error)
         if jax.process_count() > 1 and any(sign in reason for sign in _SIGNS_OF_A_DEAD_PROCESS):
             needed, hint = "all processes of the program to keep running", "look at what the other processes printed"
         else:
             needed, hint = "a program that XLA can compile here", None
-        raise ShardyError("running a module", got=reason, needed=needed, hint=hint) from error
+        raise ShardyError(_RUNNING, got=reason, needed=needed, hint=hint) from error
 
 
 def _reason(error: Exception) -> str:
-    """The first line of an error of XLA; of one that quotes a traceback, the exception at the traceback's end."""
+    """The first line of an error of XLA; if it quotes a traceback, the exception at the traceback's end."""
     first, *rest = str(error).strip().split("\n")
     head, traceback, _ = first.partition("Traceback (most recent call last):")
     return head + next((line for line in rest if line[:1].strip()), "an exception") if traceback else first

@@ -1,4 +1,4 @@
-"""The collectives of what XLA has compiled, read from its text."""
+"""Reads the collectives of a compiled program from the text of its HLO."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class _Found:
     is_exact: bool = True
 
     def in_loop(self, rounds: int, is_exact: bool) -> _Found:
-        """In every round of a loop."""
+        """A computation that runs in every round of a loop."""
         return replace(self, times=self.times * rounds, is_exact=self.is_exact and is_exact)
 
 
 def hlo_kinds(text: str) -> tuple[KindTotal, ...]:
     """The collectives of a compiled HLO module per kind, counted as `Traffic.kinds` does.
 
-    XLA writes beside a loop how many rounds it makes, if it knows.
+    XLA writes the trip count beside a loop if it is known.
 
     >>> hlo_kinds(\"\"\"
     ... ENTRY %main (p: f32[8]) -> f32[8] {
@@ -63,7 +63,7 @@ def _cost(rows: list[_Found]) -> int:
 
 
 def _computations(text: str) -> dict[str, list[str]]:
-    """The instructions of every computation; that of the entry is named "ENTRY"."""
+    """The instructions of every computation; the entry computation is named "ENTRY"."""
     found: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in text.splitlines():
@@ -91,7 +91,10 @@ def _reached(computations: dict[str, list[str]], name: str = "ENTRY") -> Iterato
 
 
 def _inside(computations: dict[str, list[str]], name: str, rest: str) -> Iterator[_Found]:
-    """The collectives in what an instruction calls: a loop every round, a conditional the branch that sends most."""
+    """The collectives in the computations that an instruction calls.
+
+    Those of a loop count once per round. Of a conditional, only the branch that sends most counts.
+    """
     called = [(role, list(_reached(computations, computation))) for role, computation in _called(rest)]
     if name == "conditional":
         yield from max((found for _, found in called), key=_cost, default=[])
@@ -106,14 +109,14 @@ def _inside(computations: dict[str, list[str]], name: str, rest: str) -> Iterato
 
 
 def _result_type(type: str) -> str:
-    """The part of the type of an op that starts a collective that says what it gives, behind what it takes."""
+    """The result part of the type of an op that starts a collective; the operands come first in this type."""
     shapes = _SHAPE.findall(type)
     name, sizes = shapes[1] if len(shapes) > 1 else shapes[0]
     return f"{name}[{sizes}]"
 
 
 def _called(rest: str) -> Iterator[tuple[str, str]]:
-    """The computations that an instruction calls, each with what it is to it."""
+    """The computations that an instruction calls, each with its role."""
     for match in _CALLED.finditer(rest):
         part = rest[match.end() :]
         listed = part[1 : part.index("}")] if part.startswith("{") else part.partition(",")[0]
@@ -121,7 +124,7 @@ def _called(rest: str) -> Iterator[tuple[str, str]]:
 
 
 def _sent(kind: CollectiveKind, type: str, rest: str) -> int | None:
-    """Bytes that a device sends; None for a permutation in which no device sends."""
+    """The bytes that a device sends; None for a permute in which no device sends."""
     held = sum(map(_bytes, _SHAPE.finditer(type)))
     if kind is CollectiveKind.COLLECTIVE_PERMUTE:
         pairs = _PAIRS.search(rest)
@@ -140,7 +143,7 @@ def _bytes(match: re.Match[str]) -> int:
 
 
 def _element(name: str) -> str:
-    """The element type in MLIR's text.
+    """The element type as MLIR writes it.
 
     >>> _element("pred"), _element("s32"), _element("u8"), _element("bf16"), _element("c64")
     ('i1', 'i32', 'ui8', 'bf16', 'complex<f32>')

@@ -1,7 +1,7 @@
-"""What a program does with its inputs, as far as it says what they may hold.
+"""How a program uses its inputs, which tells which values they may have.
 
-From every input its elements are followed through ops that only move or convert them, into functions and loops, to the
-ops that compute with them. That is enough to draw weights that keep magnitudes, and indices that point somewhere.
+The elements of every input are followed through ops that only move or convert them, also in functions and loops, to the
+ops that compute with them. That is enough to draw weights that keep magnitudes, and indices within bounds.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _MOVED = {
     "stablehlo.dynamic_slice": (0,), "stablehlo.pad": (0,), "stablehlo.reshape": (0,), "stablehlo.reverse": (0,),
     "stablehlo.slice": (0,), "stablehlo.transpose": (0,), "sdy.reshard": (0,), "sdy.sharding_constraint": (0,),
 }  # fmt: skip
-"""Ops whose result holds elements of operands, and of which ones; None for all."""
+"""Ops whose result has elements of operands, each with the numbers of these operands; None for all."""
 _MOVED_INDICES = {
     "stablehlo.add": None, "stablehlo.clamp": (1,), "stablehlo.gather": (0,), "stablehlo.select": (1, 2),
     "stablehlo.subtract": (0,),
 }  # fmt: skip
-"""Ops that indices go through too: `x[i]` adds the size where i is negative."""
+"""Ops that indices also go through: `x[i]` adds the size if i is negative."""
 _OF_POSITIVE = frozenset(("stablehlo.log", "stablehlo.rsqrt", "stablehlo.sqrt"))
 _SCALING = frozenset(("stablehlo.divide", "stablehlo.multiply"))
 _CALLING = frozenset(("func.call", "sdy.manual_computation", "sdy.named_computation", "stablehlo.while"))
@@ -36,13 +36,13 @@ _RETURNING = frozenset(("func.return", "sdy.return", "stablehlo.return"))
 
 @dataclass
 class InputUse:
-    """What an input may hold.
+    """The values that an input may have.
 
     Attributes:
-        fan_in: How many products of its elements and others are summed, at most; 1 if it is no weight.
-        size: For indices, the size of what they point into, the least of several; None if it is none.
-        is_not_negative: Whether a root or logarithm is taken of its elements.
-        is_count: Whether it is an exponent: the number of a step.
+        fan_in: The largest number of products of its elements that are summed; 1 if it is not a weight.
+        size: For indices, the smallest size of the dimensions that they index; None if it is not an index.
+        is_not_negative: Whether the program takes a root or logarithm of its elements.
+        is_count: Whether it is an exponent, such as the number of a step.
     """
 
     fan_in: int = 1
@@ -52,7 +52,7 @@ class InputUse:
 
 
 def input_uses(module: Module) -> dict[int, InputUse]:
-    """What every input may hold, by its number.
+    """The values that every input may have, by its number.
 
     A floating-point input of rank 2 or more that becomes an operand of a product or the kernel of a convolution is a
     weight. If both operands are inputs, the left one is data, as in `x @ w`, and stays data.
@@ -67,14 +67,14 @@ def input_uses(module: Module) -> dict[int, InputUse]:
 
 
 class _TracedValue(NamedTuple):
-    """Where elements of an input are.
+    """A value that has elements of an input.
 
     Attributes:
-        value: The value that holds them.
-        is_changed: Whether they are scaled, or something is added to them.
-        part: Which part of the last dimension they are, where that joins several values, as for indices into several
-            dimensions; None if it does not.
-        calls: The calls that this is inside of.
+        value: The value.
+        is_changed: Whether they were scaled or something was added to them.
+        part: The part of the last dimension that they are, if it concatenates several values, such as indices into
+            several dimensions; None otherwise.
+        calls: The calls around this value.
     """
 
     value: Value
@@ -85,7 +85,7 @@ class _TracedValue(NamedTuple):
 
 @dataclass
 class _Reached:
-    """An op that elements of an input reach, as which operand, and from where."""
+    """An op that elements of an input reach: the operand, and the value before."""
 
     op: Op
     operand: int
@@ -97,11 +97,11 @@ class _Uses:
     functions: Mapping[str, Op]
     reached: dict[Value, list[_Reached]] = field(default_factory=dict)
     inputs: dict[tuple[Op, int], Value] = field(default_factory=dict)
-    """Which input the elements of an operand are from, as they are."""
+    """The input that an operand has unchanged elements of."""
     reader: OpSpecReader = field(default_factory=OpSpecReader)
 
     def follow(self, arg: Value) -> None:
-        """Find all that the elements of an input reach."""
+        """Find all ops that the elements of an input reach."""
         is_float = _is_float(arg)
         reached: list[_Reached] = []
         start = _TracedValue(arg)
@@ -119,7 +119,7 @@ class _Uses:
         self.reached[arg] = reached
 
     def _behind(self, op: Op, operand: int, place: _TracedValue, is_float: bool) -> Iterator[_TracedValue]:
-        """Where the elements of an operand are next."""
+        """The values that the elements of an operand reach next."""
         if op.name in _CALLING:
             yield from self._inside(op, operand, place)
         elif op.name in _RETURNING:
@@ -143,7 +143,7 @@ class _Uses:
                 yield place._replace(value=region.blocks[0].args[operand])
 
     def of(self, arg: Value) -> InputUse:
-        """What an input may hold."""
+        """The values that an input may have."""
         use, reached = InputUse(), self.reached[arg]
         if _is_float(arg):
             if arg.type.rank >= 2:
@@ -169,7 +169,7 @@ class _Uses:
 
 
 def _moves(op: Op, operand: int, moved: Mapping[str, tuple[int, ...] | None]) -> bool:
-    """Whether the result of an op holds elements of an operand."""
+    """Whether the result of an op has elements of an operand."""
     if op.name not in moved:
         return False
     operands = moved[op.name]
@@ -177,7 +177,7 @@ def _moves(op: Op, operand: int, moved: Mapping[str, tuple[int, ...] | None]) ->
 
 
 def _outside(op: Op, operand: int, place: _TracedValue) -> Iterator[_TracedValue]:
-    """Where what a function, a loop or a branch returns is next."""
+    """The values that a value returned by a function, a loop or a branch reaches next."""
     around = op.parent_op
     assert around is not None
     if around.name == "func.func":
@@ -192,7 +192,7 @@ def _is_float(value: Value) -> bool:
 
 
 def _is_scaled(op: Op, operand: int) -> bool:
-    """Whether an op multiplies an operand by one number, or divides it."""
+    """Whether an op multiplies or divides an operand by a single number."""
     if op.name not in _SCALING or (operand == 1 and op.name == "stablehlo.divide"):
         return False
     other = op.operands[1 - operand]
@@ -206,13 +206,13 @@ def _is_splat(op: Op | None) -> bool:
 
 
 def _part(op: Op, operand: int, part: int | None) -> int | None:
-    """Which part of the last dimension an operand becomes."""
+    """The part of the last dimension that an operand becomes."""
     rank = op.results[0].type.rank
     return operand if op.name == "stablehlo.concatenate" and op.attrs["dimension"].value == rank - 1 else part
 
 
 def _sizes(op: Op, operand: int, part: int | None) -> Iterator[int]:
-    """How many values an operand may have as an index, for every dimension it points into."""
+    """For every dimension that an operand indexes, the number of values that the index may have."""
     shapes: Any = [value.type.shape for value in op.operands]
     if op.name == "stablehlo.gather" and operand == 1:
         numbers = stablehlo.GatherDimensionNumbers(op.attrs["dimension_numbers"])
@@ -231,7 +231,7 @@ def _sizes(op: Op, operand: int, part: int | None) -> Iterator[int]:
 
 
 def _of_part(dims: Sequence[int], part: int | None) -> Sequence[int]:
-    """The dimension that a part of an index points into; all if that is not known."""
+    """The dimension that a component of an index refers to; all if it is unknown."""
     return dims if part is None or part >= len(dims) else dims[part : part + 1]
 
 
@@ -244,7 +244,7 @@ def _scattered_sizes(op: Op, into: tuple[int, ...], updates: tuple[int, ...], pa
 
 
 def _counted(value: Value) -> Iterator[int]:
-    """The size of the dimension that a value counts along, if it does."""
+    """The size of the dimension along which a value counts, if it does."""
     maker = value.defining_op
     while maker is not None and maker.name in _MOVED and len(maker.operands) == 1:
         maker = maker.operands[0].defining_op

@@ -1,4 +1,4 @@
-"""Inputs to run a module with: random ones, or those of a file."""
+"""Inputs for running a module: random ones, or those in a file."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _UNKNOWN = InputUse()
 def random_inputs(
     tensors: Sequence[InterfaceTensor], seed: int = 0, uses: Mapping[int, InputUse] = MappingProxyType({})
 ) -> list[np.ndarray]:
-    """Random arrays for the inputs: normal numbers, integers from 0 to 7, coin flips, but where a use says more.
+    """Random arrays for the inputs: normal numbers, integers from 0 to 7, booleans, adapted to their uses.
 
-    Weights are scaled by one over the root of their fan-in, so that a product keeps magnitudes and a deep program does
-    not leave the range of its numbers. Indices point somewhere. What a root is taken of is not negative; exponents
-    are whole, from 1 to 7.
+    Weights are scaled by one over the root of their fan-in, so that products keep magnitudes and deep programs do not
+    overflow. Indices are within bounds. Operands of roots and logarithms are not negative. Exponents are integers from
+    1 to 7.
 
     Args:
         tensors: The inputs.
-        seed: Decides about all numbers.
-        uses: What the program does with its inputs, by their numbers, if that is known.
+        seed: The seed of all random numbers.
+        uses: How the program uses its inputs, by their numbers, if that is known.
 
     Raises:
-        UsageError: An input of dynamic shape, or larger than memory.
+        UsageError: An input has a dynamic shape, or does not fit into memory.
     """
     random = np.random.default_rng(seed)
     try:
@@ -65,7 +65,7 @@ def _random_array(tensor: InterfaceTensor, random: np.random.Generator, use: Inp
 
 
 def inputs_from_file(path: str | Path, tensors: Sequence[InterfaceTensor]) -> list[Any]:
-    """The arrays of an `.npz` file: under the names of the inputs, or else in their order.
+    """The arrays of an `.npz` file, by the names of the inputs or in their order.
 
     Raises:
         UsageError: The file cannot be read, or has no array for an input.

@@ -1,8 +1,7 @@
-"""Answers to `jax.debug.inspect_array_sharding`: the callback gets the sharding that propagation found.
+"""Implements `jax.debug.inspect_array_sharding`: the callback gets the sharding that propagation found.
 
-JAX writes a custom call with the address of a function of its own, which XLA's partitioner calls; that address means
-nothing in any other process. Here the function is found among those that the lowered function keeps alive, and called
-once shardings are final.
+JAX emits a custom call with the address of a function, which XLA's partitioner calls. Here the function is looked up
+among those that the lowered function keeps alive, and is called when shardings are final.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ _CALL = "stablehlo.custom_call"
 
 
 def is_inspection(op: Op) -> bool:
-    """Whether an op hands a sharding to Python."""
+    """Whether an op passes a sharding to Python."""
     return op.name == _CALL and string_value(op.attrs["call_target_name"]) == _TARGET
 
 
 def answer_inspections(root: Op, signature: Any, meshes: Mapping[str, Mesh]) -> None:
-    """Call the callbacks of a function with the shardings that its values have.
+    """Call the callbacks of a function with the shardings of its values.
 
     Args:
         root: The program with final shardings.
-        signature: That of the function; of anything else nobody has a callback.
+        signature: The signature of the lowered function; other programs have no callbacks.
         meshes: The meshes by name.
     """
     converter = NamedShardings(meshes, ABSTRACT, SubAxes.SPLIT)
@@ -51,14 +50,14 @@ def answer_inspections(root: Op, signature: Any, meshes: Mapping[str, Mesh]) -> 
 
 
 def drop_answered(root: Op, signature: Any) -> None:
-    """Take out the inspections that `answer_inspections` answers."""
+    """Remove the inspections that `answer_inspections` answers."""
     for op, _ in list(_known(root, signature)):
         op.result.replace_uses(op.operands[0])
         op.erase()
 
 
 def _known(root: Op, signature: Any) -> Iterator[tuple[Op, Any]]:
-    """The inspections in program order, with what answers them."""
+    """The inspections in program order, with their callbacks."""
     inspections = signature.inspections if isinstance(signature, JaxSignature) else {}
     for op in ops_named(root, (_CALL,)) if inspections else ():
         if is_inspection(op):

@@ -1,4 +1,4 @@
-"""Per-device programs as StableHLO's interpreter takes them."""
+"""Rewrites per-device programs for StableHLO's interpreter."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _LOOP = "stablehlo.while"
 
 
 def make_interpretable(root: Op, module: Module) -> None:
-    """Write products and groups of devices in the one form that the interpreter knows.
+    """Rewrite products and replica groups into the forms that the interpreter supports.
 
-    The interpreter keeps what devices have brought to a collective for ever, under its channel: a collective that
-    runs again would find the old numbers there. So every call gets a function of its own, every collective a channel of
-    its own, and loops are refused.
+    The interpreter keeps the data of a collective for ever, by its channel, so a collective that runs twice would get
+    the old data. Therefore every call gets its own function, every collective its own channel, and collectives in loops
+    are refused.
 
     Args:
         root: The module to change.
-        module: What it comes from.
+        module: The module that it comes from.
 
     Raises:
         ShardyError: A collective in a loop.
@@ -47,7 +47,7 @@ def make_interpretable(root: Op, module: Module) -> None:
 
 
 def _called_in_loops(root: Op) -> set[Op]:
-    """The functions that a loop calls, itself or through others; every function has one call at most."""
+    """The functions that a loop calls, directly or indirectly; every function has at most one call."""
     callers = {call.attrs["callee"]: call for call in calls(root)}
     found: set[Op] = set()
     for function in reversed(post_order(root)):
@@ -63,7 +63,7 @@ def _check_runs_once(op: Op, is_repeated: bool) -> None:
             "running a program in the interpreter",
             where=format_location(op.location),
             got=f"a {op.name} that runs several times",
-            needed="collectives outside of loops, because the interpreter gives old numbers the second time",
+            needed="collectives outside of loops, because the interpreter returns old data the second time",
             hint="another engine",
         )
 

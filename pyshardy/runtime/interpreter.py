@@ -1,7 +1,7 @@
-"""Running a per-device program without devices, in StableHLO's reference interpreter.
+"""Runs a per-device program without devices, in StableHLO's reference interpreter.
 
-Slow, but exact: any number of devices, and the semantics of StableHLO to the letter. An op that the interpreter does
-not know ends its process, so it has one of its own.
+It is slow but exact, for any number of devices. An unknown op ends the process of the interpreter, so it runs in its
+own process.
 
 Source: docs/semantics/partitioner.md#the-interpreter
 """
@@ -21,7 +21,7 @@ from jaxlib import version
 
 from pyshardy.core.boxes import device_boxes
 from pyshardy.core.mesh import check_count
-from pyshardy.core.sharding import mesh_of
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import ShardyError, UnsupportedVersionError
 from pyshardy.frontend.interface import Interface, InterfaceTensor
 from pyshardy.ir.functions import main_function, signature
@@ -36,15 +36,15 @@ from pyshardy.transforms.builder import Builder
 
 _DOING = "running a program in the interpreter"
 _FIRST_VERSION = (0, 12)
-"""The first jaxlib whose interpreter does not need a thread of the machine for every device."""
+"""The first jaxlib whose interpreter does not need a processor per device."""
 _PLAIN = frozenset(("i1", "f16", "f32", "f64", *(f"{sign}i{width}" for sign in ("", "u") for width in (8, 16, 32, 64))))
-"""Element types that the bindings hand in and out as NumPy has them."""
+"""Element types that the bindings exchange as the same NumPy type."""
 _CARRIERS = {8: "ui8", 16: "ui16"}
-"""The integers that carry the bits of other numbers, by their width."""
+"""The integer types that carry the bits of other numbers, by width."""
 
 
 class InterpreterExecutable(Executable):
-    """A per-device program that StableHLO's interpreter runs; it gives NumPy arrays.
+    """A per-device program that StableHLO's interpreter runs; it returns NumPy arrays.
 
     Args:
         module: The per-device program.
@@ -56,7 +56,7 @@ class InterpreterExecutable(Executable):
     """
 
     def __init__(self, module: Module, interface: Interface) -> None:
-        if calls_python(module.root):  # what no version can do comes first
+        if calls_python(module.root):  # limits of all versions come first
             raise ShardyError(_DOING, got="calls back into Python", needed="an engine that runs in this process")
         check_count(interface.device_count, _DOING, "devices")
         _check_threads(interface.device_count)
@@ -90,7 +90,7 @@ def _check_threads(count: int) -> None:
 
 
 def _split(array: np.ndarray, interface: Interface, tensor: InterfaceTensor) -> dict[int, np.ndarray]:
-    """What every device holds of an input, by device id."""
+    """The shard of an input on every device, by device id."""
     if tensor.sharding is None or tensor.sharding.is_fully_replicated:
         return dict.fromkeys(range(interface.device_count), array)
     boxes = device_boxes(tensor.sharding, mesh_of(tensor.sharding, interface.meshes), tensor.shape)
@@ -98,7 +98,7 @@ def _split(array: np.ndarray, interface: Interface, tensor: InterfaceTensor) -> 
 
 
 def _join(pieces: Sequence[np.ndarray], interface: Interface, tensor: InterfaceTensor) -> np.ndarray:
-    """The global output from what every device has of it, in order of device ids."""
+    """The global output from its shards, in order of device ids."""
     if tensor.sharding is None or tensor.sharding.is_fully_replicated:
         return pieces[0]
     whole = np.empty(tensor.shape, jax_dtype(tensor.element))
@@ -107,7 +107,7 @@ def _join(pieces: Sequence[np.ndarray], interface: Interface, tensor: InterfaceT
     return whole
 
 
-# Between arrays and what the bindings hand in and out: complex numbers as two arrays, unusual numbers as their bits
+# The bindings take complex numbers as two arrays, and unusual numbers as their bits
 
 
 def _carried(array: np.ndarray) -> list[np.ndarray]:
@@ -126,7 +126,7 @@ def _restored(found: Any, tensor: InterfaceTensor) -> np.ndarray:
 
 
 def _carriers(type: ValueType, builder: Builder) -> list[ValueType]:
-    """The types that carry a value."""
+    """The types of the arguments that carry a value."""
     shape, element = type.shape or (), type.element
     if element in _PLAIN:
         return [type]
@@ -181,7 +181,7 @@ def _driven(module: Module, count: int) -> Module:
 
 @contextmanager
 def _any_dialect(context: Any) -> Iterator[None]:
-    """Let a context hold ops of dialects that it does not know, and leave it as it was, whatever happens."""
+    """Allow unregistered dialects in a context, and restore its setting afterwards."""
     before = context.allow_unregistered_dialects
     context.allow_unregistered_dialects = True
     try:
@@ -191,7 +191,7 @@ def _any_dialect(context: Any) -> Iterator[None]:
 
 
 def _evaluate(module: Module, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The results of the main function, in a process of its own."""
+    """The results of the main function, computed in a separate process."""
     with _any_dialect(module.context):  # the dialect that runs programs is the interpreter's own
         code = module.bytecode()
     child = [sys.executable, "-m", "pyshardy.runtime.interpreter_process"]
@@ -199,6 +199,6 @@ def _evaluate(module: Module, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     if done.returncode != 0:
         lines = [line for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
         reason = next((line for line in lines if "LLVM ERROR" in line), lines[-1] if lines else "its process ended")
-        raise ShardyError(_DOING, got=reason.removeprefix("LLVM ERROR: "), needed="ops that the interpreter knows")
+        raise ShardyError(_DOING, got=reason.removeprefix("LLVM ERROR: "), needed="ops that the interpreter supports")
     found: list[np.ndarray] = pickle.loads(done.stdout)
     return found

@@ -1,4 +1,4 @@
-"""Running a per-device program on JAX's devices, with global arrays going in and coming out."""
+"""Runs a per-device program on JAX's devices, with global arrays as inputs and outputs."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class LocalExecutable(Executable):
     Args:
         module: The per-device program.
         interface: The inputs, outputs and meshes of the whole program.
-        devices: The devices, in the order that device ids count them; by default those that JAX has.
+        devices: The devices, in the order of device ids; by default those of JAX.
 
     Raises:
-        UsageError: Too few devices.
-        ShardyError: An input or output that holds parts of a sum, or a type that JAX does not have.
+        UsageError: There are too few devices.
+        ShardyError: An input or output is unreduced, or JAX lacks a type.
     """
 
     def __init__(self, module: Module, interface: Interface, devices: Sequence[Any] | None = None) -> None:
@@ -67,7 +67,7 @@ class LocalExecutable(Executable):
             ]
 
     def as_text(self) -> str:
-        """What XLA makes of the program, as HLO."""
+        """The HLO that XLA has compiled."""
         return self._compiled.as_text()
 
 
@@ -91,29 +91,29 @@ class _Shardings:
         self._named: dict[TensorSharding | None, NamedSharding] = {}
 
     def flat(self, tensor: InterfaceTensor) -> NamedSharding:
-        """How a stacked array lies on the devices."""
+        """The sharding of a stacked array."""
         return NamedSharding(self._mesh, PartitionSpec(DEVICES) if tensor.shape else PartitionSpec())
 
     def named(self, tensor: InterfaceTensor) -> NamedSharding:
-        """How a global array lies on the devices."""
+        """The sharding of a global array."""
         if tensor.sharding is not None and tensor.sharding.unreduced:
             raise ShardyError(
                 "running a partitioned program",
-                got=f"{tensor.name}, of which every device has a part of a sum: {tensor.sharding}",
-                needed="whole values at the border of the program",
+                got=f"{tensor.name}, which is unreduced: {tensor.sharding}",
+                needed="inputs and outputs that are not unreduced",
             )
         found = self._named.get(tensor.sharding)
         if found is None:
             converted = self._converter.cut(tensor)
             if converted is None or (converted.is_fully_replicated and converted.mesh.size < self._mesh.size):
-                converted = NamedSharding(self._mesh, PartitionSpec())  # all devices have it whole
+                converted = NamedSharding(self._mesh, PartitionSpec())  # replicated
             found = converted
             self._named[tensor.sharding] = found
         return found
 
 
 def place(array: Any, sharding: NamedSharding) -> jax.Array:
-    """A global array on the devices; with several processes, each holds the whole array and places its part."""
+    """Place a global array on the devices. With several processes, each has the whole array and places its own part."""
     if isinstance(array, jax.Array) and array.sharding.is_equivalent_to(sharding, array.ndim):
         return array
     placed: jax.Array
@@ -128,8 +128,8 @@ def place(array: Any, sharding: NamedSharding) -> jax.Array:
 
 
 def _on_same_devices(array: jax.Array, shape: tuple[int, ...], sharding: NamedSharding) -> jax.Array:
-    """The array that every device's data of `array` makes under another sharding; nothing is copied."""
-    if not array.size:  # what devices have of nothing has any shape
+    """The array that the device buffers of `array` form under another sharding; nothing is copied."""
+    if not array.size:  # empty shards may have any shape
         return place(np.zeros(shape, array.dtype), sharding)
     data = {shard.device: shard.data for shard in array.addressable_shards}
     shards = [data[device] for device in sharding.addressable_devices_indices_map(shape)]

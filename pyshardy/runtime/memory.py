@@ -1,7 +1,7 @@
-"""How much memory a program takes when it runs, and how much there is.
+"""The memory that a program needs, and the memory that is available.
 
-Virtual devices live in one process, so a program needs what all of them need together. A program that does not fit
-takes the whole machine with it: it is better not to start.
+Virtual devices are in one process, so a program needs the sum of their memory. A program that does not fit may bring
+down the whole machine, so it is refused before it starts.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _CGROUPS = Path("/sys/fs/cgroup")
 
 
 def peak_bytes(root: Op) -> int:
-    """The most that one run of a program holds at a time: inputs, outputs, and what is still needed in between.
+    """The peak memory of one run of a program: inputs, outputs, and intermediate values, in bytes.
 
-    An estimate, of one device, as `pyshardy.cost` makes it.
+    It is the estimate of `pyshardy.cost` for one device.
 
     Args:
         root: The program of one device.
@@ -36,25 +36,25 @@ def peak_bytes(root: Op) -> int:
 
 
 def tensors_bytes(tensors: Sequence[InterfaceTensor]) -> int:
-    """The bytes of whole inputs or outputs."""
+    """The bytes of global inputs or outputs."""
     return sum(known_bytes(tensor.shape, tensor.element) for tensor in tensors)
 
 
 def placed_bytes(arrays: Sequence[Any]) -> int:
-    """The bytes that arrays take which lie on several devices already."""
+    """The bytes of arrays that are already on several devices."""
     shards = [getattr(array, "addressable_shards", ()) for array in arrays]
     return sum(shard.data.nbytes for found in shards if len(found) > 1 for shard in found)
 
 
 def check_memory(what: str, needed: int) -> None:
-    """Refuse what needs more memory than there is.
+    """Refuse an action that needs more memory than is available.
 
     Args:
-        what: What is to be done, in the -ing form.
+        what: The action, in the -ing form.
         needed: The estimate in bytes.
 
     Raises:
-        UsageError: There is less; names both.
+        UsageError: Less is available. The message names both figures.
     """
     available = available_bytes()
     if available is not None and needed > available:
@@ -67,7 +67,7 @@ def check_memory(what: str, needed: int) -> None:
 
 
 def available_bytes() -> int | None:
-    """The memory that this process may still take: what is free, or less where it is limited; None if not known."""
+    """The memory that this process may still use: the free memory, or a smaller limit; None if unknown."""
     found = [size for size in (_free_bytes(), *_left_in_groups()) if size is not None]
     return max(0, min(found)) if found else None
 
@@ -86,7 +86,7 @@ def _free_bytes() -> int | None:
 
 
 def _left_in_groups() -> Iterator[int]:
-    """What the control groups of this process leave, with what they hold of files counted as free."""
+    """The memory left in the control groups of this process; cached files count as free."""
     for folder, limit, usage in _group_files():
         try:
             allowed = int((folder / limit).read_text())
@@ -99,7 +99,7 @@ def _left_in_groups() -> Iterator[int]:
 
 
 def _group_files() -> Iterator[tuple[Path, str, str]]:
-    """The folders of the memory groups of this process and those around them, with the names of two files."""
+    """The directories of the memory control groups of this process and their parents, with the names of two files."""
     try:
         lines = [line.split(":", 2) for line in _CGROUP.read_text().splitlines()]
     except OSError:

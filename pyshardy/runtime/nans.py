@@ -1,6 +1,6 @@
-"""Maxima and minima over CPUs, where XLA's collectives drop what is not a number.
+"""Maxima and minima across CPU devices, where XLA's collectives drop NaNs.
 
-Floating-point numbers become integers in the same order, of which the last one is for what is not a number.
+Floating-point numbers are mapped to integers in the same order; the last integer stands for NaN.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _BITS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16}
 
 
 def keep_nans(root: Op, module: Module) -> None:
-    """Let maxima and minima over devices be what they are on one device."""
+    """Let maxima and minima across devices propagate NaNs, as on one device."""
     channels = Channels(root, module.attrs)
     for op in list(walk(root)):
         if op.name not in REDUCING_COLLECTIVES or not all(operand.type.element in _BITS for operand in op.operands):
@@ -40,7 +40,7 @@ def _reduce_as_integers(op: Op, name: str, builder: Builder, channels: Channels)
 
 
 def _keys(value: Value, name: str, builder: Builder) -> Value:
-    """Integers in the order of the numbers; what is not a number wins."""
+    """Integers in the order of the numbers; NaN wins."""
     width = _BITS[value.type.element]
     bits = builder.value("bitcast_convert", [value], builder.type(value.type.shape or (), f"i{width}"))
     last = builder.splat(str(2 ** (width - 1) - 1 if name == "maximum" else -(2 ** (width - 1))), bits.type)
@@ -48,7 +48,7 @@ def _keys(value: Value, name: str, builder: Builder) -> Value:
 
 
 def _flipped(bits: Value, builder: Builder) -> Value:
-    """Integers in the order of the numbers that have these bits; the other way round, the bits."""
+    """Integers in the order of the numbers with these bits; applied to such integers, the bits."""
     width = int(bits.type.element[1:])
     flipped = builder.combine("xor", bits, builder.splat(str(2 ** (width - 1) - 1), bits.type))
     return builder.select(builder.compare("LT", bits, builder.splat("0", bits.type)), flipped, bits)

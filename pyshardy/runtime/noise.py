@@ -1,4 +1,4 @@
-"""What rounding does to an output, from a few runs that round otherwise."""
+"""The effect of rounding on an output, from a few runs with perturbed rounding."""
 
 from __future__ import annotations
 
@@ -12,37 +12,38 @@ from pyshardy.runtime.arrays import mantissa_bits
 from pyshardy.runtime.distances import distances, wide
 
 LIMIT = 6.0
-"""An output differs where it is farther off than so many times what rounding does.
+"""An output differs if its distance is more than this many times the effect of rounding.
 
-The runs move every result by a whole step, three times as much as rounding does on average, so one step less or more
-hardly counts; but they are few, and what they do not show may happen. In the deep programs of the tests the ratio of
-correct outputs is 0.3 to 1.3 in f32, and 2.1 at most where few elements of a narrow type flip. An error of a percent
-has a ratio of 100 and more in f32.
+The runs move every result by a whole step, three times as much as rounding does on average, so one more step hardly
+counts. But they are few, so they may miss rare effects. In the deep programs of the tests, the ratio of correct outputs
+is 0.3 to 1.3 in f32, and at most 2.1 where few elements of a narrow type flip. An error of one percent has a ratio of
+100 or more in f32.
 """
 _SAMPLES = 32
-"""The noise of elements of one size is that of so many elements, at least."""
+"""The noise for a magnitude comes from at least this many elements."""
 _WIDE_MANTISSA = 23
 _LEAST_STEPS, _LEAST_STEPS_NARROW = 1.0, 1 / LIMIT
-"""Rounding is taken to move an output by this many steps of its type; one step of a narrow type is much."""
+"""Rounding is assumed to move an output by at least this many steps of its type."""
 
 
 class Noise:
-    """What rounding does to one output.
+    """The effect of rounding on one output.
 
-    The noise of an element is the most that rounding moves any element of its size or smaller: the runs are few, so
-    that what they do to a single element says little. Sums of terms of one size have the noise of these terms, however
-    small the sum is, and in a table whose rows differ by magnitudes small rows keep their small noise.
+    The noise of an element is the largest move of any element of its magnitude or smaller, because a few runs tell
+    little about a single element. A small sum of large terms has the noise of these terms. In a table whose rows have
+    different magnitudes, small rows keep their small noise.
 
     Args:
         expected: The output on one device.
-        trials: The same rounded otherwise, a few times.
+        trials: The outputs of the runs with perturbed rounding.
 
     Attributes:
-        of_elements: The noise of every element; infinite where rounding decides whether there is a number.
-        share: How far rounding moves the output, as a part of its size; of whole numbers, how many it moves.
-        resolution: The least error of a typical element that is noticed, as a part of it.
-        factor_resolution: The least error of all elements together that is noticed.
-        unknown: The part of the elements that say nothing: no numbers, or none after some rounding.
+        of_elements: The noise of every element; infinite where rounding decides whether it is finite.
+        share: How far rounding moves the output, relative to its norm; for integers, the share of elements that it
+            moves.
+        resolution: The smallest relative error of a typical element that is noticed.
+        factor_resolution: The smallest relative error common to all elements that is noticed.
+        unknown: The share of elements without information, because they are not finite, or are not after some rounding.
     """
 
     def __init__(self, expected: np.ndarray, trials: Sequence[np.ndarray]) -> None:
@@ -67,32 +68,32 @@ class Noise:
             self.resolution = self.factor_resolution = LIMIT * self.share
 
     def ratio(self, found: np.ndarray, index: Any = ...) -> float:
-        """How far a part of the output is off in terms of the noise: its worst element, or all of it together."""
+        """The distance of a part of the output divided by the noise: of its worst element, or of all of it together."""
         whole = self.ratio_of_count(found, index) if self._is_whole else self.ratio_of_factor(found, index)
         return max(self.ratio_of_elements(found, index), whole)
 
     def ratio_of_elements(self, found: np.ndarray, index: Any = ...) -> float:
-        """How far the worst element is off in terms of its noise."""
+        """The distance of the worst element divided by its noise."""
         error = distances(found, self.expected[index])
         return float(_ratios(error, self.of_elements[index]).max(initial=0.0))
 
     def ratio_of_count(self, found: np.ndarray, index: Any = ...) -> float:
-        """How many elements differ, in terms of how many rounding moves."""
+        """The number of elements that differ, divided by the number that rounding moves."""
         allowed = max(self.share, 1 / max(1, found.size)) if self.share else 0.0
         return _ratio(_part_moved(found, self.expected[index]), allowed)
 
     def ratio_of_factor(self, found: np.ndarray, index: Any = ...) -> float:
-        """How far the factor that fits best between what is found and expected is from 1, in terms of its noise.
+        """The distance from 1 of the best factor between found and expected values, divided by its noise.
 
-        It shows an error that all elements share though it is too small in each of them. The noise of n elements that
-        move at random is sqrt(n) times smaller in the factor.
+        It shows an error that all elements share even if it is too small to see in one element. For n elements that
+        move at random, the noise of the factor is sqrt(n) times smaller.
         """
         expected = self.expected[index]
         known = np.where(np.isinf(self.of_elements[index]), expected, found)
         return _ratio(abs(_factor(known, expected)), self._factor_noise(index))
 
     def _factor_noise(self, index: Any) -> float:
-        """How far rounding moves the factor, as the runs say together and element by element."""
+        """How far rounding moves the factor, from whole runs and from single elements."""
         expected = self.expected[index]
         noise = 2 * _least_step(expected.dtype) / float(np.sqrt(max(1, expected.size)))
         for trial in self._trials:
@@ -101,7 +102,7 @@ class Noise:
 
 
 def _factor(found: np.ndarray, expected: np.ndarray) -> complex:
-    """By how much found is another multiple of expected than 1, by least squares over what is finite."""
+    """The deviation from 1 of the factor between found and expected values, by least squares over finite elements."""
     moves, square = _moves(found, expected)
     return complex(moves.sum() / square) if square else 0.0
 
@@ -126,7 +127,7 @@ def _part_moved(found: np.ndarray, expected: np.ndarray) -> float:
 
 
 def _typical_ratio(noise: np.ndarray, sizes: np.ndarray) -> float:
-    """Noise by size of the larger half of the elements that are not zero."""
+    """The relative noise of the larger half of the nonzero elements."""
     some = sizes > 0
     if not some.any():
         return 0.0
@@ -135,7 +136,7 @@ def _typical_ratio(noise: np.ndarray, sizes: np.ndarray) -> float:
 
 
 def _least_step(dtype: Any) -> float:
-    """What rounding does to a number of this type at least, as a part of it; nothing to whole numbers."""
+    """The smallest relative effect of rounding on a number of this type; zero for integers."""
     if not jax.numpy.issubdtype(dtype, np.inexact):
         return 0.0
     mantissa = mantissa_bits(dtype)
@@ -143,7 +144,7 @@ def _least_step(dtype: Any) -> float:
 
 
 def _up_to_size(sizes: np.ndarray, moves: np.ndarray) -> np.ndarray:
-    """The largest move of any element of the same power of two or less; of a few more where these are few."""
+    """Per element, the largest move of elements of the same power of two or less; of some more if these are few."""
     powers = np.frexp(sizes)[1]
     powers[sizes == 0] = powers.min() - 1
     _, place, counts = np.unique(powers, return_inverse=True, return_counts=True)
@@ -156,7 +157,7 @@ def _up_to_size(sizes: np.ndarray, moves: np.ndarray) -> np.ndarray:
 
 
 def _ratios(parts: np.ndarray, wholes: np.ndarray) -> np.ndarray:
-    """Part by whole; 0 for nothing of nothing, and where both are infinite."""
+    """Part divided by whole; 0 if both are zero or both are infinite."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = parts / wholes
     return np.where((parts == 0) | np.isinf(wholes), 0.0, ratios)

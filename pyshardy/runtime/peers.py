@@ -1,8 +1,7 @@
-"""Running a program in several processes, none of which waits for another for ever.
+"""Runs a program in several processes without one waiting for another for ever.
 
-JAX's coordination service holds the barrier at which all meet before they run, and the signs of life that they give
-while they do. It would end a process over the death of another one, and over one that is alive and does not come it
-would not.
+JAX's coordination service provides the barrier before a run and the store for heartbeats. By itself, it ends a process
+if another one dies, but not if another one is alive and never reaches the barrier.
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ _DOING = "running a program in several processes"
 _BEAT_SECONDS = 1.0
 _LOOK_SECONDS = 0.2
 _PAUSE_SECONDS = 3.0
-"""A process that has not looked for so long was stopped itself, so its observations are old."""
+"""A process that has not checked heartbeats for this long was itself suspended, so its observations are outdated."""
 _ALIVE = "pyshardy/alive/"
 _LATE = re.compile(r"Some timed out task names:\n(.*?)(?:\nRPC:|\Z)", re.DOTALL)
 _NUMBER = re.compile(r"(\d+)\s*$", re.MULTILINE)
 
 
 class _Watch:
-    """Gives signs of life of this process, and sees those of the others, in a thread of its own.
+    """Sends heartbeats of this process and watches those of the others, in its own thread.
 
     Args:
-        client: That of JAX's coordination service.
+        client: The client of JAX's coordination service.
         process: The number of this process.
-        lost_after: Seconds without a sign of life after which a process is lost.
-        wait: Seconds to wait for a process that is alive.
+        lost_after: The seconds without a heartbeat after which a process is lost.
+        wait: The seconds to wait for a process that is alive.
     """
 
     def __init__(self, client: Any, process: int, lost_after: float, wait: float) -> None:
@@ -50,7 +49,7 @@ class _Watch:
         self._reached = time.monotonic()
         self._runs: dict[tuple[int, ...], count[int]] = {}
         self._ended = threading.Event()
-        threading.Thread(target=self._beat, name="pyshardy signs of life", daemon=True).start()
+        threading.Thread(target=self._beat, name="pyshardy heartbeats", daemon=True).start()
 
     def _beat(self) -> None:
         for number in count():
@@ -60,11 +59,11 @@ class _Watch:
                 return
 
     def end(self) -> None:
-        """Give no more signs of life."""
+        """Stop sending heartbeats."""
         self._ended.set()
 
     def look(self, number: int) -> None:
-        """Give a sign of life, and note those of the others."""
+        """Send a heartbeat, and record those of the others."""
         self.client.key_value_set(f"{_ALIVE}{self._process}", str(number), allow_overwrite=True)
         beats = {int(key.rpartition("/")[2]): beat for key, beat in self.client.key_value_dir_get(_ALIVE)}
         self._reached = now = time.monotonic()
@@ -74,15 +73,15 @@ class _Watch:
         self._beats = beats
 
     def lost(self, processes: Iterable[int], since: float) -> int | None:
-        """A process that has given no sign of life for too long, at least since a moment; None if there is none."""
+        """A process without a heartbeat for too long, and since a given moment; None if there is none."""
         now = time.monotonic()
         if now - max(self._reached, since) > self.lost_after:
-            return 0  # which keeps the signs of all
+            return 0  # it keeps the heartbeats of all
         seen = dict(self._seen)
         return next((at for at in processes if at in seen and now - max(seen[at], since) > self.lost_after), None)
 
     def meet(self, processes: tuple[int, ...]) -> None:
-        """Wait until all processes have come here as often as this one."""
+        """Wait until all processes have called this as often as this process."""
         number = next(self._runs.setdefault(processes, count()))
         name = f"pyshardy/run/{'-'.join(map(str, processes))}/{number}"
         try:
@@ -92,7 +91,7 @@ class _Watch:
 
 
 def _missing(reason: str, wait: float) -> ShardyError:
-    """The error of a barrier that not all have come to."""
+    """The error for a barrier that not all processes have reached."""
     late = _LATE.search(reason)
     if late is None:
         got = reason.partition("\n")[0]
@@ -113,11 +112,11 @@ _starting = threading.Lock()
 
 
 def watch(lost_after_s: float = _LOST_AFTER, wait_s: float = _WAIT) -> _Watch | None:
-    """Begin to give signs of life, and to look for those of the others; None if JAX's processes are not joined.
+    """Start sending and watching heartbeats; None if JAX's processes are not joined.
 
     Args:
-        lost_after_s: Seconds without a sign of life after which a process is lost.
-        wait_s: Seconds to wait for a process that is alive.
+        lost_after_s: The seconds without a heartbeat after which a process is lost.
+        wait_s: The seconds to wait for a process that is alive.
     """
     global _watch
     client = coordination_client()
@@ -130,19 +129,19 @@ def watch(lost_after_s: float = _LOST_AFTER, wait_s: float = _WAIT) -> _Watch | 
 
 
 def processes_of(devices: Iterable[Any]) -> tuple[int, ...]:
-    """The processes that have some of the devices."""
+    """The processes that own the devices."""
     return tuple(sorted({device.process_index for device in devices}))
 
 
 def together(processes: tuple[int, ...], action: Callable[[], T]) -> T:
-    """What an action gives that all processes run together; nothing special in a single one.
+    """Run an action that all processes run together; return its result.
 
     Args:
         processes: The numbers of the processes.
-        action: What to run; it may wait for the others as long as it likes.
+        action: The action; it may block on the other processes.
 
     Raises:
-        ShardyError: A process does not come in time, or gives no sign of life any more.
+        ShardyError: A process does not arrive in time, or sends no heartbeats any more.
     """
     watching = watch() if len(processes) > 1 else None
     if watching is None:
@@ -155,7 +154,7 @@ def together(processes: tuple[int, ...], action: Callable[[], T]) -> T:
     def work() -> None:
         try:
             watching.meet(processes)
-            with jax.enable_x64(x64):  # contexts are those of a thread
+            with jax.enable_x64(x64):  # contexts belong to a thread
                 found.append(action())
         except BaseException as error:  # noqa: BLE001 (it is raised where it is waited for)
             errors.append(error)
@@ -169,7 +168,7 @@ def together(processes: tuple[int, ...], action: Callable[[], T]) -> T:
 
 
 def _wait(done: threading.Event, watching: _Watch, processes: tuple[int, ...]) -> None:
-    """Wait until it is done, or until a process is lost."""
+    """Wait until the action is done or a process is lost."""
     since = looked = time.monotonic()
     while not done.wait(_LOOK_SECONDS):
         now = time.monotonic()
@@ -180,7 +179,7 @@ def _wait(done: threading.Event, watching: _Watch, processes: tuple[int, ...]) -
         if lost is not None and not done.is_set():
             raise ShardyError(
                 _DOING,
-                got=f"no sign of life from process {lost} for {watching.lost_after:g} s",
+                got=f"no heartbeat from process {lost} for {watching.lost_after:g} s",
                 needed="all processes of the program to keep running",
-                hint="look at what that process printed; JAX will end this one soon, if it does not end before",
+                hint="look at what that process printed; JAX will soon end this one too",
             )

@@ -1,12 +1,12 @@
-"""A program that rounds otherwise: what rounding alone does to its outputs (Monte Carlo arithmetic).
+"""The effect of rounding on a program's outputs, by perturbing its rounding (Monte Carlo arithmetic).
 
-Two correct versions of a program differ: they sum in another order, fuse other ops, round at other places. How far that
-moves the outputs depends on the program: not at all in a copy, to anywhere in a chaotic one. To know, every input and
-every result that is rounded is moved by one step of its type, up or down, and the program runs again. Moving inputs
-alone would not do: an input in f32 hardly moves what one op in bf16 rounds, and some programs draw all they need from
-an integer.
+Two correct versions of a program differ: they sum in another order, fuse other ops, and round at other places. How far
+that moves the outputs depends on the program: not at all in a copy, arbitrarily far in a chaotic one. To measure it,
+every input and every rounded result is moved by one step of its type, up or down, and the program runs again. Moving
+only inputs would not be enough: a step of an f32 input hardly affects an op that rounds to bf16, and some programs
+generate all their data from an integer.
 
-A number that needs only half of its bits stays as it is: it is a count, a mask or a power of two, and was not rounded.
+A number that needs only half of its bits is not moved: it is a count, a mask or a power of two, and was not rounded.
 """
 
 from __future__ import annotations
@@ -33,26 +33,25 @@ from pyshardy.runtime.runnable import sequential
 from pyshardy.transforms.builder import Builder
 
 _MANTISSAS = {"f64": 52, "f32": 23, "f16": 10, "bf16": 7}
-"""How many bits of a number say how large it is within its power of two."""
+"""The number of mantissa bits of a type."""
 _BITS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16}
 _WIDE = _MANTISSAS["f32"]
-"""Types of so many bits are summed as they are, others in a wider type."""
+"""Types of this many bits are summed in their own type, others in a wider one."""
 _SUMS_PER_STEP = 16
-"""One by one, n numbers are summed with an error of up to sqrt(n)/6 steps; blocks and trees make it less."""
+"""A sequential sum of n numbers has an error of up to sqrt(n)/6 steps; blocks and trees reduce it."""
 _ROUNDING = ops_that(lambda traits: traits.rounds)
 _APPLYING = ops_that(lambda traits: traits.applies)
-"""They round if what they apply does: a sum does, a maximum does not."""
+"""Ops that round if the op that they apply does: a sum does, a maximum does not."""
 _HOLDING = CONTROL_FLOW | {"builtin.module", "func.func"}
-"""Ops in whose regions whole tensors are computed."""
+"""Ops whose regions compute whole tensors."""
 
 
 _TRIALS = 4
-"""So many runs say what rounding does; the noise of a single number is less than a tenth of what it should be once in
-four thousand programs."""
+"""The number of runs. With it, the noise of a single number is ten times too small once in four thousand programs."""
 
 
 def noises(module: Module, arrays: Sequence[Any], expected: Sequence[Any]) -> list[Noise] | None:
-    """What rounding does to every output; None if it calls Python, which would see every run.
+    """The effect of rounding on every output; None if the program calls Python, which would see every run.
 
     Args:
         module: The program.
@@ -66,7 +65,7 @@ def noises(module: Module, arrays: Sequence[Any], expected: Sequence[Any]) -> li
 
 
 def run_rounding_otherwise(module: Module, arrays: Sequence[Any]) -> Iterator[list[np.ndarray]]:
-    """The outputs on one device, a few times, each time rounded otherwise; the same in every call.
+    """The outputs on one device of a few runs with perturbed rounding; equal calls give equal outputs.
 
     Raises:
         UsageError: Inputs that do not fit.
@@ -102,9 +101,9 @@ def _low_bits(mantissa: int) -> int:
 
 
 def rounding_otherwise(module: Module) -> Module:
-    """The program with every result that is rounded moved by a step of its type, or by more where it is a sum.
+    """The program with every rounded result moved by a step of its type, or by more if it is a sum.
 
-    Whether up or down depends on the last bit of the result, which is as good as drawn.
+    The last bit of the result decides the direction; it is as good as random.
 
     Args:
         module: A program for one device, without ops of the `sdy` dialect.
@@ -120,7 +119,7 @@ def rounding_otherwise(module: Module) -> Module:
 
 
 def _tensor_ops(op: Op) -> Iterator[Op]:
-    """The ops inside an op that compute whole tensors, not what a reduction applies to two numbers."""
+    """The ops inside an op that compute whole tensors, without the bodies of reductions."""
     for region in op.regions:
         for block in region.blocks:
             for inner in block:
@@ -143,14 +142,14 @@ def _ops_in(region: Region) -> Iterator[Op]:
 
 
 def _summed(op: Op, reader: OpSpecReader) -> float:
-    """How many numbers an op sums for each that it gives."""
+    """The number of terms that an op sums per element of its result."""
     if op.name in ("stablehlo.reduce", "stablehlo.reduce_window"):
         return prod(op.operands[0].type.shape or ()) / max(1, prod(op.results[0].type.shape or ()))
     return products_summed(op, reader) if op.name in CONTRACTIONS else 1
 
 
 def _move(value: Value, steps: float, module: Module) -> None:
-    """Let the users of a value take one that is moved."""
+    """Replace a value by its perturbed version for all users."""
     type, op = value.type, value.defining_op
     assert op is not None and op.next is not None
     element = type.element.removeprefix("complex<").removesuffix(">")
@@ -167,7 +166,7 @@ def _move(value: Value, steps: float, module: Module) -> None:
 
 
 def _moved(value: Value, steps: float, builder: Builder) -> Value:
-    """A value times 1 + a step or 1 - a step; as it is where it needs but half of its bits."""
+    """A value times 1 plus or minus a step; unchanged if it needs only half of its bits."""
     type = value.type
     mantissa = _MANTISSAS[type.element]
     size = 2.0**-mantissa * (steps if mantissa >= _WIDE else 1)

@@ -1,4 +1,4 @@
-"""Modules as XLA takes them: without the ops of the `sdy` dialect that it does not know."""
+"""Rewrites modules for XLA, without the ops of the `sdy` dialect that it does not support."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from math import prod
 
 from pyshardy.core.text import format_symbol
 from pyshardy.errors import ShardyError
-from pyshardy.ir.attrs import symbols_in
 from pyshardy.ir.diagnostics import format_location
-from pyshardy.ir.functions import RULE, SHARDING, change_border_attrs, functions, main_function
+from pyshardy.ir.functions import CALL, SHARDING, change_border_attrs, functions, main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
-from pyshardy.ir.op_lists import ops_with
+from pyshardy.ir.op_lists import ops_named, ops_with
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.ir.strings import is_utf8
+from pyshardy.ir.symbol_paths import symbols_in
 from pyshardy.passes.exporting.export_named_computations import ExportNamedComputations
 from pyshardy.passes.pipeline import run_on_root
-from pyshardy.rules.properties import HANDING_ON, RESHARDING_COLLECTIVES
+from pyshardy.rules.properties import IDENTITIES, RESHARDING_COLLECTIVES
 from pyshardy.runtime.callbacks import drop_tokens
 from pyshardy.runtime.device_lists import list_devices
 from pyshardy.runtime.inspections import is_inspection
@@ -25,18 +25,20 @@ from pyshardy.transforms.reshards.op_rules import is_buffer
 from pyshardy.transforms.reshards.single_device import is_on_single_device
 
 _RESHARDS = {"sdy.reshard": "sharding"} | dict.fromkeys(RESHARDING_COLLECTIVES, "out_sharding")
-"""The ops that only change a sharding, and the attribute that says to which."""
+"""The ops that only change a sharding, and the attribute with the new sharding."""
 _CALLED = "called_computations"
-_MARKS = HANDING_ON - {"sdy.reshard"}
-"""The ops that only say something about shardings."""
+_RANDOM_TYPES = frozenset(("f16", "bf16", "f32", "f64", "i32", "i64", "ui32", "ui64"))
+"""The elements of which XLA for CPUs makes random numbers by `stablehlo.rng`."""
+_MARKS = IDENTITIES - {"sdy.reshard"}
+"""The ops that only annotate shardings."""
 
 
 def partitionable(module: Module, device_count: int) -> Module:
-    """The module for XLA's own partitioner: reshards become sharding constraints, constants plain ones.
+    """The module for XLA's own partitioner: reshards become sharding constraints, `sdy.constant` becomes a constant.
 
     Args:
         module: A propagated module.
-        device_count: Number of devices to run on.
+        device_count: The number of devices to run on.
     """
     root = module.copy_root()
     drop_tokens(root)
@@ -44,14 +46,14 @@ def partitionable(module: Module, device_count: int) -> Module:
     for op in list(walk(root)):
         if op.name in _RESHARDS:
             sharding = op.attrs[_RESHARDS[op.name]]
-            if is_on_single_device(sharding, meshes):  # the op that takes it says so
+            if is_on_single_device(sharding, meshes):  # its user has the sharding
                 _leave_out(op)
                 continue
             op.replace_attrs({"sharding": sharding.with_unreduced(())})
             op.rename("sdy.sharding_constraint")
         elif op.name == "sdy.constant":
             op.rename("stablehlo.constant")
-        elif is_inspection(op):  # it holds an address in the process that lowered it
+        elif is_inspection(op):  # it contains an address in the process that lowered it
             _leave_out(op)
     with module.context:
         list_devices(root, module)
@@ -64,8 +66,8 @@ def partitionable(module: Module, device_count: int) -> Module:
 def _free_loop(loop: Op) -> None:
     """Constrain the results of a loop instead of giving the loop a list of shardings.
 
-    Before XLA looks at shardings it drops values that a loop carries unchanged or for nothing, but not their
-    shardings; then the list is too long, and XLA fails.
+    XLA removes unchanged and unused values of a loop before it reads the shardings, but keeps the list of shardings.
+    The list is then too long, and XLA fails.
     """
     shardings = loop.attrs.get(SHARDING, ())
     loop.remove_attr(SHARDING)
@@ -78,10 +80,10 @@ def _free_loop(loop: Op) -> None:
 
 
 def sequential(module: Module) -> Module:
-    """The module for one device: all shardings, constraints and meshes removed.
+    """The module for one device, without shardings, constraints and meshes.
 
     Raises:
-        ShardyError: The module holds manual computations, which are written for several devices.
+        ShardyError: The module has manual computations, which are written for several devices.
     """
     root = module.copy_root()
     drop_tokens(root)
@@ -96,8 +98,8 @@ def sequential(module: Module) -> Module:
             )
         if op.name == "sdy.constant":
             op.rename("stablehlo.constant")
-        op.remove_attr(SHARDING)
-        op.remove_attr(RULE)
+        for name in [name for name in op.attrs if name.startswith("sdy.")]:  # of shardings, or of how they came about
+            op.remove_attr(name)
     for function in functions(root):
         change_border_attrs(function, lambda attrs: attrs.without(SHARDING))
     for op in list(walk(root)):
@@ -110,24 +112,24 @@ def sequential(module: Module) -> Module:
 
 
 def _leave_out(op: Op) -> None:
-    """Let the users of an op take what it takes."""
+    """Replace the results of an op by its operands."""
     op.result.replace_uses(op.operands[0])
     op.erase()
 
 
 def make_runnable(root: Op, module: Module, count: int) -> None:
-    """Name the main function and the number of devices as XLA wants it, and sorted dimensions from the front.
+    """Adapt a module to XLA: the name of the main function, the number of devices, and dimensions of sorts.
 
-    XLA looks for a dimension that is counted from the end wherever that leads it, and may not sort at all. For CPUs it
-    has no buffers with anything in them; such a buffer is one of zeros, as JAX makes it there.
+    XLA does not handle sort dimensions that count from the end, so they are rewritten. It has no undefined buffers on
+    CPUs, so these become zeros, as in JAX.
 
     Args:
         root: The module to change.
-        module: What it comes from.
+        module: The module that it comes from.
         count: Number of devices.
 
     Raises:
-        ShardyError: The name of a function that JAX cannot hold.
+        ShardyError: JAX does not support the name of a function.
     """
     main = main_function(root)
     for function in functions(root):
@@ -135,11 +137,13 @@ def make_runnable(root: Op, module: Module, count: int) -> None:
             raise ShardyError(
                 "running a program",
                 got=f"the function {format_symbol(function.attrs['sym_name'])}",
-                needed="names in UTF-8, as JAX knows no others",
+                needed="names in UTF-8, the only ones that JAX supports",
             )
     _check_called(root)
+    _check_random(root)
     main.set_attr("sym_name", "main")
     main.remove_attr("sym_visibility")
+    _leave_out_stray_ops(root)
     with module.context:
         root.set_attr("mhlo.num_partitions", module.attrs.parse(f"{count} : i32"))
         root.set_attr("mhlo.num_replicas", module.attrs.parse("1 : i32"))
@@ -147,18 +151,40 @@ def make_runnable(root: Op, module: Module, count: int) -> None:
         _fill_buffers(root, module)
 
 
+def _leave_out_stray_ops(root: Op) -> None:
+    """Leave out what stands between the functions and is no symbol, which nobody can use and JAX does not expect."""
+    for op in reversed(list(root.region.block)):
+        if "sym_name" not in op.attrs:
+            op.erase()
+
+
 def _check_called(root: Op) -> None:
-    """Refuse a custom call of a function without a body, over which XLA ends the process."""
+    """Refuse a call of a function without a body, which would make XLA end the process."""
     bodiless = {function.attrs["sym_name"] for function in functions(root) if not function.region.blocks}
-    for op in ops_with(root, _CALLED, ("stablehlo.custom_call",)) if bodiless else ():
-        paths = symbols_in(op.attrs.get(_CALLED))
-        missing = next((path[0] for path in paths if path[0] in bodiless), None)
+    if not bodiless:
+        return
+    for op in ops_named(root, (CALL, "stablehlo.custom_call")):
+        called = [(op.attrs["callee"],)] if op.name == CALL else symbols_in(op.attrs.get(_CALLED))
+        missing = next((path[0] for path in called if path[0] in bodiless), None)
         if missing is not None:
             raise ShardyError(
                 "running a program",
                 where=format_location(op.location),
-                got=f"a custom call of {format_symbol(missing)}, which is only declared",
-                needed="the body of what is called",
+                got=f"a {'' if op.name == CALL else 'custom '}call of {format_symbol(missing)}, which is only declared",
+                needed="a function with a body",
+            )
+
+
+def _check_random(root: Op) -> None:
+    """Refuse random numbers of a type over which XLA ends the process."""
+    for op in ops_with(root, "rng_distribution", ("stablehlo.rng",)):
+        element = op.result.type.element
+        if element not in _RANDOM_TYPES:
+            raise ShardyError(
+                "running a program",
+                where=format_location(op.location),
+                got=f"'{op.name}' of {element}",
+                needed=f"one of {', '.join(sorted(_RANDOM_TYPES))}, as XLA makes no others",
             )
 
 
@@ -171,7 +197,7 @@ def _fill_buffers(root: Op, module: Module) -> None:
 
 
 def _count_sorted_dimensions_from_the_front(root: Op, module: Module) -> None:
-    """XLA takes a dimension that is counted from the end as it is, unless it is the last, and may sort anything."""
+    """Count sort dimensions from the front. XLA misreads dimensions that count from the end, except the last one."""
     for op in walk(root):
         if op.name == "stablehlo.sort" and op.operands[0].type.rank:
             dimension = op.attrs.get("dimension")
@@ -181,10 +207,10 @@ def _count_sorted_dimensions_from_the_front(root: Op, module: Module) -> None:
 
 
 def keep_ffts_in_order(root: Op, module: Module) -> None:
-    """Let what Fourier transforms take and give lie in memory in the order of its dimensions.
+    """Force the default memory order on operands and results of Fourier transforms.
 
-    XLA's compiler for CPUs may lay out what collectives take and give in another order, also through a transform, and
-    then refuses that. A vector has one order only, and what is behind a barrier keeps it.
+    XLA's CPU compiler may choose another layout for operands and results of collectives, propagate it through a
+    transform, and then refuse it. A vector has only one layout, and a barrier keeps it.
     """
     for op in list(walk(root)):
         if op.name != "stablehlo.fft" or not op.operands[0].type.is_static:

@@ -1,8 +1,8 @@
-"""A per-device program as a global one that XLA runs.
+"""Wraps a per-device program in a global program that XLA runs.
 
-Every device has an entry along one mesh axis. What the devices hold of an input lies along its first dimension, one
-after the other, so that no data is copied and neither sub-axes nor orders of devices play a role; scalars are the
-same everywhere. The body of the global program is one manual computation that calls the per-device program.
+One mesh axis has all devices. The shards of an input are stacked along its first dimension, so no data is copied, and
+neither sub-axes nor device orders matter. Scalars are replicated. The body of the global program is a manual
+computation that calls the per-device program.
 
 Source: docs/semantics/partitioner.md#one-program-for-all-devices
 """
@@ -25,12 +25,12 @@ from pyshardy.runtime.runnable import keep_ffts_in_order, make_runnable
 from pyshardy.transforms.builder import Builder, zero_text
 
 DEVICES = "pyshardy_devices"
-"""Name of the axis along which the devices lie, and of its mesh."""
+"""The name of the axis of all devices, and of its mesh."""
 _BORDER_ATTRIBUTES = ("arg_attrs", "res_attrs")
 
 
 def stacked_shape(local: tuple[int, ...], devices: int) -> tuple[int, ...]:
-    """The shape of what that many devices hold, one after the other.
+    """The shape of the stacked shards of this many devices.
 
     >>> stacked_shape((2, 3), 4), stacked_shape((), 4)
     ((8, 3), ())
@@ -39,12 +39,12 @@ def stacked_shape(local: tuple[int, ...], devices: int) -> tuple[int, ...]:
 
 
 def stacked(module: Module, devices: int, on_cpus: bool = False) -> Module:
-    """The global program that runs a per-device program on many devices.
+    """The global program that runs a per-device program on several devices.
 
     Args:
         module: The per-device program, for devices that are partitions.
         devices: Number of devices.
-        on_cpus: Whether it is for CPUs, whose collectives need some help.
+        on_cpus: Whether it is for CPUs, whose collectives need workarounds.
     """
     root = module.copy_root()
     drop_tokens(root)
@@ -65,7 +65,7 @@ def stacked(module: Module, devices: int, on_cpus: bool = False) -> Module:
 
 
 def rename_program(root: Op, main: Op) -> str:
-    """Make the main function a private one under a name that is free, which is returned."""
+    """Make the main function private under a free name; return the name."""
     names = {function.attrs["sym_name"] for function in functions(root)}
     name = next(name for name in _candidates() if name not in names)
     main.set_attr("sym_name", name)
@@ -134,12 +134,12 @@ def _add_main(types: _Types, root: Op, program: Op, name: str) -> None:
 
 
 def _is_empty(local: ValueType) -> bool:
-    """Whether an input holds nothing: XLA may drop what a manual computation takes then, and fail."""
+    """Whether an input is empty. XLA may drop empty operands of a manual computation, and then fail."""
     return 0 in (local.shape or ())
 
 
 def _device_numbers(types: _Types, block: Block, location: object) -> tuple[Value, ...]:
-    """An input that is split: XLA takes no manual computation without one. The program does not look at it."""
+    """A sharded input that the program ignores. XLA needs a sharded operand in a manual computation."""
     type = types.attrs.tensor_type((types.devices,), "i32")
     attrs = {"iota_dimension": types.attrs.i64(0)}
     return (block.append(Op("stablehlo.iota", (), [type], attrs, location=location)).result,)

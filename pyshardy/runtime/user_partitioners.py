@@ -1,7 +1,7 @@
-"""What the partitioners of `jax.experimental.custom_partitioning` make of the ops that stand for them.
+"""Expands the ops of `jax.experimental.custom_partitioning`.
 
-JAX leaves an op in the module, and XLA's partitioner asks the user's function for the program per device. Here the
-function is asked in the same way, and what it answers becomes a manual computation, like `jax.shard_map`.
+JAX leaves an op in the module, and XLA's partitioner calls the user's function for the per-device program. Here the
+function is called in the same way, and its result becomes a manual computation, as with `jax.shard_map`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from jax.sharding import NamedSharding, PartitionSpec
 from jaxlib.mlir import ir
 
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import InvalidShardingError
 from pyshardy.frontend.from_jax import JaxSignature, load_lowered, mesh_to_lower_for, partition_spec
 from pyshardy.ir.diagnostics import PassError
@@ -35,12 +36,12 @@ _GROUPS = "replica_groups"
 
 
 class ExpandUserPartitioners(Pass):
-    """Put what users' partitioners give in the place of the ops that stand for it.
+    """Replace custom-partitioned ops by the results of their partitioners.
 
-    Ops whose partitioner is not known, and those inside manual computations, stay. It needs closed shardings.
+    Ops whose partitioner is unknown, and those inside manual computations, stay. Shardings must be closed.
 
     Attributes:
-        module: What the nodes come from, with the partitioners in its origin; only `partition` has that.
+        module: The module that the nodes come from, with the partitioners in its origin; only `partition` has it.
     """
 
     module: Module
@@ -65,9 +66,9 @@ class _Expansion:
 
     Args:
         op: The op.
-        partitioner: What JAX knows of the user's function.
+        partitioner: JAX's record of the user's function.
         root: The module.
-        module: What it comes from.
+        module: The module that it comes from.
     """
 
     def __init__(self, op: Op, partitioner: Any, root: Op, module: Module) -> None:
@@ -77,7 +78,7 @@ class _Expansion:
         self.jax_mesh = mesh_to_lower_for(module.origin, self.mesh)
 
     def _find_mesh(self) -> Mesh:
-        """The mesh that the op is sharded over, or else the first one with axes."""
+        """The mesh of the op's shardings, or the first one with axes."""
         found = (get_sharding(value) for value in (*self.op.operands, *self.op.results))
         used = (mesh_of(sharding, self.meshes) for sharding in found if sharding is not None)
         return next(mesh for mesh in (*used, *self.meshes.values()) if mesh.axes)
@@ -89,7 +90,7 @@ class _Expansion:
         self._splice(part)
 
     def _per_device(self) -> Op:
-        """The module of a function that computes what the op does, with a manual computation inside."""
+        """A module with a function that computes the op by a manual computation."""
         asked = self.partitioner
         args = [self._shape(value) for value in self.op.operands]
         results = [self._shape(value) for value in self.op.results]
@@ -109,13 +110,13 @@ class _Expansion:
             lowered = jax.jit(manual, keep_unused=True).lower(*(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in args))
         except Exception as error:
             raise PassError(
-                self.op, f"calls the partitioner of a user, which fails: {type(error).__name__}: {error}"
+                self.op, f"calls a custom partitioner, which fails: {type(error).__name__}: {error}"
             ) from error
         with self.module.context:
             return read_module(ir.Module.parse(load_lowered(lowered).bytecode()), self.module.attrs)
 
     def _shape(self, value: Value) -> jax.ShapeDtypeStruct:
-        """A tensor as partitioners see it; as replicated where JAX could not cut it evenly."""
+        """A tensor as partitioners see it; replicated if JAX could not shard it evenly."""
         shape = value.type.shape or ()
         sharding = NamedSharding(self.jax_mesh, self._spec_of(get_sharding(value), shape))
         return jax.ShapeDtypeStruct(shape, jax_dtype(value.type.element), sharding=sharding)
@@ -132,7 +133,7 @@ class _Expansion:
             return PartitionSpec()
 
     def _use_our_meshes(self, part: Op) -> None:
-        """Name meshes as they are called in our module."""
+        """Rename meshes to their names in our module."""
         names = dict(self._names(part))
         for function in functions(part):
             transform_shardings(function, lambda sharding: sharding.with_mesh(names[sharding.mesh]))
@@ -146,11 +147,11 @@ class _Expansion:
         ours = {mesh: name for name, mesh in reversed(self.meshes.items())}
         for name, mesh in module_meshes(part).items():
             if mesh not in ours:
-                raise PassError(self.op, f"calls the partitioner of a user, which answers with another mesh, {mesh}")
+                raise PassError(self.op, f"calls a custom partitioner, which returned another mesh, {mesh}")
             yield name, ours[mesh]
 
     def _splice(self, part: Op) -> None:
-        """Put the body of the main function in the place of the op, and the others behind ours."""
+        """Replace the op by the body of the main function, and append the other functions to our module."""
         channels = Channels(self.root, self.module.attrs)
         for op in walk(part):
             if CHANNEL in op.attrs:
@@ -167,7 +168,7 @@ class _Expansion:
         self.op.erase()
 
     def _rename(self, private: Sequence[Op], part: Op) -> None:
-        """Move functions to our module, under names that are free there."""
+        """Move functions to our module, under free names."""
         taken = {function.attrs["sym_name"] for function in functions(self.root)} | set(self.meshes)
         names: dict[str, str] = {}
         for function in private:

@@ -1,1 +1,1 @@
-"""What passes are made of: each room holds one kind of change to a program. Nothing here is a pass."""
+"""Building blocks of passes. Each package holds one kind of change to a program; nothing here is a pass."""

@@ -1,4 +1,4 @@
-"""Making StableHLO ops at one position of a program.
+"""Inserts StableHLO ops at one position of a program.
 
 Source: docs/semantics/partitioner.md#device-numbers
 """
@@ -24,13 +24,13 @@ _LARGEST_INDEX = 2**31 - 1
 
 
 class Builder:
-    """Makes ops, each before a given op, or at the end of a block.
+    """Inserts ops before a given op, or at the end of a block.
 
     Args:
         attrs: The attributes and types of the context.
-        place: The op before which new ops go, or the block at whose end they go.
+        place: The op before which to insert new ops, or the block to append them to.
         location: The location of new ops.
-        sharding: The sharding of the result of every new op whose rank fits; None for none.
+        sharding: The sharding of new results of the same rank; None for no sharding.
         use_replicas: Whether devices are replicas rather than partitions.
     """
 
@@ -64,7 +64,7 @@ class Builder:
         attrs: dict[str, Any] | None = None,
         region_count: int = 0,
     ) -> Op:
-        """An op of any kind; a `name` without a dialect is an op of StableHLO."""
+        """Insert an op of any kind; a `name` without a dialect means an op of StableHLO."""
         full_name = name if "." in name else f"stablehlo.{name}"
         made = Op(full_name, operands, types, attrs or {}, region_count, self.location)
         sharding = self.sharding
@@ -73,7 +73,7 @@ class Builder:
         return self.put(made)
 
     def value(self, name: str, operands: Iterable[Value], type: ValueType, **attrs: Any) -> Value:
-        """The result of an op with one result."""
+        """Insert an op with one result; return the result."""
         return self.op(name, operands, [type], attrs).result
 
     def combine(self, name: str, first: Value, second: Value) -> Value:
@@ -128,13 +128,13 @@ class Builder:
         return self.value("select", [predicate, on_true, on_false], on_true.type)
 
     def broadcast(self, value: Value, shape: Sequence[int], dims: Iterable[int] = ()) -> Value:
-        """`broadcast_in_dim`; `dims` gives the target of every dimension of the value."""
+        """`broadcast_in_dim`; `dims` gives the result dimension of every dimension of the value."""
         return self.value(
             "broadcast_in_dim", [value], self.like(shape, value.type), broadcast_dimensions=self.array(dims)
         )
 
     def convert(self, value: Value, element: str) -> Value:
-        """The value with another element type; the op is made even if the types are equal."""
+        """The value with another element type. The op is inserted even if the types are equal."""
         return self.value("convert", [value], self.type(value.type.shape or (), element))
 
     def reshape(self, value: Value, shape: Sequence[int]) -> Value:
@@ -167,7 +167,7 @@ class Builder:
         return self.slice(value, [0] * len(shape), shape)
 
     def dynamic_slice(self, value: Value, starts: Iterable[Value], shape: Sequence[int]) -> Value:
-        """A slice with computed start indices."""
+        """A dynamic slice."""
         return self.value(
             "dynamic_slice", [value, *starts], self.like(shape, value.type), slice_sizes=self.array(shape)
         )
@@ -180,7 +180,7 @@ class Builder:
         high: Sequence[int],
         interior: Sequence[int] | None = None,
     ) -> Value:
-        """The value with padding around it, and between its elements."""
+        """The value with edge padding and interior padding."""
         interior = interior or [0] * len(low)
         shape = [
             before + size + max(0, size - 1) * inner + after
@@ -196,7 +196,7 @@ class Builder:
         )
 
     def concatenate(self, values: Sequence[Value], dim: int) -> Value:
-        """The values one after the other along a dimension."""
+        """The concatenation of the values along a dimension."""
         shape = list(_shape(values[0]))
         shape[dim] = sum(_shape(value)[dim] for value in values)
         return self.value("concatenate", values, self.like(shape, values[0].type), dimension=self.number(dim))
@@ -206,7 +206,7 @@ class Builder:
         return self.value("iota", (), type, iota_dimension=self.number(dim))
 
     def permute(self, value: Value, pairs: Sequence[Sequence[int]], channel: Any = None) -> Value:
-        """`collective_permute`: the first device of every pair sends the value to the second."""
+        """`collective_permute`: in every pair, the first device sends its value to the second."""
         text = ", ".join(f"[{source}, {target}]" for source, target in pairs)
         table = self.attrs.parse(f"dense<[{text}]> : tensor<{len(pairs)}x2xi64>")
         attrs = {"source_target_pairs": table}
@@ -215,7 +215,7 @@ class Builder:
         return self.op("collective_permute", [value], [value.type], attrs).result
 
     def all_to_all(self, value: Value, groups: Sequence[Sequence[int]], dim: int, channel: Any = None) -> Value:
-        """`all_to_all`: every device of a group gets its part of a dimension from all of them, in order."""
+        """`all_to_all`: every device receives its part of a dimension from all devices of its group, in order."""
         attrs = {
             "split_dimension": self.number(dim),
             "concat_dimension": self.number(dim),
@@ -227,7 +227,7 @@ class Builder:
         return self.op("all_to_all", [value], [value.type], attrs).result
 
     def all_reduce(self, value: Value, groups: Sequence[Sequence[int]], channel: Any) -> Value:
-        """`all_reduce`: the sum of the values of a group; for booleans, whether any is true."""
+        """`all_reduce`: the sum of the values in a group; for booleans, the logical or."""
         attrs = {
             "replica_groups": self.attrs.parse(groups_text(groups)),
             "channel_handle": channel,
@@ -246,22 +246,22 @@ class Builder:
         return self.value("replica_id" if self.use_replicas else "partition_id", (), self.type((), "ui32"))
 
     def look_up(self, values: Sequence[int] | Sequence[bool], element: str = "i32", id: Value | None = None) -> Value:
-        """The entry of this device in a list with one entry per device, a scalar.
+        """The entry of this device in a list with one entry per device, as a scalar.
 
         Args:
             values: One per device id.
             element: Their type.
-            id: The device id, if it is computed already.
+            id: The device id, if it has been computed before.
         """
         id = self.device_id() if id is None else id
         return self.entry(values, id, element)
 
     def entry(self, values: Sequence[int] | Sequence[bool], id: Value, element: str = "i32") -> Value:
-        """The entry of a list at a computed index, a scalar."""
+        """The entry of a list at a dynamic index, as a scalar."""
         return self.reshape(self.dynamic_slice(self.table(values, element), [id], [1]), ())
 
     def dim_offset(self, axes: Axes, mesh: Mesh, shard_size: int, id: Value | None = None) -> Value:
-        """The start of this device's shard: its index in the grid of `axes` times the size of a shard.
+        """The offset of this device's shard: its index along `axes` times the shard size.
 
         Raises:
             PassError: An offset does not fit into 32 bits.
@@ -283,7 +283,7 @@ class Builder:
 
 
 def groups_text(groups: Sequence[Sequence[int]]) -> str:
-    """Groups of devices as an attribute.
+    """Replica groups as the text of an attribute.
 
     >>> groups_text([(0, 1), (2, 3)])
     'dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>'

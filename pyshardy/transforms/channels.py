@@ -1,4 +1,4 @@
-"""Numbers of channels for collectives.
+"""Channel handles for collectives.
 
 Source: docs/semantics/partitioner.md#channels
 """
@@ -18,7 +18,7 @@ CHANNEL = "channel_handle"
 
 
 class Channels:
-    """Hands out channel handles, numbered from one above the largest in the module, in order of the calls.
+    """Makes channel handles, numbered in order of the calls from one above the largest in the module.
 
     The module is searched on the first request.
 
@@ -40,5 +40,5 @@ class Channels:
 
 
 def _number(op: Op) -> int:
-    """The channel of an op."""
+    """The channel number of an op."""
     return int(stablehlo.ChannelHandle(op.attrs[CHANNEL]).handle)

@@ -18,14 +18,14 @@ from pyshardy.propagation.run import Propagated
 
 
 class Traced(NamedTuple):
-    """A run of propagation, with the ops and values behind its numbers.
+    """A run of propagation, with the ops and values that its numbers stand for.
 
     Attributes:
         program: The program that shardings propagated through.
-        places: The ops and values behind its numbers; later passes change them in place.
+        places: The ops and values that its numbers stand for; later passes change them in place.
         propagated: The result.
-        grouped: The shardings that members of sharding groups had before they were made equal, by number, if steps
-            were recorded.
+        grouped: By number, the shardings that members of sharding groups had before they were made equal. Empty unless
+            steps were recorded.
     """
 
     program: Program
@@ -35,10 +35,10 @@ class Traced(NamedTuple):
 
 
 class Known(NamedTuple):
-    """A run of propagation that is known already, for the program that it belongs to.
+    """A run of propagation with a known result, and its program.
 
     Attributes:
-        program: What was propagated through.
+        program: The program that shardings propagated through.
         propagated: The result.
     """
 
@@ -55,10 +55,10 @@ class PassContext:
         attrs: The attributes and types of its context.
         specs: Describes ops for the sharding rules.
         diagnostics: The list that warnings go to.
-        propagated: The results of the propagation passes that ran.
-        runs: The same results with the ops and values behind their numbers.
-        traced: Those whose steps were recorded, for explanations.
-        known: A run to take over, if the program turns out to be the one that it belongs to.
+        propagated: The results of the propagation passes so far.
+        runs: The same results, with the ops and values that their numbers stand for.
+        traced: The runs whose steps were recorded for explanations.
+        known: A run whose result is reused if the program equals its program.
     """
 
     root: Op

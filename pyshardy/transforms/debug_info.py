@@ -1,4 +1,4 @@
-"""Debug attributes: the origins of shardings, and the paths of their axes.
+"""Debug attributes: sharding origins and propagation edges.
 
 Source: docs/semantics/propagation.md#debug-attributes
 """
@@ -12,7 +12,8 @@ from typing import Any
 from pyshardy.core.axes import AxisRef
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.record import Record
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.core.text import quote
 from pyshardy.graph.program import Program
 from pyshardy.ir.dataflow import EDGE, block_arg_owners, edge_of
@@ -46,8 +47,8 @@ class DebugOptions(Record):
     """Which debug attributes to write; none by default.
 
     Attributes:
-        origins: Whether to write the annotation that every axis of every value originates from.
-        edges: Whether to write the op and the step through which every axis moved.
+        origins: Whether to record, per axis of every value, the annotation that it originates from.
+        edges: Whether to record, per axis of every value, the op and the step that propagated it.
     """
 
     origins: bool = False
@@ -58,7 +59,7 @@ class DebugOptions(Record):
 
 
 class DebugInfo:
-    """Collects the debug attributes of a module, then writes them.
+    """Collects the debug attributes of a module and writes them.
 
     Args:
         root: The module, with the shardings before propagation.
@@ -145,7 +146,7 @@ class DebugInfo:
             numbered = edge._replace(number=edge.number + self._next)
             assert step.source is not None
             source, target = index.values[step.source], index.values[step.target]
-            if step.op == MAIN_RESULT:  # the returned value stands for itself and the result
+            if step.op == MAIN_RESULT:  # a step on the returned value also counts for the result
                 self._add_edges(None, 1, [numbered])
                 source = target = target if edge.target == 0 else source
             else:
@@ -186,7 +187,7 @@ class DebugInfo:
                 self._write_on_function_result(arg)
 
     def _write_origins_of_results(self, op: Op) -> None:
-        # The origins of a block argument without an edge show as entries of the results, which are empty.
+        # The origins of a block argument without an edge appear among the entries of results, as empty entries.
         if not any(map(self._origins.of, (*op.results, *block_arg_owners(op)))):
             return
         if op.name in (CONSTRAINT, EDGE):
@@ -207,7 +208,7 @@ class DebugInfo:
         return f"{self._names.get(owner.block.parent_op)}_input: {owner.index}"
 
     def _write_on_function_result(self, value: Value) -> None:
-        """A value that is returned, even several times, is written on one result of the function."""
+        """A returned value, even if it is returned several times, has its attributes on one result of the function."""
         for user, index in reversed(value.uses):
             function = user.parent_op
             if user.name == "func.return" and function is not None:

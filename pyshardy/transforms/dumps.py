@@ -12,12 +12,12 @@ from pyshardy.transforms.context import PassContext
 
 
 def module_text(root: Op, context: PassContext) -> str:
-    """The module as it is in a dump: without locations."""
+    """The text of a module for a dump, without locations."""
     return str(write_module(root, context.attrs).operation.get_asm()).rstrip("\n") + "\n"
 
 
 def save_text(text: str, directory: str, index: int, title: str) -> None:
-    """Write a dump; if that fails, standard error says so."""
+    """Write a dump; if that fails, write a message to standard error."""
     path = Path(directory) / f"{index:02d}.{title}.mlir"
     try:
         replace_file(path, text.encode())

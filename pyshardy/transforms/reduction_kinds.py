@@ -1,4 +1,4 @@
-"""Reading from the body of an op how it combines values."""
+"""Reads from the body of an op how it combines values."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _KINDS = {
 }
 
 _ONCE = frozenset(("add", "multiply", "xor"))
-"""Ops for which it matters how often the initial value counts."""
+"""Ops for which the number of times that the initial value is combined matters."""
 
 
 def body_kind(op: Op) -> ReductionKind | None:
-    """How the body of an op combines values; None unless it does so in one known way for all that it returns."""
+    """How the body of an op combines values; None unless it combines all returned values in one known way."""
     terminator = op.regions[0].blocks[0].terminator
     if terminator.name != "stablehlo.return":
         return None
@@ -27,7 +27,7 @@ def body_kind(op: Op) -> ReductionKind | None:
 
 
 def plain_kind(op: Op) -> ReductionKind | None:
-    """As `body_kind`, but only if the body of a reduction does nothing else."""
+    """As `body_kind`, but None if the body of the reduction does anything else."""
     return None if combiners(op) is None else body_kind(op)
 
 
@@ -37,9 +37,9 @@ def _kind_of(value: Value) -> ReductionKind | None:
 
 
 def combiners(op: Op) -> tuple[str, ...] | None:
-    """The ops that combine old and new value for each result of a reduction; None if the body does anything else.
+    """Per result of a reduction, the op that combines the old and the new value; None if the body does anything else.
 
-    They are without the dialect.
+    The names come without the dialect.
     """
     return combiners_of(op.regions[0])
 
@@ -66,16 +66,16 @@ def combiners_of(region: Region) -> tuple[str, ...] | None:
 
 
 def neutral_text(name: str | None, initial: Value, attrs: AttrTable, only_counted: bool = True) -> str | None:
-    """What to start from instead of an initial value that changes the result.
+    """The identity to start from instead of an initial value that is not the identity.
 
     Args:
-        name: The op that combines values; None if it is not known.
+        name: The op that combines values; None if it is unknown.
         initial: The initial value.
         attrs: The attributes of the context.
-        only_counted: Whether only initial values are meant for which it matters how often they count.
+        only_counted: Whether to replace only initial values for which the number of times they are combined matters.
 
     Returns:
-        None if the initial value changes nothing, or nothing else is known.
+        None if the initial value is the identity, or the identity is unknown.
     """
     if name is None or (only_counted and name not in _ONCE):
         return None
@@ -86,7 +86,7 @@ def neutral_text(name: str | None, initial: Value, attrs: AttrTable, only_counte
 
 
 def _is_constant(value: Value, text: str, attrs: AttrTable) -> bool:
-    """Whether a value is a constant of which all elements are the given one, or minus zero instead of zero."""
+    """Whether a value is a constant with only the given element; minus zero counts as zero."""
     op = value.defining_op
     if op is None or op.name not in PROGRAM_CONSTANTS:
         return False

@@ -21,11 +21,11 @@ class RoundDumps:
     """Writes `{directory}/{number}.propagation_after_user_priority_{priority}.mlir` for every priority but the last.
 
     Attributes:
-        directory: The folder.
-        number: What the names of the files start with.
+        directory: The directory.
+        number: The number of the first file.
         context: The pass context.
-        index: What the numbers of the program stand for.
-        stored: The shardings that the nodes have.
+        index: The ops and values that the numbers of the program stand for.
+        stored: The shardings that are written on the nodes.
     """
 
     directory: str
@@ -36,7 +36,7 @@ class RoundDumps:
     _last: tuple[str, str] | None = field(default=None, init=False)
 
     def after_round(self, priority: int, engine: PropagationEngine) -> None:
-        """Write the module after the round before, which is not the last one, and keep it as it is now."""
+        """Write the module after the previous round, which was not the last one, and record the current state."""
         if self._last is not None:
             title, text = self._last
             save_text(text, self.directory, self.number, title)
@@ -45,7 +45,7 @@ class RoundDumps:
         self._last = f"propagation_after_user_priority_{priority}", text
 
     def _bring_up_to_date(self, engine: PropagationEngine) -> None:
-        """Give the nodes the shardings of now and the rules, and remove the ops found dead."""
+        """Write the current shardings and the rules onto the nodes, and remove the dead ops."""
         now = engine.shardings[: len(self.stored)]
         self.index.store(now, self.stored)
         self.stored = now
@@ -54,7 +54,7 @@ class RoundDumps:
 
 
 def erase_dead(ops: Sequence[Op]) -> None:
-    """Erase dead ops that are still there, given in program order: users come before what they use."""
+    """Erase the dead ops that are still there, users first. They are given in program order."""
     for op in reversed(ops):
         if op.block is not None:
             op.erase()

@@ -1,4 +1,4 @@
-"""From the nodes of a module to what a search for shardings works on."""
+"""Makes the input of a search for shardings from the nodes of a module."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _AROUND_OTHERS = CONDITIONALS | {
 
 
 def mesh_to_search(root: Op) -> tuple[str, Mesh]:
-    """The one mesh of a module that has axes, with its name.
+    """The only mesh with axes of a module, with its name.
 
     Raises:
         UsageError: There is none, or there are several.
@@ -41,18 +41,18 @@ def mesh_to_search(root: Op) -> tuple[str, Mesh]:
 def build_problem(
     root: Op, specs: OpSpecReader, topology: Topology, collectives: CollectiveModel, limit: float
 ) -> Problem:
-    """What a search works on.
+    """The input of a search.
 
     Args:
-        root: The module as propagation takes it; inputs with a sharding keep it.
+        root: The module, ready for propagation; inputs with a sharding keep it.
         specs: Describes ops for the sharding rules.
-        topology: The chip, and where the mesh lies.
-        collectives: How collectives are priced.
-        limit: Bytes of memory that a device may use.
+        topology: The chip, and the position of the mesh in its network.
+        collectives: The prices of collectives.
+        limit: The memory that a device may use, in bytes.
 
     Raises:
         UsageError: No mesh, or several.
-        PassError: An op whose sharding rule does not fit it.
+        PassError: The sharding rule of an op does not fit it.
     """
     name, mesh = mesh_to_search(root)
     program, index = build_program(root, specs)

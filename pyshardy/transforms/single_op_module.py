@@ -1,4 +1,4 @@
-"""One op as a module of its own, and back as the body of a manual computation.
+"""Moves an op into its own module, and the result back as the body of a manual computation.
 
 Source: docs/semantics/partitioner.md#one-op-at-a-time
 """
@@ -13,7 +13,8 @@ from jaxlib.mlir import ir
 
 from pyshardy.core.devices import padded_shape
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import DimSharding, TensorSharding, common_mesh, mesh_of, shard_counts
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.core.sharding_on_mesh import common_mesh, mesh_of, shard_counts
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import calls, functions, is_declaration, set_arg_sharding, set_result_sharding, signature
 from pyshardy.ir.nodes import Op, Value, ValueType, walk_post_order
@@ -26,17 +27,17 @@ from pyshardy.transforms.reshards.operand_shardings import location_of, make_res
 _ENTRY = "main"
 _MESH = "mesh"
 _PADDED_LATER = frozenset(("sdy.reshard", "sdy.constant"))
-"""Ops on which what comes in is not cut, and what comes out is not padded: the former can tell, or there is none."""
+"""Ops whose operands are not sliced and whose results are not padded at the border of the module."""
 
 
 @dataclass(frozen=True)
 class BoundaryValue:
-    """How a value goes into the manual computation or comes out of it.
+    """An operand or result of the manual computation.
 
     Attributes:
         value: The value outside.
-        sharding: How it is sharded there; replicated if it has no sharding.
-        type: Its type at the border, with sizes that its shards divide.
+        sharding: Its sharding outside; replicated if it has none.
+        type: Its type at the border, with sizes that are multiples of its shard counts.
     """
 
     value: Value
@@ -45,19 +46,19 @@ class BoundaryValue:
 
     @property
     def is_padded(self) -> bool:
-        """Whether it has another size at the border."""
+        """Whether its size differs at the border."""
         return self.type is not self.value.type
 
 
 class SingleOp:
-    """An op of a module, with what it needs to be one of its own.
+    """An op of a module, which gets its own module.
 
     Args:
-        ops: The op, perhaps with the all-reduce that completes its result.
-        context: What the passes over the module share.
+        ops: The op, and the all-reduce that completes its result, if there is one.
+        context: The pass context.
 
     Raises:
-        PassError: There is no one mesh that all its values are on.
+        PassError: Its values are on different meshes.
     """
 
     def __init__(self, ops: Sequence[Op], context: PassContext) -> None:
@@ -79,7 +80,7 @@ class SingleOp:
         return self.ops[-1].results
 
     def _mesh_name(self, values: Iterable[Value]) -> str:
-        """The name of the mesh; one that has no name gets one."""
+        """The name of the mesh; a mesh without a name gets one."""
         found = common_mesh(map(get_sharding, values), self.context.meshes)
         if found is None:
             raise PassError(self.op, "has values on different meshes, and a manual computation is on one")
@@ -112,7 +113,7 @@ class SingleOp:
         return self.op.name == "sdy.reshard"
 
     def _resharded_shape(self) -> tuple[int, ...]:
-        """Sizes that the shards before and after a reshard divide."""
+        """Sizes that are multiples of the shard counts before and after a reshard."""
         given, wanted = (get_sharding(value) for value in (self.op.operands[0], self.op.result))
         shape = self.op.result.type.shape or ()
         counts = [
@@ -122,10 +123,10 @@ class SingleOp:
         both = [lcm(*pair) for pair in zip(*counts)]
         return tuple(size if size < 0 else -(-size // count) * count for size, count in zip(shape, both))
 
-    # To a module of its own
+    # Into its own module
 
     def module(self) -> Op:
-        """A module with the op in a function on values as they are at the border, and with what it refers to."""
+        """A module with the op in a function on the values at the border, and with everything the op refers to."""
         root = Op("builtin.module", region_count=1, location=self.context.root.location)
         block = root.region.add_block()
         for mesh in (op for op in self.symbols.block if op.name == "sdy.mesh"):
@@ -136,7 +137,7 @@ class SingleOp:
         return root
 
     def _entry(self) -> Op:
-        """The function with the op: cut to the sizes they have outside, operands go in, and results get padded."""
+        """The function with the op. It slices the operands to their outer sizes, and pads the results."""
         location = self.op.location
         attrs = {"sym_name": _ENTRY, "sym_visibility": "private"}
         function = Op("func.func", attrs=attrs, region_count=1, location=location)
@@ -158,7 +159,7 @@ class SingleOp:
         return function
 
     def _taken_in(self, builder: Builder, value: Value, boundary: BoundaryValue) -> Value:
-        """An argument as the op takes it: cut, and whole along the dimension that the op joins."""
+        """An argument for the op: sliced, and replicated along the concatenated dimension."""
         if boundary.is_padded and self.op.name not in _PADDED_LATER:
             inner = Builder(builder.attrs, builder.place, builder.location, boundary.sharding)
             value = inner.cut(value, boundary.value.type.shape or ())
@@ -166,7 +167,7 @@ class SingleOp:
         return value if whole is boundary.sharding else builder.put(make_reshard(value, whole)).result
 
     def _given_out(self, builder: Builder, value: Value, boundary: BoundaryValue) -> Value:
-        """A result as it leaves the function."""
+        """A result of the function."""
         if self._unjoined(boundary.sharding) is not boundary.sharding:
             value = builder.put(make_reshard(value, boundary.sharding)).result
         if not boundary.is_padded or self.op.name in _PADDED_LATER:
@@ -174,7 +175,7 @@ class SingleOp:
         return _padded(Builder(builder.attrs, builder.place, builder.location, boundary.sharding), value, boundary.type)
 
     def _unjoined(self, sharding: TensorSharding) -> TensorSharding:
-        """A sharding without axes along the dimension that the op joins, if it joins any."""
+        """A sharding without axes along the dimension that the op concatenates, if it concatenates."""
         if self.op.name != "stablehlo.concatenate":
             return sharding
         joined = ir.IntegerAttr(self.op.attrs["dimension"]).value
@@ -184,7 +185,7 @@ class SingleOp:
         )
 
     def _clone_ops(self, builder: Builder, operands: Sequence[Value], captured: Sequence[Value]) -> Sequence[Value]:
-        """Put copies of the ops on these values; the results of the last one."""
+        """Insert copies of the ops on these values; return the results of the last one."""
         copy = self.op.clone(dict(zip(self.captured, captured)))
         for index, value in enumerate(operands):
             copy.set_operand(index, value)
@@ -201,7 +202,7 @@ class SingleOp:
     # Back
 
     def replace(self, root: Op) -> None:
-        """Put what has become of the module in place of the op."""
+        """Replace the op by the body of the partitioned module."""
         *others, entry = functions(root)
         names = {}
         for function in others:
@@ -221,7 +222,7 @@ class SingleOp:
             op.erase()
 
     def _computation(self, entry: Op) -> Op:
-        """The manual computation, in front of the op, with the body of the function."""
+        """Insert the manual computation before the op, with the body of the function."""
         computation = Op(
             "sdy.manual_computation",
             [self._operand(boundary) for boundary in self.inputs],
@@ -241,7 +242,7 @@ class SingleOp:
         return computation
 
     def _operand(self, boundary: BoundaryValue) -> Value:
-        """A value as it is at the border: padded, or what it was before it was cut."""
+        """A value at the border: padded, or the value that it was sliced from."""
         if not boundary.is_padded:
             return boundary.value
         whole = _before_cut(boundary.value)
@@ -252,7 +253,7 @@ class SingleOp:
 
 
 def _padded(builder: Builder, value: Value, type: ValueType) -> Value:
-    """A value with zeros behind it."""
+    """A value, padded with zeros at the end."""
     plain = Builder(builder.attrs, builder.place, builder.location)
     zero = plain.splat(zero_text(type.element), plain.like((), type))
     old, new = value.type.shape or (), type.shape or ()
@@ -260,7 +261,7 @@ def _padded(builder: Builder, value: Value, type: ValueType) -> Value:
 
 
 def _before_cut(value: Value) -> Value | None:
-    """What a value is the front part of, if a slice has made it."""
+    """The value of which a slice has taken the leading part, if there is one."""
     op = value.defining_op
     if op is None or op.name != "stablehlo.slice":
         return None
@@ -269,7 +270,7 @@ def _before_cut(value: Value) -> Value | None:
 
 
 def _values_from_outside(op: Op) -> Iterable[Value]:
-    """The values that the regions of an op use and do not define, in order."""
+    """The values from outside that the regions of an op use, in order."""
     defined: set[Value] = set()
     inner = [user for region in op.regions for block in region.blocks for top in block for user in walk_post_order(top)]
     for user in inner:
@@ -288,7 +289,7 @@ def _called_functions(op: Op, symbols: SymbolTable) -> list[Op]:
     found: dict[str, Op] = {}
     pending = [op]
     while pending:
-        for call in calls(pending.pop()):  # the last one found first, as the names of copies tell
+        for call in calls(pending.pop()):  # the last one found comes first, as the names of copies show
             name = call.attrs["callee"]
             if name in found:
                 continue
@@ -309,7 +310,7 @@ Partition = Callable[[Op], None]
 
 
 def partition_alone(ops: Sequence[Op], context: PassContext, partition: Partition) -> None:
-    """Make of an op, perhaps with the all-reduce behind it, a manual computation over all axes of its mesh."""
+    """Replace an op, and the all-reduce after it if given, by a manual computation over all axes of its mesh."""
     single = SingleOp(ops, context)
     module = single.module()
     partition(module)

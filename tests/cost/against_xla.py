@@ -62,7 +62,7 @@ class Compared:
 def compare(name: str, partition: Partition) -> Compared:
     """The estimates for the program of one device, beside what XLA says of it."""
     program = cost_program(partition.module.root, partition.meshes)
-    flat = lower(flatten(program), XLA_ON_CPU)
+    flat = lower(flatten(program, XLA_ON_CPU), XLA_ON_CPU)
     block = fuse(flat, XLA_ON_CPU)
     flops, matrix = loops_once(block)
     peak = find_peak(program, flat, XLA_ON_CPU, with_live=False, block=block)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from random import Random
 
-from pyshardy.core.axes import AxisRef, append_or_merge, sort_and_merge
+from pyshardy.core.axes import AxisRef
+from pyshardy.core.axis_lists import append_or_merge, sort_and_merge
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.errors import InvalidShardingError

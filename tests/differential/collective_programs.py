@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from random import Random
 
-from pyshardy.core.axes import Axes, AxisRef, append_or_merge, sort_and_merge, subtract_axes
+from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.axis_lists import append_or_merge, sort_and_merge, subtract_axes
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.errors import InvalidShardingError

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import sdy
 
-from pyshardy.core.axes import check_axes_in_mesh
+from pyshardy.core.axis_checks import check_axes_in_mesh
 from pyshardy.core.notation import (
     format_sharding_list,
     parse_axis,
@@ -18,7 +18,8 @@ from pyshardy.core.notation import (
     parse_sharding,
     parse_sharding_list,
 )
-from pyshardy.core.sharding import TensorSharding, check_sharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import check_sharding, mesh_of
 from pyshardy.core.text import format_symbol
 from pyshardy.errors import InvalidShardingError, NotationError
 from pyshardy.ir.context import make_context

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pyshardy.core.axes import AxisRef, append_or_merge, axes_size
+from pyshardy.core.axes import AxisRef
+from pyshardy.core.axis_lists import append_or_merge, axes_size
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 

@@ -80,6 +80,6 @@ def _dim(random: Random, axes: list[AxisRef], is_open: float, priorities: float)
 
 
 def _sorted(axes: list[AxisRef], mesh: Mesh) -> list[AxisRef]:
-    from pyshardy.core.axes import sort_and_merge
+    from pyshardy.core.axis_lists import sort_and_merge
 
     return list(sort_and_merge(axes, mesh))

@@ -20,7 +20,7 @@ Runner = Callable[[str, str], str]
 
 FATAL = (
     "both must be on the same mesh",
-    "stops and starts to be unreduced at once",
+    "drops and adds unreduced axes at once",
     "has results with different unreduced axes",
     "with unreduced axes but no results",
     "gives partial results: got",

@@ -6,7 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from pyshardy.core.axes import AxisRef, sort_and_merge
+from pyshardy.core.axes import AxisRef
+from pyshardy.core.axis_lists import sort_and_merge
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding
 from pyshardy.errors import InvalidShardingError

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from pyshardy.core.axes import AxisRef, append_or_merge, sort_and_merge
+from pyshardy.core.axes import AxisRef
+from pyshardy.core.axis_lists import append_or_merge, sort_and_merge
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 

@@ -55,7 +55,7 @@ def test_a_wrong_answer_is_found(old: str, new: str, reference: ReferenceProcess
 
 def test_reasons_are_for_what_they_name() -> None:
     refused = (
-        "given  refused: -:1:1: 'stablehlo.custom_call' op is sharded, and it is not known how to run it on shards\n"
+        "given  refused: -:1:1: 'stablehlo.custom_call' op is sharded, and it is unknown how to run it on shards\n"
     )
     assert listed_reason(f"{refused}wanted accepted") == "unknown op"
     assert listed_reason("given  refused: -:1:1: 'stablehlo.add' op is wrong\nwanted accepted") is None

@@ -8,7 +8,8 @@ from functools import cache
 import pytest
 from jaxlib.mlir import ir
 
-from pyshardy.core.axes import AxisRef, sort_axes
+from pyshardy.core.axes import AxisRef
+from pyshardy.core.axis_lists import sort_axes
 from pyshardy.core.mesh import Mesh
 from pyshardy.ir.context import make_context
 from support.reference import jaxlib_version

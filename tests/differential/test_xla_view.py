@@ -19,8 +19,9 @@ from support.reference import jaxlib_version
 from support.xla import XlaFailed, XlaProcess
 from tests.end_to_end.number_programs import FAMILIES
 
-from .xla_campaign import as_jax_writes
+from .xla_campaign import as_jax_writes, explained
 from .xla_compare import difference, normal_form, xla_view
+from .xla_known import COMPLEX, ONLY_RESULT, ORDER, RETURNED_RESHAPE, known_difference
 
 NAMES = (
     "branches", "cnn_training", "dropout_threefry", "elementwise", "lstm_training", "manual_partial", "microbatches",
@@ -297,3 +298,52 @@ def test_essence_tells_order_and_attributes_apart() -> None:
             SQUARE.replace('"data"=4, "model"=2', '"data"=2, "model"=4').replace('{"data"}, {}', '{}, {"data"}')
         )
     )
+
+
+REASONS = {
+    ("typed", 17): RETURNED_RESHAPE, ("typed", 57): COMPLEX, ("typed", 81): ORDER, ("annotated", 65): ORDER,
+    ("moving", 9): ONLY_RESULT, ("indexed", 76): ONLY_RESULT,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("family", "seed"), REASONS)
+def test_known_differences_have_names(family: str, seed: int, xla: XlaProcess) -> None:
+    if jaxlib_version() < (0, 12):
+        pytest.skip("random programs are compared with the newest XLA")
+    text = as_jax_writes(Module.parse(FAMILIES[family](seed)).text())
+    assert explained(xla, text, xla.dumps(text)["02"]) == REASONS[family, seed]
+
+
+@pytest.mark.parametrize(("family", "seed"), REASONS)
+def test_a_wrong_sharding_is_no_known_difference(family: str, seed: int) -> None:
+    text = as_jax_writes(Module.parse(FAMILIES[family](seed)).text())
+    ours = normal_form(xla_view(text, "02"))
+    wrong = [ours[0].replace("[", '[{"wrong"}', 1), *ours[1:]]
+    assert known_difference(text, wrong, ours, lambda other: False) is None
+
+
+_LOST = '{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {"b"}]>]>}'
+NO_OPS = {
+    "nothing": "",
+    "slice": f"%0 = stablehlo.slice %x [0:30, 0:8] {_LOST} : (tensor<30x8xf32>) -> tensor<30x8xf32>",
+    "concatenate": f"%0 = stablehlo.concatenate %x, dim = 0 {_LOST} : (tensor<30x8xf32>) -> tensor<30x8xf32>",
+    "transpose": f"%0 = stablehlo.transpose %x, dims = [0, 1] {_LOST} : (tensor<30x8xf32>) -> tensor<30x8xf32>",
+    "call": f"%0 = func.call @f(%x) {_LOST} : (tensor<30x8xf32>) -> tensor<30x8xf32>",
+    "constraint": '%0 = sdy.sharding_constraint %x <@mesh, [{}, {"b"}]> : tensor<30x8xf32>',
+}
+
+
+@pytest.mark.parametrize("given", ['"a", "b"', '"a", ?', "?"])
+@pytest.mark.parametrize("kind", NO_OPS)
+def test_the_only_result_that_is_an_argument_is_sharded_as_it_is(kind: str, given: str, xla: XlaProcess) -> None:
+    if jaxlib_version() < (0, 12):
+        pytest.skip("older XLAs leave the sharding of the result open: docs/differences.md")
+    text = f"""module @jit_f attributes {{mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32}} {{
+  sdy.mesh @mesh = <["a"=4, "b"=2]>
+  func.func @main(%x: tensor<30x8xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{{given}}}, {{}}]>}}) -> tensor<30x8xf32> {{
+    {NO_OPS[kind]}
+    return {"%0" if NO_OPS[kind] else "%x"} : tensor<30x8xf32>
+  }}
+  func.func private @f(%x: tensor<30x8xf32>) -> tensor<30x8xf32> {{ return %x : tensor<30x8xf32> }}
+}}"""
+    assert difference(xla_view(text, "02"), xla.dumps(text)["02"]) == ""

@@ -106,9 +106,14 @@ def _attributes(op: Op, name: str, on: _OnMeshes) -> str:
     return " ".join(found)
 
 
+def parsed_dump(dump: str) -> list[str]:
+    """A dump of XLA's as lines."""
+    return normal_form(Module.parse(dump, allow_unregistered_dialects=True))
+
+
 def difference(ours: Module, dump: str, limit: int = 30) -> str:
     """The lines in which a module of ours and a dump of XLA's differ, or nothing."""
-    theirs = normal_form(Module.parse(dump, allow_unregistered_dialects=True))
+    theirs = parsed_dump(dump)
     found = normal_form(ours)
     if found == theirs:
         return ""

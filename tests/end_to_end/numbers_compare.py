@@ -13,7 +13,7 @@ import numpy as np
 
 import pyshardy
 from pyshardy.core.boxes import local_shape
-from pyshardy.core.sharding import mesh_of
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import ShardyError
 from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.runtime.arrays import jax_dtype

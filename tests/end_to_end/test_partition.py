@@ -14,7 +14,7 @@ from end_to_end.real_programs import agree, arrays, inputs_of, right_outputs, us
 import pyshardy
 from programs import PROGRAMS
 from pyshardy.core.boxes import device_boxes
-from pyshardy.core.sharding import mesh_of
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import ShardyError
 from pyshardy.ir.nodes import walk
 from pyshardy.runtime.execute import run_on_one_device

@@ -92,7 +92,7 @@ def test_a_process_that_dies_ends_the_others_run(ending: str) -> None:
         start = time.monotonic()
         status, said, err = ended(survivor)
         assert (status, said[0], len(said)) == (0, "checked 12 shards", 2), err
-        silence = f"running a program in several processes: got no sign of life from process 1 for {LOST_AFTER} s"
+        silence = f"running a program in several processes: got no heartbeat from process 1 for {LOST_AFTER} s"
         broken = "running a module: got .*|running a program in several processes: got .*"
         reasons = silence if ending == "dies" else f"{silence}|{broken}"
         needed = "needed all processes of the program to keep running\n  try: look at what "
@@ -124,9 +124,7 @@ def test_a_process_that_hangs_is_an_error_in_the_others_in_time(ending: str) -> 
                 err
             )
         else:
-            assert said[1].startswith(
-                f"{doing} no sign of life from process {victim} for {LOST_AFTER} s, needed all"
-            ), err
+            assert said[1].startswith(f"{doing} no heartbeat from process {victim} for {LOST_AFTER} s, needed all"), err
         assert time.monotonic() - start < SECONDS / 2
 
 

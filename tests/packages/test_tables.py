@@ -14,7 +14,8 @@ import pytest
 
 import pyshardy
 from pyshardy.report.places import is_library
-from pyshardy.report.tables import TableOptions, partition_tables, plain_text, summary_tables
+from pyshardy.report.printing import TableOptions, plain_text
+from pyshardy.report.tables import partition_tables, summary_tables
 from support.tables import column, tables_in
 
 from .base import Program

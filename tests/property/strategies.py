@@ -10,7 +10,8 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from pyshardy.core.axes import Axes, AxisRef, append_or_merge, sort_and_merge
+from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.axis_lists import append_or_merge, sort_and_merge
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding
 

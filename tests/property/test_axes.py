@@ -8,12 +8,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pyshardy.core.axes import (
-    Axes,
-    AxisRef,
+from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.axis_checks import check_axes_in_mesh
+from pyshardy.core.axis_lists import (
     append_or_merge,
     axes_size,
-    check_axes_in_mesh,
     common_prefix,
     is_prefix,
     is_strict_prefix,

@@ -9,10 +9,12 @@ from math import prod
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyshardy.core.axes import AxisRef, axes_size, subtract_axes
+from pyshardy.core.axes import AxisRef
+from pyshardy.core.axis_lists import axes_size, subtract_axes
 from pyshardy.core.boxes import Box, coordinate_along, device_boxes, local_shape
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, shard_counts
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import shard_counts
 
 from .positions import along, labels, number
 from .strategies import axis_refs, meshes, on_a_mesh, tensor_shardings

@@ -14,9 +14,10 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from jaxlib.mlir import ir
 
-from pyshardy.core.axes import axes_size, is_prefix
+from pyshardy.core.axis_lists import axes_size, is_prefix
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, check_sharding
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import check_sharding
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import arg_sharding, main_function, result_sharding, return_op
 from pyshardy.ir.module import Module

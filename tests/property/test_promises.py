@@ -9,8 +9,9 @@ from functools import cache
 
 import pytest
 
-from pyshardy.core.axes import axes_size
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.axis_lists import axes_size
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.ir.dataflow import FUNCTION_EDGE, edge_of, is_data_flow_op
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import functions, is_declaration, main_function

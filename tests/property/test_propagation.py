@@ -14,9 +14,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from pyshardy.core.axes import is_prefix
+from pyshardy.core.axis_lists import is_prefix
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, check_sharding
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import check_sharding
 from pyshardy.graph.program import Direction, Program
 from pyshardy.ir.module import Module
 from pyshardy.ir.opspec import OpSpecReader

@@ -10,17 +10,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pyshardy.core.axes import AxisRef, axes_size, ordered_refs, subtract_axes
+from pyshardy.core.axes import AxisRef
+from pyshardy.core.axis_lists import axes_size, ordered_refs, subtract_axes
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import (
-    DimSharding,
-    TensorSharding,
-    check_sharding,
-    common_mesh,
-    is_equivalent,
-    is_unsharded,
-    shard_counts,
-)
+from pyshardy.core.sharding import DimSharding, TensorSharding, is_equivalent, is_unsharded
+from pyshardy.core.sharding_on_mesh import check_sharding, common_mesh, shard_counts
 from pyshardy.errors import InvalidShardingError
 
 from .strategies import dim_shardings, meshes, on_a_mesh, pieces, tensor_shardings

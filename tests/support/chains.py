@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from pyshardy.core.axes import join_axes, subtract_axes
-from pyshardy.core.sharding import DimSharding, TensorSharding, mesh_of
+from pyshardy.core.axis_lists import join_axes, subtract_axes
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import ShardyError
 from pyshardy.explain.history import Chain, History, axes_of, is_complete
 from pyshardy.explain.subject import Subject

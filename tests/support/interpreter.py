@@ -12,7 +12,8 @@ from jaxlib.mlir.dialects import stablehlo
 from pyshardy.core.boxes import Box, device_boxes
 from pyshardy.core.devices import replica_groups
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import ReductionKind, TensorSharding, mesh_of
+from pyshardy.core.sharding import ReductionKind, TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.ir.context import make_context
 from pyshardy.ir.functions import arg_sharding, functions, result_sharding
 from pyshardy.ir.module import Module

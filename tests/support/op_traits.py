@@ -7,7 +7,7 @@ import inspect
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from pyshardy.ir.opspec import DECODERS, LOOKS
+from pyshardy.ir.opspec import CONTEXT_READERS, DECODERS
 from pyshardy.rules.ops import Line, names_of
 from pyshardy.rules.traits import (
     BY_ATTRIBUTE,
@@ -71,8 +71,8 @@ def _wrong_values(traits: OpTraits) -> Iterator[str]:
     for attribute, decoder in (traits.attributes or {}).items():
         if decoder not in DECODERS:
             yield f"attribute {attribute} has the decoder {decoder!r}, which ir/opspec.py lacks"
-    if traits.looks_around and traits.looks_around not in LOOKS:
-        yield f"looks_around is {traits.looks_around!r}, which ir/opspec.py lacks"
+    if traits.context_facts and traits.context_facts not in CONTEXT_READERS:
+        yield f"context_facts is {traits.context_facts!r}, which ir/opspec.py lacks"
 
 
 def _wrong_function(trait: str, entry: str) -> Iterator[str]:

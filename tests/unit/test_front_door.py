@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -263,3 +266,20 @@ def test_a_wrong_value_on_the_way_does_not_become_one_that_exists() -> None:
     with pytest.raises(InvalidShardingError):
         pyshardy.TensorSharding(before, ["y"])
     assert pyshardy.TensorSharding(before, ["x"]).dims == (pyshardy.DimSharding(["x"]),)
+
+
+LOADS_BEFORE_JAX = f"""
+import pyshardy
+pyshardy.load({DOUBLE!r})
+import jax
+jax.devices()
+"""
+
+
+@pytest.mark.parametrize("level, is_quiet", [(None, True), ("0", False)])
+def test_xla_prints_no_line_per_device_unless_the_user_asks_for_it(level: str | None, is_quiet: bool) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
+    environment |= {"JAX_PLATFORMS": "cpu"} | ({} if level is None else {"TF_CPP_MIN_LOG_LEVEL": level})
+    command = [sys.executable, "-c", LOADS_BEFORE_JAX]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert (result.stderr == "") is is_quiet

@@ -1,9 +1,9 @@
 """`canonicalize`: the clean-up between the steps of export, where it has a label.
 
-With any label, dead ops are removed, and equal constants of a function become one at its start, even if their
-shardings differ. In addition come the rewrites of the label, or all rewrites if there is none. The ops are tried from
-first to last or, in the pipelines, from last to first; this matters for chains of all-to-alls, where the pair found
-first is merged.
+With any label, the pass removes dead ops and merges equal constants of a function at its start, even if their shardings
+differ. It also applies the rewrites of the label, or all rewrites if there is no label. It visits ops from first to
+last or, in the pipelines, from last to first. The order matters for chains of all-to-alls: the pair that is found first
+is merged.
 
 Source: docs/semantics/export.md#canonicalization
 """
@@ -22,9 +22,9 @@ class Canonicalize(Pass):
     """Simplify reshards or collectives, remove dead ops, and share equal constants.
 
     Attributes:
-        enable_patterns: Which rewrites to apply: `sdy-reshard`, `sdy-collective`, or both with a comma between. By
-            default both, and those without a label: manual computations take only what they use, and equal reshards
-            share one.
+        enable_patterns: Which rewrites to apply: `sdy-reshard`, `sdy-collective`, or both, separated by a comma. By
+            default both, and those without a label: unused operands of manual computations are removed, and equal
+            reshards are merged.
         top_down: Whether to start with the first op rather than the last.
     """
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pyshardy.ir.attrs import AttrTable, symbols_in
+from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.functions import calls
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_in
+from pyshardy.ir.symbol_paths import symbols_in
 from pyshardy.passes.base import Pass
 from pyshardy.transforms.context import PassContext
 
@@ -40,7 +41,7 @@ def symbol_dce(root: Op, attrs: AttrTable) -> None:
     with_meshes = any(op.name == "sdy.mesh" for op in private.values())
     live = [op for op in block if op.attrs.get("sym_name") not in private]
     _follow_calls(live, private)
-    # Attributes are looked at only for symbols that no call reaches.
+    # Attributes are searched only for symbols that no call reaches.
     names: frozenset[str] | None = None if with_meshes else attrs.names_of_references()
     references = _References(names)
     pending = [] if names == frozenset(["callee"]) else list(live)

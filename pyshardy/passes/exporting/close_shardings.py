@@ -13,7 +13,7 @@ from pyshardy.transforms.context import PassContext
 
 
 class CloseShardings(Pass):
-    """Close every dimension of every sharding and drop replicated axes."""
+    """Close every dimension of every sharding and drop explicitly replicated axes."""
 
     name = "sdy-close-shardings"
 

@@ -1,7 +1,9 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
-from pyshardy.ir.nodes cimport Op, Value, ValueType, id
+from pyshardy.ir.blocks cimport Value
+from pyshardy.ir.op cimport Op, id
+from pyshardy.ir.value_type cimport ValueType
 
 
 @cython.locals(originals=_Originals, op=Op, scalar=Value, result=Value, earlier=Op)

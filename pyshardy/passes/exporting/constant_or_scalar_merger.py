@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from pyshardy.ir.nodes import Op, Region, Value, ValueType
+from pyshardy.ir.blocks import Region, Value
+from pyshardy.ir.op import Op
 from pyshardy.ir.op_lists import ops_named
+from pyshardy.ir.value_type import ValueType
 from pyshardy.passes.base import Anchor, Pass
 from pyshardy.rules.properties import CONSTANTS
 from pyshardy.transforms.context import PassContext
@@ -43,7 +45,7 @@ def merge(function: Op) -> None:
 
 
 class _Originals:
-    """Finds the first of equal ops: by identity of attributes if possible, since the bindings compare them slowly."""
+    """Finds the first of equal ops; compares attributes by identity where possible, because the bindings are slow."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[Hashable, ...], Op] = {}  # by the identity of attributes

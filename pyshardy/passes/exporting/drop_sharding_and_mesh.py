@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import Counter
 
 from pyshardy.ir.attributes import Attributes
-from pyshardy.ir.attrs import symbols_in
 from pyshardy.ir.functions import SHARDING, change_border_attrs
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import count_attributes, ops_in, ops_named, ops_with
 from pyshardy.ir.shared_attributes import SharedOutcomes
+from pyshardy.ir.symbol_paths import symbols_in
 from pyshardy.passes.base import Pass
 from pyshardy.transforms.context import PassContext
 
@@ -23,10 +23,10 @@ _MODULE = ("builtin.module",)
 class DropShardingAndMesh(Pass):
     """Remove the shardings of ops, arguments and results, and the meshes that become unused.
 
-    Shardings that an op requires stay: those of reshards, collectives, edges and manual computations.
+    Ops that require shardings keep them: reshards, collectives, edges and manual computations.
 
     Attributes:
-        keep_module_sharding_metadata: Whether the shardings recorded on the module stay.
+        keep_module_sharding_metadata: Whether to keep the shardings that are recorded on the module.
     """
 
     keep_module_sharding_metadata: bool = False

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pyshardy.ir.attributes import Attributes
 from pyshardy.ir.functions import RULE
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.op import Op
 from pyshardy.ir.op_lists import ops_with
 from pyshardy.ir.shared_attributes import SharedOutcomes
 from pyshardy.passes.base import Anchor, Pass

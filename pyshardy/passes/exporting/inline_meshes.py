@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from pyshardy.core.sharding import mesh_of
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.core.text import unquote
 from pyshardy.ir.device_groups import stablehlo_mesh_text
 from pyshardy.ir.nodes import Op

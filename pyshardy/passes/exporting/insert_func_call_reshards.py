@@ -17,8 +17,8 @@ from pyshardy.transforms.context import PassContext
 class InsertFuncCallReshards(Pass):
     """Put a reshard after every result of a call whose sharding differs from that of the callee's result.
 
-    A result that is unreduced along other axes than the callee's stays unchanged, and `sdy-verify-unreduced-axes`
-    refuses it: no reshard may add or drop such axes silently.
+    If a result and the callee's result are unreduced along different axes, no reshard is inserted, because a reshard
+    must not add or drop unreduced axes silently. `sdy-verify-unreduced-axes` refuses such a call.
     """
 
     name = "sdy-insert-func-call-reshards"
@@ -39,7 +39,7 @@ class InsertFuncCallReshards(Pass):
 def _reshard_results(
     call: Op, given: tuple[TensorSharding, ...], wanted: tuple[TensorSharding, ...]
 ) -> tuple[TensorSharding, ...]:
-    """Reshard from the callee's shardings to those that the call wanted; return the call's new shardings."""
+    """Reshard from the callee's shardings to those on the call; return the call's new shardings."""
     if not wanted:
         wanted = tuple(TensorSharding.fully_replicated(sharding.mesh, sharding.rank) for sharding in given)
     made: list[TensorSharding] = []

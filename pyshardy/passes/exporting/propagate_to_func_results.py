@@ -5,7 +5,8 @@ Source: docs/semantics/export.md#sdy-propagate-to-func-results
 
 from __future__ import annotations
 
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.ir.functions import (
     functions,
     is_declaration,

@@ -6,7 +6,7 @@ Source: docs/semantics/export.md#sdy-remove-propagation-debug-info
 from __future__ import annotations
 
 from pyshardy.ir.attributes import Attributes
-from pyshardy.ir.attrs import LISTS
+from pyshardy.ir.codecs import LISTS
 from pyshardy.ir.functions import change_border_attrs
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.ir.op_lists import ops_in

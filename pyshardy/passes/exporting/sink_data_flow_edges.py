@@ -24,8 +24,8 @@ class SinkDataFlowEdges(Pass):
     """Store the shardings of all edges on their data-flow ops and remove the edges.
 
     Attributes:
-        sink_debug_sharding_origins: Whether the origins on the edges move onto the ops.
-        sink_debug_propagation_edge_sharding: Whether the propagation edges on the edges move onto the ops.
+        sink_debug_sharding_origins: Whether to move the origins on the edges onto the ops.
+        sink_debug_propagation_edge_sharding: Whether to move the propagation edges on the edges onto the ops.
     """
 
     name = "sdy-sink-data-flow-edges"

@@ -19,10 +19,10 @@ _MANUAL_AXES = "sdy.func_manual_axes"
 
 
 class UnflattenCallGraph(Pass):
-    """Redirect calls of copies of one function with equal shardings, or with any, to one of the copies.
+    """Redirect calls of copies of one function to one of the copies, if their shardings are equal.
 
     Attributes:
-        dedup_functions_fully: Whether copies with different shardings are merged too.
+        dedup_functions_fully: Whether to merge copies with different shardings too.
     """
 
     name = "sdy-unflatten-call-graph"
@@ -58,7 +58,7 @@ def _full_key(function: Op, meshes: Meshes) -> Hashable:
 
 
 def _most_called(callees: list[Op], keys: dict[Op, Hashable], full_keys: dict[Op, Hashable]) -> dict[Hashable, Op]:
-    """Per key one callee: the first, replaced by any other whose shardings lead in the running count of calls."""
+    """One callee per key: the first, until the shardings of another one have more calls in the running count."""
     chosen: dict[Hashable, Op] = {}
     for callee in callees:
         chosen.setdefault(keys[callee], callee)

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import gcd
 
-from pyshardy.core.axes import Axes, AxisRef, axes_size
+from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import DimSharding, TensorSharding, mesh_of
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.ir.functions import (
     CALL,
     SHARDING,

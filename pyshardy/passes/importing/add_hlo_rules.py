@@ -1,4 +1,4 @@
-"""`pyshardy-add-hlo-rules`: gives ops that only HLO has the rules of XLA."""
+"""`pyshardy-add-hlo-rules`: gives XLA's sharding rules to ops that only HLO has."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RULES = {name: traits.xla_rule for name, traits in OPS.items() if traits.xla_ru
 
 
 class AddHloRules(Pass):
-    """Give elementwise `mhlo` ops that StableHLO lacks, such as `mhlo.copy`, their sharding rules in XLA."""
+    """Give XLA's sharding rules to elementwise `mhlo` ops that StableHLO lacks, such as `mhlo.copy`."""
 
     name = "pyshardy-add-hlo-rules"
 

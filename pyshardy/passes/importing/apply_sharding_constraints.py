@@ -25,8 +25,8 @@ class ApplyShardingConstraints(Pass):
     """Write the sharding of a constraint onto its input if nothing else decides it.
 
     Attributes:
-        debug_sharding_origins: Whether to write the annotation that every axis originates from.
-        debug_propagation_edge_sharding: Whether to write the op and the step through which every axis moved.
+        debug_sharding_origins: Whether to record, per axis, the annotation it originates from.
+        debug_propagation_edge_sharding: Whether to record, per axis, the op and the step that propagated it.
     """
 
     name = "sdy-apply-sharding-constraints"
@@ -52,7 +52,7 @@ class ApplyShardingConstraints(Pass):
 
 
 def _redirect_later_uses(first: Op, main: Op) -> None:
-    """At the head of a chain of constraints on a free value, redirect later uses of the value to the chain."""
+    """At the first constraint of a chain on an unconstrained value, redirect later uses of the value to the chain."""
     value = first.operands[0]
     last = first
     while (user := last.result.only_user()) is not None and user.name == CONSTRAINT:
@@ -75,7 +75,7 @@ def _redirect_later_uses(first: Op, main: Op) -> None:
 
 
 def _apply(op: Op, sharding: TensorSharding, value: Value, info: DebugInfo | None) -> None:
-    """Write the sharding that `op` wants onto `value` if it is closed and nothing else decides the value's sharding."""
+    """Write the sharding that `op` requires onto `value` if it is closed and the value's sharding is otherwise free."""
     if (
         not sharding.is_fully_closed
         or holder_of(value) is None

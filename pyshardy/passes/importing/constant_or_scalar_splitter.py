@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.blocks import Value
+from pyshardy.ir.op import Op
 from pyshardy.ir.op_lists import ops_in, ops_named
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.symbols import SymbolTable, clone_function, original_name, post_order
@@ -52,7 +53,7 @@ class _Splitter:
     Args:
         symbols: The table that copies of functions are added to.
         specs: Describes ops.
-        has_groups: Whether there are sharding groups, which copies join.
+        has_groups: Whether there are sharding groups; copies join the groups of their originals.
 
     Attributes:
         other_functions: Original names of functions that do more than compute constants from constants.
@@ -125,7 +126,7 @@ class _Splitter:
         Args:
             value: The value.
             copies: The copies made so far; grows.
-            takes_last: Whether an original without other uses may serve as its own copy, because it would be erased.
+            takes_last: Whether an original without other uses may serve as its own copy. It would be erased otherwise.
         """
         if value.type.shape == () or value in copies:
             return copies.get(value, value)
@@ -150,13 +151,13 @@ class _Splitter:
 
 
 def _use_anew(op: Op, index: int, value: Value) -> None:
-    """Make the op the last user of a value, as a new copy would be, even if it uses the value already."""
+    """Make the op the last user of a value, as if it were a new copy, even if it uses the value already."""
     if value is not op.operands[index] or not value.has_one_use():
         op.set_operand(index, value)
 
 
 def _is_static(op: Op) -> bool:
-    """Whether the name of the op decides whether it preserves constants: no size is dynamic."""
+    """Whether the op's name alone tells whether it preserves constants. This holds if no size is dynamic."""
     if op.name == "stablehlo.bitcast_convert":
         return False
     for values in (op.operands, op.results):
@@ -167,7 +168,7 @@ def _is_static(op: Op) -> bool:
 
 
 def _erase_unused(split: _Split, has_groups: bool) -> None:
-    """Erase originals that only sharding groups use, with those groups, users first."""
+    """Erase originals that only sharding groups use, and those groups, users first."""
     expansions = [op for op in split if not split[op]]
     for op in (*expansions, *[op for op in reversed(split) if split[op]]):
         if not has_groups:

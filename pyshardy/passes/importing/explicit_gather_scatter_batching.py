@@ -1,4 +1,4 @@
-"""`sdy-explicit-gather-scatter-batching`: makes a dimension a batching dimension if its number is the index.
+"""`sdy-explicit-gather-scatter-batching`: makes the first dimension a batching dimension if row i has index i.
 
 Source: docs/semantics/import.md#sdy-explicit-gather-scatter-batching
 """
@@ -20,13 +20,13 @@ from pyshardy.transforms.rewriting.greedy import GreedyDriver, Rewriter
 _CONCATENATE = "stablehlo.concatenate"
 _IOTA = "stablehlo.iota"
 _SEEN_THROUGH = {"stablehlo.reshape": 0, "stablehlo.broadcast_in_dim": 0, "stablehlo.clamp": 1}
-"""Ops that one of their operands stands for, with the number of that operand."""
+"""Ops that this pass looks through, each with the number of the operand to look at instead."""
 
 
 class ExplicitGatherScatterBatching(Pass):
-    """Make the first dimension of a gather or scatter a batching dimension if every row is indexed by its own number.
+    """Make the first dimension of a gather or scatter a batching dimension if row i has i as an index component.
 
-    The number must come from an iota. The pass also removes dead ops and merges equal constants.
+    The component must come from an iota. The pass also removes dead ops and merges equal constants.
     """
 
     name = "sdy-explicit-gather-scatter-batching"
@@ -50,7 +50,7 @@ class _Kind:
         batching: Its field for the batching dimensions of the input.
         index_batching: Its field for the batching dimensions of the indices.
         index_map: Its field for the dimensions that the components of an index refer to.
-        flags: The attributes that are written even if false.
+        flags: The attributes to write even if they are false.
     """
 
     name: str
@@ -64,7 +64,7 @@ class _Kind:
     flags: tuple[str, ...]
 
     def rewrite(self, op: Op, rewriter: Rewriter) -> bool:
-        """Replace an op whose first dimension is indexed by its own number; return whether it was one."""
+        """Replace an op whose row i has index i in the first dimension; return whether the op was replaced."""
         numbers = self.numbers(op.attrs[self.attribute])
         place = 1 if self is _GATHER else len(op.operands) // 2
         indices = op.operands[place]
@@ -128,7 +128,7 @@ def _are_paired(given: tuple[int, ...] | None, indices: tuple[int, ...] | None, 
 
 
 def _is_row_number(indices: Value, vector: int, component: int) -> bool:
-    """Whether a component of the indices seems to be the number of the row."""
+    """Whether a component of the indices is an iota along the rows."""
     value, op = indices, indices.defining_op
     if op is not None and op.name == _CONCATENATE:
         if op.attrs["dimension"].value != vector or component >= len(op.operands):
@@ -151,7 +151,7 @@ def _comes_from_iota(value: Value) -> bool:
 
 
 def _without_component(indices: Value, vector: int, component: int, op: Op, rewriter: Rewriter) -> Value:
-    """The indices without one component; the ops for that go before `op`."""
+    """The indices without one component. The ops that remove it are inserted before `op`."""
     joined, count = indices.defining_op, (indices.type.shape or ())[vector]
     if joined is not None and joined.name == _CONCATENATE and len(joined.operands) == count:
         kept = [value for index, value in enumerate(joined.operands) if index != component]
@@ -160,7 +160,7 @@ def _without_component(indices: Value, vector: int, component: int, op: Op, rewr
 
 
 def _slices(indices: Value, vector: int, component: int, op: Op, rewriter: Rewriter) -> Iterator[Value]:
-    """The parts before and after a component, those that are not empty."""
+    """The non-empty parts before and after a component."""
     shape = indices.type.shape
     assert shape is not None
     for first, end in ((0, component), (component + 1, shape[vector])):

@@ -12,7 +12,7 @@ _ELEMENT = "stablehlo.get_tuple_element"
 
 
 class FlattenTuples(Pass):
-    """Give custom calls that return a tuple, as in HLO, one result per element, if only elements are used."""
+    """Give custom calls that return a tuple, as in HLO, one result per element, unless the whole tuple is used."""
 
     name = "pyshardy-flatten-tuples"
 
@@ -47,7 +47,7 @@ def _flatten(call: Op, context: PassContext) -> None:
 
 
 def _read_through(element: Op) -> None:
-    """Use the value that a tuple was made of instead of its element."""
+    """Replace an element of a tuple by the value that the tuple was made of."""
     made = element.operands[0].defining_op if element.operands else None
     if made is None or made.name != "stablehlo.tuple":
         return

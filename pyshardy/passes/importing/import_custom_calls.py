@@ -27,8 +27,8 @@ _INTEGER = re.compile(r"(-?\d+)(?: : i(?:64|32))?")
 class ImportCustomCalls(Pass):
     """Turn custom calls into constraints, groups and barriers.
 
-    `@Sharding` is a constraint, puts its operand into a group, or does nothing if it says nothing.
-    `@xla.sdy.FuncResultSharding` is the sharding of the result that returns it or, after its function was inlined, a
+    `@Sharding` is a constraint, or puts its operand into a group. Without a sharding and a group, it has no effect.
+    `@xla.sdy.FuncResultSharding` gives the sharding of a function's result. If its function was inlined, it becomes a
     constraint with open dimensions.
     """
 
@@ -36,15 +36,29 @@ class ImportCustomCalls(Pass):
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         for call in custom_calls(op, FUNC_RESULT):
+            _check_types(call)
             _import_result(call)
         for call in custom_calls(op, CONSTRAINT):
+            _check_types(call)
             _import_constraint(call)
         for call in custom_calls(op, GROUP):
+            _check_types(call, result_count=0)
             group = Op("sdy.sharding_group", call.operands, (), {"group_id": _number(call, GROUP_ID)})
             _replace(call, group)
         for call in custom_calls(op, BARRIER):
+            _check_types(call)
             types = [result.type for result in call.results]
             _replace(call, Op("sdy.propagation_barrier", call.operands, types, {"allowed_direction": _direction(call)}))
+
+
+def _check_types(call: Op, result_count: int = 1) -> None:
+    """Refuse a call that does not take one tensor and hand it on, or give nothing."""
+    types = [value.type for value in (*call.operands, *call.results)]
+    if len(call.operands) != 1 or len(call.results) != result_count or types[1:] != types[:1] * result_count:
+        needed = "one tensor and gives one of the same type" if result_count else "one tensor and gives nothing"
+        given = ", ".join(str(value.type) for value in call.operands)
+        made = ", ".join(str(value.type) for value in call.results)
+        raise PassError(call, f"is ({given}) -> ({made}), needed a call that takes {needed}")
 
 
 def _import_constraint(call: Op) -> None:
@@ -68,7 +82,7 @@ def _import_result(call: Op) -> None:
         raise PassError(call, "lacks the sharding that the result of the function has")
     for user in call.result.users():
         if user.name == "stablehlo.reshape" and not user.has_uses():
-            user.erase()  # HLO marks the sharding of the root with it; nothing reads it
+            user.erase()  # in HLO it marks the sharding of the root; nothing reads it
     uses = call.result.uses
     if any(user.name != "func.return" for user, _ in uses):
         _constrain(call, shardings[0].opened())

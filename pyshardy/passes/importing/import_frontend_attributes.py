@@ -28,6 +28,7 @@ from pyshardy.ir.hlo_attributes import (
 )
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_with
+from pyshardy.ir.strings import is_utf8, shown
 from pyshardy.passes.base import Pass
 from pyshardy.rules.notation import parse_rule
 from pyshardy.transforms.context import PassContext
@@ -40,8 +41,9 @@ _MLIR_REASON = re.compile(r'error: (?:"[^"\n]*":\d+:\d+: )?(.*)')
 class ImportFrontendAttributes(Pass):
     """Turn `xla.sdy.*` strings in `mhlo.frontend_attributes` into meshes, shardings and rules.
 
-    In a module that has them, `mhlo.sharding` says the same less precisely and is removed. As in XLA, the only ops that
-    keep a sharding are custom calls for ops of the dialect, Python callbacks, and communication with the host.
+    A module with these attributes also has `mhlo.sharding`, which is less precise; the pass removes it. As in XLA, the
+    only ops that keep a sharding are custom calls for ops of the dialect, Python callbacks, and communication with the
+    host.
     """
 
     name = "pyshardy-import-frontend-attributes"
@@ -51,7 +53,7 @@ class ImportFrontendAttributes(Pass):
 
 
 def import_frontend_attributes(root: Op, context: PassContext) -> None:
-    """Import frontend attributes; in a module without meshes in them, import only rules."""
+    """Import frontend attributes; without meshes among them, import only rules."""
     meshes = frontend_attribute(root.attrs, MESHES)
     if meshes is not None:
         _import_meshes(root, meshes, context)
@@ -110,6 +112,8 @@ def _parse_list(text: str) -> Any:
 
 def _read(op: Op, name: str, text: str, parse: Callable[[str], T]) -> T:
     """Read the text of an attribute; errors point at the op."""
+    if not is_utf8(text):
+        raise PassError(op, f"has {name} = {shown(text)}, which is not UTF-8")
     try:
         return parse(text)
     except (ShardyError, ir.MLIRError) as error:

@@ -58,7 +58,7 @@ def import_func_calls(root: Op, context: PassContext) -> None:
 
 
 def _replace_call(call: Op, function: Op, earlier: Op | None, meshes: Meshes) -> Op:
-    """Replace the call by a named computation, which takes the body, or copies that of an earlier computation."""
+    """Replace the call by a named computation, which takes over the callee's body or a copy of it."""
     computation = Op(
         _COMPUTATION,
         call.operands,

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from pyshardy.core.hlo_sharding import HloKind, HloSharding, is_named, parse_hlo_shardings
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, check_sharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import check_sharding, mesh_of
 from pyshardy.core.text import quote
 from pyshardy.core.tilings import TilingMesh, device_order
 from pyshardy.errors import InvalidShardingError, NotationError, UsageError
 from pyshardy.ir.attributes import Attributes
-from pyshardy.ir.attrs import string_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING, functions, is_declaration, return_op
 from pyshardy.ir.hlo_attributes import (
@@ -29,23 +29,24 @@ from pyshardy.ir.hlo_attributes import (
 )
 from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.ir.op_lists import ops_with
+from pyshardy.ir.strings import string_of
 from pyshardy.passes.base import Pass
 from pyshardy.transforms.context import PassContext
 
 _UNSPECIFIED = re.compile(r"unspecified_dims=\[([\d,\s]*)\]")
 _EMPTY = Mesh([])
-_SAY_MORE = (CONSTRAINT, FULL_TO_SHARD, SHARD_TO_FULL)
+_MAY_OPEN_DIMS = (CONSTRAINT, FULL_TO_SHARD, SHARD_TO_FULL)
 
 
 class ImportHloShardings(Pass):
     """Turn `mhlo.sharding` into shardings of the dialect, with inlined meshes.
 
-    Tilings are laid on the coarsest mesh that fits all of them, or on that of the option `mesh`. If a module names its
-    axes, `{replicated}` without a mesh says nothing. As in XLA, the only ops that then keep a sharding are custom calls
-    for ops of the dialect, Python callbacks, and communication with the host.
+    Tilings are expressed on the coarsest mesh that fits all of them, or on that of the option `mesh`. If a module names
+    its axes, `{replicated}` without a mesh is ignored and, as in XLA, the only ops that keep a sharding are custom
+    calls for ops of the dialect, Python callbacks, and communication with the host.
 
     Attributes:
-        mesh: The axes of the mesh for tilings, as `data=4,model=2`.
+        mesh: The axes of the mesh for tilings, for example `data=4,model=2`.
     """
 
     name = "pyshardy-import-hlo-shardings"
@@ -57,7 +58,7 @@ class ImportHloShardings(Pass):
 
 
 def read_axes(text: str) -> tuple[tuple[str, int], ...] | None:
-    """The axes of a mesh as on a command line; None for an empty text.
+    """The axes of a mesh, from text as on a command line; None for an empty text.
 
     Raises:
         UsageError: The text is not a list of names with sizes.
@@ -84,18 +85,19 @@ class _AnnotatedPlace:
     """A place with an `mhlo.sharding`.
 
     Attributes:
-        op: The op to name in errors: the op that has it, or the function.
-        attrs: The attributes that contain it; `store` writes the changed ones back.
+        op: The op that errors name: the annotated op, or the function.
+        attrs: The attributes that contain the annotation; `store` writes the changed attributes back.
         types: The types of the values.
         place: For an argument or result, the name of the function's attribute, and the number; None for an op.
-        says_more: The custom call that may say which dimensions are open: the op, or the call that a result repeats.
+        open_dims_call: The custom call that may list open dimensions: the op itself, or the op that makes a result
+            of the function with the same sharding.
     """
 
     op: Op
     attrs: Attributes
     types: list[ValueType]
     place: tuple[str, int] | None
-    says_more: Op | None
+    open_dims_call: Op | None
 
     @property
     def is_on_op(self) -> bool:
@@ -124,7 +126,7 @@ class _Importer:
         try:
             self.tilings = TilingMesh(axes, device_order(tilings))
         except InvalidShardingError as error:
-            raise UsageError(error.doing, got=error.got, needed=error.needed) from error
+            raise UsageError(error.doing, got=error.got, needed=error.needed, hint=error.hint) from error
         for site, text in zip(self.sites, texts):
             self._add(site, text)
         self.texts = texts
@@ -173,7 +175,7 @@ class _Importer:
         site.attrs = site.attrs.with_value(SHARDING, complete)
 
     def _keeps(self, site: _AnnotatedPlace, found: tuple[HloSharding, ...]) -> bool:
-        """Whether an op gets a sharding; also records its manual axes."""
+        """Record the manual axes of an op; return whether it gets a sharding."""
         is_call, is_kept = site.op.name == "func.call", keeps_sharding(site.op)
         manual = next(filter(None, (self._manual_axes(site.op, one) for one in found)), ())
         if manual and (is_call or is_kept):
@@ -181,7 +183,7 @@ class _Importer:
         return SHARDING not in site.attrs and not is_call and (is_kept or not self.is_named)
 
     def _convert_all(self, site: _AnnotatedPlace, found: tuple[HloSharding, ...]) -> list[TensorSharding | None]:
-        """The sharding of every value; an op without results, such as a callback, has one too."""
+        """The sharding of every value. An op without results, such as a callback, has one sharding."""
         types: list[ValueType | None] = [*site.types] or [None] * min(len(found), 1)
         if len(found) == 1:
             found = found * len(types)
@@ -189,12 +191,12 @@ class _Importer:
             raise InvalidShardingError("counting shardings", got=f"{len(found)}", needed=f"{len(types)}, one per value")
         is_constraint = site.is_on_op and target_of(site.op) == CONSTRAINT
         shardings = [self._convert(one, type, is_constraint) for one, type in zip(found, types)]
-        if site.says_more is None:
+        if site.open_dims_call is None:
             return shardings
-        return [_with_open_dims(site.says_more, sharding) for sharding in shardings]
+        return [_with_open_dims(site.open_dims_call, sharding) for sharding in shardings]
 
     def _convert(self, one: HloSharding, type: ValueType | None, is_constraint: bool) -> TensorSharding | None:
-        """The sharding of a value; None if it says nothing."""
+        """The sharding of a value; None if the annotation gives none."""
         rank = 0 if type is None else type.rank
         if one.kind is HloKind.ONE_DEVICE:
             return TensorSharding(Mesh([], [one.device]))
@@ -243,7 +245,7 @@ def _manual_text(names: tuple[str, ...]) -> str:
 
 
 def _with_open_dims(op: Op, sharding: TensorSharding | None) -> TensorSharding | None:
-    """A constraint with those dimensions opened that it leaves to propagation."""
+    """The sharding of a constraint, with the dimensions opened that the constraint leaves to propagation."""
     match = _UNSPECIFIED.search(string_of(op.attrs.get("backend_config")) or "")
     if sharding is None or match is None:
         return sharding
@@ -251,10 +253,10 @@ def _with_open_dims(op: Op, sharding: TensorSharding | None) -> TensorSharding |
     return sharding.with_dims(dim.opened() if index in left else dim for index, dim in enumerate(sharding.dims))
 
 
-def _maker_with(value: Value, text: str | None) -> Op | None:
-    """The custom call that makes a value and has this sharding, if there is one and it may say more."""
+def _open_dims_call_of(value: Value, text: str | None) -> Op | None:
+    """The custom call that makes a value and may list open dimensions, if it has this sharding."""
     maker = value.defining_op
-    if maker is None or target_of(maker) not in _SAY_MORE:
+    if maker is None or target_of(maker) not in _MAY_OPEN_DIMS:
         return None
     return maker if text is not None and string_of(maker.attrs.get(HLO_SHARDING)) == text else None
 
@@ -268,8 +270,8 @@ def _sites(root: Op) -> Iterator[_AnnotatedPlace]:
             yield _AnnotatedPlace(function, entry, [type], ("arg_attrs", index), None)
         returned = return_op(function).operands
         for index, (entry, value) in enumerate(zip(function.attrs.get("res_attrs") or (), returned)):
-            says_more = _maker_with(value, string_of(entry.get(HLO_SHARDING)))
-            yield _AnnotatedPlace(function, entry, [value.type], ("res_attrs", index), says_more)
+            open_dims_call = _open_dims_call_of(value, string_of(entry.get(HLO_SHARDING)))
+            yield _AnnotatedPlace(function, entry, [value.type], ("res_attrs", index), open_dims_call)
     for op in ops_with(root, HLO_SHARDING):
-        says_more = op if target_of(op) in _SAY_MORE else None
-        yield _AnnotatedPlace(op, op.attrs, [result.type for result in op.results], None, says_more)
+        open_dims_call = op if target_of(op) in _MAY_OPEN_DIMS else None
+        yield _AnnotatedPlace(op, op.attrs, [result.type for result in op.results], None, open_dims_call)

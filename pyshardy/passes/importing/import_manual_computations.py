@@ -1,4 +1,4 @@
-"""`pyshardy-import-manual-computations`: turns functions between changes of shape back into manual computations."""
+"""`pyshardy-import-manual-computations`: turns the functions of manual computations back into manual computations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pyshardy.core.notation import parse_sharding_list
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import ShardyError
-from pyshardy.ir.attrs import parse_names
+from pyshardy.ir.codecs import parse_names
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING, arg_sharding, function_of_argument
 from pyshardy.ir.hlo_attributes import (
@@ -30,7 +30,7 @@ from pyshardy.transforms.context import PassContext
 
 
 class ImportManualComputations(Pass):
-    """Replace calls of the bodies of manual computations by the computations.
+    """Replace calls of functions that are bodies of manual computations by manual computations.
 
     In HLO the body is a function `@xla.sdy.manual_computation_body...`, called between custom calls
     `@xla.sdy.GlobalToLocalShape` and `@xla.sdy.LocalToGlobalShape`.
@@ -98,7 +98,7 @@ def _replace(call: Op, entry: Op | None, leave: Op | None, computation: Op) -> N
 
 
 def _only_call(call: Op, found: Iterable[Op | None], target: str) -> Op | None:
-    """The one custom call to which all of some values belong; None if there are no values."""
+    """The custom call that all of some values belong to; None if there are no values."""
     distinct = list(dict.fromkeys(found))
     if not distinct:
         return None
@@ -136,7 +136,7 @@ def global_operand(entry: Op, index: int) -> tuple[Value, TensorSharding]:
 
 
 def erase_entry(entry: Op) -> None:
-    """Remove an unused entry, with the constraints before it that nothing else uses."""
+    """Remove an unused entry and the constraints before it that nothing else uses."""
     constraints = [defining_call(value, CONSTRAINT) for value in dict.fromkeys(entry.operands)]
     entry.erase()
     for constraint in dict.fromkeys(constraints):

@@ -21,7 +21,7 @@ _OF_DEVICE = ("stablehlo.partition_id", "stablehlo.replica_id")
 class ImportSpmdRegions(Pass):
     """Put ops between `@SPMDFullToShardShape` and `@SPMDShardToFullShape` into manual computations.
 
-    All connected ops that local tensors flow through make one computation; constants go with their users.
+    Connected ops that local tensors flow through form one computation; constants go with their users.
     """
 
     name = "pyshardy-import-spmd-regions"
@@ -38,7 +38,7 @@ class ImportSpmdRegions(Pass):
 
 @dataclass(slots=True)
 class _Region:
-    """Ops on local tensors that belong together, each list in program order."""
+    """Ops on local tensors that form one computation, each list in program order."""
 
     entries: list[Op] = field(default_factory=list)
     inner: list[Op] = field(default_factory=list)
@@ -65,7 +65,7 @@ def _regions(block: Block, entries: list[Op]) -> list[_Region]:
 
 
 def _without_entries(end: Op) -> _Region:
-    """The region of a local tensor that is not made from global ones: all ops that only it needs."""
+    """The region of a local tensor that depends on no entry: all ops that only this tensor needs."""
     found: dict[Op, None] = {}
     pending = [end]
     while pending:
@@ -171,7 +171,7 @@ def _dependents(region: _Region, last: Op) -> list[Op]:
             maker = value.defining_op
             if maker in found or (maker is not None and maker in region.exits):
                 if op in members:
-                    raise PassError(op, "is local and needs a result of its own manual computation, by way of others")
+                    raise PassError(op, "depends on a result of its own manual computation through ops outside it")
                 found[op] = None
     return list(found)
 
@@ -185,7 +185,7 @@ def _used(op: Op) -> Iterator[Value]:
 def _out_sharding(end: Op) -> object:
     shardings = end.attrs.get(SHARDING)
     if not shardings:
-        raise PassError(end, "is without the sharding of the tensor that it makes")
+        raise PassError(end, "lacks the sharding of the tensor that it makes")
     return shardings[0]
 
 
@@ -223,7 +223,7 @@ def _is_outside(value: Value, outer: Block) -> bool:
 
 
 def _copy_in(value: Value, copies: dict[Value, Value], user: Op) -> Iterable[Op]:
-    """Copies of the op that makes a value, and of the ops it needs, if none of them needs a global value."""
+    """Copies of the op that makes a value, and of the ops that it depends on, if none of them uses a global value."""
     if value in copies:
         return []
     maker = value.defining_op

@@ -1,4 +1,4 @@
-"""`sdy-lift-inlined-meshes`: gives every mesh one symbol, to which all shardings refer.
+"""`sdy-lift-inlined-meshes`: gives every mesh one symbol; all shardings refer to it.
 
 Source: docs/semantics/import.md#sdy-lift-inlined-meshes
 """
@@ -89,7 +89,7 @@ class _Lifter:
             self.symbols.erase(name)
 
     def lift(self, sharding: TensorSharding) -> TensorSharding:
-        """The sharding with the symbol of a mesh that stays."""
+        """The sharding with the symbol of a mesh that is kept."""
         mesh = sharding.mesh
         return sharding.with_mesh(self.name_of(mesh) if isinstance(mesh, Mesh) else self.replaced.get(mesh, mesh))
 
@@ -116,7 +116,7 @@ class _Lifter:
         return self.symbols.insert(op)
 
     def lift_replica_groups(self, groups: object) -> object:
-        """Replica groups in mesh-axes form with the symbol of a mesh that stays; other groups unchanged."""
+        """Replica groups along mesh axes, with the symbol of a mesh that is kept; other groups unchanged."""
         found = self.lifted_groups.get(groups)
         if found is None:
             text = str(groups)

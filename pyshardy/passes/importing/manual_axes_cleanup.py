@@ -1,4 +1,4 @@
-"""`sdy-manual-axes-cleanup`: sorts manual axes, and mentions them in every in- and out-sharding.
+"""`sdy-manual-axes-cleanup`: sorts manual axes, and adds them to every in- and out-sharding.
 
 Source: docs/semantics/import.md#sdy-manual-axes-cleanup
 """
@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pyshardy.core.axes import AxisRef, sort_and_merge, subtract_axes
+from pyshardy.core.axes import AxisRef
+from pyshardy.core.axis_lists import sort_and_merge, subtract_axes
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, common_mesh
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import common_mesh
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_named
@@ -18,7 +20,7 @@ from pyshardy.transforms.context import PassContext
 
 
 class ManualAxesCleanup(Pass):
-    """Sort manual axes, and add those that a sharding does not mention to its replicated axes."""
+    """Sort manual axes. In every in- and out-sharding, add the manual axes it does not use to its replicated axes."""
 
     name = "sdy-manual-axes-cleanup"
 
@@ -33,7 +35,7 @@ def _clean_up(op: Op, context: PassContext) -> None:
     if found is None:
         if attrs["manual_axes"] and op.region.block.terminator.prev is not None:
             raise PassError(
-                op, "has manual axes and a body that is not empty, but no in- or out-shardings that say what is local"
+                op, "has manual axes and a body that is not empty, but neither in-shardings nor out-shardings"
             )
         return
     mesh_name, mesh = found

@@ -14,7 +14,7 @@ from pyshardy.transforms.context import PassContext
 
 
 class PropagateShardingFromFuncToCall(Pass):
-    """Give every call without shardings those of its callee's results."""
+    """Give every call without shardings the shardings of its callee's results."""
 
     name = "sdy-propagate-sharding-from-func-to-call"
 

@@ -5,9 +5,11 @@ Source: docs/semantics/import.md#sdy-remove-size-one-axes
 
 from __future__ import annotations
 
-from pyshardy.core.axes import Axes, join_axes
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import join_axes
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import DimSharding, TensorSharding, mesh_of
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import transform_shardings
 from pyshardy.passes.base import Pass

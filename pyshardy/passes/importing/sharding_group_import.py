@@ -47,7 +47,7 @@ def _check(groups: list[Op], root: Op) -> None:
 
 
 def _computations_around_functions(root: Op) -> dict[str, Op | None]:
-    """Per called function, the manual computation around the call that decides, if any."""
+    """Per called function, the manual computation around its deciding call, if any."""
     found: dict[str, Op | None] = {}
     for function in pre_order(root):
         around = found.get(function.attrs["sym_name"])
@@ -78,7 +78,7 @@ def _merge(groups: list[Op]) -> None:
 def _number(ids_per_value: list[list[int]]) -> dict[int, int]:
     """The number of every group id after groups that share a value are merged.
 
-    Numbers follow the order in which the leaders of the merged groups were first met.
+    Numbers follow the order in which the first id of each merged group appears.
 
     >>> _number([[30], [20, 20], [10, 30]])
     {30: 1, 20: 0, 10: 1}

@@ -10,7 +10,8 @@ from functools import cache
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import format_sharding_list
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import arg_sharding, functions, is_declaration, result_sharding, return_op
 from pyshardy.ir.nodes import Op
@@ -23,20 +24,21 @@ from pyshardy.transforms.local.table import localize_all
 
 
 class ConvertGlobalToLocal(Pass):
-    """Give every value the type of its part on one device, and make ops work on that.
+    """Give every value the type of its shard, and change ops so that they compute shards from shards.
 
-    Collectives of the sdy dialect become those of StableHLO. Ops that depend on the device's position compute it.
+    Collectives of the sdy dialect become collectives of StableHLO. Where an op depends on the device's position in the
+    mesh, the program computes that position.
 
     Attributes:
-        per_dim_all_gather: Whether a gather of several dimensions is one collective per dimension.
-        combine_multi_dimension_reduce_scatter: Whether a scatter of several dimensions is one collective, not an
-            all-reduce and a slice.
-        enable_rgv3: Whether groups of devices are written as axes of a mesh, not as lists of device ids.
-        rgv3_where_same: Whether groups are axes only if every consumer reads them alike: not on a mesh with a device
-            order, which XLA forgets, nor if the installed StableHLO has no groups along axes.
-        replica_count: The number of replicas; if several, the replica id identifies a device.
+        per_dim_all_gather: Whether an all-gather of several dimensions becomes one collective per dimension.
+        combine_multi_dimension_reduce_scatter: Whether a reduce-scatter of several dimensions becomes one collective;
+            if not, an all-reduce and a slice.
+        enable_rgv3: Whether to write replica groups as mesh axes, not as lists of device ids.
+        rgv3_where_same: Whether to do so only where all consumers agree on the meaning: not on a mesh with a device
+            order, which XLA ignores, and not if the installed StableHLO has no replica groups along mesh axes.
+        replica_count: The number of replicas. If there are several, the replica id identifies a device.
         partition_count: The number of partitions; only one of the two counts can exceed 1.
-        name_causes: Whether collectives that complete a result are located at its op, by name.
+        name_causes: Whether the location of a collective that completes a result names the op of that result.
     """
 
     per_dim_all_gather: bool = False
@@ -48,6 +50,7 @@ class ConvertGlobalToLocal(Pass):
     name_causes: bool = False
 
     name = "sdy-convert-global-to-local"
+    own_options = frozenset(("rgv3_where_same", "name_causes"))
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         if self.replica_count > 1 and self.partition_count > 1:
@@ -65,7 +68,7 @@ class ConvertGlobalToLocal(Pass):
 
 
 def localize(root: Op, local: Localizer) -> None:
-    """Make all ops of a module local.
+    """Make all ops of a module work on shards.
 
     Raises:
         PassError: An op cannot run on shards.

@@ -1,10 +1,10 @@
-"""`pyshardy-exchange-shards`: moves data between shards in few permutations that carry little more than needed."""
+"""`pyshardy-exchange-shards`: moves data between shards in a few collective-permutes without much waste."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 
-from pyshardy.core.sharding import mesh_of
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import RULE
@@ -35,16 +35,17 @@ _MOST_DEVICES = 2**14
 
 
 class ExchangeShards(Pass):
-    """Let shards send each other the data that slices, pads, concatenations, uneven reversals and reshapes need.
+    """Exchange the data that shards need for slices, pads, concatenations, uneven reversals and reshapes.
 
-    A shard of the result is an interval of the operand, which a few shards hold. There are as many permutations as the
-    largest number of shards that one shard sends to or gets from, however many shards there are; each carries as
-    much as its largest piece. If there are too many, or `sdy-resolve-permutation-factors` sends no
-    more, that pass does it.
+    A shard of the result is an interval of the operand, which a few shards hold. The number of permutes is the largest
+    number of shards that one shard sends to or receives from; it does not depend on the number of shards. Each permute
+    sends as much as its largest piece. If there would be too many permutes, or if `sdy-resolve-permutation-factors`
+    sends no more than them, the op is left to that pass.
 
     Attributes:
-        before_reshards: Whether the module has no reshards yet: then concatenations and reshapes exchange data if
-            resharding would send more, and a slice's result is gathered rather than its operand.
+        before_reshards: Whether the pass runs before reshards are inserted. Then it handles only concatenations and
+            reshapes, if resharding them would send more, and lets the result of a slice be gathered instead of its
+            operand.
     """
 
     before_reshards: bool = False
@@ -66,7 +67,7 @@ class ExchangeShards(Pass):
 
 
 def _exchange(op: Op, context: PassContext, env: Environment) -> bool:
-    """Resolve one op; return whether it needed that and it is done."""
+    """Insert the permutes of one op, if it needs any; return whether it got them."""
     try:
         return _exchange_op(op, context, env)
     except InvalidShardingError as error:

@@ -1,11 +1,13 @@
-"""`pyshardy-gather-before`: gathers operands instead of the result if that saves bytes."""
+"""`pyshardy-gather-before`: gathers operands instead of the result if that sends less."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyshardy.core.axes import Axes, subtract_axes
-from pyshardy.core.sharding import DimSharding, Meshes, TensorSharding, mesh_of
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import subtract_axes
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.ir.functions import RULE
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_named
@@ -21,11 +23,11 @@ _SLICE = "stablehlo.slice"
 
 
 class GatherBefore(Pass):
-    """Gather the operands of an op along axes that its result loses next, if that sends less than gathering the result.
+    """Gather the operands of an op along axes along which its result is gathered, if that sends less.
 
-    Resharding makes the operands of an op agree, for example by moving an axis to another dimension. If the result is
-    gathered along that axis, the operands can be gathered instead. Values made only from a slice are gathered
-    at the slice.
+    Operands of an op are resharded until they are compatible, for example by moving an axis to another dimension. If
+    the result is then gathered along that axis, the operands can be gathered instead. A value that is computed from a
+    slice alone is gathered at the slice.
     """
 
     name = "pyshardy-gather-before"
@@ -59,7 +61,7 @@ def _source(value: Value) -> Value:
 
 
 def _is_of_slice(value: Value) -> bool:
-    """Whether a value is made from a single slice: it may be so small that completing its sum there is cheaper."""
+    """Whether a value is computed from a single slice: it may be so small that completing its sum there is cheaper."""
     op = value.defining_op
     while op is not None and op.name != _SLICE and len(op.operands) == 1 and op.operands[0].only_user() is op:
         op = op.operands[0].defining_op
@@ -67,7 +69,7 @@ def _is_of_slice(value: Value) -> bool:
 
 
 def _gather_before(op: Op, reshard: Op, meshes: Meshes) -> list[Op]:
-    """Reshard the operands of an op as its result will be; return the new reshards, if any."""
+    """Reshard the operands of an op to match the gathered result; return the new reshards, if any."""
     values = (*op.operands, op.result)
     shardings = [get_sharding(value) for value in values]
     target: TensorSharding = reshard.attrs["sharding"]
@@ -108,7 +110,7 @@ def _without(sharding: TensorSharding, lost: Axes, meshes: Meshes) -> TensorShar
 
 
 def _cost(op: Op, shardings: Sequence[TensorSharding | None], target: TensorSharding, meshes: Meshes) -> int:
-    """The elements that every device sends to reshard the operands, and the result to its target."""
+    """The number of elements that every device sends to reshard the operands, and the result to its target."""
     total = reshard_cost(shardings[-1], target, op.result.type.shape or (), meshes)
     for value, sharding in zip(op.operands, shardings):
         total += reshard_cost(get_sharding(_source(value)), sharding, value.type.shape or (), meshes)

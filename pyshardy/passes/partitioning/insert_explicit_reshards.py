@@ -1,4 +1,4 @@
-"""`sdy-insert-explicit-reshards`: makes ops compatible and partial results complete.
+"""`sdy-insert-explicit-reshards`: makes shardings compatible with ops, and completes partial results.
 
 Source: docs/semantics/reshards-and-collectives.md#inserting-reshards
 """
@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import TypeGuard
 
-from pyshardy.core.sharding import Meshes, TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.errors import InvalidRuleError, InvalidShardingError
+from pyshardy.ir.blocks import Value
 from pyshardy.ir.dataflow import BARRIER, DATA_FLOW_OPS, block_arg_owners, is_data_flow_op, source_uses
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import RULE, SHARDING, is_declaration, result_sharding, return_op
-from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.op import Op
 from pyshardy.ir.op_lists import ops_in, ops_named
 from pyshardy.ir.shardings import all_arg_shardings, get_sharding, get_shardings, stored_sharding
 from pyshardy.ir.symbols import SymbolTable
@@ -33,19 +35,18 @@ from pyshardy.transforms.reshards.survey import distinct_shardings
 
 _ALWAYS_FULL = "mhlo.ragged_dot"
 _TOUCHED_ALWAYS = PRODUCTS | {"func.call", "stablehlo.concatenate", _ALWAYS_FULL}
-"""Ops that the version without all reshards looks at; only this pass uses it."""
+"""Ops that the pass looks at if `enable_full_version` is off."""
 _NOT_BY_KIND = DATA_FLOW_OPS | {"func.call", "func.return"}
-"""Ops whose kind alone does not tell whether they need reshards."""
+"""Ops of one kind that may still differ in whether they need reshards."""
 
 
 class InsertExplicitReshards(Pass):
-    """Insert reshards so that every op can run as it is sharded, and all-reduces for partial results.
+    """Insert reshards that make the shardings of ops compatible with their rules, and all-reduces for partial results.
 
     Attributes:
-        enable_full_version: Whether all ops get reshards; if not, only a few kinds of ops do.
-        mark_partial_result_with_unreduced_axes: Whether an op whose result is all-reduced is itself marked as
-            unreduced.
-        name_causes: Whether inserted ops are located at the op that needs them, by name.
+        enable_full_version: Whether every op that needs reshards gets them; if not, only a few kinds of ops do.
+        mark_partial_result_with_unreduced_axes: Whether a partial result that is all-reduced is marked as unreduced.
+        name_causes: Whether the locations of inserted ops name the op that needs them.
     """
 
     enable_full_version: bool = False
@@ -53,6 +54,7 @@ class InsertExplicitReshards(Pass):
     name_causes: bool = False
 
     name = "sdy-insert-explicit-reshards"
+    own_options = frozenset(("name_causes",))
     anchor = Anchor.FUNCTION
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
@@ -80,7 +82,7 @@ class _Inserter:
     def run(self) -> None:
         if is_declaration(self.function):
             return
-        names_all = False  # until a reshard gets reshards around it, which are for later ops
+        names_all = False  # until a reshard gets reshards around it: those belong to later ops
         for op in (*self._ops(), return_op(self.function)):
             try:
                 changes = not self._is_fine(op)
@@ -99,7 +101,7 @@ class _Inserter:
         return [op for op in self.named if op.name != BARRIER]
 
     def _is_fine(self, op: Op) -> bool:
-        """Whether the kind of an op shows that it needs nothing."""
+        """Whether an op of this kind is known to need nothing."""
         if self.has_unreduced or self.has_single_device or op.name in _NOT_BY_KIND:
             return False
         kind = kind_of(op, AS_THEY_ARE, _before_barriers if self.has_barriers else get_shardings)
@@ -148,7 +150,7 @@ class _Inserter:
         return sharding is not None and not mesh_of(sharding, self.meshes).is_single_device
 
     def _replace_reshard(self, op: Op) -> bool:
-        """Replace a reshard to new unreduced axes by the ops that do that; return whether it was one."""
+        """Replace a reshard that adds unreduced axes by the ops that add them; return whether it was replaced."""
         value = op.operands[0]
         OpOperand(op, 0, self.meshes).make_unreduced(op.attrs["sharding"])
         if op.operands[0] is value:
@@ -202,7 +204,7 @@ def _survey(function: Op, meshes: Meshes) -> tuple[bool, bool]:
 
 
 def _target_of_sources(op: Op, owner: Value) -> TensorSharding | None:
-    """The sharding that the sources of an edge need: the one on the op, not on an edge op."""
+    """The sharding that the sources of an edge need: that on the data-flow op, not that on an edge op."""
     if op.name != "sdy.manual_computation":
         return stored_sharding(owner)
     axes = op.attrs["manual_axes"]
@@ -226,7 +228,7 @@ def _is_unreduced(sharding: TensorSharding | None) -> bool:
 
 
 def _joins_different(op: Op) -> bool:
-    """Whether this is a concatenation of tensors that are not all sharded like the result; looks no further back."""
+    """Whether the op concatenates tensors whose own shardings do not all equal that of the result."""
     if op.name != "stablehlo.concatenate":
         return False
     wanted = get_sharding(op.result)

@@ -1,4 +1,4 @@
-"""`pyshardy-make-partitionable`: what the passes of the partitioner cannot take, in ways that they can."""
+"""`pyshardy-make-partitionable`: rewrites what the later passes of the partitioner do not support."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from pyshardy.core.boxes import local_shape
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, is_equivalent, is_unsharded, mesh_of
+from pyshardy.core.sharding import TensorSharding, is_equivalent, is_unsharded
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.ir.dataflow import is_data_flow_op
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.dtypes import tensor_bytes
@@ -29,30 +30,34 @@ from pyshardy.transforms.reshards.other_meshes import go_through_whole, meet_on_
 from pyshardy.transforms.reshards.single_device import is_on_single_device
 from pyshardy.transforms.reshards.single_dims import WITH_SINGLE_DIMS, share_single_dims
 from pyshardy.transforms.reshards.survey import distinct_shardings
+from pyshardy.transforms.reshards.written_collectives import WRITTEN, reshard_if_operand_changed
 
 _INSPECTION = "InspectSharding"
-"""A custom call that hands its operand on, and that XLA's partitioner answers by calling back."""
+"""A custom call whose result equals its operand. XLA's partitioner calls back with the sharding."""
 _STRUCTURE = ("func.", "sdy.", "builtin.")
-_MADE_IN_PARTS = ops_that(lambda traits: traits.is_made_in_parts)
+_GENERATED_PER_SHARD = ops_that(lambda traits: traits.is_generated_per_shard)
 _FOR_XLA = frozenset(("CustomSPMDPartitioning",))
-"""Custom calls that stand for what XLA's partitioner puts in their place: nobody can run them as they are."""
-_BY_NAME = frozenset(("sdy.propagation_barrier", "sdy.reshard", "stablehlo.custom_call")) | TOP_K | WITH_SINGLE_DIMS
-"""Ops that may need something although they have a rule and all that is sharded is on one mesh: this pass's matter."""
+"""Custom calls that only XLA's partitioner can replace; no program can run them."""
+_BY_NAME = (
+    frozenset(("sdy.propagation_barrier", "sdy.reshard", "stablehlo.custom_call")) | TOP_K | WITH_SINGLE_DIMS | WRITTEN
+)
+"""Ops that this pass may rewrite even if they have a rule and all shardings are on one mesh."""
 
 
 class MakePartitionable(Pass):
-    """Rewrite what is left of propagation, and gather for ops that cannot run on shards, with a warning.
+    """Remove what only propagation needs, and gather operands of ops that cannot run on shards, with a warning.
 
-    Propagation barriers go; a reshard to a mesh with other axes goes through the whole
-    tensor; what all devices hold whole on a mesh with other axes is sharded as the op that takes it needs it; what is
-    partial is so on the mesh of what it is made of, where that has another order of devices. An op
-    without a sharding rule gets whole tensors, unless it is elementwise: then all its tensors are
-    sharded alike. An op with a rule that a user has given counts as one without: the rule says how shardings
-    propagate, not that the op computes the same on shards; one that says how many of its dimensions are a batch stays
-    sharded along these. An op that XLA's partitioner alone can replace is refused.
+    Propagation barriers are removed. A collective of Shardy's in the program becomes a reshard where the sharding of
+    its operand has changed. A reshard to a mesh with other axes is split in two: a gather to the whole tensor,
+    and a slice. A replicated operand on a mesh with other axes is resharded as its user needs it. Partial results move
+    to the mesh of the op's operands if only the device order differs. An op without a sharding rule gets whole tensors,
+    unless it is elementwise: then all its tensors get the same sharding. A rule that a user has registered counts as no
+    rule here: it says how shardings propagate, not that the op may run on shards. An op that states its number of batch
+    dimensions stays sharded along these. An op that only XLA's partitioner can replace is an error.
 
     Attributes:
-        replicate: Whether to gather for ops that cannot run on shards.
+        replicate: Whether an op that cannot run on shards gets whole tensors; if not, it is left to
+            `sdy-convert-global-to-local`, which refuses it.
     """
 
     replicate: bool = True
@@ -74,26 +79,28 @@ class MakePartitionable(Pass):
                 _remove_barrier(inner)
             elif inner.name == "sdy.reshard":
                 continue
+            elif inner.name in WRITTEN:
+                reshard_if_operand_changed(inner, meshes)
             elif _target(inner) == _INSPECTION:
-                context.diagnostics.warn(inner, f"'{inner.name}' of @{_INSPECTION} goes: only XLA calls it back")
+                context.diagnostics.warn(inner, f"'{inner.name}' of @{_INSPECTION} is removed: only XLA calls it back")
                 inner.result.replace_uses(inner.operands[0])
                 inner.erase()
             elif takes_shards(inner):
-                inner.remove_attr(SHARDING)  # of no device in particular
+                inner.remove_attr(SHARDING)  # the op runs on every device
             elif _has_sharded(inner, meshes):
-                _be_partial_where_operands_are(inner, meshes)
-                is_helped = meet_on_one_mesh(inner, context) | share_single_dims(inner, context)
+                _move_partial_results_to_operand_mesh(inner, meshes)
+                is_changed = meet_on_one_mesh(inner, context) | share_single_dims(inner, context)
                 if not _runs_on_shards(inner, context):
-                    self._help(inner, context)
-                    is_helped = True
-                if is_helped:
+                    self._make_runnable(inner, context)
+                    is_changed = True
+                if is_changed:
                     namer.name(inner)
         for reshard in ops_named(op, ("sdy.reshard",)):
             go_through_whole(reshard, meshes)
             _keep_whole_at_device(reshard, meshes)
 
-    def _help(self, op: Op, context: PassContext) -> None:
-        """Let an op that cannot run as it is sharded do so."""
+    def _make_runnable(self, op: Op, context: PassContext) -> None:
+        """Reshard around an op that cannot run with its shardings."""
         meshes = context.meshes
         if is_pointwise(context.specs.spec(op)) and _is_on_one_mesh(op, meshes):
             _align(op, meshes)
@@ -118,11 +125,11 @@ def _check_not_for_xla(op: Op) -> None:
                 f"calls @{target} inside a manual computation, where XLA alone can ask the partitioner"
                 '; run the program with engine="xla"',
             )
-        raise PassError(op, f"calls @{target}, which stands for a partitioner of the user's; load the function itself")
+        raise PassError(op, f"calls @{target}, a custom partitioner in Python; load the function, not its text")
 
 
 def _remove_barrier(op: Op) -> None:
-    """Use what is behind a barrier; reshards for calls and data flow are planned with it, all others without."""
+    """Remove a barrier. It still counts for reshards for calls and data flow, but not for others."""
     value, wanted = op.operands[0], get_sharding(op.result)
     sharding = get_sharding(value)
     same = is_unsharded(sharding) if wanted is None else is_equivalent(wanted, sharding)
@@ -146,7 +153,7 @@ def _is_border(op: Op) -> bool:
 
 
 def _keep_whole_at_device(reshard: Op, meshes: Meshes) -> None:
-    """Let a reshard to or from a single device not be joined with the one that gathers for it, or slices behind it."""
+    """Keep a reshard to or from a single device from being merged with the gather before or the slice after it."""
     value, target = reshard.operands[0], reshard.attrs["sharding"]
     if (
         is_on_single_device(target, meshes)
@@ -161,8 +168,8 @@ def _keep_whole_at_device(reshard: Op, meshes: Meshes) -> None:
         reshard.result.replace_other_uses(same)
 
 
-def _be_partial_where_operands_are(op: Op, meshes: Meshes) -> None:
-    """Let partial results, and what completes them, be on the mesh of the sharded operands, not in another order."""
+def _move_partial_results_to_operand_mesh(op: Op, meshes: Meshes) -> None:
+    """Move partial results and their all-reduces to the mesh of the operands if only the device order differs."""
     refs = [found.mesh for found in map(get_sharding, op.operands) if found is not None and _is_sharded(found, meshes)]
     for result in op.results:
         sharding = get_sharding(result)
@@ -188,10 +195,10 @@ def _is_sharded(sharding: TensorSharding | None, meshes: Meshes) -> bool:
 def _runs_on_shards(op: Op, context: PassContext) -> bool:
     if op.name.startswith(_STRUCTURE) or is_data_flow_op(op) or op.is_terminator:
         return True
-    if op.name in _MADE_IN_PARTS or is_buffer(op):
+    if op.name in _GENERATED_PER_SHARD or is_buffer(op):
         return True
     if is_top_k(op) and any(found and found.dims and found.dims[-1].axes for found in _shardings_around(op)):
-        return False  # the rule lets the last dimension be sharded where all of it is kept
+        return False  # if all elements are kept, the rule lets the last dimension be sharded
     rule = op.attrs.get(RULE) or rule_with_dynamic_sizes(context.specs.spec(op))
     return rule is not None and not rule.is_custom and _is_on_one_mesh(op, context.meshes)
 
@@ -201,13 +208,13 @@ def _shardings_around(op: Op) -> list[TensorSharding | None]:
 
 
 def _is_on_one_mesh(op: Op, meshes: Meshes) -> bool:
-    """Whether all that is sharded around an op is so along the axes of one mesh."""
+    """Whether all sharded operands and results of an op are on meshes with the same axes."""
     found = _shardings_around(op)
     return len({mesh_of(one, meshes).axes for one in found if one is not None and _is_sharded(one, meshes)}) <= 1
 
 
 def _align(op: Op, meshes: Meshes) -> None:
-    """Reshard all tensors around an op like the one that is split most."""
+    """Reshard all operands and results of an op like the one with the most shards."""
     shardings = [get_sharding(value) for value in (*op.operands, *op.results)]
     common = most_split(shardings, meshes)
     assert common is not None
@@ -215,7 +222,7 @@ def _align(op: Op, meshes: Meshes) -> None:
 
 
 def _replicate(op: Op, meshes: Meshes) -> Iterator[int]:
-    """Reshard all that is sharded around an op; the bytes that every device holds more because of each tensor."""
+    """Replicate all sharded operands and results of an op; yield the additional bytes per device of each."""
     targets: list[TensorSharding | None] = []
     for value in (*op.operands, *op.results):
         sharding = get_sharding(value)

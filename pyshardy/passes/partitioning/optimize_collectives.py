@@ -1,4 +1,4 @@
-"""`sdy-optimize-collectives`: fewer permutations in front of all-to-alls.
+"""`sdy-optimize-collectives`: removes collective-permutes before all-to-alls.
 
 Source: docs/semantics/reshards-and-collectives.md#fewer-permutations
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.ir.shardings import get_sharding, module_meshes
@@ -20,9 +21,10 @@ from pyshardy.transforms.rewriting.greedy import GreedyDriver, Rewriter
 
 
 class OptimizeCollectives(Pass):
-    """Let all-to-alls take axes from the middle of a dimension, so that no permutation has to bring them to its end.
+    """Let all-to-alls take axes from the middle of a dimension, without a collective-permute before.
 
-    For that the dimension is reshaped into one for each of its axes. Dead ops go, and equal constants become one.
+    For this, the dimension is reshaped into one dimension per axis. The pass also removes dead ops and merges equal
+    constants.
     """
 
     name = "sdy-optimize-collectives"
@@ -33,7 +35,7 @@ class OptimizeCollectives(Pass):
 
 
 def without_permutation(op: Op, rewriter: Rewriter) -> bool:
-    """Replace a permutation, and the all-to-alls behind it, by all-to-alls between two reshapes."""
+    """Replace a collective-permute and the all-to-alls after it by all-to-alls between two reshapes."""
     sharding = get_sharding(op.operands[0])
     type = op.result.type
     if sharding is None or not type.is_ranked_tensor or not type.is_static:
@@ -53,7 +55,7 @@ def without_permutation(op: Op, rewriter: Rewriter) -> bool:
 
 
 def _chain_behind(op: Op, dim: int) -> list[Op]:
-    """The all-to-alls behind a permutation, each the only user of the one before, that move axes of one dimension."""
+    """The chain of all-to-alls after a collective-permute that move axes of one dimension."""
     chain: list[Op] = []
     while True:
         user = (chain[-1] if chain else op).result.only_user()

@@ -1,4 +1,4 @@
-"""`sdy-pad-for-divisibility`: every dimension becomes divisible by its shards.
+"""`sdy-pad-for-divisibility`: pads every dimension to a multiple of its shard count.
 
 Source: docs/semantics/partitioner.md#padding
 """
@@ -6,7 +6,8 @@ Source: docs/semantics/partitioner.md#padding
 from __future__ import annotations
 
 from pyshardy.ir.functions import functions
-from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.op import Op
+from pyshardy.ir.walk import walk
 from pyshardy.passes.base import Pass
 from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.padding.control import (
@@ -20,7 +21,7 @@ from pyshardy.transforms.padding.table import ALWAYS, handler_of, is_converted
 
 
 class PadForDivisibility(Pass):
-    """Pad every tensor behind its data so that all its shards have one size; padding never gets into a result."""
+    """Pad every tensor after its data so that all shards have the same size. Padding never affects results."""
 
     name = "sdy-pad-for-divisibility"
 
@@ -36,7 +37,7 @@ class PadForDivisibility(Pass):
 
 
 def _pad(op: Op, padder: Padder) -> None:
-    """Pad what an op computes."""
+    """Pad the results of an op."""
     if op.name == "sdy.return":
         pad_computation_results(op, padder)
         return

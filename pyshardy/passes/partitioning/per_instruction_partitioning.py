@@ -1,4 +1,4 @@
-"""`sdy-per-instruction-partitioning`: every op is partitioned on its own.
+"""`sdy-per-instruction-partitioning`: partitions every op on its own.
 
 Source: docs/semantics/partitioner.md#one-op-at-a-time
 """
@@ -31,21 +31,21 @@ _NEVER = frozenset(
     )
 )  # fmt: skip
 _MARKERS = frozenset(("Sharding", "mhlo.sharding"))
-"""Custom calls that say how a value is sharded and compute nothing."""
+"""Custom calls that annotate a value with a sharding and compute nothing."""
 
 
 class PerInstructionPartitioning(Pass):
-    """Partition the ops of one function one by one, each into a manual computation, to see which one goes wrong.
+    """Partition the ops of one function one by one, each into a manual computation, to find out which one fails.
 
     Between the ops, values keep their global types.
 
     Attributes:
-        filter: Which ops: `selectLow=N` and `selectHigh=N` bound their numbers, and any other text is a part of the
-            name of an op; `func=NAME` chooses the function. With commas between; all ops if it is empty.
-        enable_halo_exchange: Whether devices exchange what they need with their neighbours.
-        replica_count: How many replicas run; if several, their number tells a device.
-        partition_count: How many partitions run; only one of both counts can be more than one.
-        rng_bit_generator_unsafe: Whether a random tensor may stay sharded; its numbers then depend on the sharding.
+        filter: Which ops to partition, as a list separated by commas. `selectLow=N` and `selectHigh=N` bound their
+            numbers, `func=NAME` chooses the function, and any other text is a part of an op's name. If empty, all ops.
+        enable_halo_exchange: Whether devices exchange halos with their neighbours.
+        replica_count: The number of replicas. If there are several, the replica id identifies a device.
+        partition_count: The number of partitions; only one of the two counts can exceed 1.
+        rng_bit_generator_unsafe: Whether random tensors may stay sharded; their elements then depend on the sharding.
     """
 
     filter: str = ""
@@ -96,7 +96,7 @@ class Selection:
         function: The name of the function; None for the main one.
         low: The smallest number.
         high: The largest number; None for no bound.
-        names: Parts of names of which an op has one; if there are none, all ops do.
+        names: Parts of names; an op is selected if its name contains one of them, or if there are none.
     """
 
     function: str | None = None
@@ -130,7 +130,7 @@ class Selection:
 
 
 def target_function(root: Op, name: str | None) -> Op:
-    """The function of this name; else the only one, the one named `main`, or the first public one.
+    """The function of this name; without a name the only function, `main`, or the first public one.
 
     Raises:
         PassError: There is none.
@@ -151,7 +151,7 @@ def target_function(root: Op, name: str | None) -> Op:
 
 
 def candidates(function: Op) -> Iterator[list[Op]]:
-    """The ops that can be partitioned, one by one, a convolution together with the all-reduce of its result."""
+    """The ops to partition one by one; a convolution and the all-reduce of its result count as one."""
     for op in function.region.blocks[0]:
         if op.is_terminator or op.name in _NEVER or _is_marker(op) or _completes_convolution(op):
             continue
@@ -170,7 +170,7 @@ def _is_sharded(sharding: TensorSharding | None) -> bool:
 
 
 def _completes_convolution(op: Op) -> bool:
-    """Whether this all-reduces what a convolution has left partial."""
+    """Whether the op all-reduces the partial result of a convolution."""
     if op.name != "sdy.all_reduce":
         return False
     source = op.operands[0].defining_op

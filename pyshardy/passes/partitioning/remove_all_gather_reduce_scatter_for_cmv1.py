@@ -1,4 +1,4 @@
-"""`sdy-remove-all-gather-reduce-scatter-for-cmv1`: matrix products that communicate by themselves.
+"""`sdy-remove-all-gather-reduce-scatter-for-cmv1`: removes collectives that matrix products do themselves.
 
 Source: docs/semantics/reshards-and-collectives.md#products-that-communicate-by-themselves
 """
@@ -14,9 +14,9 @@ from pyshardy.transforms.context import PassContext
 
 
 class RemoveAllGatherReduceScatterForCmv1(Pass):
-    """Drop the gathers in front of matrix products, or else the reduce-scatter behind them.
+    """Remove the all-gathers before matrix products, or else the reduce-scatters after them.
 
-    For targets that overlap this communication with the product: they find out from the shardings what is missing.
+    For targets that overlap this communication with the product; they derive it from the shardings.
     """
 
     name = "sdy-remove-all-gather-reduce-scatter-for-cmv1"
@@ -30,7 +30,7 @@ class RemoveAllGatherReduceScatterForCmv1(Pass):
 
 
 def _fused_with(product: Op) -> list[Op]:
-    """The collectives that a product does itself; its sharding becomes that behind its reduce-scatter."""
+    """The collectives that a product does itself. The product gets the sharding after its reduce-scatter."""
     definitions = [value.defining_op for value in product.operands]
     gathers = [op for op in definitions if op is not None and op.name == "sdy.all_gather" and op.result.has_one_use()]
     if gathers:

@@ -1,4 +1,4 @@
-"""`sdy-reshard-to-collectives`: every reshard becomes collectives.
+"""`sdy-reshard-to-collectives`: turns reshards into collectives.
 
 Source: docs/semantics/reshards-and-collectives.md#from-reshards-to-collectives
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pyshardy.core.sharding import Meshes, TensorSharding, is_equivalent, mesh_of
+from pyshardy.core.sharding import TensorSharding, is_equivalent
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.diagnostics import PassError
@@ -29,12 +30,12 @@ _AXES: Mapping[CollectiveKind, str] = {
 
 
 class ReshardToCollectives(Pass):
-    """Turn every reshard into the collectives that do it, or into nothing if it changes nothing.
+    """Turn every reshard into collectives; remove it if it changes nothing.
 
     A reshard from or to a single device, or between meshes with different axes, stays.
 
     Attributes:
-        keep_redundant_reshards: Whether a reshard between equivalent shardings stays too.
+        keep_redundant_reshards: Whether to keep reshards between equivalent shardings.
     """
 
     keep_redundant_reshards: bool = False
@@ -52,12 +53,12 @@ class ReshardToCollectives(Pass):
 
 
 def _replace(op: Op, sharding: TensorSharding | None, meshes: Meshes, attrs: AttrTable) -> None:
-    """Replace a reshard by collectives, if they can do it.
+    """Replace a reshard by collectives, if that is possible.
 
     Args:
         op: The reshard.
-        sharding: The sharding of its operand before any reshard was replaced. It may have another one now: on the
-            mesh of another name, for example, as such a reshard is left out.
+        sharding: The sharding of its operand before any reshard was replaced. The operand may have changed since: if a
+            reshard between equal meshes of different names was removed, its mesh now has another name.
         meshes: The meshes of the module.
         attrs: The attributes of the context.
     """

@@ -1,4 +1,4 @@
-"""`sdy-resolve-permutation-factors`: ops that need data of other shards get it.
+"""`sdy-resolve-permutation-factors`: gives ops the data that they need from other shards.
 
 Source: docs/semantics/partitioner.md#permutation-factors
 """
@@ -24,27 +24,27 @@ from pyshardy.transforms.reshards.causes import CauseNamer
 from pyshardy.transforms.reshards.kinds import kind_of
 
 _EXCHANGES = {name: traits.exchange for name, traits in OPS.items() if traits.exchange}
-"""The functions by which shards of ops get what they need of each other; all other ops are replicated."""
+"""The functions that let shards exchange data, per op; all other ops are replicated."""
 _MORE_THAN_RULE = frozenset(
     f"stablehlo.{name}" for name in ("broadcast_in_dim", "convolution", "reduce_window", "reshape", "rng_bit_generator")
 )
-"""Ops that may need something although no factor of their rule is one of permutations; only this pass asks that."""
+"""Ops that may need data from other shards although their rule has no permutation factor."""
 _BY_OPERANDS = frozenset(("stablehlo.dynamic_update_slice",))
-"""Ops of which not only the kind counts, but what their operands hold; only this pass asks that."""
+"""Ops of one kind that may still differ in what they need, because the contents of operands matter."""
 
 
 class ResolvePermutationFactors(Pass):
-    """Remove shardings along which an op would need data of other devices: these exchange it, or hold all of it.
+    """Let devices exchange the data that ops need from other shards; where they cannot, replicate the dimension.
 
     Attributes:
-        enable_halo_exchange: Whether devices exchange what they need with their neighbours; if not, the dimension
-            is replicated around the op.
-        replica_count: How many replicas run; if several, their number tells a device.
-        partition_count: How many partitions run; only one of both counts can be more than one.
-        rng_bit_generator_unsafe: Whether a random tensor may stay sharded; its numbers then depend on the sharding.
-        exchange_windows: Whether convolutions and reductions of windows exchange what their windows cover too; if not,
-            dimensions along which these move are replicated, as by the reference.
-        name_causes: Whether reshards are located at the op that needs them, by name.
+        enable_halo_exchange: Whether devices exchange halos with their neighbours; if not, the dimension is replicated
+            around the op.
+        replica_count: The number of replicas. If there are several, the replica id identifies a device.
+        partition_count: The number of partitions; only one of the two counts can exceed 1.
+        rng_bit_generator_unsafe: Whether random tensors may stay sharded; their elements then depend on the sharding.
+        exchange_windows: Whether convolutions and window reductions exchange halos too; if not, the dimensions along
+            which windows move are replicated, as in the reference.
+        name_causes: Whether the locations of reshards name the op that needs them.
     """
 
     enable_halo_exchange: bool = True
@@ -55,6 +55,7 @@ class ResolvePermutationFactors(Pass):
     name_causes: bool = False
 
     name = "sdy-resolve-permutation-factors"
+    own_options = frozenset(("exchange_windows", "name_causes"))
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         env = Environment(context.attrs, Channels(op, context.attrs), self.replica_count > 1)
@@ -77,14 +78,14 @@ class ResolvePermutationFactors(Pass):
                 if inner.block is not None:
                     namer.name(inner)
                 else:
-                    names_all = True  # what is made in place of an op is named after those that it is made for
+                    names_all = True  # the ops that replace an op carry the name of the op that needs them
 
 
 class _Run:
-    """One run over one module, which looks at ops of one kind once.
+    """One run over one module. It examines each kind of op once.
 
     Args:
-        resolver: What the ops need that get data of other shards.
+        resolver: What the functions need that let shards exchange data.
     """
 
     def __init__(self, resolver: Resolver) -> None:
@@ -105,7 +106,7 @@ class _Run:
         return rule in self.fine
 
     def resolve(self, op: Op, known_rule: Rule | None) -> bool:
-        """Resolve one op, and say whether that took anything.
+        """Resolve one op; return whether that changed anything.
 
         Args:
             op: The op.

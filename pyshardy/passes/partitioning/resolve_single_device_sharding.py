@@ -1,4 +1,4 @@
-"""`sdy-resolve-single-device-sharding`: what runs on one device runs under a condition.
+"""`sdy-resolve-single-device-sharding`: puts ops on a single device under a condition.
 
 Source: docs/semantics/export.md#sdy-resolve-single-device-sharding
 """
@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from jaxlib.mlir import ir
 
 from pyshardy.core.axes import AxisRef
-from pyshardy.core.sharding import Meshes, ReductionKind, TensorSharding, mesh_of
+from pyshardy.core.sharding import ReductionKind, TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING
@@ -31,17 +32,17 @@ from pyshardy.transforms.reshards.survey import distinct_shardings
 _RESHARD = "sdy.reshard"
 _NUMBER = "tensor<ui32>"
 _LARGEST = 2**32 - 1
-"""The largest number of a device that one of that type can be."""
+"""The largest device id that this type can hold."""
 
 
 class ResolveSingleDeviceSharding(Pass):
-    """Let every op that is on one device run there only, and send its results from there to all devices.
+    """Run every op that is on a single device only there, and send its results from there to all devices.
 
-    Elsewhere the results are zeros, so that summing over all devices gives what the one device has computed.
+    On the other devices the results are zeros, so the sum over all devices is what the single device has computed.
 
     Attributes:
-        replica_count: How many replicas run; if several, their number tells a device.
-        partition_count: How many partitions run; only one of both counts can be more than one.
+        replica_count: The number of replicas. If there are several, the replica id identifies a device.
+        partition_count: The number of partitions; only one of the two counts can exceed 1.
     """
 
     replica_count: int = 1
@@ -65,7 +66,7 @@ def _is_on_one_device(op: Op, meshes: Meshes) -> bool:
         return False
     if not op.results:
         return device_without_results(op, meshes) is not None
-    results = [result for result in op.results if result.type.is_ranked_tensor] or op.results  # one of tokens: by these
+    results = [result for result in op.results if result.type.is_ranked_tensor] or op.results  # else tokens
     return any(is_on_single_device(get_sharding(result), meshes) for result in results)
 
 
@@ -86,7 +87,7 @@ class _Resolver:
     mesh: str
 
     def resolve(self, op: Op) -> None:
-        """Put a condition around an op, and all-reduce what comes out of it."""
+        """Put a condition around an op, and all-reduce its results."""
         condition = self._condition(op, self._device_of(op))
         branches = Op(
             "stablehlo.if", [condition], [result.type for result in op.results], {}, 2, op.location
@@ -122,7 +123,7 @@ class _Resolver:
         return ids[0]
 
     def _condition(self, op: Op, device: int) -> Value:
-        """Whether the device that runs this is the given one; computed before `op`."""
+        """A value that is true on the given device; it is computed before `op`."""
         options = self.options
         if options.replica_count > 1 and options.partition_count > 1:
             raise PassError(op, "is on a single device, which needs a single replica or a single partition")
@@ -174,7 +175,7 @@ def _zero(op: Op, type: ValueType) -> str:
 
 
 def _use_instead(value: Value, reduced: Op) -> None:
-    """Use the result of an all-reduce in place of a value, and of reshards of it to the same sharding."""
+    """Replace a value, and reshards of it to the same sharding, by the result of an all-reduce."""
     for user in value.users():
         if user.name == _RESHARD and user.attrs["sharding"] is reduced.attrs["out_sharding"]:
             user.result.replace_uses(reduced.result)

@@ -1,10 +1,10 @@
-"""`pyshardy-shard-pointwise`: elementwise ops that propagation does not know are sharded as their operands are."""
+"""`pyshardy-shard-pointwise`: shards results of elementwise ops without a rule like their operands."""
 
 from __future__ import annotations
 
 from functools import cached_property
 
-from pyshardy.core.axes import is_prefix
+from pyshardy.core.axis_lists import is_prefix
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.callers import Callers
 from pyshardy.ir.functions import is_declaration, result_sharding, return_op, set_result_sharding
@@ -23,10 +23,10 @@ from pyshardy.transforms.reshards.op_rules import (
 
 
 class ShardPointwise(Pass):
-    """Shard the results of elementwise ops without a sharding rule like the operand that is split most.
+    """Shard the results of elementwise ops without a sharding rule like the operand with the most shards.
 
-    Nothing propagates through such an op, so that what uses it would gather for it. Its results are sharded along more
-    axes, or for the first time; elementwise ops that use the results follow.
+    Nothing propagates through such an op, so its operands would be gathered. The pass gives its results a sharding, or
+    adds axes to theirs, and then does the same for elementwise ops that use these results.
     """
 
     name = "pyshardy-shard-pointwise"
@@ -53,7 +53,7 @@ class _Sharder:
         return Callers(self.root)
 
     def shard(self, function: Op) -> None:
-        """Shard what is elementwise in a function, and its results where it is called and returns that."""
+        """Shard the elementwise ops of a function, and the results of its calls if it returns their results."""
         if not self.done and not ops_named(function, self.without_rule):
             return
         for op in walk(function):
@@ -78,7 +78,7 @@ class _Sharder:
                 self._set(result, sharding)
 
     def _set(self, value: Value, sharding: TensorSharding) -> None:
-        """Shard a value so if it is split less, along the same axes or not at all."""
+        """Give a value this sharding if it only adds axes to the value's sharding."""
         old = get_sharding(value)
         if old is None or (old is not sharding and _extends(sharding, old)):
             set_sharding(value, sharding)
@@ -86,6 +86,6 @@ class _Sharder:
 
 
 def _extends(sharding: TensorSharding, old: TensorSharding) -> bool:
-    """Whether a sharding is another one with more axes behind those of its dimensions."""
+    """Whether a sharding is another one with additional minor axes."""
     is_same_kind = sharding.mesh == old.mesh and not old.unreduced and sharding.rank == old.rank
     return is_same_kind and all(map(is_prefix, old.dim_axes, sharding.dim_axes))

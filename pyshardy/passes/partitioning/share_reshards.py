@@ -1,4 +1,4 @@
-"""`pyshardy-share-reshards`: what is resharded alike for several ops is resharded once."""
+"""`pyshardy-share-reshards`: merges equal reshards of one value."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _Key = tuple[Any, ...]
 
 
 class ShareReshards(Pass):
-    """Let all ops that need a value resharded in the same way use the first reshard, where that is done before them.
+    """Merge equal reshards of a value into the first of them, where the first one has run before the others.
 
-    The same for collectives. Loops and branches see what stands before them; a manual computation sees its own alone.
+    Equal collectives are merged too. Loops and branches can use reshards before them; a manual computation can use only
+    its own.
     """
 
     name = "pyshardy-share-reshards"
@@ -39,7 +40,7 @@ class ShareReshards(Pass):
 
 
 def _visible(op: Op) -> Iterator[Block]:
-    """The blocks whose ops before an op are done before it."""
+    """The blocks in which everything before an op has run before it."""
     while op.block is not None:
         yield op.block
         outer = op.parent_op

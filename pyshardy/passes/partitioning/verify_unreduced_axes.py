@@ -1,4 +1,4 @@
-"""`sdy-verify-unreduced-axes`: unreduced axes neither vanish nor appear by themselves.
+"""`sdy-verify-unreduced-axes`: checks that no op silently adds or drops unreduced axes.
 
 Source: docs/semantics/export.md#sdy-verify-unreduced-axes
 """
@@ -27,14 +27,14 @@ from pyshardy.transforms.reshards.transition import ANY_KIND, NO_KIND, Kinds, ch
 _RESHARDS = frozenset(("sdy.reshard", "sdy.sharding_constraint"))
 _UNCHECKED = _RESHARDS | {"sdy.propagation_barrier"}
 _ALWAYS_CHECKED = REDUCING_RESHARDS | {"func.call"}
-"""Ops that can be at fault although nothing in their function is unreduced."""
+"""Ops to check even if nothing in their function is unreduced."""
 _SUM: Kinds = frozenset((ReductionKind.SUM,))
 
 
 class VerifyUnreducedAxes(Pass):
-    """Refuse ops that drop unreduced axes, or that add some along which they cannot give partial results.
+    """Refuse ops that drop unreduced axes, or that add axes along which they cannot give partial results.
 
-    A value that comes from a reshard or a sharding constraint may be used as unreduced or not.
+    The result of a reshard or a sharding constraint may be used as unreduced or not.
     """
 
     name = "sdy-verify-unreduced-axes"
@@ -133,7 +133,7 @@ def _returned_to(parent: Op, index: int) -> TensorSharding | None:
 
 
 def _compare(op: Op, value: Value, what: str, other: TensorSharding | None) -> None:
-    """Refuse a value that is unreduced along other axes than the place it goes to or comes from."""
+    """Refuse a value if its counterpart, such as the argument that receives it, has other unreduced axes."""
     if _is_free(value):
         return
     sharding = sharding_before_barriers(value)

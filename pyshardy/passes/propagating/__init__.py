@@ -1,1 +1,1 @@
-"""Propagation: four faces of the one core."""
+"""Propagation: the propagation passes of Shardy, and the search for input shardings."""

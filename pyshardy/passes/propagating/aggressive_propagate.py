@@ -1,4 +1,4 @@
-"""`sdy-aggressive-propagate`: one run per strategy.
+"""`sdy-aggressive-propagate`: propagates once per strategy.
 
 Source: docs/semantics/propagation.md#strategies
 """
@@ -12,7 +12,7 @@ from pyshardy.propagation.options import PropagateOptions, StrategyOption
 
 
 class AggressivePropagate(BasicPropagate):
-    """Propagate shardings and resolve conflicts by sizes.
+    """Propagate shardings, and resolve conflicts by sizes.
 
     Attributes:
         propagation_strategy: How conflicts are resolved: basic, aggressive or basic-then-aggressive.

@@ -1,4 +1,4 @@
-"""`pyshardy-auto-partition`: find shardings for the inputs of the main function."""
+"""`pyshardy-auto-partition`: finds shardings for the inputs of the main function."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ _GIB = 2**30
 class AutoPartition(Pass):
     """Shard the inputs of the main function so that the program is fast and fits into memory, by quick estimates.
 
-    Inputs that have a sharding keep it; outputs that take the place of inputs get theirs. What finds the shardings is
-    our own search, or what `pyshardy.register_partitioner` has put in its place.
+    Inputs that have a sharding keep it; outputs that alias inputs get the sharding of the input. The shardings come
+    from our own search, or from the partitioner registered with `pyshardy.register_partitioner`.
 
     Attributes:
         hardware: The chip.
-        memory_gib: GiB that a device may use; 0 is what the chip has.
-        candidates: How many candidates to look at, at most.
-        budget_s: How many seconds to search, at most.
-        seed: Of what is chosen at random.
+        memory_gib: The memory that a device may use, in GiB; 0 for all that the chip has.
+        candidates: The most candidates to look at.
+        budget_s: The longest time to search, in seconds.
+        seed: The seed of random choices.
     """
 
     hardware: str = "v5p"
@@ -85,7 +85,7 @@ class AutoPartition(Pass):
 
 
 def _store(main: Op, space: Space, assignment: Assignment, mesh: str) -> None:
-    """Write the shardings onto inputs, and onto the outputs that take their place and have none."""
+    """Write the shardings onto inputs, and onto the outputs that alias them and have none."""
     inputs = [arg.index for arg in main.region.blocks[0].args if arg.type.shape is not None]
     outputs = [index for index, value in enumerate(_returned(main)) if value is not None]
     for number, (group, dims) in enumerate(zip(space.groups, assignment)):

@@ -1,4 +1,4 @@
-"""`sdy-basic-propagate`: one run that resolves no conflicts.
+"""`sdy-basic-propagate`: propagates once, without resolving conflicts.
 
 Source: docs/semantics/propagation.md#passes
 """
@@ -14,19 +14,20 @@ from pyshardy.transforms.debug_info import DebugOptions
 
 
 class BasicPropagate(Pass):
-    """Propagate shardings where nothing conflicts.
+    """Propagate shardings along factors without conflicts.
 
     Attributes:
-        keep_sharding_rules: Whether the rules stay on the ops.
-        module_dump_directory: A folder into which the module is written after every user priority except the last.
-        module_dump_index: The number that the names of these files start with.
-        conservative_propagation: Whether sub-axes are refused, and axes that do not divide.
-        debug_sharding_origins: Whether to write which annotation every axis goes back to.
-        debug_propagation_edge_sharding: Whether to write through which op, and in which step, every axis moved.
+        keep_sharding_rules: Whether ops keep the rules.
+        module_dump_directory: The directory to which the module is written after every user priority except the last.
+        module_dump_index: The number of the first of these files.
+        conservative_propagation: Whether to propagate neither sub-axes nor axes that do not divide a dimension.
+        debug_sharding_origins: Whether to record, per axis, the annotation it originates from.
+        debug_propagation_edge_sharding: Whether to record, per axis, the op and the step that propagated it.
         trace: Whether to record every step, for explanations.
     """
 
     name = "sdy-basic-propagate"
+    own_options = frozenset(("module_dump_index", "trace"))
 
     keep_sharding_rules: bool = False
     module_dump_directory: str = ""
@@ -42,7 +43,7 @@ class BasicPropagate(Pass):
         propagate_module(op, context, self.options(), self.keep_sharding_rules, debug, dumps)
 
     def options(self) -> PropagateOptions:
-        """How this pass propagates."""
+        """The options of the core."""
         return PropagateOptions(
             StrategyOption.BASIC,
             op_priorities=False,

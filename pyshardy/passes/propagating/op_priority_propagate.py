@@ -1,4 +1,4 @@
-"""`sdy-op-priority-propagate`: element-wise ops first.
+"""`sdy-op-priority-propagate`: propagates through element-wise ops first.
 
 Source: docs/semantics/propagation.md#op-priorities
 """
@@ -12,10 +12,10 @@ from pyshardy.propagation.options import PropagateOptions
 
 
 class OpPriorityPropagate(AggressivePropagate):
-    """Propagate shardings in five rounds, from ops that pass them through to all others.
+    """Propagate shardings in five rounds: first through pass-through ops, at the end through all ops.
 
     Attributes:
-        run_op_priority_propagation: Whether kinds of ops take turns; if not, all are visited in one round.
+        run_op_priority_propagation: Whether to propagate in rounds; if not, all ops take part from the start.
     """
 
     name = "sdy-op-priority-propagate"

@@ -19,7 +19,7 @@ class PopulateOpShardingRules(Pass):
     """Give every op that has a sharding rule its rule as an attribute.
 
     Attributes:
-        conservative_propagation: Whether rules are made in their conservative form.
+        conservative_propagation: Whether to make rules for conservative propagation.
     """
 
     name = "sdy-populate-op-sharding-rules"

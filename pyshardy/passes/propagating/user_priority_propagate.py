@@ -1,4 +1,4 @@
-"""`sdy-user-priority-propagate`: the priorities that users gave first.
+"""`sdy-user-priority-propagate`: propagates by the priorities that users gave.
 
 Source: docs/semantics/propagation.md#user-priorities
 """
@@ -12,7 +12,7 @@ from pyshardy.propagation.options import PropagateOptions
 
 
 class UserPriorityPropagate(OpPriorityPropagate):
-    """Propagate shardings once per user priority."""
+    """Propagate shardings once per user priority, the most important first."""
 
     name = "sdy-user-priority-propagate"
 

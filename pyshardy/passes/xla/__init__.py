@@ -1,1 +1,1 @@
-"""The rewrites that XLA makes of a program before Shardy sees it."""
+"""The rewrites that XLA applies to a program before it calls Shardy."""

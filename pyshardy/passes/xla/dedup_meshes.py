@@ -1,12 +1,14 @@
-"""`pyshardy-dedup-meshes`: shardings on one mesh of the same devices, where its axes or parts of them can say it."""
+"""`pyshardy-dedup-meshes`: merges meshes of the same devices, if the axes of one can express those of the other."""
 
 from __future__ import annotations
 
 from math import gcd
 
-from pyshardy.core.axes import Axes, AxisRef, append_or_merge, sort_and_merge
+from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.axis_lists import append_or_merge, sort_and_merge
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import DimSharding, Meshes, TensorSharding
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.ir.functions import SHARDING, functions, main_function
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_named
@@ -34,11 +36,11 @@ class DedupMeshes(Pass):
 
 
 _Replacement = tuple[str, dict[str, Axes]]
-"""The mesh to use instead, and what the axes of the old one are on it."""
+"""The mesh to use instead, and the axes of the old mesh in terms of its axes."""
 
 
 def _replacements(root: Op, meshes: Meshes) -> dict[str, _Replacement]:
-    """For every mesh in use that can be said on one used before it, that one and the axes."""
+    """For every mesh that can be expressed on an earlier one, that mesh and the axes on it."""
     used: dict[str, None] = {}
     for function in sorted(functions(root), key=lambda function: function is not main_function(root)):
         entries = (*(function.attrs.get("arg_attrs") or ()), *(function.attrs.get("res_attrs") or ()))
@@ -72,7 +74,7 @@ def _manual_axes(root: Op) -> dict[str, set[str]]:
 
 
 def axes_on(mesh: Mesh, other: Mesh) -> dict[str, Axes] | None:
-    """The axes of a mesh as axes, and parts of axes, of another one of the same devices; None if they are not.
+    """The axes of a mesh as axes and sub-axes of another mesh of the same devices; None if that is impossible.
 
     >>> axes_on(Mesh([("all", 8)]), Mesh([("x", 4), ("y", 2)]))
     {'all': (AxisRef('x'), AxisRef('y'))}
@@ -121,7 +123,7 @@ def _written(refs: Axes, axes: dict[str, Axes], old: Mesh, new: Mesh) -> list[Ax
 
 
 def _parts(ref: AxisRef, parts: Axes, mesh: Mesh) -> list[AxisRef]:
-    """What an axis, or a part of it, is on the other mesh."""
+    """An axis or sub-axis in terms of the axes of the other mesh."""
     if ref.is_full:
         return list(parts)
     found = []
@@ -138,7 +140,7 @@ def _parts(ref: AxisRef, parts: Axes, mesh: Mesh) -> list[AxisRef]:
 
 
 def _rename_manual_axes(computation: Op, replacements: dict[str, _Replacement]) -> None:
-    """Call the manual axes as on the mesh that is used instead; every one of them is a whole axis there."""
+    """Rename manual axes to those of the mesh that is used instead; each of them is a full axis there."""
     names: dict[str, str] = {}
     for sharding in (*computation.attrs["in_shardings"], *computation.attrs["out_shardings"]):
         for axes in [replacements[sharding.mesh][1]] if sharding.mesh in replacements else []:

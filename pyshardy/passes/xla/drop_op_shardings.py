@@ -1,4 +1,4 @@
-"""`pyshardy-drop-op-shardings`: what XLA takes of a program are the shardings of its border, constraints and calls."""
+"""`pyshardy-drop-op-shardings`: removes the shardings that XLA ignores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyshardy.transforms.context import PassContext
 
 
 class DropOpShardings(Pass):
-    """Drop the shardings on ops that HLO does not keep them on, with a warning."""
+    """Remove shardings of ops, with a warning, unless HLO keeps them: on the ops of the dialect and on callbacks."""
 
     name = "pyshardy-drop-op-shardings"
 
@@ -19,12 +19,12 @@ class DropOpShardings(Pass):
         dropped: list[Op] = []
         for found in ops_with(op, SHARDING):
             if not _keeps(found):
-                found.attrs = without_debug_info(found.attrs.without(SHARDING))  # edges are refused without a sharding
+                found.attrs = without_debug_info(found.attrs.without(SHARDING))  # an edge without a sharding is refused
                 dropped.append(found)
         if dropped:
             context.diagnostics.warn(
                 dropped[0],
-                f"the shardings on {len(dropped)} ops are left out, as XLA leaves them out: it keeps those of inputs, "
+                f"the shardings on {len(dropped)} ops are ignored, as in XLA, which keeps only those of inputs, "
                 "outputs, constraints and callbacks; use sdy.sharding_constraint, or view=stablehlo",
             )
 

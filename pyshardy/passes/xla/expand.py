@@ -1,4 +1,4 @@
-"""`pyshardy-expand`: ops that HLO has in another form."""
+"""`pyshardy-expand`: rewrites ops into the form that HLO has for them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BROADCAST = "stablehlo.broadcast_in_dim"
 
 
 class Expand(Pass):
-    """Write ops in the form that HLO has for them."""
+    """Rewrite ops into the form that HLO has for them."""
 
     name = "pyshardy-expand"
 
@@ -37,7 +37,7 @@ def _replace(op: Op, value: Value) -> None:
 
 
 def expand_constant(op: Op, attrs: AttrTable) -> None:
-    """A constant of equal elements is a scalar, broadcast."""
+    """A constant of equal elements becomes a broadcast scalar."""
     attr = op.attrs["value"]
     type = op.result.type
     if not is_splat(attr) or math.prod(type.shape or ()) == 1:
@@ -53,7 +53,7 @@ def expand_constant(op: Op, attrs: AttrTable) -> None:
 
 
 def expand_broadcast(op: Op, attrs: AttrTable) -> None:
-    """Dimensions of size 1 that grow are left out first; dimensions that change their order are transposed first."""
+    """Remove dimensions of size 1 that a broadcast expands, and transpose dimensions that it reorders."""
     operand, shape = op.operands[0], op.result.type.shape or ()
     dims = tuple(op.attrs["broadcast_dimensions"])
     builder = Builder(attrs, op, op.place)
@@ -78,7 +78,7 @@ def expand_broadcast(op: Op, attrs: AttrTable) -> None:
 
 
 def expand_select(op: Op, attrs: AttrTable) -> None:
-    """A scalar predicate is broadcast."""
+    """Broadcast a scalar predicate."""
     predicate, on_true = op.operands[:2]
     if predicate.type.rank == 0 and on_true.type.rank:
         builder = Builder(attrs, op, op.place)
@@ -86,7 +86,7 @@ def expand_select(op: Op, attrs: AttrTable) -> None:
 
 
 def expand_clamp(op: Op, attrs: AttrTable) -> None:
-    """Scalar bounds are broadcast."""
+    """Broadcast scalar bounds."""
     shape = op.result.type.shape or ()
     for index in (0, 2):
         if op.operands[index].type.rank == 0 and shape:
@@ -94,7 +94,7 @@ def expand_clamp(op: Op, attrs: AttrTable) -> None:
 
 
 def expand_convert(op: Op, attrs: AttrTable) -> None:
-    """A truth value is whether a number is not zero."""
+    """A conversion to a truth value becomes a comparison with zero."""
     operand = op.operands[0]
     if op.result.type.element != "i1" or operand.type.element == "i1":
         return
@@ -103,7 +103,7 @@ def expand_convert(op: Op, attrs: AttrTable) -> None:
 
 
 def expand_all_to_all(op: Op, attrs: AttrTable) -> None:
-    """HLO splits and joins along one dimension; what was to be joined along another one is moved there."""
+    """HLO splits and concatenates along one dimension, so the parts are moved to the other dimension by a transpose."""
     split, joined, count = (op.attrs[name].value for name in ("split_dimension", "concat_dimension", "split_count"))
     if split == joined or len(op.operands) != 1:
         return

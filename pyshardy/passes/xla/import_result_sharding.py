@@ -1,10 +1,14 @@
-"""`pyshardy-import-result-sharding`: a program with one result has it sharded as the op that computes it."""
+"""`pyshardy-import-result-sharding`: gives the only result of a program the sharding of the op that computes it."""
 
 from __future__ import annotations
 
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from typing import NamedTuple
+
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.ir.functions import (
     SHARDING,
+    arg_sharding,
     is_declaration,
     main_function,
     result_count,
@@ -21,7 +25,11 @@ _MAY_DO_NOTHING = frozenset(("stablehlo.slice", "stablehlo.reshape", "stablehlo.
 
 
 class ImportResultSharding(Pass):
-    """Let the only result of the main function have the sharding of the op that it comes from, behind calls too."""
+    """Give the only result of the main function the sharding of the op that computes it, also through calls.
+
+    A result that is an argument gets the sharding of the argument. Shardings of the ops without effect between them are
+    dropped.
+    """
 
     name = "pyshardy-import-result-sharding"
 
@@ -29,7 +37,14 @@ class ImportResultSharding(Pass):
         main = main_function(op)
         if is_declaration(main) or result_count(main) != 1:
             return
-        sharding = _sharding_of_only_result(main, SymbolTable(op))
+        table = SymbolTable(op)
+        path = _path_to_argument(main, table) if result_sharding(main, 0) is None else None
+        if path is not None:
+            sharding = arg_sharding(main, path.argument)
+            for passed in path.ops:
+                passed.remove_attr(SHARDING)
+        else:
+            sharding = _sharding_of_only_result(main, table)
         if sharding is None or not mesh_of(sharding, context.meshes).axes:
             return
         set_result_sharding(main, 0, sharding)
@@ -38,10 +53,48 @@ class ImportResultSharding(Pass):
             owner.remove_attr(SHARDING)
 
 
-def _sharding_of_only_result(main: Op, table: SymbolTable) -> TensorSharding | None:
-    """That of a result behind calls, else that of the op behind them, else that of the innermost call that has one.
+class _Path(NamedTuple):
+    """The argument that a result is, and the ops on the way to it, which do nothing to it."""
 
-    Of an op that does nothing, its operand's op takes over the sharding in HLO, where that is no argument.
+    argument: int
+    ops: list[Op]
+
+
+def _path_to_argument(main: Op, table: SymbolTable) -> _Path | None:
+    """The way from the only result of the main function to the argument that it is; None if it is none."""
+    value, passed, calls = return_op(main).operands[0], list[Op](), list[Op]()
+    while True:
+        owner = value.defining_op
+        if owner is None and not calls:
+            return _Path(value.index, passed)
+        if owner is None:
+            value = calls.pop().operands[value.index]
+            continue
+        callee = table.callee(owner) if owner.name == "func.call" else None
+        if _does_nothing(owner):
+            value = owner.operands[0]
+        elif callee is not None and not is_declaration(callee) and owner not in passed:
+            calls.append(owner)
+            value = return_op(callee).operands[value.index]
+        else:
+            return None
+        passed.append(owner)
+
+
+def _does_nothing(op: Op) -> bool:
+    """Whether XLA takes the operand in the place of the result."""
+    if not op.operands or len(op.results) != 1 or op.operands[0].type != op.result.type:
+        return False
+    if op.name == "stablehlo.transpose":
+        permutation = op.attrs["permutation"]
+        return all(permutation[dim] == dim for dim in range(op.result.type.rank))
+    return op.name in _MAY_DO_NOTHING or (op.name == "stablehlo.concatenate" and len(op.operands) == 1)
+
+
+def _sharding_of_only_result(main: Op, table: SymbolTable) -> TensorSharding | None:
+    """The sharding of a called function's result, else of the op that computes it, else of the innermost call with one.
+
+    In HLO, the sharding of an op without effect moves to the op that computes its operand, unless that is an argument.
     """
     function, passed, found = main, set[Op](), None
     while function not in passed:

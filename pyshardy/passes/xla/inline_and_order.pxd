@@ -1,7 +1,8 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
-from pyshardy.ir.nodes cimport Block, Op, Region, Value
+from pyshardy.ir.blocks cimport Block, Region, Value
+from pyshardy.ir.op cimport Op
 
 
 @cython.locals(op=Op, region=Region, count=Py_ssize_t)

@@ -1,27 +1,29 @@
-"""`pyshardy-inline-and-order`: calls give way to what they call, and ops stand in the order in which XLA lists them."""
+"""`pyshardy-inline-and-order`: inlines calls, and puts ops into the order in which XLA lists them."""
 
 from __future__ import annotations
 
-from pyshardy.ir.attrs import symbols_in
+from pyshardy.ir.blocks import Block, Region, Value
 from pyshardy.ir.functions import CALL, SHARDING, functions, is_declaration, main_function
-from pyshardy.ir.nodes import TERMINATORS, Block, Op, Region, Value
+from pyshardy.ir.op import TERMINATORS, Op
 from pyshardy.ir.op_lists import ops_named
+from pyshardy.ir.symbol_paths import symbols_in
 from pyshardy.ir.symbols import SymbolTable, calls_in_post_order, post_order
 from pyshardy.passes.base import Pass
 from pyshardy.rules.properties import CONTROL_FLOW
 from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.xla.captured import add_captured, drop_captured
+from pyshardy.transforms.xla.forgotten_lines import has_forgotten, recall
 from pyshardy.transforms.xla.layouts import has_default_layout
 from pyshardy.transforms.xla.loops import without_invariants
 from pyshardy.transforms.xla.simplifier import is_dead, remove_dead
 
 _COMPOSITE = "stablehlo.composite"
 _RESULTS = "pyshardy.results"
-"""Stands for a call with several results while ops are put in order: HLO has them together in a tuple."""
+"""Stands for a call with several results while ops are ordered; in HLO these form a tuple."""
 
 
 class InlineAndOrder(Pass):
-    """Put functions where they are called, and the ops of every computation in post-order."""
+    """Inline calls, and put the ops of every computation into post-order."""
 
     name = "pyshardy-inline-and-order"
 
@@ -49,27 +51,28 @@ class InlineAndOrder(Pass):
 
 
 class _Inliner:
-    """Replaces calls by what they call.
+    """Inlines calls.
 
     Args:
         root: The module.
 
     Raises:
-        PassError: A function calls itself, or there are too many calls of calls.
+        PassError: A function calls itself, or calls are nested too deeply.
 
     Attributes:
-        calls: The names of the functions that have no calls any more.
+        calls: The names of the functions whose calls are inlined.
     """
 
     def __init__(self, root: Op) -> None:
         self.symbols = SymbolTable(root)
         self._has_order: dict[Region, bool] = {}
+        self._forgot_lines: dict[Op, bool] = {}
         calls = calls_in_post_order(root)
         kept = {call.attrs["callee"] for call in calls if not self._is_inlined(call)}
         self.calls = {call.attrs["callee"] for call in calls} - kept
 
     def has_order(self, region: Region) -> bool:
-        """Whether a region is one computation: one block that ends in an op that is known to end blocks."""
+        """Whether a region is one computation: a single block with a known terminator."""
         found = self._has_order.get(region)
         if found is None:
             last = region.blocks[0].last if len(region.blocks) == 1 else None
@@ -82,14 +85,17 @@ class _Inliner:
         return not is_declaration(callee) and self.has_order(callee.region) and self.has_order(call.block.region)
 
     def inline_into(self, function: Op) -> None:
-        """Replace the calls in a function."""
+        """Inline the calls in a function."""
         for call in ops_named(function, (CALL,)):
             if self._is_inlined(call):
-                _inline(call, self.symbols.callee(call))
+                callee = self.symbols.callee(call)
+                if callee not in self._forgot_lines:
+                    self._forgot_lines[callee] = has_forgotten(callee)
+                _inline(call, callee, self._forgot_lines[callee])
 
 
-def _inline(call: Op, callee: Op) -> None:
-    """Replace a call by a copy of the body of what it calls, which goes to the end of the block, as in HLO."""
+def _inline(call: Op, callee: Op, forgot_lines: bool) -> None:
+    """Replace a call by a copy of the callee's body at the end of the block, as in HLO."""
     body, block = callee.region.block, call.block
     assert block is not None
     mapping: dict[Value, Value] = dict(zip(body.args, call.operands))
@@ -98,7 +104,9 @@ def _inline(call: Op, callee: Op) -> None:
         if op is body.last:
             returned = tuple(mapping.get(value, value) for value in op.operands)
         else:
-            block.append(op.clone(mapping))
+            copy = block.append(op.clone(mapping))
+            if forgot_lines:
+                recall(copy, call)
     if len(returned) > 1:
         held = Op(_RESULTS, returned, [value.type for value in returned], None, 0, call.place).insert_before(call)
         returned = held.results
@@ -119,10 +127,10 @@ def _order(block: Block, are_dead_roots: bool, are_reshaped: bool = False) -> No
 
     Args:
         block: The block.
-        are_dead_roots: Whether HLO still has an op for every result of a tuple, also for those that nothing uses. Where
-            XLA inlines a call it removes what is dead.
-        are_reshaped: Whether HLO has a reshape of every result, as it has if one of them is sharded. They are dead but
-            for those of results that do not lie in memory as others do.
+        are_dead_roots: Whether HLO still has an op for every element of a tuple, even if unused. Where XLA inlines a
+            call, it removes dead ops.
+        are_reshaped: Whether HLO has a reshape of every result, as it does if one of them is sharded. The reshapes are
+            dead, except for results with an unusual memory layout.
     """
     if not are_dead_roots:
         remove_dead(block)
@@ -155,7 +163,7 @@ def _order(block: Block, are_dead_roots: bool, are_reshaped: bool = False) -> No
 
 
 def _is_constant(op: Op) -> bool:
-    """Whether an op is a constant or a broadcast one: XLA lists these first."""
+    """Whether an op is a constant or a broadcast constant; XLA lists these first."""
     source = op.operands[0].defining_op if op.name == "stablehlo.broadcast_in_dim" else op
     return source is not None and source.name == "stablehlo.constant"
 
@@ -170,7 +178,7 @@ def _has_dead_result(op: Op) -> bool:
 
 
 def _visit(root: Op, block: Block, found: list[Op], seen: dict[Op, bool]) -> None:
-    """List an op behind all that it uses, first operands first; `seen` says of those met whether they are listed."""
+    """List an op after everything that it uses, in operand order; `seen` tells whether a visited op is listed."""
     stack: list[Op] = [root]
     while stack:
         op = stack[-1]
@@ -200,7 +208,7 @@ def _relink(block: Block, ops: list[Op]) -> None:
 
 
 def _forward_results(block: Block) -> None:
-    """Use what a call returned instead of the op that held it together."""
+    """Replace the op that stands for a call's tuple by the values that the call returned."""
     op = block.last
     while op is not None:
         before = op.prev
@@ -215,7 +223,7 @@ def _forward_results(block: Block) -> None:
 
 
 def _clean(block: Block) -> None:
-    """Drop what is dead, and what loops pass on unchanged, now that calls are gone."""
+    """Remove dead ops, and loop values that never change, after inlining."""
     op = block.last
     while op is not None:
         before = op.prev
@@ -240,7 +248,7 @@ def _clean_holder(op: Op) -> None:
 
 
 def link_uses(holder: Op) -> None:
-    """Let the uses of every value be in the order of the ops, as if the program had just been read."""
+    """Sort the uses of every value by the order of the ops, as if the program had just been read."""
     for region in holder.regions:
         for block in region.blocks:
             for arg in block.args:

@@ -1,12 +1,12 @@
-"""`pyshardy-legalize-chlo`: the ops of CHLO as those that XLA makes of them."""
+"""`pyshardy-legalize-chlo`: lowers ops of CHLO as XLA does."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyshardy.ir.functions import main_function, return_op
-from pyshardy.ir.hlo import from_hlo, to_hlo
+from pyshardy.ir.hlo import CONVERTER_ERRORS, from_hlo, to_hlo
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_in
 from pyshardy.ir.read import read_module
@@ -14,12 +14,15 @@ from pyshardy.passes.base import Pass
 from pyshardy.transforms.context import PassContext
 
 RENAMED = {"chlo.erf": "mhlo.erf", "chlo.top_k": "mhlo.topk"}
-"""The ops that XLA keeps whole, and its names for them."""
+"""The ops that XLA does not expand, and its names for them."""
 _Kind = tuple[Any, ...]
 
 
 class LegalizeChlo(Pass):
-    """Write the ops of CHLO as XLA does: as ops of StableHLO, or of MHLO where it keeps them whole."""
+    """Lower ops of CHLO as XLA does: to ops of StableHLO, or to a single op of MHLO if XLA has one.
+
+    An op that XLA's converter cannot read, such as `chlo.mulhi`, stays.
+    """
 
     name = "pyshardy-legalize-chlo"
 
@@ -35,11 +38,24 @@ class LegalizeChlo(Pass):
             else:
                 others.setdefault(_kind(found), []).append(found)
         kinds = {kind: ops for kind, ops in others.items() if _is_static(ops[0])}
-        if kinds:
-            templates = _Templates([ops[0] for ops in kinds.values()], context)
-            for number, ops in enumerate(kinds.values()):
+        for templates, several in _with_templates(list(kinds.values()), context):
+            for number, ops in enumerate(several):
                 for found in ops:
                     templates.replace(number, found)
+
+
+def _with_templates(kinds: list[list[Op]], context: PassContext) -> Iterator[tuple[_Templates, list[list[Op]]]]:
+    """What XLA makes of ops of several kinds, with the ops; those that it cannot convert are left out."""
+    if not kinds:
+        return
+    try:
+        found = _Templates([ops[0] for ops in kinds], context)
+    except CONVERTER_ERRORS:
+        if len(kinds) > 1:
+            for ops in kinds:
+                yield from _with_templates([ops], context)
+        return
+    yield found, kinds
 
 
 def _kind(op: Op) -> _Kind:
@@ -48,7 +64,7 @@ def _kind(op: Op) -> _Kind:
 
 
 def _is_static(op: Op) -> bool:
-    """Whether XLA can have the op at all: it has no dynamic dimensions."""
+    """Whether XLA supports the op: it has no dynamic dimensions."""
     return all(value.type.is_ranked_tensor and value.type.is_static for value in (*op.operands, *op.results))
 
 
@@ -60,7 +76,7 @@ def _square(op: Op) -> None:
 
 
 class _Templates:
-    """What XLA makes of some ops, each on arguments of its own.
+    """Functions with XLA's expansion of some ops, one function per op.
 
     Args:
         ops: The ops, one of each kind.
@@ -81,7 +97,7 @@ class _Templates:
             args, results = args + len(op.operands), results + len(op.results)
 
     def replace(self, number: int, op: Op) -> None:
-        """Put a copy of a template in the place of an op."""
+        """Replace an op by a copy of a template."""
         first = self.first_arg[number]
         mapping: dict[Value, Value] = dict(zip(self.args[first:], op.operands))
         start = self.first_result[number]
@@ -91,7 +107,7 @@ class _Templates:
 
 
 def _copied(value: Value, mapping: dict[Value, Value], anchor: Op) -> Value:
-    """A value of a template, with all that it is computed from, in front of `anchor`."""
+    """Copy a value of a template, and all that it is computed from, before `anchor`; return the copy."""
     pending = [value]
     while pending:
         owner = pending[-1].owner
@@ -111,7 +127,7 @@ def _copied(value: Value, mapping: dict[Value, Value], anchor: Op) -> Value:
 
 
 def _text_of(ops: Sequence[Op]) -> str:
-    """A module with one of each op, on arguments of its own."""
+    """A module with one op of each kind, on separate arguments."""
     args, lines, results, types = [], [], [], []
     for number, op in enumerate(ops):
         names = [f"%a{number}_{index}" for index in range(len(op.operands))]

@@ -1,4 +1,4 @@
-"""`pyshardy-open-captured`: what a loop uses from outside may be sharded further inside the loop."""
+"""`pyshardy-open-captured`: lets values that a loop captures be sharded further inside the loop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WHILE = "stablehlo.while"
 
 
 class OpenCaptured(Pass):
-    """Give loops an open copy of every sharded value that they use from outside."""
+    """Give every loop a copy, with open dimensions, of each sharded value that it uses from outside."""
 
     name = "pyshardy-open-captured"
 

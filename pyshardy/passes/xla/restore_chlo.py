@@ -1,4 +1,4 @@
-"""`pyshardy-restore-chlo`: the ops that XLA's view has under XLA's names get those again that can be run anywhere."""
+"""`pyshardy-restore-chlo`: turns ops of MHLO back into ops of CHLO, which every consumer can run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BACK = {name: chlo for chlo, name in RENAMED.items()}
 
 
 class RestoreChlo(Pass):
-    """Give the ops of MHLO that XLA keeps whole the names they have in CHLO."""
+    """Rename the ops of MHLO that stand for a CHLO op back to that op."""
 
     name = "pyshardy-restore-chlo"
 

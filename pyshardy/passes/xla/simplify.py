@@ -1,4 +1,4 @@
-"""`pyshardy-simplify`: what XLA folds and simplifies before it builds its own form of a program."""
+"""`pyshardy-simplify`: folds and simplifies as XLA does before it makes HLO."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyshardy.transforms.xla.simplifier import Simplifier
 
 
 class Simplify(Pass):
-    """Fold constants, drop what is dead or changes nothing, and merge what can be merged, as XLA does."""
+    """Fold constants, remove dead ops and ops without effect, and merge ops where possible, as XLA does."""
 
     name = "pyshardy-simplify"
 

@@ -1,4 +1,4 @@
-"""`pyshardy-sink-constants`: a computation inside a loop or branch has its own constants."""
+"""`pyshardy-sink-constants`: gives computations inside loops and branches their own constants."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SinkConstants(Pass):
 
 
 def sink_into(holder: Op) -> None:
-    """Copy the constants from outside into every region of an op, once for each region."""
+    """Copy the constants that a region uses from outside into it, for every region of an op."""
     for region in holder.regions:
         for block in region.blocks:
             copies: dict[Value, Value] = {}

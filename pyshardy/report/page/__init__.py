@@ -1,1 +1,1 @@
-"""A result as one page: first as plain data, then as a file that a browser opens without a network."""
+"""A result as a page: plain data first, then one HTML file that needs no network."""

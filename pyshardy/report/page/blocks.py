@@ -1,4 +1,4 @@
-"""The blocks of a tensor on the devices, as plain data for a page that draws them."""
+"""The blocks of a tensor on the devices, as plain data for drawings."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pyshardy.explain.draw_svg import picture
 
 
 def drawn(sharding: TensorSharding, shape: tuple[int, ...], mesh: Mesh) -> dict[str, Any] | None:
-    """Rectangles and texts of a drawing; None where there is too much of it.
+    """The rectangles and texts of a drawing; None if it would be too large.
 
-    Of a tensor of many dimensions those that are whole are left out, which `dims` says.
+    If a tensor has many dimensions, only sharded ones are drawn; `dims` lists the drawn ones.
 
     Args:
         sharding: The sharding.
-        shape: The shape, of as many dimensions.
-        mesh: The mesh that the sharding is on.
+        shape: The shape, with the rank of the sharding.
+        mesh: The mesh of the sharding.
     """
     dims = list(range(len(shape)))
     if len(dims) > MOST_DIMS:

@@ -1,4 +1,4 @@
-"""A result as plain data: all that its page shows."""
+"""A result as plain data for its page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyshardy.report.page.tables import Tables
 from pyshardy.report.page.tree import tree
 
 VERSION = 1
-"""The version of the data; it grows when a key goes or changes its meaning."""
+"""The version of the data. It grows when a key is removed or changes its meaning."""
 
 
 def describe(material: Material) -> dict[str, Any]:
@@ -47,14 +47,14 @@ def describe(material: Material) -> dict[str, Any]:
 
 
 def _numbers(why: Why, names: list[str], is_input: bool) -> list[int]:
-    """The values of inputs or outputs by their names; -1 where there is none."""
+    """The values of inputs or outputs by their names; -1 if there is none."""
     subject = why.subject
     known = {name: value for value, name in subject.names.items() if (subject.main_result(value) is None) == is_input}
     return [known.get(name, -1) for name in names]
 
 
 def _conflicts(why: Why, stories: Stories) -> list[list[int]]:
-    """Op, number of the tensor, value, bytes that every device sends, and the sentence, the largest first."""
+    """Per conflict, the largest first: op, number of the tensor, value, bytes sent per device, sentence."""
     found = sorted(mismatches(why), key=lambda one: (-one.bytes_per_device, one.op, one.tensor))
     return [
         [one.op, one.tensor, one.value, one.bytes_per_device, *stories.sentence(mismatch_text(why, one))]

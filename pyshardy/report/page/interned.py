@@ -1,4 +1,4 @@
-"""Things by number, so that what comes often is written once."""
+"""Numbers for repeated items, so that each is written once."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Interned(Generic[T]):
-    """Different things in the order in which they first came.
+    """Distinct items in the order of their first appearance.
 
     Attributes:
-        items: The things.
+        items: The items.
 
     >>> names = Interned[str]()
     >>> [names.number(name) for name in ("a", "b", "a")], names.items
@@ -24,7 +24,7 @@ class Interned(Generic[T]):
         self._numbers: dict[T, int] = {}
 
     def number(self, item: T) -> int:
-        """The number of a thing, a new one if it was not there."""
+        """The number of an item; a new item gets a new number."""
         number = self._numbers.setdefault(item, len(self.items))
         if number == len(self.items):
             self.items.append(item)

@@ -1,4 +1,4 @@
-"""Sentences in which ops and values are numbers, so that a page can make links of them and write each name once."""
+"""Sentences with numbers in place of ops and values, so that a page can link them and write each name once."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pyshardy.explain.subject import Subject
 from pyshardy.explain.why import Why
 
 MARK = "\ue000"
-"""A character for private use; the letter behind it says what stands there."""
+"""A private-use character that marks an op or value; the letter after it gives the kind."""
 _END = "\ue001"
 _TOKEN = re.compile(f"{MARK}([vo])(\\d{{1,9}}){_END}")
 
 
 class LinkedNames(Names):
-    """Names that are the numbers of ops and values."""
+    """Names ops and values by marks with their numbers."""
 
     def op(self, op: int) -> str:
-        """An op of the program as a mark; what the main function returns and sharding groups in words."""
+        """An op of the program as a mark; results of the main function and sharding groups in words."""
         return f"{MARK}o{op}{_END}" if 0 <= op < self.subject.op_count else super().op(op)
 
     def value(self, value: int) -> str:
@@ -32,8 +32,8 @@ class Sentence(NamedTuple):
     """A sentence without its ops and values.
 
     Attributes:
-        template: The text, with a mark and a letter where one is named: `v` a value, `o` an op, or a role.
-        numbers: The numbers of those without a role, in order.
+        template: The text with marks. The letter of a mark is `v` for a value, `o` for an op, or a role.
+        numbers: The numbers of the marks without a role, in order.
     """
 
     template: str
@@ -48,11 +48,11 @@ def linked_why(subject: Subject) -> Why:
 
 
 def parse(text: str, roles: Mapping[tuple[str, int], str] | None = None) -> Sentence:
-    """A sentence with marks, taken apart.
+    """Parse a sentence with marks.
 
     Args:
-        text: What `LinkedNames` made.
-        roles: A letter for a kind and a number that are known from elsewhere.
+        text: A sentence with the names of `LinkedNames`.
+        roles: Letters for known pairs of kind and number.
 
     >>> names = "through \\ue000o3\\ue001 to dimension 1 of \\ue000v12\\ue001"
     >>> parse(names).numbers, parse(names, {("o", 3): "p"}).numbers

@@ -1,4 +1,4 @@
-"""What a page is made from."""
+"""The input of a page."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from pyshardy.report.traffic import Traffic
 
 @dataclass(frozen=True)
 class Material:
-    """A result as the data that a page is made from.
+    """A result as the input of a page.
 
     Attributes:
-        source: What was read, such as the name of a file.
-        summary: The result from outside.
+        source: The source of the program, such as the name of a file.
+        summary: The summary of the result.
         why: Explains its values.
         traffic: The collectives of the program of one device.
-        found: The same with reasons, those that are alike once.
-        hints: Annotations that help, by the reason of the collective.
-        memory: What a device holds at the most; None if it is not known.
-        cost: Further figures for the overview, each a name and a text.
+        found: The distinct collectives with their reasons.
+        hints: Helpful annotations, by the reason of the collective.
+        memory: The peak memory of a device; None if unknown.
+        cost: Additional figures for the overview, each a name and a text.
     """
 
     source: str

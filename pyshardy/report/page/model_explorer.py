@@ -1,7 +1,7 @@
-"""A result as Model Explorer reads it: a collection of graphs, a node per op.
+"""A result for Model Explorer: a collection of graphs with a node per op.
 
-The format is what its page takes as a file: a label, and graphs of nodes with a namespace that nests them, edges from
-outputs to inputs, and attributes as texts.
+The format is that of its files: a label and graphs. Nodes have a namespace that nests them, edges from outputs to
+inputs, and attributes as texts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def model_explorer(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """A collection of graphs, one per result.
 
     Args:
-        results: What `describe` gives.
+        results: Results of `describe`.
     """
     names = [data["overview"]["source"] or data["overview"]["title"] for data in results]
     graphs = [{"id": name, "nodes": list(_nodes(data))} for name, data in zip(names, results)]
@@ -58,7 +58,7 @@ def _makers(
     results: Sequence[Sequence[int]],
     shown: Set[int],
 ) -> dict[int, tuple[str, str]]:
-    """Per value the node that it comes from, and the number among its results; edges hand values on."""
+    """Per value, its node and its number among the node's results; edge ops are skipped."""
     found = {value: (f"value{value}", "0") for value in inputs}
     for op, values in enumerate(results):
         if op in shown:
@@ -91,7 +91,7 @@ def _lists(flat: list[list[int]]) -> list[list[int]]:
 
 
 def _namespaces(data: dict[str, Any]) -> dict[int, str]:
-    """Per op the names of the tree above it."""
+    """Per op, the names of the tree nodes above it."""
     found: dict[int, str] = {}
 
     def visit(node: list[Any], above: str) -> None:
@@ -109,7 +109,7 @@ def _namespaces(data: dict[str, Any]) -> dict[int, str]:
 
 
 def _needs(data: dict[str, Any]) -> dict[int, list[tuple[str, str]]]:
-    """Per op the reshards and collectives that it needs."""
+    """Per op, the reshards and collectives that it needs."""
     found: dict[int, list[tuple[str, str]]] = {}
     for op, tensor, _, sent, *_ in data["conflicts"]:
         found.setdefault(op, []).append((f"reshard of tensor {tensor}", format_bytes(sent)))
@@ -136,7 +136,7 @@ def _output(data: dict[str, Any], at: int, value: int) -> dict[str, Any]:
 
 
 def _sharding(data: dict[str, Any], value: int) -> list[tuple[str, str]]:
-    """What is said of a value: its shape as Model Explorer shows it on edges, and its sharding."""
+    """The attributes of a value: its shape, which Model Explorer shows on edges, and its sharding."""
     number = data["values"]["tensor"][value]
     if number < 0:
         return []

@@ -1,7 +1,7 @@
-"""A result in a notebook: its overview, which folds, and below it the tables, which unfold.
+"""A result in a notebook: a collapsible overview, and collapsed tables below it.
 
-There is no script in it, since notebooks that are not trusted drop scripts, and no style sheet, which would reach other
-cells: colours are inline, and seen on light and on dark.
+It has no script, since untrusted notebooks drop scripts, and no style sheet, which would affect other cells. Colours
+are inline and readable on light and dark backgrounds.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from markupsafe import Markup
 from pyshardy.core.mesh import Mesh
 from pyshardy.costing.peak import argument_category
 from pyshardy.report.page.render import environment
+from pyshardy.report.printing import Page, html
 from pyshardy.report.summary import Summary, TensorRow, format_bytes
-from pyshardy.report.tables import Page, html
 from pyshardy.report.traffic import Traffic
 
 COLOURS = ("#2a8fd0", "#e0701c", "#1fa67f", "#c973a6", "#d99a1c", "#6b7fd0", "#a58a2a", "#8a9099")
-"""Colours of mesh axes, in turn: seen on white and on black, and told apart by the colour-blind."""
+"""Colours of mesh axes, visible on white and black, and distinguishable for the colour-blind."""
 _MOST_ROWS = 6
 
 _Bar = tuple[str, str, float, str]
@@ -28,9 +28,9 @@ def notebook_html(summary: Summary, traffic: Traffic | None, tables: Page) -> st
     """The overview of a result as HTML.
 
     Args:
-        summary: The result from outside.
-        traffic: What devices send to each other; None if that is not known.
-        tables: What unfolds.
+        summary: The summary of the result.
+        traffic: The collectives; None if unknown.
+        tables: The collapsed tables.
     """
     colours = _colours(summary.meshes)
     return (
@@ -90,7 +90,7 @@ def _kinds(rows: Iterable[TensorRow]) -> dict[str, int]:
 
 
 def _shares(sizes: dict[str, int], colours: dict[str, str]) -> list[_Bar]:
-    """Bars of the largest, in per cent of the largest."""
+    """Bars of the largest figures, in percent of the largest."""
     ordered = sorted(sizes.items(), key=lambda item: -item[1])[:_MOST_ROWS]
     most = max(1, ordered[0][1])
     return [

@@ -1,4 +1,4 @@
-"""The first thing that a page shows: the mesh, the bytes, and who sends what."""
+"""The overview of a page: the mesh, the bytes, and the collectives."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def overview(material: Material) -> dict[str, Any]:
 
 
 def _side(rows: Sequence[TensorRow]) -> list[int]:
-    """How many there are, and bytes: whole, as annotated, and as propagated."""
+    """The count of tensors, and bytes: global, as annotated, and as propagated."""
     columns = ("bytes_total", "bytes_per_device_before", "bytes_per_device")
     return [len(rows), *[sum(getattr(row, name) for row in rows) for name in columns]]
 
 
 def _kinds(summary: Summary) -> list[list[Any]]:
-    """Of every kind of input: name, how many, bytes whole and per device."""
+    """Per kind of input: name, count, global bytes and bytes per device."""
     found: dict[str, list[Any]] = {}
     for row in summary.inputs:
         kind = argument_category(row.name)
@@ -52,7 +52,7 @@ def _kinds(summary: Summary) -> list[list[Any]]:
 
 
 def ports(rows: Sequence[TensorRow], values: Sequence[int]) -> list[list[Any]]:
-    """Inputs or outputs, those that are alike as one: name, kind, who gave the sharding, and the values.
+    """Inputs or outputs, folded: name, kind, origin of the sharding, and the values.
 
     Args:
         rows: The inputs or outputs.
@@ -71,7 +71,7 @@ def ports(rows: Sequence[TensorRow], values: Sequence[int]) -> list[list[Any]]:
 
 
 def collectives(found: Sequence[Found], hints: dict[str, str]) -> list[dict[str, Any]]:
-    """Every collective, those alike once, with its sentence, its hint, and the ops that need it."""
+    """The distinct collectives, with their sentences, hints, and the ops that need them."""
     return [_collective(one, hints.get(one.story.reason)) for one in found]
 
 

@@ -17,11 +17,11 @@ HIDDEN = frozenset(
         "sdy.return", "stablehlo.constant", "stablehlo.return",
     )
 )  # fmt: skip
-"""Ops that say nothing of the user's program."""
+"""Ops that are not part of the user's program."""
 
 
 def hidden_ops(material: Material) -> list[int]:
-    """The ops that lists and searches leave out."""
+    """The ops that lists and searches omit."""
     subject = material.why.subject
     program = subject.program
     kinds = [kind.name in HIDDEN for kind in program.kinds]
@@ -57,9 +57,9 @@ def _flat(lists: Lists) -> list[list[int]]:
 
 
 def values_table(material: Material, tables: Tables) -> dict[str, Any]:
-    """All values: tensor, name, maker, and what holds the sharding, each as a column.
+    """All values: tensor, name, defining op, and sharding holder, each as a column.
 
-    `holder` is -1 where nothing can be said of single dimensions.
+    `holder` is -1 if there is no explanation per dimension.
     """
     subject, names = material.why.subject, Names(material.why.subject)
     program = subject.program

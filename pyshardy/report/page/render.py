@@ -1,7 +1,7 @@
-"""The page as one file of HTML, from its data and from the templates, styles and scripts beside this file.
+"""The page as one HTML file, from its data and from the templates, styles and scripts beside this file.
 
-What a program says reaches the page as data alone: as JSON in which no `<` is left, read by a script that makes texts
-of it, never markup. The page's policy forbids any other script and any request.
+Texts of a program reach the page only as JSON without any `<`. A script turns them into text nodes, never into markup.
+The page's content security policy forbids all other scripts and all requests.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 class PageFormat(Enum):
-    """What a report is written as: a page, its data, or what Model Explorer reads."""
+    """The format of a report: a page, its data, or a file for Model Explorer."""
 
     HTML = "html"
     JSON = "json"
@@ -37,7 +37,7 @@ class PageFormat(Enum):
 
 
 def render(results: Sequence[dict[str, Any]]) -> str:
-    """The page of one result, or of several that are compared.
+    """The page of one result, or of several results to compare.
 
     Args:
         results: What `describe` gives.
@@ -55,7 +55,7 @@ def render(results: Sequence[dict[str, Any]]) -> str:
 
 
 def script_json(data: Any) -> str:
-    """Data as JSON that can stand inside of a `<script>`.
+    """Data as JSON that is safe inside a `<script>`.
 
     >>> script_json({"name": "</script>"})
     '{"name":"\\\\u003c/script\\\\u003e"}'
@@ -70,7 +70,7 @@ def json_bytes(data: Any) -> bytes:
 
 @lru_cache(maxsize=4)
 def environment() -> Environment:
-    """The templates; what is put into them is escaped."""
+    """The templates; inserted values are escaped."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
@@ -80,12 +80,12 @@ def environment() -> Environment:
 
 @lru_cache(maxsize=4)
 def _static(names: tuple[str, ...]) -> str:
-    """Files of the folder as one text."""
+    """Some files of the directory, joined."""
     return "\n" + "\n".join((_FOLDER / "static" / name).read_text(encoding="utf-8").strip() for name in names) + "\n"
 
 
 def _hash(text: str) -> str:
-    """A text as a policy names it."""
+    """The hash of a text for the content security policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 

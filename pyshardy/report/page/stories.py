@@ -1,4 +1,4 @@
-"""Why every value is sharded as it is, in tables: what was given, what moved, and why the rest stayed whole."""
+"""Tables that explain the sharding of every value: annotations, propagated axes, and reasons for whole dimensions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import mesh_of
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.explain.history import GIVEN, MANUAL, Chain, Link, Placement
 from pyshardy.explain.origins import origin_of
 from pyshardy.explain.whole import reasons_of
@@ -19,7 +19,7 @@ from pyshardy.report.page.linked import Sentence, parse
 from pyshardy.report.page.tables import Tables
 
 MOST_REASONS = 4
-"""So many reasons are told of a dimension."""
+"""The most reasons per dimension."""
 _OWN = ("argument", "output", "annotation")
 
 
@@ -28,7 +28,7 @@ class Stories:
 
     Args:
         why: Explains the program in sentences with marks.
-        tables: Where texts and axes are written.
+        tables: The tables of texts and axes.
     """
 
     def __init__(self, why: Why, tables: Tables) -> None:
@@ -69,7 +69,7 @@ class Stories:
         return mesh_of(sharding, subject.program.meshes)
 
     def _given(self, value: int, one: Placement, mesh: Mesh) -> list[int]:
-        """Value, dimension, axis, whether it is manual, whether by its own annotation, and the sentence."""
+        """Value, dimension, axis, whether it is manual, whether the annotation is on the value itself, sentence."""
         why = self._why
         is_manual = one.step == MANUAL
         origin = origin_of(Chain(one.axis, value, one.dim, is_manual, ()), why.subject, why.names)
@@ -81,7 +81,7 @@ class Stories:
     def _move(self, value: int, one: Placement, mesh: Mesh) -> list[int] | None:
         """Target, its dimension, axis, step, first step of the visit, source, its dimension, op, texts, round.
 
-        Of the texts the first stands at the beginning of a chain, the second behind others.
+        The first text is for the beginning of a chain, the second for later steps.
         """
         step = self._why.subject.steps[one.step]
         if step.source is None:
@@ -101,7 +101,7 @@ class Stories:
         return self._tables.text(found.template)
 
     def _whole(self) -> Iterator[list[int]]:
-        """Value, dimension, and the reasons, each the number of its template and the numbers in it."""
+        """Value, dimension, and the reasons, each as the number of its template and its arguments."""
         subject, names = self._why.subject, self._why.names
         for value, shape in enumerate(subject.program.shapes):
             if subject.holder(value) != value or value == NO_VALUE:
@@ -115,7 +115,7 @@ class Stories:
                 yield [value, dim, *[number for text in texts for number in self.sentence(text)]]
 
     def _dropped(self) -> Iterator[list[int]]:
-        """Value, dimension, and what the result does not keep, in words."""
+        """Value, dimension, and the axes that the result drops, in words."""
         subject = self._why.subject
         for value in subject.final:
             found, final = subject.sharding(value), subject.final_sharding(value)
@@ -128,7 +128,7 @@ class Stories:
 
 
 def _rounds(steps: Sequence[Step]) -> list[tuple[int, int, int, str]]:
-    """Per step its round: number, user priority, op priority and strategy."""
+    """The round of every step: number, user priority, op priority and strategy."""
     found: list[tuple[int, int, int, str]] = []
     for step in steps:
         kind = step.user_priority, step.op_priority, step.strategy.value

@@ -1,4 +1,4 @@
-"""The tables that all of a page refers to by number: texts, axes, shardings and tensors."""
+"""The tables that the data of a page refers to by number: texts, axes, shardings and tensors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from pyshardy.core.axes import Axes, AxisRef
 from pyshardy.core.boxes import local_shape
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.report.page.blocks import drawn
 from pyshardy.report.page.interned import Interned
 from pyshardy.report.specs import format_sharding
@@ -42,7 +43,7 @@ class Tables:
         return self._texts.number(text)
 
     def axis(self, axis: AxisRef, mesh: Mesh) -> int:
-        """The number of an axis or of a part of one."""
+        """The number of an axis or sub-axis."""
         return self._axes.number((axis.name, axis.pre_size, axis.end(mesh), str(axis)))
 
     def axes(self, axes: Axes, mesh: Mesh) -> list[int]:
@@ -54,7 +55,7 @@ class Tables:
         return self._shardings.number(sharding)
 
     def tensor(self, shape: Shape, dtype: str, element_bytes: int, sharding: TensorSharding | None) -> int:
-        """The number of a type with a sharding; -1 for what is no tensor and has no sharding."""
+        """The number of a type with a sharding; -1 without a tensor and a sharding."""
         if shape is None and sharding is None:
             return -1
         return self._tensors.number(_Tensor(shape or (), dtype, element_bytes, self.sharding(sharding)))

@@ -1,6 +1,6 @@
 """The ops of a program as a tree: by name scope, function and source line, with repeated parts folded.
 
-A node is a list: name, kind, how many parts it stands for, and what is below it: nodes, or numbers of ops.
+A node is a list: name, kind, the number of parts that it stands for, and its children: nodes or numbers of ops.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyshardy.report.page.program import hidden_ops
 from pyshardy.report.page.tables import Tables
 
 SCOPE, LINE, OP, FOLDED = 0, 1, 2, 3
-"""Kinds of nodes: a scope or function, a source line, ops that are alike, scopes that are alike."""
+"""Kinds of nodes: a scope or function, a source line, equal ops, equal scopes."""
 _BACKWARD = "transpose("
 _PHASES = ("forward", "backward", "other ops")
 
@@ -31,23 +31,23 @@ class _Node:
     ops: list[int] = field(default_factory=list)
 
     def child(self, name: str, kind: int, key: Hashable = None) -> _Node:
-        """The node of that name below, made if it is not there."""
+        """The child of this name, created if it is missing."""
         return self.below.setdefault((kind, key or name), _Node(name, kind))
 
     @property
     def shape(self) -> Hashable:
-        """What is below without names of its own: equal for layers that do the same."""
+        """The content without its own names; equal for equal layers."""
         if self.kind == OP:
             return next(iter(self.below), None), len(self.ops)
         return tuple((key, node.shape) for key, node in self.below.items())
 
 
 def tree(material: Material, tables: Tables, tensors: Sequence[int]) -> list[Any]:
-    """The nodes at the top.
+    """The top nodes.
 
     Args:
         material: The result.
-        tables: Where texts are written.
+        tables: The table of texts.
         tensors: The tensor of every value.
     """
     subject = material.why.subject
@@ -75,7 +75,7 @@ def path_of(label: Label, has_phases: bool) -> list[tuple[str, int]]:
     """The scopes and the line of an op, from the outside in.
 
     Args:
-        label: What people call the op.
+        label: The label of the op.
         has_phases: Whether the program has a backward pass.
 
     >>> path_of(Label("stablehlo.add", "jit(f)/transpose(jvp(mlp))/add", "block", "src/model.py", 41), True)
@@ -91,7 +91,7 @@ def path_of(label: Label, has_phases: bool) -> list[tuple[str, int]]:
 
 
 def _folded(nodes: Iterable[_Node]) -> list[_Node | tuple[str, list[_Node]]]:
-    """Nodes in order; scopes whose names differ in a number and that are otherwise alike are one."""
+    """The nodes in order. Equal scopes whose names differ only in a number are folded."""
     listed = list(nodes)
     found: list[_Node | tuple[str, list[_Node]]] = []
     for folded in fold((node.name, (node.kind, node.shape) if node.kind == SCOPE else id(node)) for node in listed):

@@ -1,1 +1,1 @@
-"""Ops that need data of other shards: exchanges with neighbours, and replication where that is not possible."""
+"""Ops that need data from other shards: they exchange it or, where that is impossible, are replicated."""

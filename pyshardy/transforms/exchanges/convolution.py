@@ -1,11 +1,11 @@
-"""What a convolution cannot do shard by shard besides exchanging borders: long kernels, groups of several elements."""
+"""Factors of convolutions to replicate although halos are exchanged: long kernels, groups of several elements."""
 
 from __future__ import annotations
 
 from typing import Any, cast
 
-from pyshardy.core.axes import axes_size
-from pyshardy.core.sharding import Meshes, common_mesh
+from pyshardy.core.axis_lists import axes_size
+from pyshardy.core.sharding_on_mesh import Meshes, common_mesh
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.reshard.factors import project_tensors
@@ -17,7 +17,7 @@ _SPREADS = ("lhs_dilation", "rhs_dilation", "window_strides")
 
 
 def whole_factors(op: Op, rule: Rule, context: PassContext) -> set[int]:
-    """The factors of a convolution that every device needs as a whole, besides those of permutations."""
+    """The factors of a convolution to replicate, besides permutation factors."""
     numbers = cast(ConvolutionNumbers, dict(context.specs.spec(op).attributes)["dimension_numbers"])
     found: set[int] = set()
     for index, dims in enumerate(zip(numbers.lhs_spatial, numbers.kernel_spatial, numbers.output_spatial)):
@@ -29,7 +29,7 @@ def whole_factors(op: Op, rule: Rule, context: PassContext) -> set[int]:
 
 
 def is_plain_contraction(op: Op, index: int, lhs_dim: int, kernel_dim: int, output_dim: int) -> bool:
-    """Whether a spatial dimension is only summed up: one window over all of it, element by element."""
+    """Whether a spatial dimension is a plain contraction: a single window that covers it element by element."""
     values = zip((*op.operands, op.result), (lhs_dim, kernel_dim, output_dim))
     lhs, kernel, output = ((value.type.shape or ())[dim] for value, dim in values)
     spread = any(op.attrs[name][index] != 1 for name in _SPREADS if name in op.attrs)
@@ -40,7 +40,7 @@ def is_plain_contraction(op: Op, index: int, lhs_dim: int, kernel_dim: int, outp
 
 
 def _margin(padding: Any, index: int) -> tuple[int, ...]:
-    """The padding in front of and behind a spatial dimension."""
+    """The low and high padding of a spatial dimension."""
     if padding is None:
         return 0, 0
     if padding.is_splat:
@@ -50,7 +50,7 @@ def _margin(padding: Any, index: int) -> tuple[int, ...]:
 
 
 def _grouped_factors(op: Op, rule: Rule, numbers: ConvolutionNumbers) -> set[int]:
-    """The factors of dimensions in groups, unless every group has one element of input and output each."""
+    """The factors of grouped dimensions, unless every group has one input and one output element."""
     lhs, kernel = (value.type.shape or () for value in op.operands)
     outputs = kernel[numbers.kernel_output_feature]
     found: set[int] = set()
@@ -63,12 +63,12 @@ def _grouped_factors(op: Op, rule: Rule, numbers: ConvolutionNumbers) -> set[int
 
 
 def uneven_group_factors(op: Op, rule: Rule, numbers: ConvolutionNumbers, meshes: Meshes) -> set[int]:
-    """The factors of dimensions in groups where shards would cut through groups, or through features unevenly.
+    """The factors of grouped dimensions with a shard boundary inside a group, or with uneven shards of features.
 
     Args:
         op: The convolution.
         rule: Its rule.
-        numbers: Which of its dimensions is what.
+        numbers: Its dimension numbers.
         meshes: The meshes of the module.
     """
     found = _grouped_factors(op, rule, numbers)

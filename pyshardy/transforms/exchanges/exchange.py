@@ -1,4 +1,4 @@
-"""Getting what neighbours hold along one dimension, inside a manual computation.
+"""Halo exchange along one dimension, inside a manual computation.
 
 Source: docs/semantics/partitioner.md#halo-exchange
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pyshardy.core.axes import Axes, axes_size
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.devices import shard_indices, shift_pairs
 from pyshardy.core.mesh import Mesh
 from pyshardy.ir.nodes import Value
@@ -16,21 +17,21 @@ from pyshardy.transforms.builder import Builder
 from pyshardy.transforms.exchanges.sharded_op import Body
 
 Start = Callable[[Builder, Value], tuple[Value, Value]]
-"""Makes an index from the index of a shard, and a zero besides."""
+"""Computes a start index from the index of a shard; also returns a zero."""
 
 
 class Exchange(NamedTuple):
-    """What to get along one dimension, and what to keep of it.
+    """A halo exchange along one dimension: what to fetch, and what to keep.
 
     Attributes:
         dim: The dimension.
         axes: The axes that shard it.
-        left: From how many neighbours before it a shard gets what they hold.
-        right: From how many behind it.
-        footprint: How much to keep.
-        start: Makes the index where that begins, behind a margin as wide as it.
-        dilation: The data is spread to this distance before.
-        stride: Only every n-th element of what is kept is in the result.
+        left: The number of preceding neighbours whose shards are fetched.
+        right: The number of following neighbours.
+        footprint: The number of elements to keep.
+        start: Computes the index of the first element to keep. Indices count from a margin as wide as the footprint.
+        dilation: The distance of elements after interior padding, which comes first.
+        stride: The result has every n-th of the kept elements.
     """
 
     dim: int
@@ -44,7 +45,7 @@ class Exchange(NamedTuple):
 
 
 def exchange(body: Body, value: Value, padding: Value, wanted: Exchange) -> Value:
-    """The elements that a shard needs of its own ones and those of its neighbours."""
+    """The elements that a shard needs, from its own data and that of its neighbours."""
     sharded, dim = body.sharded, wanted.dim
     index = group_index(body.plain, wanted.axes, sharded.mesh)
     pieces = _fetch(body, value, padding, wanted, index)
@@ -57,7 +58,7 @@ def exchange(body: Body, value: Value, padding: Value, wanted: Exchange) -> Valu
 
 
 def _fetch(body: Body, value: Value, padding: Value, wanted: Exchange, index: Value) -> list[Value]:
-    """What the neighbours hold, in order, with the own part between; padding where there is no neighbour."""
+    """The shards of the neighbours and the own shard, in order; padding where there is no neighbour."""
     count = axes_size(wanted.axes, body.sharded.mesh)
     pieces = []
     for hop in range(wanted.left, 0, -1):
@@ -71,7 +72,7 @@ def _fetch(body: Body, value: Value, padding: Value, wanted: Exchange, index: Va
 def _from(
     body: Body, value: Value, padding: Value, axes: Axes, index: Value, step: int, condition: tuple[str, int]
 ) -> Value:
-    """What the shard `step` before this one sends, where the index of this one fulfils the condition."""
+    """The shard `step` positions before this one; padding unless the index of this shard fulfils the condition."""
     builder, sharded = body.plain, body.sharded
     pairs = shift_pairs(axes, sharded.mesh, step)
     sent = builder.permute(value, pairs, sharded.env.next_channel())
@@ -83,7 +84,7 @@ def _from(
 
 
 def _window(body: Body, spread: Value, wanted: Exchange, index: Value) -> Value:
-    """Cut out what is kept."""
+    """Slice out the elements to keep."""
     builder, marked, dim = body.plain, body.marked(), wanted.dim
     start, zero = wanted.start(builder, index)
     shape = list(spread.type.shape or ())
@@ -97,7 +98,7 @@ def _window(body: Body, spread: Value, wanted: Exchange, index: Value) -> Value:
 
 
 def group_index(builder: Builder, axes: Axes, mesh: Mesh) -> Value:
-    """The index of this device in the grid of some axes, a `tensor<i32>`."""
+    """The index of this device along some axes, a `tensor<i32>`."""
     id = builder.device_id()
     if mesh.device_ids is not None:
         return builder.entry(shard_indices(axes, mesh), id)
@@ -115,7 +116,7 @@ def group_index(builder: Builder, axes: Axes, mesh: Mesh) -> Value:
 
 
 def _distance(name: str, end: int, mesh: Mesh) -> int:
-    """How far apart devices are that are neighbours along a part of an axis that ends at `end`."""
+    """The distance of neighbouring devices along a part of an axis that ends at `end`."""
     distance = mesh.axis_size(name) // end
     for _, size in mesh.axes[mesh.positions[name] + 1 :]:
         distance *= size
@@ -131,7 +132,7 @@ def _coordinate(builder: Builder, id: Value, mesh: Mesh, size: int, distance: in
 
 
 def linear_start(slope: int, offset: int) -> Start:
-    """The start that moves by `slope` from shard to shard, and is never negative."""
+    """A start that grows by `slope` from shard to shard, but is never negative."""
 
     def make(builder: Builder, index: Value) -> tuple[Value, Value]:
         factor, summand = _number(builder, slope), _number(builder, offset)
@@ -143,7 +144,7 @@ def linear_start(slope: int, offset: int) -> Start:
 
 
 def listed_start(offsets: tuple[int, ...]) -> Start:
-    """The start that a list gives for every shard."""
+    """A start from a list with one entry per shard."""
     return lambda builder, index: (builder.entry(offsets, index), _number(builder, 0))
 
 

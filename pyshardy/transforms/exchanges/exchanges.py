@@ -1,4 +1,4 @@
-"""Ops whose shards of the result come from several shards of the operands, made of rounds of permutations."""
+"""Pads, slices and reversals whose result shards come from several operand shards, as rounds of collective-permutes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from pyshardy.core.axes import Axes
-from pyshardy.core.sharding import TensorSharding, shard_counts
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import shard_counts
 from pyshardy.ir.nodes import Value
 from pyshardy.reshard.moves import Move, pad_move, reverse_move, slice_move
 from pyshardy.transforms.exchanges.rounds import move
@@ -18,7 +19,7 @@ Moves = Mapping[int, Move]
 
 
 def exchange_window(sharded: ShardedOp) -> bool:
-    """Let the shards of a `pad` or `slice` get what they need; whether that was needed, and done."""
+    """Exchange data for a `pad` or `slice`; return whether that was needed and done."""
     windows = windows_of(sharded)
     if free_dims(sharded.op, shard_counts(sharded.sharding, sharded.mesh)).issuperset(windows):
         return False
@@ -40,7 +41,7 @@ def exchange_window(sharded: ShardedOp) -> bool:
 
 
 def exchange_reverse(sharded: ShardedOp) -> bool:
-    """Let the shards of a `reverse` of uneven dimensions get what they need; whether that was needed, and done."""
+    """Exchange data for a `reverse` of uneven dimensions; return whether that was needed and done."""
     counts = shard_counts(sharded.sharding, sharded.mesh)
     dims = tuple(sharded.op.attrs["dimensions"])
     split_dims = [dim for dim in dims if counts[dim] > 1]
@@ -69,7 +70,7 @@ def replace(
     fill: Fill,
     out_sharding: TensorSharding | None = None,
 ) -> None:
-    """Put a manual computation on all axes in the place of the op; the result is sharded as the operand is."""
+    """Replace the op by a manual computation on all axes. The result gets the sharding of the operand."""
     out_sharding = out_sharding or sharded.sharding
     names = {axis.name for axes in sharded.sharding.dim_axes for axis in axes}
     axes = tuple(name for name in sharded.mesh.axis_names if name in names)
@@ -80,14 +81,14 @@ def replace(
 
 
 def moved(body: Body, value: Value, padding: Value, moves: Moves) -> Value:
-    """The value after some moves, inside a manual computation."""
+    """Apply some moves to a value, inside a manual computation."""
     for dim, one in moves.items():
         value = move(body, value, padding, dim, _axes(body, dim), one)
     return value
 
 
 def sent_in_moves(sharded: ShardedOp, moves: Moves) -> int:
-    """How many elements every device sends, with the other dimensions as the result has them."""
+    """The number of elements that every device sends; the other dimensions have the sizes of the result."""
     counts = shard_counts(sharded.sharding, sharded.mesh)
     shape = [-(-size // count) for size, count in zip(sharded.out_shape, counts)]
     return sum(one.sent * prod(shape) // shape[dim] for dim, one in moves.items())
@@ -98,7 +99,7 @@ def _axes(body: Body, dim: int) -> Axes:
 
 
 def cut_whole_dims(body: Body, value: Value, windows: Mapping[int, object]) -> Value:
-    """The value cut along the dimensions that are not sharded."""
+    """The value, sliced along the dimensions that are not sharded."""
     op, shape = body.sharded.op, value.type.shape or ()
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
     for dim in range(len(shape)):
@@ -110,7 +111,7 @@ def cut_whole_dims(body: Body, value: Value, windows: Mapping[int, object]) -> V
 
 
 def _padded(body: Body, value: Value, padding: Value, windows: Mapping[int, object]) -> Value:
-    """The value padded along the dimensions that are not sharded."""
+    """The value, padded along the dimensions that are not sharded."""
     attrs = body.sharded.op.attrs
     low, high, interior = (
         [0 if dim in windows else number for dim, number in enumerate(attrs[name])]

@@ -1,10 +1,11 @@
-"""Concatenations along a sharded dimension, made of rounds of permutations."""
+"""Concatenations along a sharded dimension, as rounds of collective-permutes."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from pyshardy.core.sharding import DimSharding, Meshes, TensorSharding, mesh_of, shard_counts
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of, shard_counts
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.reshard.around_cost import reshard_cost
@@ -17,12 +18,12 @@ _SLICE = "stablehlo.slice"
 
 
 class _Joined(NamedTuple):
-    """What is joined.
+    """The inputs of a concatenation.
 
     Attributes:
-        values: The tensors, each once; of a slice that which it is of.
-        whole: Which of them every device has whole along the joined dimension.
-        parts: What is taken of them.
+        values: The distinct tensors; for an operand that is a slice, the tensor that it slices.
+        whole: Per tensor, whether every device has it whole along the concatenated dimension.
+        parts: The parts of these tensors, in order.
     """
 
     values: list[Value]
@@ -31,12 +32,12 @@ class _Joined(NamedTuple):
 
 
 def exchange_join(sharded: ShardedOp, meshes: Meshes, limit: int | None) -> bool:
-    """Let the shards of a `concatenate` along a sharded dimension get what they need; whether that was done.
+    """Exchange data for a `concatenate` along a sharded dimension; return whether that was done.
 
     Args:
         sharded: The op, with the sharding of its result.
         meshes: The meshes of the module.
-        limit: How many elements may be sent, if not as many as it takes.
+        limit: The most elements that a device may send; None for no limit.
     """
     dim = sharded.op.attrs["dimension"].value
     count = shard_counts(sharded.sharding, sharded.mesh)[dim]
@@ -67,7 +68,7 @@ def exchange_join(sharded: ShardedOp, meshes: Meshes, limit: int | None) -> bool
 
 
 def _move(joined: _Joined, dim: int, count: int) -> Move:
-    """The move; tensors so narrow that many shards would send to one are gathered, the smallest first."""
+    """The move. Tensors so narrow that many shards would send to one are gathered first, the smallest first."""
     sizes = [(value.type.shape or ())[dim] for value in joined.values]
     while True:
         found = join_move(tuple(sizes), tuple(joined.whole), joined.parts, count)
@@ -96,7 +97,7 @@ def _joined(op: Op, dim: int, sharding: TensorSharding, meshes: Meshes) -> _Join
 
 
 def _origin(value: Value, dim: int) -> tuple[Value, int]:
-    """The tensor that a value is a slice of along the joined dimension, and where it begins; else the value."""
+    """The tensor that a value slices along the concatenated dimension, and the start; otherwise the value itself."""
     op = value.defining_op
     if op is None or op.name != _SLICE:
         return value, 0
@@ -108,7 +109,7 @@ def _origin(value: Value, dim: int) -> tuple[Value, int]:
 
 
 def _whole(value: Value, dim: int, sharding: TensorSharding, meshes: Meshes) -> Value | None:
-    """The value before a reshard, if every device has all of it along the joined dimension, or can make it so."""
+    """The value before a reshard, if it is or can be replicated along the concatenated dimension."""
     op = value.defining_op
     if op is not None and op.name == "sdy.reshard":
         return _whole(op.operands[0], dim, sharding, meshes)
@@ -124,7 +125,7 @@ def _splat(value: Value) -> Op | None:
 
 
 def _fits(found: TensorSharding, dim: int, sharding: TensorSharding, meshes: Meshes) -> bool:
-    """Whether a value is whole along the joined dimension, and otherwise whole too or as it is to be."""
+    """Whether a value is replicated along the concatenated dimension, and fits the required sharding along others."""
     if found.unreduced or mesh_of(found, meshes) is not mesh_of(sharding, meshes):
         return False
     pairs = enumerate(zip(found.dim_axes, sharding.dim_axes))
@@ -136,7 +137,7 @@ def _open(sharding: TensorSharding, dim: int) -> TensorSharding:
 
 
 def _with_sharding(sharded: ShardedOp, value: Value, sharding: TensorSharding) -> Value:
-    """The value sharded so; a constant is made so."""
+    """The value with this sharding; a constant is created with it."""
     splat = _splat(value)
     if splat is not None:
         return sharded.builder(sharding).value("constant", (), value.type, value=splat.attrs["value"])
@@ -147,7 +148,7 @@ def _with_sharding(sharded: ShardedOp, value: Value, sharding: TensorSharding) -
 
 
 def _sent(sharded: ShardedOp, joined: _Joined, shardings: list[TensorSharding], wanted: Move, meshes: Meshes) -> int:
-    """How many elements every device sends, for reshards of the operands too."""
+    """The number of elements that every device sends, including reshards of the operands."""
     total = sent_in_moves(sharded, {sharded.op.attrs["dimension"].value: wanted})
     for value, sharding in zip(joined.values, shardings):
         if _splat(value) is None:

@@ -1,4 +1,4 @@
-"""An op inside a manual computation, on what a device has along some axes."""
+"""An op inside a manual computation on shards along some axes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pyshardy.core.axes import Axes, axes_size
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.devices import padded_shape
 from pyshardy.core.identities import zero_text
 from pyshardy.core.mesh import Mesh
@@ -22,7 +23,7 @@ from pyshardy.transforms.exchanges.stretches import Taker
 from pyshardy.transforms.reshards.operand_shardings import make_reshard
 
 Body = Callable[[Builder, list[Value]], Sequence[Value]]
-"""Makes the results inside from the arguments."""
+"""Computes the results of the body from its arguments."""
 
 
 def axes_of(value: Value, dim: int) -> Axes:
@@ -32,12 +33,12 @@ def axes_of(value: Value, dim: int) -> Axes:
 
 
 def reshard_operand(op: Op, index: int, axes: Mapping[int, Axes], ref: str | Mesh) -> None:
-    """Shard some dimensions of an operand otherwise, from what it was before it was resharded for this op.
+    """Change the sharding of some dimensions of an operand, and replace an earlier reshard of it for this op.
 
     Args:
         op: The op.
         index: The number of the operand.
-        axes: The axes of these dimensions.
+        axes: The new axes of these dimensions.
         ref: The mesh of these axes, as shardings name it.
     """
     value = op.operands[index]
@@ -59,13 +60,13 @@ def reshard_operand(op: Op, index: int, axes: Mapping[int, Axes], ref: str | Mes
 
 
 class Fill(NamedTuple):
-    """What stands outside of the data of an input.
+    """The value outside the data of an input.
 
     Attributes:
-        text: A constant, as MLIR writes it; None if it is an operand.
-        operand: The number of that operand, an initial value.
-        combiner: The op that combines the initial value with a result that begins with the constant instead; None
-            if the initial value stays.
+        text: A constant, as MLIR writes it; None if the value is an operand.
+        operand: The index of that operand, an initial value.
+        combiner: The op that combines the initial value with a result that started from the constant; None if the
+            initial value is used itself.
     """
 
     text: str | None
@@ -75,14 +76,14 @@ class Fill(NamedTuple):
 
 @dataclass(frozen=True)
 class Manual:
-    """An op that becomes a manual computation.
+    """An op that is replaced by a manual computation.
 
     Attributes:
         op: The op.
         mesh: The mesh of all its tensors.
-        ref: That mesh, as shardings name it.
-        env: What is needed for every op of a module.
-        axes: The names of the axes that are manual, in the order of the mesh.
+        ref: The same mesh, as shardings refer to it.
+        env: What all ops of a module share.
+        axes: The names of the manual axes, in the order of the mesh.
     """
 
     op: Op
@@ -98,11 +99,11 @@ class Manual:
         return Manual(op, mesh, ref, env, tuple(name for name in mesh.axis_names if name in names))
 
     def emit(self, fills: Mapping[int, Fill], body: Body) -> None:
-        """Put the manual computation in place of the op.
+        """Replace the op by the manual computation.
 
         Args:
-            fills: What operands are padded with, by their numbers; the others are padded with zero.
-            body: Makes what is inside.
+            fills: The padding value of operands, by their numbers; the others are padded with zero.
+            body: Makes the body.
         """
         op, outer = self.op, self.builder()
         values = [self._aligned(index, fills.get(index)) for index in range(len(op.operands))]
@@ -129,7 +130,7 @@ class Manual:
         op.erase()
 
     def copy(self, inner: Builder, operands: Sequence[Value], shapes: Sequence[Sequence[int]]) -> Op:
-        """The op itself inside, with other operands and results of these shapes."""
+        """A copy of the op in the body, with other operands and with results of these shapes."""
         made = self.op.clone()
         for index, value in enumerate(operands):
             made.set_operand(index, value)
@@ -142,25 +143,25 @@ class Manual:
         return made
 
     def local_shape(self, value: Value) -> tuple[int, ...]:
-        """The shape of a device's part of a value along the manual axes, with padding."""
+        """The shape of the shard of a value along the manual axes, with padding."""
         even = self.builder().like(self._even_shape(value), value.type)
         return self._divided(even, self.sharding(value))
 
     def taker(self, inner: Builder, index: int, filler: Value, fills_zero: bool = False) -> Taker:
-        """Makes stretches of a device's part of an operand.
+        """Takes intervals of the shard of an operand.
 
         Args:
-            inner: Makes ops inside.
+            inner: Makes ops in the body.
             index: The number of the operand.
-            filler: What stands outside of its data, a scalar inside.
-            fills_zero: Whether that is zero.
+            filler: The value outside its data, a scalar in the body.
+            fills_zero: Whether that value is zero.
         """
         marked = self.marked(inner, self.op.operands[index])
         cause = f"{BORDERS} of operand {index} of {self.op.name}"
         return Taker(inner, marked, self.mesh, self.env, filler, fills_zero, cause)
 
     def marked(self, inner: Builder, value: Value) -> Builder:
-        """Makes ops inside on a device's part of a value, sharded along the axes that are not manual."""
+        """Makes ops in the body on the shard of a value, sharded along the axes that are not manual."""
         free = strip_manual_axes(self.sharding(value), self.axes)
         return Builder(inner.attrs, inner.place, inner.location, free, inner.use_replicas)
 
@@ -172,11 +173,11 @@ class Manual:
         return sharding
 
     def builder(self, sharding: TensorSharding | None = None) -> Builder:
-        """Makes ops in front of the op."""
+        """Makes ops before the op."""
         return Builder(self.env.attrs, self.op, self.op.location, sharding, self.env.use_replicas)
 
     def _even_shape(self, value: Value) -> tuple[int, ...]:
-        """The shape of a value, padded where the manual axes would not divide it."""
+        """The shape of a value, padded to a multiple of the shard counts of the manual axes."""
         sharding = self.sharding(value)
         manual = sharding.with_dims(
             dim if dim.axes and dim.axes[0].name in self.axes else DimSharding() for dim in sharding.dims
@@ -184,7 +185,7 @@ class Manual:
         return padded_shape(manual, self.mesh, value.type.shape or ())
 
     def _aligned(self, index: int, fill: Fill | None) -> Value:
-        """An operand, padded behind its data so that the manual axes divide it."""
+        """An operand, padded after its data to a multiple of the shard counts of the manual axes."""
         value = self.op.operands[index]
         shape, even = value.type.shape or (), self._even_shape(value)
         if shape == even:
@@ -199,7 +200,7 @@ class Manual:
         return self.builder(get_sharding(value)).pad(value, filler, [0] * len(high), high)
 
     def _divided(self, type: ValueType, sharding: TensorSharding) -> tuple[int, ...]:
-        """A shape divided along the manual axes."""
+        """A shape, divided along the manual axes."""
         return tuple(
             size // axes_size([axis for axis in dim.axes if axis.name in self.axes], self.mesh)
             for size, dim in zip(type.shape or (), sharding.dims)
@@ -207,5 +208,5 @@ class Manual:
 
 
 def scalar(builder: Builder, like: Value, text: str) -> Value:
-    """A constant number of the element type of a value."""
+    """A scalar constant of the element type of a value."""
     return builder.splat(text, builder.like((), like.type))

@@ -1,4 +1,4 @@
-"""Replicating what an op cannot do shard by shard.
+"""Replication along factors along which an op cannot run on shards.
 
 Source: docs/semantics/partitioner.md#replication
 """
@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from pyshardy.core.axes import Axes, subtract_axes
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import subtract_axes
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import Meshes, TensorSharding, common_mesh, mesh_of, shard_counts
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, common_mesh, mesh_of, shard_counts
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.reshard.factors import project_tensors, rebuild
@@ -25,13 +27,13 @@ _UPDATE = "stablehlo.dynamic_update_slice"
 
 
 def replicate_factors(op: Op, rule: Rule, cleared: Collection[int], meshes: Meshes) -> None:
-    """Reshard around an op so that some factors are not sharded, except where shards need nothing of each other."""
+    """Reshard around an op so that some factors are not sharded, except where shards need no data from each other."""
     shardings = [get_sharding(value) for value in (*op.operands, *op.results)]
     on = common_mesh(shardings, meshes, ignore_device_order=True)
     if on is None or on[1].is_single_device:
         return
     ref, mesh = on
-    if mesh.device_ids is None:  # the last name of the mesh counts
+    if mesh.device_ids is None:  # the last mesh name counts
         ref = [sharding.mesh for sharding in shardings if sharding and mesh_of(sharding, meshes) is mesh][-1]
     cleared = set(cleared) - _kept_factors(op, rule, meshes)
     states = project_tensors(rule, shardings, mesh)
@@ -56,21 +58,21 @@ def replicate_factors(op: Op, rule: Rule, cleared: Collection[int], meshes: Mesh
 
 
 def _moved(sharding: TensorSharding | None, ref: str | Mesh) -> TensorSharding | None:
-    """The sharding on the mesh on which an op runs; None if it is there, or on no device in particular."""
+    """The sharding on the mesh on which an op runs; None if it is on that mesh already, or replicated everywhere."""
     if sharding is None or not sharding.rank or sharding.mesh == ref:
         return None
     return sharding.with_mesh(ref)
 
 
 def expanded_factors(op: Op, rule: Rule, context: PassContext) -> set[int]:
-    """The factors of dimensions of size 1 that a broadcast expands: every device needs the only element."""
+    """The factors of dimensions of size 1 that a broadcast expands. Every device needs the only element."""
     before, after = (value.type.shape or () for value in (op.operands[0], op.result))
     pairs = enumerate(op.attrs["broadcast_dimensions"])
     return {factor for dim, target in pairs if before[dim] != after[target] for factor in rule.operands[0][dim]}
 
 
 def _complete(op: Op, axes: Axes, mesh: Mesh) -> None:
-    """Drop axes along which the results of an op are no longer partial, and the all-reduces over them."""
+    """Remove axes along which the results of an op are no longer partial, and the all-reduces over them."""
     for result in op.results:
         sharding = get_sharding(result)
         if sharding is not None and sharding.unreduced:
@@ -84,7 +86,7 @@ def _complete(op: Op, axes: Axes, mesh: Mesh) -> None:
 
 
 def _kept_factors(op: Op, rule: Rule, meshes: Meshes) -> set[int]:
-    """The factors of dimensions in which every shard needs nothing of the others."""
+    """The factors of dimensions along which no shard needs data from the others."""
     if op.name not in _WINDOWS and op.name != _UPDATE:
         return set()
     sharding, rank = get_sharding(op.operands[0]), op.operands[0].type.rank
@@ -96,7 +98,7 @@ def _kept_factors(op: Op, rule: Rule, meshes: Meshes) -> set[int]:
 
 
 def _is_in_one_shard(op: Op, dim: int, count: int) -> bool:
-    """Whether an update of a part of a dimension concerns one shard only."""
+    """Whether an update of a part of a dimension is inside one shard."""
     size, part = ((value.type.shape or ())[dim] for value in op.operands[:2])
     if part == 1 or count == 1:
         return True

@@ -5,7 +5,8 @@ Source: docs/semantics/partitioner.md#reshapes
 
 from __future__ import annotations
 
-from pyshardy.core.axes import Axes, AxisRef, append_or_merge
+from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.axis_lists import append_or_merge
 from pyshardy.core.sharding import TensorSharding, is_unsharded
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding
@@ -25,7 +26,7 @@ from pyshardy.transforms.reshards.op_reshards import reshard_around
 
 
 def resolve_reshape(op: Op, resolver: Resolver) -> bool:
-    """Let a reshape find on every device what its shard is made of; all of it where both sides have other axes."""
+    """Give every device the data for its shard of a reshape; replicate where the two sides have different axes."""
     sharded = resolver.sharded(op)
     if sharded is not None:
         _resolve(sharded, resolver.options.enable_halo_exchange)

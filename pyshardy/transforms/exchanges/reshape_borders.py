@@ -1,4 +1,4 @@
-"""Reshapes whose shards change their borders, made of rounds of permutations."""
+"""Reshapes whose shard boundaries change, as rounds of collective-permutes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pyshardy.transforms.exchanges.sharded_op import Body, ShardedOp
 
 
 class _Flat(NamedTuple):
-    """A group of dimensions that is moved as one dimension."""
+    """A group of dimensions that moves as one dimension."""
 
     group: Group
     axes: Axes
@@ -27,11 +27,11 @@ class _Flat(NamedTuple):
 
 
 def exchange_borders(sharded: ShardedOp, limit: int | None) -> bool:
-    """Let the shards of a `reshape` get what they need; whether that was needed, and done.
+    """Exchange data for a `reshape`; return whether that was needed and done.
 
     Args:
         sharded: The op.
-        limit: How many elements may be sent, if not as many as it takes.
+        limit: The most elements that a device may send; None for no limit.
     """
     out_sharding = get_sharding(sharded.op.result)
     assert out_sharding is not None
@@ -67,7 +67,7 @@ def _sides(reshape: Reshape, group: Group) -> tuple[tuple[TensorSharding, tuple[
 
 
 def _flat(reshape: Reshape, group: Group) -> _Flat | None:
-    """How to move a group; None if a shard is not one interval of it, or the two sides have other axes."""
+    """The move of a group; None if a shard is not a single interval of it, or if the two sides have different axes."""
     (before, dims), (after, out_dims) = _sides(reshape, group)
     if not dims or not out_dims:
         return None
@@ -91,7 +91,7 @@ def _flat(reshape: Reshape, group: Group) -> _Flat | None:
 
 
 def _beside(reshape: Reshape, flat: _Flat) -> int:
-    """The number of elements of a shard at every place of a group."""
+    """The number of elements of a shard per position of a group."""
     sizes = [_ceil(size, count) for size, count in zip(reshape.shape, reshape.counts)]
     return prod(size for dim, size in enumerate(sizes) if dim not in flat.group.dims)
 

@@ -1,10 +1,10 @@
-"""What ops need that get data of other shards: options, rules, and the place where an exchange would be."""
+"""What the functions of the trait `exchange` share: options, rules, and the op that exchanges data."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from pyshardy.core.sharding import mesh_of
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import RULE
 from pyshardy.ir.nodes import Op
@@ -21,14 +21,14 @@ _WHOLE_FACTORS = {name: traits.whole_factors for name, traits in OPS.items() if 
 
 
 class ExchangeOptions(NamedTuple):
-    """What may be exchanged, and between which devices.
+    """Which exchanges are allowed, and how devices are identified.
 
     Attributes:
-        enable_halo_exchange: Whether devices exchange what they need with their neighbours.
-        replica_count: How many replicas run.
-        partition_count: How many partitions run.
-        rng_bit_generator_unsafe: Whether a random tensor may stay sharded; its numbers then depend on the sharding.
-        exchange_windows: Whether convolutions and reductions of windows exchange what their windows cover.
+        enable_halo_exchange: Whether devices exchange halos with their neighbours.
+        replica_count: The number of replicas.
+        partition_count: The number of partitions.
+        rng_bit_generator_unsafe: Whether random tensors may stay sharded; their elements then depend on the sharding.
+        exchange_windows: Whether convolutions and window reductions exchange halos.
     """
 
     enable_halo_exchange: bool
@@ -39,13 +39,13 @@ class ExchangeOptions(NamedTuple):
 
 
 class Resolver:
-    """One run of `sdy-resolve-permutation-factors` over one module: what the trait `exchange` of an op names gets it.
+    """One run of `sdy-resolve-permutation-factors` over one module. The functions of the trait `exchange` take it.
 
     Args:
         root: The module.
-        context: What passes share.
-        options: What may be exchanged.
-        env: What is needed to make ops.
+        context: The pass context.
+        options: Which exchanges are allowed.
+        env: What all ops of a module share.
     """
 
     def __init__(self, root: Op, context: PassContext, options: ExchangeOptions, env: Environment) -> None:
@@ -63,7 +63,7 @@ class Resolver:
         return found or rule_of(self.context.specs.spec(op))
 
     def rule_to_resolve(self, op: Op, known: Rule | None = None) -> Rule | None:
-        """The rule of an op around which something is sharded; None if there is none, or a user has given it.
+        """The rule of an op with sharded operands or results; None without a rule, or if a user has registered it.
 
         Args:
             op: The op.
@@ -75,26 +75,26 @@ class Resolver:
         return None if rule is None or rule.is_custom else rule
 
     def moved_factors(self, op: Op, rule: Rule) -> set[int]:
-        """The factors along which an op needs data of other shards if they are sharded."""
+        """The factors along which an op needs data from other shards if they are sharded."""
         found = set(rule.factors_of(FactorKind.PERMUTATION))
         entry = _WHOLE_FACTORS.get(op.name)
         return found if entry is None else found | load_function("whole_factors", entry)(op, rule, self.context)
 
     def replicate(self, op: Op, known_rule: Rule | None) -> None:
-        """Let an op have all data along the factors along which it needs those of other shards."""
+        """Replicate an op along the factors along which it needs data from other shards."""
         rule = self.rule_to_resolve(op, known_rule)
         if rule is not None and (moved := self.moved_factors(op, rule)):
             replicate_factors(op, rule, moved, self.meshes)
 
     def may_exchange(self, op: Op) -> bool:
-        """Whether an op needs data of other shards, and these may be sent."""
+        """Whether an op needs data from other shards, and may exchange it."""
         if not self.options.enable_halo_exchange:
             return False
         rule = self.rule_to_resolve(op)
         return rule is not None and bool(self.moved_factors(op, rule))
 
     def sharded(self, op: Op) -> ShardedOp | None:
-        """Where an exchange would be; None if there is nothing to exchange."""
+        """The op with its sharding and mesh; None if there is nothing to exchange."""
         sharding = get_sharding(op.operands[0])
         if sharding is None or not op.operands[0].type.is_static or not op.result.type.is_static:
             return None

@@ -1,14 +1,15 @@
-"""Reversing sharded dimensions: on a mesh in reversed order nothing moves.
+"""Reversal of sharded dimensions: on a mesh with reversed device order, no data moves.
 
 Source: docs/semantics/partitioner.md#reversed-dimensions
 """
 
 from __future__ import annotations
 
-from pyshardy.core.axes import axes_size
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.devices import padded_shape, shift_pairs
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, shard_counts
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import shard_counts
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding, module_meshes, set_sharding
 from pyshardy.ir.symbols import SymbolTable
@@ -19,11 +20,11 @@ from pyshardy.transforms.exchanges.sharded_op import Body, ShardedOp
 from pyshardy.transforms.reshards.operand_shardings import make_reshard
 
 _INLINED = "mesh"
-"""What the mesh in reversed order of a mesh without a name is called after."""
+"""The prefix of the name of a reversed mesh, if the mesh itself has no name."""
 
 
 def resolve_reverse(op: Op, resolver: Resolver) -> bool:
-    """Let every shard be reversed where it is, and the shards change places afterwards; False if it may not."""
+    """Reverse every shard on its device, then permute the shards; return False if that is not allowed."""
     if not resolver.may_exchange(op):
         return False
     sharded = resolver.sharded(op)
@@ -56,7 +57,7 @@ def _resolve(sharded: ShardedOp, root: Op) -> None:
 
 
 def _shifted(sharded: ShardedOp, dims: list[int]) -> Value:
-    """The operand with padding in front of its data, along these dimensions."""
+    """The operand, with padding before its data along these dimensions."""
     builder, sharding = sharded.builder(sharded.sharding), sharded.sharding
     padded = padded_shape(sharding, sharded.mesh, sharded.shape)
     names = {axis.name for dim in dims for axis in sharding.dims[dim].axes}
@@ -89,7 +90,7 @@ def _shift(body: Body, value: Value, dim: int) -> Value:
 
 
 def _sent(body: Body, value: Value, dim: int, hops: int) -> Value:
-    """What the shard so many before this one holds; zeros where there is none."""
+    """The data of the shard `step` positions before this one; zeros if there is none."""
     sharded, builder = body.sharded, body.marked()
     pairs = shift_pairs(sharded.sharding.dims[dim].axes, sharded.mesh, hops)
     if not pairs:
@@ -99,7 +100,7 @@ def _sent(body: Body, value: Value, dim: int, hops: int) -> Value:
 
 
 def _mesh_name(root: Op, like: str | Mesh, mesh: Mesh, op: Op) -> str:
-    """The name of a mesh of the module; put at its top if it is not there."""
+    """The name of a mesh in the module; the mesh is added at the top if it is missing."""
     for name, found in module_meshes(root).items():
         if found is mesh:
             return name

@@ -1,4 +1,4 @@
-"""Moving pieces between shards round by round, inside a manual computation."""
+"""Moves pieces between shards in rounds of collective-permutes, inside a manual computation."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from pyshardy.transforms.exchanges.sharded_op import Body
 
 
 def move(body: Body, value: Value, padding: Value, dim: int, axes: Axes, wanted: Move) -> Value:
-    """What every shard of a result holds along one dimension; padding where nothing is put.
+    """Move data along one dimension; return the shard of the result, with padding where no data arrives.
 
     Args:
         body: The inside of the computation.
-        value: What this device holds; of several tensors that are joined, one behind the other.
+        value: The data of this device. If several tensors are concatenated, their shards one after the other.
         padding: A scalar.
         dim: The dimension.
         axes: The axes that shard it.
-        wanted: What moves.
+        wanted: The move.
     """
     return _Mover(body, padding, dim, axes, wanted).run(value)
 
 
 def gather_line(body: Body, value: Value, dim: int, axes: Axes, wanted: Move, size: int) -> Value:
-    """All that a move puts on the line, on every device: each puts in what it has, and these are added up.
+    """The whole target interval of a move on every device, as the sum of the contributions of all devices.
 
     Args:
         body: The inside of the computation.
-        value: What this device holds.
+        value: The data of this device.
         dim: The dimension.
         axes: The axes that shard it.
-        wanted: A move of what one tensor holds.
-        size: Number of places on the line.
+        wanted: The move of a single tensor.
+        size: The number of elements of the target interval.
     """
     nothing = body.plain.splat(nothing_text(value.type.element), body.plain.like((), value.type))
     return _Mover(body, nothing, dim, axes, wanted).everywhere(value, size)
 
 
 def nothing_text(element: str) -> str:
-    """What changes nothing when it is added, not even the sign of a zero.
+    """The identity of addition, which keeps even the sign of a zero.
 
     >>> nothing_text("f32"), nothing_text("complex<f32>"), nothing_text("i8"), nothing_text("i1")
     ('-0.0', '(-0.0,-0.0)', '0', 'false')
@@ -84,11 +84,11 @@ class _Mover:
         return self._spread(found) if self.move.dilation > 1 else found
 
     def _nothing(self, like: Value, size: int) -> Value:
-        """Padding alone."""
+        """A buffer of padding."""
         return self.builder.broadcast(self.padding, self._shape(like, size))
 
     def everywhere(self, value: Value, size: int) -> Value:
-        """What is on the line, added up from what all devices have of it."""
+        """The whole target interval, as the sum of the contributions of all devices."""
         self.rank = value.type.rank
         if self.move.stride > 1:
             value = self._take_every(value)
@@ -98,14 +98,14 @@ class _Mover:
         return self.builder.all_reduce(part, self.groups, self.env.channels.next())
 
     def _on_line(self, value: Value, size: int) -> Value:
-        """The elements of this device at their places on the line, with anything around them."""
+        """The elements of this device at their positions in the target interval; the other elements are undefined."""
         room = self._size(value)
         value = self.builder.pad(value, self.padding, self._at(size), self._at(size))
         starts = [size - min(max(span.origin, -room), size) for span in self.move.held]
         return self._cut(value, dict(enumerate(starts)), size)
 
     def _by_all_to_all(self, value: Value) -> Value:
-        """Every device sends every other one that part of the line that is its result."""
+        """Every device sends every other device its elements of that device's result."""
         room = self.move.out_size
         line, result = self._on_line(value, room * self.shards), self._nothing(value, room)
         sent = self.builder.all_to_all(line, self.groups, self.dim, self.env.next_channel())
@@ -126,12 +126,12 @@ class _Mover:
         return sorted((group[piece.source], group[piece.target]) for piece in round_.pieces for group in self.groups)
 
     def _part(self, value: Value, round_: Round) -> Value:
-        """What every shard sends."""
+        """The part that every shard sends in a round."""
         last = self.move.size - round_.size
         return self._cut(value, {piece.source: min(piece.source_start, last) for piece in round_.pieces}, round_.size)
 
     def _put(self, sent: Value, found: Value | None, round_: Round) -> Value:
-        """What has been found with what has been sent at its place."""
+        """The result so far, with the received elements at their positions."""
         builder, size, room = self.builder, round_.size, self.move.out_size
         last = self.move.size - size
         shifts = {piece.target: _place(piece, last) for piece in round_.pieces}
@@ -148,7 +148,7 @@ class _Mover:
         return builder.select(self._mask(found, bounds), placed, found)
 
     def _mask(self, found: Value, per_shard: Sequence[Sequence[int]]) -> Value:
-        """Whether an element is between two places, which depend on the shard."""
+        """A mask of the elements between two positions that depend on the shard."""
         builder, shape = self.builder, found.type.shape or ()
         places = builder.iota(builder.type([self._size(found)], "i32"), 0)
         first, end = (builder.broadcast(self._entry(numbers), [self._size(found)]) for numbers in per_shard)
@@ -156,7 +156,7 @@ class _Mover:
         return builder.broadcast(inside, shape, [self.dim])
 
     def _take_every(self, value: Value) -> Value:
-        """Every n-th element of a shard, from the first one that counts on."""
+        """Every n-th element of a shard, from the first one that moves."""
         stride, size = self.move.stride, self.move.size
         missing = size * stride - self._size(value)
         if missing > 0:
@@ -167,7 +167,7 @@ class _Mover:
         return self.builder.slice(value, self._at(0), value.type.shape or (), strides)
 
     def _spread(self, value: Value) -> Value:
-        """The elements at a distance, with padding between them."""
+        """The elements with interior padding between them."""
         dilation, count, room = self.move.dilation, self.move.out_size, self.move.result_size
         width = (count - 1) * dilation + 1
         low, high = self._at(dilation - 1), self._at(max(0, room - width))
@@ -176,7 +176,7 @@ class _Mover:
         return self._cut(value, starts, room)
 
     def _cut(self, value: Value, starts: Mapping[int, int], size: int) -> Value:
-        """So many elements from a place that depends on the shard; where nothing is said, any."""
+        """`size` elements from a start that depends on the shard; any elements on shards without a start."""
         shape = self._shape(value, size)
         numbers = set(starts.values())
         if len(numbers) == 1:
@@ -190,7 +190,7 @@ class _Mover:
         return self.builder.dynamic_slice(value, places, shape)
 
     def _entry(self, numbers: Sequence[int]) -> Value:
-        """The number for this shard."""
+        """The entry of this shard in a list with one number per shard."""
         first, step = numbers[0], numbers[1] - numbers[0]
         if not any(number - first for number in numbers):
             return self._number(first)
@@ -215,7 +215,7 @@ class _Mover:
 
 
 def _extended(starts: Mapping[int, int], shards: int) -> list[int]:
-    """One start per shard; where nothing is said, what goes on from two others, which may be anything."""
+    """One start per shard. Missing starts may be anything, so they continue the line through two known ones."""
     (one, first), (two, second) = sorted(starts.items())[:2]
     step, rest = divmod(second - first, two - one)
     step = 0 if rest else step
@@ -223,5 +223,5 @@ def _extended(starts: Mapping[int, int], shards: int) -> list[int]:
 
 
 def _place(piece: Piece, last: int) -> int:
-    """Where the first element of a buffer that is filled would be in what is sent; negative in front of it."""
+    """The position in the sent buffer of the first element of the receive buffer; may be negative."""
     return piece.source_start - min(piece.source_start, last) - piece.target_start

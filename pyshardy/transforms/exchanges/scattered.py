@@ -1,4 +1,4 @@
-"""`select_and_scatter` along sharded dimensions: every shard runs all windows that touch it, and keeps its own part."""
+"""`select_and_scatter` along sharded dimensions: every shard computes all windows that overlap it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _OPERAND, _SOURCE = range(2)
 
 
 class Touching(NamedTuple):
-    """The windows that touch a shard along one dimension.
+    """The windows that overlap a shard along one dimension.
 
     Attributes:
-        windows: Which elements of the source they are.
-        covered: Which part of the operand they cover.
-        phases: Per shard, where what they cover begins in that part; one number if that is always the same.
-        extent: How much they cover.
-        starts: Per shard, where it begins itself in what they cover; one number if that is always the same.
+        windows: The elements of the source that belong to these windows.
+        covered: The interval of the operand that they cover.
+        phases: Per shard, the start of the covered elements in that interval; a single number if all are equal.
+        extent: The number of elements that they cover.
+        starts: Per shard, the start of the shard itself in the covered elements; a single number if all are equal.
         shard: Size of a shard.
     """
 
@@ -42,7 +42,7 @@ class Touching(NamedTuple):
 
 
 def touching(window: WindowDim, size: int, taps: int, count: int, shards: int) -> Touching:
-    """The windows that touch every shard.
+    """The windows that overlap each shard.
 
     Args:
         window: How windows move.
@@ -68,9 +68,9 @@ def touching(window: WindowDim, size: int, taps: int, count: int, shards: int) -
 
 
 def fills_of(op: Op) -> tuple[Fill, Fill] | None:
-    """What no window selects, and what changes nothing where it is scattered to; None if that is not known.
+    """A value that no window selects, and the identity of the scatter's combiner; None if they are unknown.
 
-    Of integers every value is one that data may have, and a window may select padding that equals its data.
+    They are unknown for integers: data may have any value, so a window could select padding that equals its data.
     """
     block = op.regions[0].blocks[0]
     chosen = block.terminator.operands[0].defining_op
@@ -89,14 +89,14 @@ def fills_of(op: Op) -> tuple[Fill, Fill] | None:
 
 
 class Scattered:
-    """A `select_and_scatter` along sharded dimensions, while it is rewritten.
+    """A `select_and_scatter` along sharded dimensions that is being rewritten.
 
     Args:
         op: The op.
         mesh: The mesh of all its tensors.
-        ref: That mesh, as shardings name it.
-        env: What is needed for every op of a module.
-        fills: What no window selects, and what changes nothing where it is scattered to.
+        ref: The same mesh, as shardings refer to it.
+        env: What all ops of a module share.
+        fills: The result of `fills_of`.
     """
 
     def __init__(self, op: Op, mesh: Mesh, ref: str | Mesh, env: Environment, fills: tuple[Fill, Fill]) -> None:
@@ -106,13 +106,13 @@ class Scattered:
         self.dims: list[tuple[Along, Along, Touching]] = []
 
     def add(self, dim: int, axes: Axes, found: Touching) -> None:
-        """Let every shard get the windows that touch it along a dimension, and what these cover."""
+        """Handle a dimension: every shard fetches the windows that overlap it, and the elements that they cover."""
         covered = fetch_of(found.covered) if axes_of(self.op.operands[_OPERAND], dim) else None
         windows = fetch_of(found.windows)
         self.dims.append((_along(dim, axes, found.covered, covered), _along(dim, axes, found.windows, windows), found))
 
     def emit(self, windows: list[WindowDim]) -> None:
-        """Put a manual computation in place of the op."""
+        """Replace the op by a manual computation."""
         for index, along in enumerate(zip(*((covered, touched) for covered, touched, _ in self.dims))):
             axes = {one.dim: () if one.is_whole else one.axes for one in along}
             reshard_operand(self.op, index, axes, self.on[1])
@@ -120,7 +120,7 @@ class Scattered:
         manual.emit(dict(enumerate(self.fills)), lambda inner, args: [self._fill(manual, inner, args, windows)])
 
     def _fill(self, manual: Manual, inner: Builder, args: list[Value], windows: list[WindowDim]) -> Value:
-        """The op on what a device has and gets, and the own part of its result."""
+        """Make the body: the op on the device's own and fetched data, and the device's part of the result."""
         operand, source, initial = args
         worst, neutral = (scalar(inner, value, fill.text or "") for value, fill in zip(self.op.operands, self.fills))
         takers = [manual.taker(inner, index, filler) for index, filler in enumerate((worst, neutral))]

@@ -1,4 +1,4 @@
-"""The op that is being resolved, and what is made in its place: what all its resolvers share."""
+"""An op that exchanges data, and the ops that replace it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyshardy.core.axes import axes_size
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.devices import padded_shape
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
@@ -21,11 +21,11 @@ Fill = Callable[["Body", list[Value]], Value]
 
 @dataclass(frozen=True)
 class Environment:
-    """What is needed for every op of a module.
+    """What all ops of a module share.
 
     Attributes:
         attrs: The attributes and types of the context.
-        channels: Numbers for the channels of collectives.
+        channels: Makes channels for collectives.
         use_replicas: Whether devices are replicas, not partitions.
     """
 
@@ -44,9 +44,9 @@ class ShardedOp:
 
     Attributes:
         op: The op.
-        sharding: How its first operand is sharded.
+        sharding: The sharding of its first operand.
         mesh: The mesh of that sharding.
-        env: What is needed for every op.
+        env: What all ops of the module share.
     """
 
     op: Op
@@ -65,7 +65,7 @@ class ShardedOp:
         return _shape(self.op.result.type)
 
     def builder(self, sharding: TensorSharding | None = None) -> Builder:
-        """Makes ops in front of the op."""
+        """Makes ops before the op."""
         return Builder(self.env.attrs, self.op, self.op.location, sharding, self.env.use_replicas)
 
     def zero(self) -> Value:
@@ -76,7 +76,7 @@ class ShardedOp:
     def aligned(
         self, padding: Callable[[], Value], value: Value | None = None, sharding: TensorSharding | None = None
     ) -> Value:
-        """The operand, or another value, padded behind its data so that it is divisible."""
+        """The operand, or another value, padded after its data to a multiple of its shard counts."""
         value, sharding = value or self.op.operands[0], sharding or self.sharding
         shape = _shape(value.type)
         padded = padded_shape(sharding, self.mesh, shape)
@@ -87,7 +87,7 @@ class ShardedOp:
         return self.builder(sharding).pad(value, filler, [0] * len(high), high)
 
     def padded_type(self, sharding: TensorSharding) -> ValueType:
-        """The type of the result, padded so that it is divisible."""
+        """The type of the result, padded to a multiple of its shard counts."""
         shape = padded_shape(sharding, self.mesh, self.out_shape)
         return self.env.attrs.ranked_type(shape, self.op.result.type)
 
@@ -117,7 +117,7 @@ class ShardedOp:
         return computation.result
 
     def local_shape(self, shape: Sequence[int], sharding: TensorSharding, axes: Iterable[str]) -> tuple[int, ...]:
-        """The shape of one device's part along some axes alone."""
+        """The shape of a shard along some axes only."""
         if not sharding.dims:
             return tuple(shape)
         names = set(axes)
@@ -125,7 +125,7 @@ class ShardedOp:
         return tuple(size // count for size, count in zip(shape, counts))
 
     def replace(self, value: Value, sharding: TensorSharding) -> None:
-        """Use a value in place of the op, without what it has been padded with."""
+        """Replace the op by a value, without its padding."""
         if value.type.shape != self.out_shape:
             value = self.builder(sharding).cut(value, self.out_shape)
         self.op.result.replace_uses(value)
@@ -134,10 +134,10 @@ class ShardedOp:
 
 @dataclass(frozen=True)
 class Body:
-    """The inside of a manual computation.
+    """The body of a manual computation.
 
     Attributes:
-        sharded: What it is for.
+        sharded: The op that it computes.
         plain: Makes ops without a sharding.
         axes: The names of the manual axes.
     """
@@ -147,7 +147,7 @@ class Body:
     axes: tuple[str, ...]
 
     def marked(self, sharding: TensorSharding | None = None) -> Builder:
-        """Makes ops with the sharding of the operand, or another one, as far as the axes are not manual."""
+        """Makes ops with the sharding of the operand, or another one, without the manual axes."""
         outer = self.sharded.sharding if sharding is None else sharding
         inner = strip_manual_axes(outer, self.axes)
         return Builder(self.plain.attrs, self.plain.place, self.plain.location, inner, self.plain.use_replicas)

@@ -1,11 +1,12 @@
-"""Getting the stretch of a dimension that the windows of a shard cover, inside a manual computation."""
+"""Fetches the interval of a dimension that the windows of a shard cover, inside a manual computation."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pyshardy.core.axes import Axes, axes_size
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.devices import shift_pairs
 from pyshardy.core.mesh import Mesh
 from pyshardy.ir.causes import with_cause
@@ -17,13 +18,13 @@ from pyshardy.transforms.exchanges.sharded_op import Environment
 
 
 class Along(NamedTuple):
-    """A dimension along which shards need more than they have, or only a part of it.
+    """A dimension along which shards need elements of other shards, or only a part of their own.
 
     Attributes:
         dim: The dimension of the input.
-        axes: The axes along whose shards the stretches begin later and later.
-        stretches: What every shard needs.
-        fetch: How it gets that.
+        axes: The axes along which the start of the interval grows from shard to shard.
+        stretches: The interval that every shard needs.
+        fetch: How a shard gets it.
         is_whole: Whether every device has all of the input along this dimension.
         place: The number of this dimension in the window of the op.
     """
@@ -37,12 +38,12 @@ class Along(NamedTuple):
 
 
 class Margins(NamedTuple):
-    """What is missing around a stretch because it is outside of the data, in positions.
+    """The part of an interval that is outside the data, in positions.
 
     Attributes:
-        low: How much in front of it.
-        high: How much behind it.
-        dilation: The distance of its elements, which the op must put between them.
+        low: The number of positions before the data.
+        high: The number of positions after it.
+        dilation: The dilation that the op itself must apply.
     """
 
     low: int
@@ -52,16 +53,16 @@ class Margins(NamedTuple):
 
 @dataclass(frozen=True)
 class Taker:
-    """Makes the ops that take stretches out of values.
+    """Makes the ops that take intervals out of values.
 
     Attributes:
-        plain: Makes ops on numbers inside the manual computation.
-        builder: Makes ops on values there, sharded along the axes that are not manual.
+        plain: Makes ops on indices in the manual computation.
+        builder: Makes ops on data there, sharded along the axes that are not manual.
         mesh: The mesh.
-        env: What is needed for every op of a module.
-        fill: What stands outside of the data, a scalar.
-        fills_zero: Whether that is zero, which a device also gets that nobody sends anything.
-        cause: What makes it necessary to send anything.
+        env: What all ops of a module share.
+        fill: The value outside the data, a scalar.
+        fills_zero: Whether that value is zero. A device that receives nothing in a permute also gets zeros.
+        cause: The name, for locations, of what needs the communication.
     """
 
     plain: Builder
@@ -73,25 +74,25 @@ class Taker:
     cause: str
 
     def take(self, value: Value, along: Along) -> tuple[Value, Margins]:
-        """The stretch of this device, and what is missing around it."""
+        """The interval of this device, and the part of it that is outside the data."""
         fetch, dilation = along.fetch, along.stretches.dilation
         kept, low, high = self._kept(value, along)
         if fetch.phase is None:
             return self._spread(kept, along, low, high), Margins(0, 0, 1)
         before = fetch.phase + low * dilation
         after = along.stretches.extent - before - (_shape(kept)[along.dim] - 1) * dilation - 1
-        if min(before, after) < 0:  # no element is in the stretch of any shard
+        if min(before, after) < 0:  # no interval contains an element
             spread = self._padded(kept, along.dim, before, after, dilation - 1)
             return spread, Margins(0, 0, 1)
         return kept, Margins(before, after, dilation)
 
     def elements(self, value: Value, along: Along) -> Value:
-        """The elements of the stretch of this device without gaps, and what fills the outside."""
+        """The elements of this device's interval, with the fill value outside the data."""
         kept, low, high = self._kept(value, along)
         return self._padded(kept, along.dim, low, high)
 
     def part(self, value: Value, dim: int, axes: Axes, starts: tuple[int, ...], length: int) -> Value:
-        """A part of a value that begins somewhere else on every device, or at the same place if there is one start."""
+        """A part of a value. Its start depends on the shard, unless there is a single start."""
         if len(starts) > 1:
             return self._slide(value, dim, starts, length, self._index(axes))
         kept, low, high = self._cut(value, dim, starts[0], length)
@@ -101,7 +102,7 @@ class Taker:
         return group_index(self.plain, axes, self.mesh)
 
     def _kept(self, value: Value, along: Along) -> tuple[Value, int, int]:
-        """The elements of the stretch of this device as far as they are there, and how many are not on both sides."""
+        """The elements of this device's interval that exist, and how many are outside the data on both sides."""
         fetch = along.fetch
         joined = value if along.is_whole else self._joined(value, along)
         if fetch.start is not None:
@@ -109,7 +110,7 @@ class Taker:
         return self._slide(joined, along.dim, fetch.starts, fetch.length, self._index(along.axes)), 0, 0
 
     def _joined(self, value: Value, along: Along) -> Value:
-        """The own shard, and what is needed of others around it."""
+        """The own shard, with the needed parts of its neighbours around it."""
         index = self._index(along.axes) if along.fetch.parts and not self.fills_zero else None
         dim, shard = along.dim, _shape(value)[along.dim]
         pieces: list[Value] = []
@@ -123,7 +124,7 @@ class Taker:
         return pieces[0] if len(pieces) == 1 else self.builder.concatenate(pieces, dim)
 
     def _received(self, value: Value, along: Along, part: Part, index: Value | None) -> Value:
-        """What the shard so many hops behind this one sends; what fills the outside where there is none."""
+        """The data of the shard `hops` positions after this one; the fill value if there is none."""
         builder = self.builder
         sent = self._part(value, along.dim, part.first, part.end)
         found = builder.permute(sent, shift_pairs(along.axes, self.mesh, -part.hop), self.env.next_channel())
@@ -139,17 +140,17 @@ class Taker:
         return builder.select(builder.broadcast(exists, shape), found, builder.broadcast(self.fill, shape))
 
     def _cut(self, value: Value, dim: int, start: int, length: int) -> tuple[Value, int, int]:
-        """What a stretch that is at the same place on all devices has of a value, and how much it lacks."""
+        """An interval with the same start on all devices: its elements, and how many are outside the data."""
         size = _shape(value)[dim]
         first, end = max(0, start), min(size, start + length)
-        if first >= end:  # all of it is outside
+        if first >= end:  # it is outside the data
             first = 0 if start < 0 else size - 1
             only = self._part(value, dim, first, first + 1)
             return self._padded(only, dim, first - start, start + length - first - 1), 0, 0
         return self._part(value, dim, first, end), first - start, start + length - end
 
     def _slide(self, value: Value, dim: int, starts: tuple[int, ...], length: int, index: Value) -> Value:
-        """A stretch that begins somewhere else on every device."""
+        """An interval whose start depends on the device."""
         size = _shape(value)[dim]
         low, high = max(0, -min(starts)), max(0, max(starts) + length - size)
         padded = self._padded(value, dim, low, high)
@@ -161,7 +162,7 @@ class Taker:
         )
 
     def _spread(self, value: Value, along: Along, low: int, high: int) -> Value:
-        """A stretch with its elements at their positions, which differ from device to device."""
+        """An interval with interior padding between its elements; their phase depends on the device."""
         dim, dilation, phases = along.dim, along.stretches.dilation, along.fetch.phases
         extent = along.stretches.extent
         size = (_shape(value)[dim] + low + high - 1) * dilation + 1
@@ -172,7 +173,7 @@ class Taker:
         return self._slide(filled, dim, starts, extent, self._index(along.axes))
 
     def _listed(self, numbers: list[int], index: Value) -> Value:
-        """The number of this device, which is computed if they are evenly spaced."""
+        """The entry of this device in a list of numbers; computed from the index if they are evenly spaced."""
         builder = self.plain
         step = numbers[1] - numbers[0]
         if any(other - one != step for one, other in zip(numbers, numbers[1:])):

@@ -1,10 +1,11 @@
-"""Slices of sharded dimensions that are wanted whole: they are taken first, and what is left goes to all devices."""
+"""Slices of sharded dimensions whose result is needed whole: slice first, then gather the smaller result."""
 
 from __future__ import annotations
 
 from math import prod
 
-from pyshardy.core.sharding import DimSharding, Meshes, TensorSharding, mesh_of, shard_counts
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of, shard_counts
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding, set_sharding
@@ -21,11 +22,11 @@ _ADDED = frozenset(
     ("f64", "f32", "f16", "bf16", "i1", "complex<f32>", "complex<f64>")
     + tuple(f"{sign}i{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 )
-"""Element types that all-reduces of all platforms add up."""
+"""Element types for which all platforms have a summing all-reduce."""
 
 
 def slice_first(op: Op, meshes: Meshes) -> None:
-    """Let the result of a `slice` be sharded as its operand, and reshard it then, if it is not sharded so much."""
+    """Give the result of a `slice` the sharding of its operand and reshard it afterwards, if it has fewer shards."""
     before, after = get_sharding(op.operands[0]), get_sharding(op.result)
     if before is None or before.unreduced:
         return
@@ -41,9 +42,9 @@ def slice_first(op: Op, meshes: Meshes) -> None:
 
 
 def slice_for_all(sharded: ShardedOp) -> bool:
-    """Let every device get all of a `slice` along its only dimension that moves; whether that was wanted, and done.
+    """Give every device the whole `slice` along its only dimension that moves; return whether that was needed and done.
 
-    It is where a reshard wants that, and where adding it up sends less than exchanging and gathering it.
+    It is done if a reshard needs the whole dimension, and if an all-reduce sends less than an exchange and a gather.
     """
     windows = windows_of(sharded)
     dims = [dim for dim, window in windows.items() if changes(window) or window.size != window.out_size]
@@ -83,5 +84,5 @@ def slice_for_all(sharded: ShardedOp) -> bool:
 
 
 def _is_whole(user: Op, dim: int) -> bool:
-    """Whether an op brings a value to all devices along a dimension."""
+    """Whether an op replicates a value along a dimension."""
     return user.name == "sdy.reshard" and not user.attrs["sharding"].dim_axes[dim]

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyshardy.core.axes import Axes
-from pyshardy.core.sharding import TensorSharding, shard_counts
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import shard_counts
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.reshard.halo import Halo, Window, halo_of, is_free_pad, is_free_slice
 from pyshardy.transforms.exchanges.exchange import Exchange, exchange, linear_start
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Edges(NamedTuple):
-    """The numbers of a `pad`, or of a `slice`, which cuts away: low is how much less than nothing is in front."""
+    """The numbers of a `pad`, or of a `slice` as a pad with negative padding."""
 
     low: tuple[int, ...]
     interior: tuple[int, ...]
@@ -28,7 +29,7 @@ class Edges(NamedTuple):
 
 
 def edges_of(op: Op) -> Edges:
-    """What a `pad` or `slice` does in every dimension."""
+    """The window of a `pad` or `slice` in every dimension."""
     if op.name == "stablehlo.pad":
         low, interior = (tuple(op.attrs[name]) for name in ("edge_padding_low", "interior_padding"))
         return Edges(low, interior, (1,) * len(low))
@@ -37,7 +38,7 @@ def edges_of(op: Op) -> Edges:
 
 
 def free_dims(op: Op, counts: Sequence[int]) -> set[int]:
-    """The dimensions of a `pad` or `slice` that need no data of other shards.
+    """The dimensions of a `pad` or `slice` that need no data from other shards.
 
     Source: docs/semantics/partitioner.md#without-communication
     """
@@ -56,7 +57,7 @@ def free_dims(op: Op, counts: Sequence[int]) -> set[int]:
 
 
 def resolve_window(op: Op, resolver: Resolver) -> bool:
-    """Let every shard get what it needs for a `pad` or `slice`; False if it may not, or that is too far away."""
+    """Exchange halos for a `pad` or `slice`; return False if that is not allowed, or the data is too far away."""
     if not resolver.may_exchange(op):
         return False
     sharded = resolver.sharded(op)
@@ -109,7 +110,7 @@ def _is_needed(op: Op, window: Window, halo: Halo | None) -> bool:
 
 
 def changes(window: Window) -> bool:
-    """Whether a shard of the output is not simply that of the input."""
+    """Whether a shard of the output differs from that of the input."""
     return window.low != 0 or window.dilation != 1 or window.stride != 1 or window.shard != window.out_shard
 
 
@@ -154,7 +155,7 @@ def _local_pad(body: Body, value: Value, padding: Value) -> Value:
 
 
 def _local_slice(body: Body, value: Value, windows: dict[int, Window]) -> Value:
-    """Slice the dimensions that are not sharded, and those of which every shard keeps every n-th element."""
+    """Slice the dimensions that are not sharded, and those in which every shard keeps every n-th element."""
     op, shape = body.sharded.op, list(value.type.shape or ())
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
     for dim in range(len(shape)):

@@ -1,4 +1,4 @@
-"""How the windows of an op move along its dimensions, and what shards need for them."""
+"""The windows of an op along its dimensions, and the intervals that shards need for them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ class WindowDim(NamedTuple):
     """How windows move along one dimension.
 
     Attributes:
-        low: The padding in front; negative if some of the input is cut away.
-        high: The padding behind.
-        stride: The distance of windows.
-        dilation: The distance of the elements of the input.
-        spread: The distance of the elements of a window.
-        is_reversed: Whether the elements of the kernel come in reversed order.
+        low: The low padding; negative if elements of the input are dropped.
+        high: The high padding.
+        stride: The window stride.
+        dilation: The dilation of the input.
+        spread: The dilation of the window.
+        is_reversed: Whether the kernel is reversed.
     """
 
     low: int
@@ -29,11 +29,11 @@ class WindowDim(NamedTuple):
 
 
 class Names(NamedTuple):
-    """What an op calls the distances of its elements.
+    """The names of an op's attributes for dilations.
 
     Attributes:
-        dilation: Those of the input.
-        spread: Those of the window.
+        dilation: That of the input.
+        spread: That of the window.
     """
 
     dilation: str
@@ -41,12 +41,12 @@ class Names(NamedTuple):
 
 
 def window_dims(op: Op, rank: int, names: Names) -> list[WindowDim]:
-    """How windows move, dimension by dimension.
+    """The windows along every dimension.
 
     Args:
         op: The op.
-        rank: How many dimensions its windows have.
-        names: What it calls dilations.
+        rank: The number of dimensions of a window.
+        names: The names of its attributes for dilations.
     """
     margins = _margins(op.attrs.get("padding"), rank)
     strides, dilations, spreads = (_list(op, name, rank) for name in ("window_strides", *names))
@@ -68,7 +68,7 @@ def _margins(attr: Any, rank: int) -> list[tuple[int, int]]:
 
 
 def of_outputs(window: WindowDim, size: int, taps: int, out_size: int, shards: int) -> Stretches:
-    """What shards need that compute a part of the output each.
+    """The intervals that shards need if each computes a part of the output.
 
     >>> of_outputs(WindowDim(1, 1, 1, 1, 1), size=16, taps=3, out_size=16, shards=4)
     Stretches(size=16, shards=4, first=-1, step=4, extent=6, used=4, dilation=1)
@@ -80,7 +80,7 @@ def of_outputs(window: WindowDim, size: int, taps: int, out_size: int, shards: i
 
 
 def of_taps(window: WindowDim, size: int, taps: int, out_size: int, shards: int) -> Stretches:
-    """What shards need that have a part of the kernel each, and compute a part of every sum.
+    """The intervals that shards need if each has a part of the kernel and computes a partial sum.
 
     >>> of_taps(WindowDim(1, 1, 1, 1, 1), size=16, taps=16, out_size=3, shards=4)
     Stretches(size=16, shards=4, first=-1, step=4, extent=6, used=4, dilation=1)

@@ -1,4 +1,4 @@
-"""Ops whose windows move along sharded dimensions: every shard gets what its windows cover, and runs the op on that."""
+"""Ops with windows along sharded dimensions: every shard fetches the elements that its windows cover."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from pyshardy.transforms.exchanges.window_numbers import Names, WindowDim
 
 
 class Windowed:
-    """A convolution or a reduction of windows along sharded dimensions, while it is rewritten.
+    """A convolution or window reduction along sharded dimensions that is being rewritten.
 
     Args:
         op: The op.
         mesh: The mesh of all its tensors.
-        ref: That mesh, as shardings name it.
-        env: What is needed for every op of a module.
-        fills: What stands outside of the operands over which windows move, which are the first ones.
-        names: What the op calls dilations.
+        ref: The same mesh, as shardings refer to it.
+        env: What all ops of a module share.
+        fills: The values outside the operands that windows move over, which are the first operands.
+        names: The names of its attributes for dilations.
     """
 
     def __init__(
@@ -38,20 +38,20 @@ class Windowed:
         self.along: list[Along] = []
 
     def add(self, dim: int, place: int, axes: Axes, stretches: Stretches) -> None:
-        """Let every shard get its stretch along a dimension.
+        """Handle a dimension: every shard fetches its interval.
 
         Args:
             dim: The dimension of the inputs.
             place: Its number in the window.
-            axes: The axes along which there is a shard for each.
-            stretches: What every shard needs.
+            axes: The axes along which the start of the interval grows from shard to shard.
+            stretches: The interval that every shard needs.
         """
         fetch = fetch_of(stretches) if axes_of(self.op.operands[0], dim) else None
         is_whole = fetch is None
         self.along.append(Along(dim, axes, stretches, fetch or fetch_of_whole(stretches), is_whole, place))
 
     def emit(self, windows: Sequence[WindowDim]) -> None:
-        """Put a manual computation in place of the op."""
+        """Replace the op by a manual computation."""
         for index in range(len(self.fills)):
             reshard_operand(self.op, index, {along.dim: () for along in self.along if along.is_whole}, self.on[1])
         self.along.sort(key=lambda along: not along.is_whole)
@@ -61,7 +61,7 @@ class Windowed:
     def _fill(
         self, manual: Manual, inner: Builder, args: list[Value], windows: Sequence[WindowDim]
     ) -> list[Value]:  # fmt: skip
-        """The op on what a device has and gets."""
+        """Make the body: the op on the device's own and fetched data."""
         operands = list(args)
         margins: dict[int, Margins] = {}
         for index, fill in enumerate(self.fills):
@@ -77,7 +77,7 @@ class Windowed:
         return self._begun(manual, inner, made, args)
 
     def _begun(self, manual: Manual, inner: Builder, made: Op, args: Sequence[Value]) -> list[Value]:
-        """The results of the op, combined with the initial values that it did not begin with."""
+        """The results of the op, combined with the initial values that were replaced by the identity."""
         results = list(made.results)
         for index, fill in enumerate(self.fills):
             if fill.combiner is not None:

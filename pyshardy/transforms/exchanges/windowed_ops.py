@@ -1,15 +1,17 @@
-"""Which dimensions of convolutions and reductions of windows are computed shard by shard, and which are gathered."""
+"""Decides which dimensions of convolutions and window reductions run on shards, and which are gathered."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import NamedTuple, cast
 
-from pyshardy.core.axes import Axes, axes_size, subtract_axes
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import axes_size, subtract_axes
 from pyshardy.core.boxes import local_shape
 from pyshardy.core.identities import identity_text, zero_text
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import Meshes, mesh_of
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
+from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding
@@ -39,19 +41,18 @@ _OF_REDUCTION = Names("base_dilations", "window_dilations")
 
 
 _ROUNDS = 2
-"""How often something is gathered: first the kernel where output and kernel share a dimension of the input."""
+"""The most rounds of gathering. The first gathers the kernel where output and kernel share a dimension of the input."""
 
 
 class _Moving(NamedTuple):
-    """A dimension along which windows move and that is sharded.
+    """A sharded dimension along which windows move.
 
     Attributes:
         place: Its number in the window.
-        dims: The dimensions of tensors that belong to it, operands first.
-        axes: The axes along which stretches begin later and later.
-        stretches: What every shard needs, or which windows it needs; None if it is not known how to compute it shard
-            by shard.
-        to_gather: The dimensions to gather where that is not known.
+        dims: Its dimension in every tensor, operands first.
+        axes: The axes along which the start of the interval grows from shard to shard.
+        stretches: The interval or the windows that every shard needs; None if the op cannot run on shards along it.
+        to_gather: The dimensions to gather in that case.
     """
 
     place: int
@@ -62,7 +63,7 @@ class _Moving(NamedTuple):
 
 
 def resolve_windowed(op: Op, resolver: Resolver) -> bool:
-    """Let every shard of an op get what its windows cover; what cannot be done so is gathered, with a warning."""
+    """Exchange halos for an op with windows; gather dimensions along which that is impossible, with a warning."""
     options = resolver.options
     if not (options.enable_halo_exchange and options.exchange_windows):
         return False
@@ -86,7 +87,7 @@ def _resolve(op: Op, rule: Rule, context: PassContext, env: Environment) -> None
         _warn(op, more, context)
     on = _place_of([*op.operands, *op.results], meshes)
     if on is None or _refused_dims(op, reader, meshes):
-        return  # what cannot run on shards even so is refused where it becomes local
+        return  # what still cannot run on shards is refused when it is made local
     found = list(reader.moving(on[0]))
     if found:
         reader.rewrite(*on, env, found)
@@ -99,7 +100,7 @@ def _reader(op: Op, context: PassContext) -> _Reader:
 
 
 def _refused_dims(op: Op, reader: _Reader, meshes: Meshes) -> tuple[tuple[int, int], ...]:
-    """The dimensions with windows that have to be gathered before the op can be computed shard by shard."""
+    """The dimensions with windows that must be gathered before the op can run on shards."""
     values = [*op.operands, *op.results]
     all_dims = tuple(place for dims in reader.places for place in dims)
     if not any(axes_of(values[index], dim) for index, dim in all_dims):
@@ -123,7 +124,7 @@ def _place_of(values: list[Value], meshes: Meshes) -> tuple[Mesh, str | Mesh] | 
 
 
 def _overlap(values: list[Value], found: list[_Moving]) -> bool:
-    """Whether a part of an axis along which windows move shards another dimension."""
+    """Whether another dimension is sharded along a part of an axis along which windows move."""
     names = {axis.name for moving in found for axis in moving.axes}
     own = {place for moving in found for place in moving.dims}
     for index, value in enumerate(values):
@@ -139,7 +140,7 @@ def _warn(op: Op, more: int, context: PassContext) -> None:
 
 
 def _held_bytes(op: Op, meshes: Meshes) -> int:
-    """The bytes that a device holds of the operands and results of an op."""
+    """The bytes per device of the operands and results of an op."""
     total = 0
     for value in (*op.operands, *op.results):
         shape, sharding = value.type.shape, get_sharding(value)
@@ -158,7 +159,7 @@ def _emit(windowed: Windowed, found: list[_Moving], windows: list[WindowDim]) ->
 
 
 class _Convolution:
-    """What there is to know of a convolution."""
+    """How a convolution runs on shards."""
 
     def __init__(self, op: Op, context: PassContext) -> None:
         self.op = op
@@ -169,11 +170,11 @@ class _Convolution:
         self.places = [tuple(enumerate(dims)) for dims in spatial]
 
     def refused_factors(self, rule: Rule, meshes: Meshes) -> set[int]:
-        """The factors of groups that shards would cut through."""
+        """The factors whose shard boundaries would be inside a group."""
         return uneven_group_factors(self.op, rule, self.numbers, meshes)
 
     def moving(self, mesh: Mesh) -> Iterator[_Moving]:
-        """The spatial dimensions that are sharded, unless all of them are only summed up."""
+        """The sharded spatial dimensions; none if all of them are plain contractions."""
         sharded = [place for place, dims in enumerate(self.places) if any(self._axes(dims))]
         if all(self._is_contraction(place) for place in sharded):
             return
@@ -185,7 +186,7 @@ class _Convolution:
             yield _Moving(place, dims, output or kernel, stretches, to_gather)
 
     def rewrite(self, mesh: Mesh, ref: str | Mesh, env: Environment, found: list[_Moving]) -> None:
-        """Let every shard get what its windows cover."""
+        """Exchange halos: every shard fetches the elements that its windows cover."""
         fill = Fill(zero_text(self.op.operands[0].type.element))
         _emit(Windowed(self.op, mesh, ref, env, [fill], _OF_CONVOLUTION), found, self.windows)
 
@@ -200,7 +201,7 @@ class _Convolution:
         return lhs == kernel and not output and is_plain_contraction(self.op, place, *dims)
 
     def _stretches(self, place: int, lhs: Axes, kernel: Axes, output: Axes, mesh: Mesh) -> Stretches | None:
-        """What every shard needs; None if it is not known how to compute it shard by shard."""
+        """The interval that every shard needs; None if the op cannot run on shards along the dimension."""
         values = (*self.op.operands, self.op.result)
         size, taps, out_size = ((values[index].type.shape or ())[dim] for index, dim in self.places[place])
         if min(size, taps, out_size) < 1:
@@ -216,7 +217,7 @@ class _Convolution:
 
 
 class _Reduction:
-    """What there is to know of a reduction of windows."""
+    """How a window reduction runs on shards."""
 
     def __init__(self, op: Op) -> None:
         self.op = op
@@ -228,11 +229,11 @@ class _Reduction:
         self.places = [tuple((index, dim) for index in values) for dim in range(rank)]
 
     def refused_factors(self, rule: Rule, meshes: Meshes) -> set[int]:
-        """None: there are no groups."""
+        """No factors: there are no groups."""
         return set()
 
     def moving(self, mesh: Mesh) -> Iterator[_Moving]:
-        """The dimensions that are sharded and along which windows do more than take every element."""
+        """The sharded dimensions along which windows are larger than one element, or move by other steps."""
         values = [*self.op.operands, *self.op.results]
         for place, dims in enumerate(self.places):
             found = [axes_of(values[index], dim) for index, dim in dims]
@@ -246,7 +247,7 @@ class _Reduction:
             yield _Moving(place, dims, axes, stretches, dims)
 
     def rewrite(self, mesh: Mesh, ref: str | Mesh, env: Environment, found: list[_Moving]) -> None:
-        """Let every shard get what its windows cover."""
+        """Exchange halos: every shard fetches the elements that its windows cover."""
         fills = [self._fill(index, name, env) for index, name in enumerate(self._combiners())]
         _emit(Windowed(self.op, mesh, ref, env, fills, _OF_REDUCTION), found, self.windows)
 
@@ -254,7 +255,7 @@ class _Reduction:
         return combiners(self.op) or (None,) * self.count
 
     def _fill(self, index: int, combiner: str | None, env: Environment) -> Fill:
-        """What changes no result if that is known; else the initial value, as StableHLO has it for padding."""
+        """The identity of the combiner if it is known; otherwise the initial value, as StableHLO defines padding."""
         place = self.count + index
         initial = self.op.operands[place]
         text = None if combiner is None else identity_text(combiner, initial.type.element)
@@ -271,7 +272,7 @@ class _Reduction:
 
 
 class _Scatter:
-    """What there is to know of a `select_and_scatter`."""
+    """How a `select_and_scatter` runs on shards."""
 
     def __init__(self, op: Op) -> None:
         self.op = op
@@ -279,15 +280,19 @@ class _Scatter:
         self.windows = window_dims(op, rank, _OF_REDUCTION)
         taps = op.attrs.get("window_dimensions")
         self.taps = [1] * rank if taps is None else list(taps)
+        if min(self.taps, default=1) < 1:  # MLIR's verifier lets it pass
+            raise PassError(
+                op, f"has windows of {'x'.join(map(str, self.taps))} elements, needed at least one each way"
+            )
         self.places = [((0, dim), (1, dim), (3, dim)) for dim in range(rank)]
         self.fills = fills_of(op)
 
     def refused_factors(self, rule: Rule, meshes: Meshes) -> set[int]:
-        """None: there are no groups."""
+        """No factors: there are no groups."""
         return set()
 
     def moving(self, mesh: Mesh) -> Iterator[_Moving]:
-        """The dimensions that are sharded and along which windows do more than take every element."""
+        """The sharded dimensions along which windows are larger than one element, or move by other steps."""
         for place, dims in enumerate(self.places):
             operand, _, result = (axes_of(value, place) for value in (*self.op.operands[:2], self.op.result))
             axes = result or operand
@@ -296,7 +301,7 @@ class _Scatter:
                 yield _Moving(place, dims, axes, self._touching(place, axes_size(axes, mesh)) if fits else None, dims)
 
     def rewrite(self, mesh: Mesh, ref: str | Mesh, env: Environment, found: list[_Moving]) -> None:
-        """Let every shard run all windows that touch it."""
+        """Let every shard compute all windows that overlap it."""
         assert self.fills is not None
         scattered = Scattered(self.op, mesh, ref, env, self.fills)
         for moving in found:

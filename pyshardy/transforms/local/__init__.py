@@ -1,4 +1,4 @@
-"""From global to local, one file per family of ops.
+"""Make ops work on shards instead of whole tensors: one file per family of ops.
 
 Source: docs/semantics/partitioner.md#from-global-to-local
 Source: docs/semantics/partitioner.md#collectives

@@ -1,4 +1,4 @@
-"""Lowering of `sdy.all_to_all` to that of StableHLO.
+"""Lowers `sdy.all_to_all` to `stablehlo.all_to_all`.
 
 Source: docs/semantics/partitioner.md#collectives
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyshardy.core.axes import axes_size, join_axes
+from pyshardy.core.axis_lists import axes_size, join_axes
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.reshard.collectives import AllToAllParam
@@ -17,7 +17,7 @@ from pyshardy.transforms.rewriting.all_to_all import read_params
 
 
 def lower_all_to_all(op: Op, local: Localizer) -> None:
-    """One exchange, even if axes move between several pairs of dimensions."""
+    """One all-to-all, even if axes move between several pairs of dimensions."""
     params = read_params(op)
     value = local.value(op.operands[0])
     collectives = Collectives(local, local.builder(op), op.attrs["out_sharding"].mesh)
@@ -35,12 +35,12 @@ def lower_all_to_all(op: Op, local: Localizer) -> None:
 
 
 def _exchange_at_once(collectives: Collectives, value: Value, params: Sequence[AllToAllParam]) -> Value:
-    """Split every target into a factor and a rest, exchange all factors as one dimension, move them into place."""
+    """Split every target into a factor and a rest, exchange all factors as one dimension, and move them back."""
     builder, shape = collectives.builder, value.type.shape or ()
     factors = {param.target: axes_size(param.axes, collectives.mesh) for param in params}
     split: list[int] = []
     place: dict[int, int] = {}
-    """The position in the split shape of a dimension without its factor."""
+    """The position of a dimension, without its factor, in the split shape."""
     for dim, size in enumerate(shape):
         if dim in factors:
             split.append(factors[dim])

@@ -1,4 +1,4 @@
-"""The part of an indexed tensor on a device, for gathers, scatters and dynamic update slices."""
+"""The index bounds of a shard, for gathers, scatters and dynamic update slices."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class IndexedDim(NamedTuple):
     """One dimension of a tensor that indices address.
 
     Attributes:
-        axes: The axes that shard it; none if the index stays unchanged.
-        size: Its size on one device.
+        axes: The axes that shard it; empty if the index does not change.
+        size: Its size in a shard.
     """
 
     axes: Axes
@@ -32,14 +32,14 @@ class IndexedDim(NamedTuple):
 
 
 def lower_bound(builder: Builder, dim: IndexedDim, mesh: Mesh, element: str) -> Value:
-    """The first index that is on this device, a scalar."""
+    """The first index of this device's shard, as a scalar."""
     if not dim.axes:
         return builder.splat("0", builder.type((), element))
     return builder.convert(builder.dim_offset(dim.axes, mesh, dim.size), element)
 
 
 def upper_bound(builder: Builder, dim: IndexedDim, lower: Value) -> Value:
-    """The last index that is on this device, a scalar."""
+    """The last index of this device's shard, as a scalar."""
     last = builder.splat(str(dim.size - 1), lower.type)
     return builder.combine("add", lower, last) if dim.axes else last
 
@@ -47,7 +47,7 @@ def upper_bound(builder: Builder, dim: IndexedDim, lower: Value) -> Value:
 def per_component(
     builder: Builder, bounds: Sequence[Value], shape: Sequence[int], vector_dim: int, mesh: str | Mesh
 ) -> Value:
-    """One scalar for every component of an index, in the shape of the indices."""
+    """Scalars, one per component of an index, broadcast to the shape of the indices."""
     if len(bounds) == 1:
         found = builder.broadcast(bounds[0], shape)
     else:
@@ -79,7 +79,7 @@ def largest(element: str) -> int:
 
 
 def wide_enough(builder: Builder, indices: Value, largest: int) -> Value:
-    """The indices in a type that can hold the largest number that they are compared with."""
+    """The indices, converted to a type that can hold the largest number they are compared with."""
     if holds(indices.type.element, largest):
         return indices
     return builder.convert(indices, "i32" if holds("i32", largest) else "i64")

@@ -1,4 +1,4 @@
-"""Making functions, calls, returns, and computations with a body local."""
+"""Make functions, calls, returns, and computations with a body work on shards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BRANCHES = CONDITIONALS | {"sdy.named_computation"}
 
 
 def localize_function(op: Op, local: Localizer) -> None:
-    """Local types of arguments and results."""
+    """Give arguments and results local types."""
     inputs, results = local.attrs.function_types(op.attrs["function_type"])
     if not is_declaration(op):
         for arg in op.region.blocks[0].args:
@@ -29,7 +29,7 @@ def localize_function(op: Op, local: Localizer) -> None:
 
 
 def inline_manual_computation(op: Op, local: Localizer) -> None:
-    """The operands replace the arguments of the body; the body follows when its end is reached."""
+    """Replace the arguments of the body by the operands. The body itself moves out when its end is reached."""
     for arg, operand in zip(op.region.block.args, op.operands):
         check_passes_on(op, local.sharding(operand), op.attrs["in_shardings"][arg.index], local)
         _check_type(op, local.value(operand), local.local_type_of(op, arg))
@@ -38,23 +38,23 @@ def inline_manual_computation(op: Op, local: Localizer) -> None:
 
 def _check_type(op: Op, value: Value, type: ValueType) -> None:
     if value.type is not type:
-        raise PassError(op, f"passes on {value.type}, what one device holds, to where {type} is needed")
+        raise PassError(op, f"passes on {value.type}, a shard, to a value whose shards have type {type}")
 
 
 def localize_same_index(op: Op, local: Localizer) -> None:
-    """An op whose results are sharded like its operands."""
+    """Keep an op whose results are sharded like its operands."""
     for operand, result in zip(op.operands, op.results):
         check_passes_on(op, local.sharding(operand), local.sharding(result), local)
     local.keep(op)
 
 
 def localize_branches(op: Op, local: Localizer) -> None:
-    """The same with branches that are local; the values they return are compared with the results."""
+    """Keep an op with branches. The values that they return are checked when their ends are reached."""
     local.keep(op)
 
 
 def localize_call(op: Op, local: Localizer) -> None:
-    """The same call of a function that is local."""
+    """Keep a call; check its operands and results against the function."""
     callee = local.symbols.ops.get(op.attrs["callee"])
     if callee is not None and callee.name == "func.func":
         for index, operand in enumerate(op.operands):
@@ -65,14 +65,14 @@ def localize_call(op: Op, local: Localizer) -> None:
 
 
 def localize_named_computation(op: Op, local: Localizer) -> None:
-    """The same with a body that is local."""
+    """Keep an op with a body."""
     for arg, operand in zip(op.region.block.args, op.operands):
         check_passes_on(op, local.sharding(operand), local.sharding(arg), local)
     local.keep(op)
 
 
 def localize_return(op: Op, local: Localizer) -> None:
-    """The values that a function or a branch returns."""
+    """Check the values that a function or a branch returns."""
     parent = op.parent_op
     assert parent is not None
     if parent.name == "func.func":
@@ -85,7 +85,7 @@ def localize_return(op: Op, local: Localizer) -> None:
 
 
 def leave_region(op: Op, local: Localizer) -> None:
-    """The end of a body; the ops of a manual computation then take its place."""
+    """The end of a body. The ops of a manual computation then replace it."""
     parent = op.parent_op
     if parent is None or parent.name != "sdy.manual_computation":
         localize_return(op, local)

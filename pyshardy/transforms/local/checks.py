@@ -1,18 +1,19 @@
-"""Whether an op gives the right result when every device runs it on its own shards."""
+"""Checks that an op gives the right result if every device runs it on its shards."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from typing import NamedTuple
 
-from pyshardy.core.axes import Axes, axes_size, join_axes
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import axes_size, join_axes
 from pyshardy.core.devices import shard_indices
 from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import RULE
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.op import Op
 from pyshardy.ir.strings import string_value
 from pyshardy.reshard.conflicts import shared_axes
 from pyshardy.reshard.strides import equivalent_across_reshape
@@ -25,14 +26,14 @@ from pyshardy.transforms.reshards.op_rules import is_buffer, rule_on_shards, tak
 
 _COMPLETED = ops_that(lambda traits: traits.completes_parts)
 _CHECKED_APART = ops_that(lambda traits: traits.is_checked_apart)
-_TAKES_SIZES = ops_that(lambda traits: traits.takes_sizes)
+_WITH_SIZE_OPERANDS = ops_that(lambda traits: traits.has_size_operands)
 _NEEDS_MATRICES = ops_that(lambda traits: traits.needs_matrices)
 _INTERNAL = "_SPMDInternalOp_"
-"""With this begin the targets of the custom calls that XLA's partitioner makes."""
+"""The prefix of the targets of custom calls that XLA's partitioner inserts."""
 
 
 class _Tensors(NamedTuple):
-    """An op with what its operands and results were before anything became local."""
+    """An op with the global shapes and the shardings of its operands and results."""
 
     op: Op
     shapes: tuple[tuple[int, ...] | None, ...]
@@ -41,10 +42,10 @@ class _Tensors(NamedTuple):
 
 
 def check_runs_locally(op: Op, local: Localizer) -> None:
-    """Look at the op and the shardings of its operands and results.
+    """Check the op and the shardings of its operands and results.
 
     Raises:
-        PassError: On shards the op would not give the shards of its results, or it is not known whether it would.
+        PassError: The op on shards would not give the shards of its results, or that is unknown.
     """
     kind = kind_of(op, local.global_types)
     if kind is None or kind not in local.checked:
@@ -57,11 +58,11 @@ def _check(op: Op, local: Localizer) -> None:
     if tensors is None or takes_shards(op) or is_buffer(op):
         return
     if op.name == "stablehlo.reshape" and 0 in (tensors.shapes[0] or ()):
-        return  # every shard is empty, and such a reshape has no rule
+        return  # all shards are empty; such a reshape has no rule
     target = string_value(op.attrs["call_target_name"]) if op.name == "stablehlo.custom_call" else ""
-    rule = None if op.name in _TAKES_SIZES or target.startswith(_INTERNAL) else _rule(op, tensors, local)
+    rule = None if op.name in _WITH_SIZE_OPERANDS or target.startswith(_INTERNAL) else _rule(op, tensors, local)
     if rule is None:
-        raise PassError(op, f"is sharded, and it is not known how to run it on shards{_HINT}")
+        raise PassError(op, f"is sharded, and it is unknown how to run it on shards{_HINT}")
     if op.name == "stablehlo.reverse":
         _check_reverse(tensors, local)
     elif op.name != "stablehlo.reshape" or not _moves_nothing(tensors):
@@ -74,7 +75,7 @@ _HINT = "; reshard its operands and results to be replicated, or give it a shard
 
 
 def _tensors(op: Op, local: Localizer) -> _Tensors | None:
-    """What there is to check; None if nothing is sharded.
+    """The shapes and shardings to check; None if nothing is sharded.
 
     Raises:
         PassError: Tensors are sharded over different meshes.
@@ -92,14 +93,14 @@ def _tensors(op: Op, local: Localizer) -> _Tensors | None:
         return None
     if len(meshes) > 1 and op.name != "stablehlo.reverse":
         one, other = list(meshes.values())[:2]
-        raise PassError(op, f"has tensors on different devices, {one} and {other}; a reshard must come in between")
+        raise PassError(op, f"has tensors on different devices, {one} and {other}; reshard one of them first")
     return _Tensors(op, shapes, shardings, next(iter(meshes)))
 
 
 def _without_trivial_axes(
     sharding: TensorSharding | None, local: Localizer, shape: tuple[int, ...] | None = None
 ) -> TensorSharding | None:
-    """The sharding without axes of size 1, and without those of empty dimensions, of which every shard is empty."""
+    """The sharding without axes of size 1, and without the axes of empty dimensions, whose shards are all empty."""
     if sharding is None or sharding.is_fully_replicated:
         return sharding
     return _without_axes_that_split_nothing(sharding, local.mesh(sharding), shape)
@@ -132,15 +133,15 @@ def _rule(op: Op, tensors: _Tensors, local: Localizer) -> Rule | None:
 
 
 def _check_factors(tensors: _Tensors, rule: Rule) -> None:
-    """Raise `PassError` unless every factor is sharded alike everywhere, and may be."""
+    """Raise `PassError` unless every factor has the same axes in all tensors, and may be sharded."""
     op, mesh = tensors.op, tensors.mesh
     axes = shared_axes(rule, tensors.shardings, mesh)
     if axes is None:
         listed = ", ".join("none" if sharding is None else str(sharding) for sharding in tensors.shardings)
         raise PassError(
             op,
-            f"has operands and results that are sharded in ways that do not go together: {listed}; "
-            "sdy-insert-explicit-reshards makes them agree",
+            f"has operands and results that are sharded incompatibly: {listed}; "
+            "sdy-insert-explicit-reshards reshards them",
         )
     if op.name not in _CHECKED_APART:
         for factor in rule.factors_of(FactorKind.PERMUTATION):
@@ -148,14 +149,14 @@ def _check_factors(tensors: _Tensors, rule: Rule) -> None:
                 raise PassError(
                     op,
                     f"is sharded along factor {factor_symbol(factor)} of its rule, along which elements would have to "
-                    "move between devices; sdy-resolve-permutation-factors takes care of that",
+                    "move between devices; run sdy-resolve-permutation-factors first",
                 )
     if op.name not in _COMPLETED:
         _check_complete(tensors, sum((axes[factor] for factor in rule.factors_of(FactorKind.REDUCTION)), ()))
 
 
 def _check_complete(tensors: _Tensors, axes: Axes) -> None:
-    """Raise `PassError` if results are partial along axes and do not say so."""
+    """Raise `PassError` if results are partial along axes that their shardings do not list as unreduced."""
     for sharding in tensors.shardings[len(tensors.op.operands) :]:
         unreduced = () if sharding is None else sharding.unreduced
         for axis in axes:
@@ -176,7 +177,7 @@ def _moves_nothing(tensors: _Tensors) -> bool:
 
 
 def _check_reverse(tensors: _Tensors, local: Localizer) -> None:
-    """Raise `PassError` unless the devices of the result stand in reversed order along what is reversed."""
+    """Raise `PassError` unless the result has the devices in reversed order along the reversed dimensions."""
     op = tensors.op
     before, after = tensors.shardings
     reversed_dims = tuple(op.attrs["dimensions"])
@@ -187,13 +188,13 @@ def _check_reverse(tensors: _Tensors, local: Localizer) -> None:
         if other != wanted:
             raise PassError(
                 op,
-                f"has dimension {dim} of its result on other devices than reversing it there gives; "
-                "sdy-resolve-permutation-factors chooses them",
+                f"has dimension {dim} of its result on other devices than the reversal puts it; "
+                "run sdy-resolve-permutation-factors first",
             )
 
 
 def _indices(sharding: TensorSharding | None, dim: int, local: Localizer) -> tuple[int, ...]:
-    """The number of the shard of a dimension, by device."""
+    """The index of the shard of a dimension, per device."""
     if sharding is None or not sharding.dims:
         return (0,)
     axes = sharding.dim_axes[dim]
@@ -208,9 +209,9 @@ def _check_matrices(tensors: _Tensors) -> None:
 
 
 def check_passes_on(op: Op, given: TensorSharding | None, wanted: TensorSharding | None, local: Localizer) -> None:
-    """Raise `PassError` if a value is passed on to a place that is sharded otherwise."""
+    """Raise `PassError` if a value has another sharding than the argument or result that receives it."""
     if given is not wanted and _layout(given, local) != _layout(wanted, local):
-        raise PassError(op, f"passes on a value that is sharded {given} to where it is sharded {wanted}")
+        raise PassError(op, f"passes on a value with sharding {given} where the sharding must be {wanted}")
 
 
 def _layout(sharding: TensorSharding | None, local: Localizer) -> tuple[Mesh, tuple[Axes, ...]] | None:

@@ -1,4 +1,4 @@
-"""Collectives of the sdy dialect become those of StableHLO.
+"""Lowers collectives of the sdy dialect to collectives of StableHLO.
 
 Source: docs/semantics/partitioner.md#collectives
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pyshardy.core.axes import Axes, axes_size, join_axes
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import axes_size, join_axes
 from pyshardy.core.devices import permutation, shard_indices
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import ReductionKind, TensorSharding
@@ -24,7 +25,7 @@ _NOOP = "does nothing; canonicalize{enable-patterns=sdy-collective} removes such
 
 
 def lower_all_gather(op: Op, local: Localizer) -> None:
-    """One gather for all dimensions, or one for each from the last to the first."""
+    """One all-gather for all dimensions, or one per dimension, the last one first."""
     per_dim: tuple[Axes, ...] = op.attrs["gathering_axes"]
     gathered = [dim for dim, axes in enumerate(per_dim) if axes]
     if not gathered:
@@ -41,7 +42,7 @@ def lower_all_gather(op: Op, local: Localizer) -> None:
 
 
 def _gather_at_once(collectives: Collectives, value: Value, gathered: Sequence[int], per_dim: Sequence[Axes]) -> Value:
-    """Gather along a new leading dimension, and put its factors in front of the dimensions they belong to."""
+    """Gather along a new leading dimension, then move its factors before the dimensions that they belong to."""
     builder, shape = collectives.builder, value.type.shape or ()
     factors = [axes_size(per_dim[dim], collectives.mesh) for dim in gathered]
     value = builder.reshape(value, (1, *shape))
@@ -57,7 +58,7 @@ def _gather_at_once(collectives: Collectives, value: Value, gathered: Sequence[i
 
 
 def lower_all_reduce(op: Op, local: Localizer) -> None:
-    """The same over numbers of devices."""
+    """`sdy.all_reduce`: an all-reduce of StableHLO."""
     if op.operands[0] in local.complete:
         local.replace(op, local.values(op.operands))
         return
@@ -68,7 +69,7 @@ def lower_all_reduce(op: Op, local: Localizer) -> None:
 
 
 def lower_all_slice(op: Op, local: Localizer) -> None:
-    """Every device cuts out its part."""
+    """`sdy.all_slice`: every device slices out its part."""
     mesh = local.mesh(_out_sharding(op))
     shape = local.local_type_of(op, op.result).shape or ()
     value = local.value(op.operands[0])
@@ -76,12 +77,12 @@ def lower_all_slice(op: Op, local: Localizer) -> None:
 
 
 def slice_along(builder: Builder, value: Value, per_dim: Iterable[Axes], mesh: Mesh, shape: Sequence[int]) -> Value:
-    """The part of a value that a device has in the grid of the axes of every dimension; `shape` is that of a part."""
+    """The shard of a value along the axes of every dimension; `shape` is the shape of a shard."""
     return builder.dynamic_slice(value, offsets(builder, per_dim, mesh, shape), shape)
 
 
 def offsets(builder: Builder, per_dim: Iterable[Axes], mesh: Mesh, shape: Sequence[int]) -> list[Value]:
-    """Where the part of a device begins in every dimension."""
+    """The start of a device's shard in every dimension."""
     scalar = builder.type((), "i32")
     return [
         builder.dim_offset(axes, mesh, size) if axes else builder.splat("0", scalar)
@@ -90,7 +91,7 @@ def offsets(builder: Builder, per_dim: Iterable[Axes], mesh: Mesh, shape: Sequen
 
 
 def lower_collective_permute(op: Op, local: Localizer) -> None:
-    """Every device sends its shard to the one that needs it."""
+    """`sdy.collective_permute`: every device sends its shard to the device that needs it."""
     before, after = local.sharding(op.operands[0]), _out_sharding(op)
     if before is None:
         before = TensorSharding.fully_replicated(after.mesh, len(after.dims))
@@ -105,7 +106,7 @@ def lower_collective_permute(op: Op, local: Localizer) -> None:
 
 
 def lower_reduce_scatter(op: Op, local: Localizer) -> None:
-    """One reduce-scatter, or an all-reduce and a slice where several dimensions are scattered."""
+    """One reduce-scatter; for several dimensions, perhaps an all-reduce and a slice."""
     per_dim: tuple[Axes, ...] = op.attrs["reduce_scatter_axes"]
     scattered = [dim for dim, axes in enumerate(per_dim) if axes]
     if not scattered:
@@ -126,7 +127,7 @@ def lower_reduce_scatter(op: Op, local: Localizer) -> None:
 
 
 def _scatter_at_once(collectives: Collectives, value: Value, per_dim: Sequence[Axes], kind: ReductionKind) -> Value:
-    """Put what is scattered in front, as one dimension that the collective scatters."""
+    """Move the scattered factors to the front, as one dimension that the collective scatters."""
     builder, shape = collectives.builder, value.type.shape or ()
     split: list[int] = []
     places: list[int] = []
@@ -145,7 +146,7 @@ def _scatter_at_once(collectives: Collectives, value: Value, per_dim: Sequence[A
 
 
 def lower_sharded_to_unreduced(op: Op, local: Localizer) -> None:
-    """The shard of a device in its place, and what changes nothing everywhere else."""
+    """The shard of a device at its position, and the identity of the reduction elsewhere."""
     sharding, operand = _out_sharding(op), local.value(op.operands[0])
     builder = local.builder(op)
     type = local.local_type_of(op, op.result)
@@ -155,7 +156,7 @@ def lower_sharded_to_unreduced(op: Op, local: Localizer) -> None:
 
 
 def lower_replicated_to_unreduced(op: Op, local: Localizer) -> None:
-    """The value on one device of every group, and what changes nothing on the others."""
+    """The value on one device of every group, and the identity of the reduction on the others."""
     sharding = _out_sharding(op)
     value = local.value(op.operands[0])
     local.replace(op, [keep_on_leaders(op, local.builder(op), value, op.attrs["axes"], sharding, local)])
@@ -164,14 +165,14 @@ def lower_replicated_to_unreduced(op: Op, local: Localizer) -> None:
 def keep_on_leaders(
     op: Op, builder: Builder, value: Value, axes: Axes, sharding: TensorSharding, local: Localizer
 ) -> Value:
-    """The value on the first device of every group along the axes, and what changes nothing on the others."""
+    """The value on the first device of every group along the axes, and the identity of the reduction on the others."""
     is_first = leader(builder, axes, local.mesh(sharding))
     rest = builder.splat(identity_text(op, sharding.reduction, value.type), value.type)
     return builder.select(is_first, value, rest)
 
 
 def leader(builder: Builder, axes: Axes, mesh: Mesh) -> Value:
-    """Whether a device is the first in its group along the axes, a scalar."""
+    """Whether a device is the first in its group along the axes, as a scalar."""
     return builder.look_up([index == 0 for index in shard_indices(axes, mesh)], "i1")
 
 

@@ -14,11 +14,11 @@ from pyshardy.transforms.local.collectives import keep_on_leaders, slice_along
 from pyshardy.transforms.local.localizer import Localizer
 
 _MANTISSAS = {"f16": 11, "bf16": 8, "f8": 2, "f32": 24}
-"""Bits of precision; what is not listed counts exactly as far as indices go."""
+"""Bits of precision of floating-point types; all other types hold every index exactly."""
 
 
 def localize_constant(op: Op, local: Localizer) -> None:
-    """A smaller constant if all elements are equal, otherwise a part of it; partial ones are on one device only."""
+    """A smaller constant if all elements are equal, otherwise a slice; a partial constant is on one device only."""
     sharding = local.sharding(op.result)
     is_unsharded = sharding is None or (sharding.is_fully_replicated and not sharding.unreduced)
     if is_unsharded and op.name == "stablehlo.constant":
@@ -49,7 +49,7 @@ def _splat(value: Any, type: ValueType, local: Localizer) -> Any:
 
 
 def localize_get_dimension_size(op: Op, local: Localizer) -> None:
-    """The size of the whole dimension, a constant unless the dimension is dynamic."""
+    """The size of the global dimension, a constant unless the dimension is dynamic."""
     operand, dim = op.operands[0], op.attrs["dimension"].value
     count = local.shard_counts(operand)[dim]
     if count == 1:
@@ -65,7 +65,7 @@ def localize_get_dimension_size(op: Op, local: Localizer) -> None:
 
 
 def localize_iota(op: Op, local: Localizer) -> None:
-    """A shorter iota that starts where the shard of a device begins."""
+    """A shorter iota, plus the start of the device's shard."""
     sharding = local.sharding(op.result)
     if sharding is None or sharding.is_fully_replicated:
         local.keep(op)
@@ -88,6 +88,6 @@ def localize_iota(op: Op, local: Localizer) -> None:
 
 
 def _is_exact(element: str, size: int) -> bool:
-    """Whether a type has all numbers below a size; sums of rounded ones would be rounded twice."""
+    """Whether a type can represent all numbers below a size. If not, the sum would be rounded twice."""
     bits = next((bits for name, bits in _MANTISSAS.items() if element.startswith(name)), None)
     return bits is None or size <= 2**bits

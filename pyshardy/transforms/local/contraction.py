@@ -5,7 +5,8 @@ Source: docs/semantics/partitioner.md#products-and-convolutions
 
 from __future__ import annotations
 
-from pyshardy.core.axes import Axes, axes_size
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.sharding import ReductionKind
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op
@@ -18,11 +19,11 @@ _CONVOLUTION = (
     "window_strides", "padding", "lhs_dilation", "rhs_dilation", "window_reversal", "dimension_numbers",
     "feature_group_count", "batch_group_count", "precision_config",
 )  # fmt: skip
-"""What a convolution is, without its sharding."""
+"""The attributes of a convolution, without its sharding."""
 
 
 def localize_dot(op: Op, local: Localizer) -> None:
-    """The same on shards; contracted dimensions that are sharded leave the result partial."""
+    """A product on shards. The result is partial along the axes of contracted dimensions."""
     kind = kind_of(op, local.global_types)
     if local.keep_like_others(op, kind):
         return
@@ -41,7 +42,7 @@ def localize_dot(op: Op, local: Localizer) -> None:
 
 
 def _is_marked_as_sum(op: Op, axes: Axes, local: Localizer) -> bool:
-    """Whether the sharding of the result says that it stays partial along the axes of the left side."""
+    """Whether the result stays unreduced along the axes of the left operand."""
     left, sharding = local.sharding(op.operands[0]), local.sharding(op.result)
     assert left is not None
     is_sum = sharding is not None and sharding.reduction is ReductionKind.SUM
@@ -49,7 +50,7 @@ def _is_marked_as_sum(op: Op, axes: Axes, local: Localizer) -> bool:
 
 
 def localize_convolution(op: Op, local: Localizer) -> None:
-    """The same on shards with fewer groups; sharded input features leave the result partial."""
+    """A convolution on shards, with fewer groups. The result is partial along the axes of input features."""
     numbers = local.context.specs.spec(op).attr("dimension_numbers")
     left, kernel = map(local.dim_axes, op.operands)
     if not any(local.is_sharded(value) for value in (*op.operands, op.result)):
@@ -76,7 +77,7 @@ def _divide_groups(op: Op, name: str, axes: Axes, operand: int, local: Localizer
 
 
 def _finish(op: Op, axes: Axes, operand: int, local: Localizer) -> None:
-    """Let the op stay, and complete its result if that is partial along the axes of an operand."""
+    """Keep the op; all-reduce its result if it is partial along the axes of an operand."""
     names = _CONVOLUTION if op.name == "stablehlo.convolution" else op.attrs
     if not axes:
         local.keep_only(op, names)

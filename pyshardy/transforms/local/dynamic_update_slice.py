@@ -1,4 +1,4 @@
-"""`dynamic_update_slice` into a tensor of which every device holds a part.
+"""`dynamic_update_slice` into a sharded tensor.
 
 Source: docs/semantics/partitioner.md#dynamic-update-slices
 """
@@ -15,7 +15,7 @@ from pyshardy.transforms.local.slicing import check_same_axes, mismatch
 
 
 def localize_dynamic_update_slice(op: Op, local: Localizer) -> None:
-    """Every device updates what lies in its shard; where dimensions are updated whole, as it is."""
+    """Every device updates the elements in its shard; dimensions that are updated whole need no change."""
     operand, update, *starts = op.operands
     dims = _checked_partial_dims(op, local)
     if not dims:
@@ -43,7 +43,7 @@ def localize_dynamic_update_slice(op: Op, local: Localizer) -> None:
 
 
 def _checked_partial_dims(op: Op, local: Localizer) -> list[int]:
-    """The dimensions that are sharded and not updated whole; refuses shardings that do not go together."""
+    """The sharded dimensions that are not updated whole; incompatible shardings are refused."""
     operand, update = op.operands[:2]
     check_same_axes(op, local.splitting_axes(operand), local.splitting_axes(op.result))
     shape, update_shape = local.global_shape(operand), local.global_shape(update)
@@ -55,14 +55,14 @@ def _checked_partial_dims(op: Op, local: Localizer) -> list[int]:
                 raise mismatch(op, dim, axes, update_axes)
             continue
         if update_axes:
-            raise PassError(op, f"has an update that is sharded along dimension {dim}, of which it covers a part only")
+            raise PassError(op, f"has an update that is sharded along dimension {dim} but covers only a part of it")
         if counts[dim] > 1:
             found.append(dim)
     return found
 
 
 def _check_fits(op: Op, dim: int, local: Localizer) -> None:
-    """Raise `PassError` if what is updated along a dimension may be on several devices."""
+    """Raise `PassError` if the updated elements along a dimension may be in several shards."""
     operand, update, *starts = op.operands
     size, update_size = local.global_shape(operand)[dim], local.global_shape(update)[dim]
     shard = (local.local_type_of(op, operand).shape or ())[dim]
@@ -76,12 +76,12 @@ def _check_fits(op: Op, dim: int, local: Localizer) -> None:
     raise PassError(
         op,
         f"updates {update_size} elements along dimension {dim}, which is sharded, that may be on several devices; "
-        "a reshard must replicate that dimension before",
+        "replicate that dimension by a reshard first",
     )
 
 
 def _index(op: Op, dim: int, builder: Builder, mesh: Mesh, local: Localizer) -> tuple[Value, Value]:
-    """Whether this device holds what is updated along a dimension, and the index in its shard."""
+    """Whether this device has the updated elements along a dimension, and their index in its shard."""
     operand, update, *starts = op.operands
     size, update_size = local.global_shape(operand)[dim], local.global_shape(update)[dim]
     shard = (local.local_type_of(op, operand).shape or ())[dim]

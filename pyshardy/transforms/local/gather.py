@@ -1,4 +1,4 @@
-"""`gather` from a tensor of which every device holds a part.
+"""`gather` from a sharded tensor.
 
 Source: docs/semantics/partitioner.md#gather
 """
@@ -26,7 +26,7 @@ from pyshardy.transforms.local.partial_results import completed, merged, stays_p
 
 
 def localize_gather(op: Op, local: Localizer) -> None:
-    """Every device gathers from its part; what is elsewhere counts as nothing and is summed up."""
+    """Every device gathers from its shard, and has zeros for elements of other shards; an all-reduce sums them."""
     operand = op.operands[0]
     check_runs_locally(op, local)
     if not local.is_sharded(operand):
@@ -56,7 +56,7 @@ def localize_gather(op: Op, local: Localizer) -> None:
 
 
 def _divide(op: Op, sizes: list[int], numbers: Numbers, local: Localizer) -> list[int]:
-    """Make the sizes of slices local; the dimensions of which single elements are taken that may be elsewhere."""
+    """Make the slice sizes local; return the sharded dimensions along which single elements are taken."""
     operand = op.operands[0]
     shape, counts = local.global_shape(operand), local.shard_counts(operand)
     trivial = []
@@ -69,7 +69,7 @@ def _divide(op: Op, sizes: list[int], numbers: Numbers, local: Localizer) -> lis
             raise PassError(
                 op,
                 f"takes {sizes[dim]} of {shape[dim]} elements along dimension {dim} of its operand, which is sharded; "
-                "needed one or all",
+                "needed one element or all",
             )
         else:
             sizes[dim] //= count
@@ -79,9 +79,9 @@ def _divide(op: Op, sizes: list[int], numbers: Numbers, local: Localizer) -> lis
 def _restrict_indices(
     op: Op, local: Localizer, numbers: Numbers, trivial: list[int], sharding: TensorSharding
 ) -> Value:
-    """Make the indices relative to the shard; whether what they point at is in it.
+    """Make the indices relative to the shard; return a mask of those inside it.
 
-    In the shape of the indices; a scalar if all slices are on the same device.
+    The mask has the shape of the indices. It is a scalar if all slices are in the same shard.
     """
     operand, indices = op.operands
     builder, mesh = local.builder(op), local.mesh(sharding)
@@ -103,7 +103,7 @@ def _restrict_indices(
 
 
 def _clamped(builder: Builder, indices: Value, sizes: list[int], vector_dim: int) -> Value:
-    """Indices within the whole tensor; where every device takes what it has, within that, of which it starts at 0."""
+    """The indices, clamped to the bounds of the tensor: the global one along restricted dimensions, else the shard."""
     type = indices.type
     zero = builder.splat("0", type)
     if len(sizes) == 1:
@@ -117,7 +117,7 @@ def _clamped(builder: Builder, indices: Value, sizes: list[int], vector_dim: int
 def _relative(
     builder: Builder, indices: Value, dims: list[IndexedDim], mesh: Mesh, vector_dim: int, ref: MeshRef
 ) -> tuple[Value, Value]:
-    """The indices relative to the shard, and whether they are in it."""
+    """The indices relative to the shard, and a mask of those inside it."""
     element, shape = indices.type.element, indices.type.shape or ()
     bounds = []
     for dim in dims:
@@ -138,7 +138,7 @@ def _only_first(
     indices: Value,
     mask: Value | None,
 ) -> Value:
-    """Whether a device has the first shard of dimensions without an index, a scalar; or that added to a mask."""
+    """Whether a device has the first shard of the dimensions without an index: a scalar, or combined with a mask."""
     found = None
     for dim in dims:
         offset = builder.dim_offset(sharding.dim_axes[dim], mesh, shape[dim])
@@ -151,7 +151,7 @@ def _only_first(
 
 
 def _masked(op: Op, builder: Builder, mask: Value, numbers: Numbers, kind: ReductionKind) -> Value:
-    """What was gathered where it is on this device, elsewhere what changes nothing."""
+    """The gathered elements where the mask is set, and zeros elsewhere."""
     type, mask_shape = op.result.type, mask.type.shape or ()
     if numbers.vector_dim < len(mask_shape):
         true = builder.splat("true", builder.type((), "i1"))

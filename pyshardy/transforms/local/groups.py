@@ -1,4 +1,4 @@
-"""The collectives of StableHLO, with the groups of devices that take part.
+"""Collectives of StableHLO, with their replica groups.
 
 Source: docs/semantics/partitioner.md#groups-of-devices
 Source: docs/semantics/partitioner.md#channels
@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyshardy.core.axes import Axes, AxisRef, axes_size
+from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.devices import replica_groups
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import ReductionKind
@@ -24,16 +25,16 @@ from pyshardy.transforms.local.localizer import Localizer
 from pyshardy.transforms.reshards.causes import reduction_word, result_text
 
 MeshRef = str | Mesh
-"""A mesh as shardings name it."""
+"""A mesh as shardings refer to it."""
 Combine = ReductionKind | Region | str
-"""How values are combined: in a way that a sharding can name, by a body, or by an op of StableHLO."""
+"""How values are combined: by a reduction kind of shardings, by a body, or by an op of StableHLO."""
 _GROUPS = "replica_groups"
 _REDUCED_BY_ALL = frozenset(("add", "multiply", "maximum", "minimum"))
 _OF_TRUTH_VALUES = frozenset(("and", "or"))
 
 
 def is_all_reduced(name: str | None, element: str) -> bool:
-    """Whether XLA has an all-reduce by an op of StableHLO; the same ones for CPUs and for GPUs.
+    """Whether XLA has an all-reduce with this op and element type, on CPUs and GPUs alike.
 
     >>> is_all_reduced("add", "i32"), is_all_reduced("and", "i1"), is_all_reduced("and", "i32")
     (True, True, False)
@@ -42,13 +43,13 @@ def is_all_reduced(name: str | None, element: str) -> bool:
 
 
 class Collectives:
-    """Makes collectives over groups of one mesh at one place.
+    """Makes collectives over the devices of one mesh, at one position.
 
     Args:
-        local: What the module's ops share.
+        local: The state of this run.
         builder: Makes the ops.
-        mesh: The mesh, as shardings name it.
-        of: The op of which the results are completed; None if that is not what they are for.
+        mesh: The mesh, as shardings refer to it.
+        of: The op whose results they complete; None if they do not complete results.
     """
 
     def __init__(self, local: Localizer, builder: Builder, mesh: MeshRef, of: Op | None = None) -> None:
@@ -59,7 +60,7 @@ class Collectives:
         self.mesh: Mesh = local.meshes[mesh] if isinstance(mesh, str) else mesh
 
     def groups(self, axes: Axes) -> Any:
-        """The groups of devices that differ along the axes alone, as an attribute."""
+        """The groups of devices that differ only along these axes, as an attribute."""
         key = (axes, self.mesh_ref)
         if key not in self.local.groups:
             self.local.groups[key] = self._make_groups(axes)
@@ -72,7 +73,7 @@ class Collectives:
         return attrs.parse(groups_text(replica_groups(axes, self.mesh)))
 
     def all_gather(self, value: Value, axes: Axes, dim: int) -> Value:
-        """Join the shards of a group along a dimension; where that is empty, a collective is not valid."""
+        """Concatenate the shards of a group along a dimension; on an empty one, the collective would be invalid."""
         shape = list(value.type.shape or ())
         if shape[dim] == 0:
             return value
@@ -81,14 +82,14 @@ class Collectives:
         return self._make("all_gather", value, shape, attrs)
 
     def all_reduce(self, value: Value, axes: Axes, combine: Combine, index: int = 0) -> Value:
-        """Combine the values of a group; `combine` is the body, or how to, `index` that of the result."""
+        """Combine the values of a group; `combine` is the body or the reduction, `index` the number of the result."""
         op = self.builder.op("all_reduce", [value], [value.type], self._grouped(axes), region_count=1)
         self._fill(op.region, value, combine)
         self._name(op, index)
         return op.result
 
     def reduce_all(self, values: Sequence[Value], axes: Axes, initial: Sequence[Value], body: Region) -> list[Value]:
-        """Combine the values of a group by any body: gathered along a new dimension, which is reduced."""
+        """Combine the values of a group by any body: gather them along a new dimension and reduce it."""
         builder, gathered = self.builder, []
         for index, value in enumerate(values):
             shape = value.type.shape or ()
@@ -100,7 +101,7 @@ class Collectives:
         return list(op.results)
 
     def reduce_scatter(self, value: Value, axes: Axes, dim: int, kind: ReductionKind) -> Value:
-        """Combine the values of a group and leave each device its part of a dimension; none of nothing."""
+        """Combine the values of a group and scatter a dimension; an empty dimension gets no collective."""
         shape = list(value.type.shape or ())
         if shape[dim] == 0:
             return value
@@ -112,7 +113,7 @@ class Collectives:
         return op.result
 
     def all_to_all(self, value: Value, axes: Axes, split: int, concat: int) -> Value:
-        """Exchange parts in a group: dimension `split` is split, `concat` is put together."""
+        """Exchange parts in a group: dimension `split` is split, and `concat` is concatenated."""
         size = axes_size(axes, self.mesh)
         shape = list(value.type.shape or ())
         shape[split] //= size
@@ -145,13 +146,13 @@ class Collectives:
         }
 
     def _name(self, made: Op | None, index: int) -> None:
-        """Locate a collective that completes a result of an op there, by name."""
+        """Give a collective that completes a result of an op a location that names the op."""
         if made is not None and self.of is not None and made.name.startswith("stablehlo.all_"):
             cause = f"{reduction_word(self.of, index)} of {result_text(self.of, index)}"
             made.location = with_cause(self.builder.location, cause)
 
     def _channel_of_partitions(self) -> dict[str, Any]:
-        """Where devices are replicas, these ops work without a channel."""
+        """The channel of a collective; none if devices are replicas."""
         return {} if self.local.options.use_replicas else {CHANNEL: self.local.channels.next()}
 
     def _fill(self, region: Region, value: Value, combine: Combine) -> None:

@@ -1,4 +1,4 @@
-"""Constants that change nothing when values are combined."""
+"""Identity values of reductions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, ValueType
 
 COMBINERS = {ReductionKind.SUM: "add", ReductionKind.MAX: "maximum", ReductionKind.MIN: "minimum"}
-"""The op of StableHLO that combines values of a kind."""
+"""The op of StableHLO for a kind of reduction."""
 
 
 def identity_text(op: Op, kind: ReductionKind, type: ValueType) -> str:
-    """The identity value of a combiner; raises `PassError` at the op if its type has none."""
+    """The identity of a reduction; raises `PassError` at the op if its element type has none."""
     found = text_of(COMBINERS[kind], type.element)
     if found is None:
         raise PassError(op, f"combines values by {kind.value}, which {type.element} does not support")

@@ -1,4 +1,4 @@
-"""Dimension numbers of gathers and scatters, as they are needed to run them on shards."""
+"""Dimension numbers of gathers and scatters, in one form for both."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pyshardy.ir.nodes import Op
 
 
 class Numbers(NamedTuple):
-    """The dimensions of a gather, or of a scatter, its mirror image.
+    """The dimension numbers of a gather or a scatter.
 
     Attributes:
-        window: Dimensions of the result, or of the updates, that run over a window.
-        dropped: Dimensions of the input that a window lacks.
+        window: Window dimensions of the result or the updates.
+        dropped: Dimensions of the input that are not window dimensions.
         input_batching: Batching dimensions of the input.
-        indexed: The dimension of the input for every component of an index.
+        indexed: Per component of an index, the dimension of the input.
         vector_dim: The dimension of the indices that holds the components; their rank if there is none.
     """
 
@@ -52,7 +52,7 @@ def scatter_numbers(op: Op) -> Numbers:
 
 
 def index_more(op: Op, indexed: Sequence[int]) -> None:
-    """Let the components of the indices of a scatter be for these dimensions of its input."""
+    """Set the input dimensions of a scatter that the components of its indices refer to."""
     attr = op.attrs["scatter_dimension_numbers"]
     found = stablehlo.ScatterDimensionNumbers(attr)
     op.set_attr(

@@ -1,7 +1,9 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
-from pyshardy.ir.nodes cimport Block, Op, Region, Value, ValueType
+from pyshardy.ir.blocks cimport Block, Region, Value
+from pyshardy.ir.op cimport Op
+from pyshardy.ir.value_type cimport ValueType
 
 
 cdef class Localizer:

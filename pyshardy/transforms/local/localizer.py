@@ -1,4 +1,4 @@
-"""What every op needs to become local: types before and after, shardings, meshes, channels.
+"""The state while the ops of a module are made local: types before and after, shardings, meshes, channels.
 
 Source: docs/semantics/partitioner.md#from-global-to-local
 """
@@ -9,15 +9,19 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyshardy.core.axes import Axes, join_axes
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import join_axes
 from pyshardy.core.boxes import local_shape
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, mesh_of, shard_counts
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of, shard_counts
 from pyshardy.errors import InvalidShardingError
+from pyshardy.ir.blocks import Value
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.nodes import Op, Value, ValueType
+from pyshardy.ir.op import Op
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.ir.symbols import SymbolTable
+from pyshardy.ir.value_type import ValueType
 from pyshardy.transforms.builder import Builder
 from pyshardy.transforms.channels import Channels
 from pyshardy.transforms.context import PassContext
@@ -30,13 +34,13 @@ class LocalOptions:
     """How collectives are written.
 
     Attributes:
-        per_dim_all_gather: Whether a gather of several dimensions is one collective per dimension.
-        combine_multi_dimension_reduce_scatter: Whether a scatter of several dimensions is one collective.
-        mesh_axes_groups: Whether groups of devices are written as axes of a mesh, not as numbers.
-        axes_where_same: Whether they are so only where axes say the same to every consumer that knows them: not on a
-            mesh with an order of its devices, which XLA forgets, nor where StableHLO has no groups along axes.
+        per_dim_all_gather: Whether an all-gather of several dimensions becomes one collective per dimension.
+        combine_multi_dimension_reduce_scatter: Whether a reduce-scatter of several dimensions becomes one collective.
+        mesh_axes_groups: Whether to write replica groups as mesh axes, not as device ids.
+        axes_where_same: Whether to do so only where all consumers agree on the meaning: not on a mesh with a device
+            order, which XLA ignores, and not if StableHLO has no replica groups along mesh axes.
         use_replicas: Whether devices are replicas, not partitions.
-        name_causes: Whether collectives that complete a result are located at its op, by name.
+        name_causes: Whether the location of a collective that completes a result names the op of that result.
     """
 
     per_dim_all_gather: bool = False
@@ -48,15 +52,15 @@ class LocalOptions:
 
 
 class Localizer:
-    """Makes the ops of one module local, one after the other in program order.
+    """Makes the ops of one module local, in program order.
 
-    An op either stays, with local operands and results, or is replaced. Until `finish`, replaced ops remain where
-    they are, so that a handler sees of its operands what they were: `global_type` and `sharding` tell of those,
-    `value` gives what stands for them in the local program.
+    An op is either kept, with local operands and results, or replaced. Replaced ops stay in the program until `finish`,
+    so that a handler can still look at its operands in the global program: `global_type` and `sharding` describe these,
+    and `value` gives their counterpart in the local program.
 
     Args:
         root: The module.
-        context: What passes share.
+        context: The pass context.
         options: How collectives are written.
     """
 
@@ -68,29 +72,29 @@ class Localizer:
         self.symbols = SymbolTable(root)
         self.channels = Channels(root, context.attrs)
         self.complete: set[Value] = set()
-        """Values of the global program that are complete already where an all-reduce is to complete them."""
+        """Values of the global program that are complete before the all-reduce that would complete them."""
         self.checked: set[Hashable] = set()
         """Kinds of ops that have been checked to run on shards."""
         self.global_types: dict[Value, ValueType] = {}
         """The types that values had before they became local."""
         self.merged: dict[tuple[Axes, str | Mesh], Axes] = {}
-        """Axes in the order of a mesh."""
+        """Axes sorted by the order of a mesh. A cache."""
         self.groups: dict[tuple[Axes, str | Mesh], Any] = {}
-        """Groups of devices along axes, as attributes."""
+        """Replica groups along axes, as attributes. A cache."""
         self._values: dict[Value, Value] = {}
         self._kept: dict[Hashable, tuple[ValueType, ...]] = {}
         self._local_types: dict[tuple[ValueType, TensorSharding], ValueType | None] = {}
         self._replaced: list[Op] = []
         self._trimmed: list[tuple[Op, Collection[str]]] = []
 
-    # Values as they are in the global program
+    # Values of the global program
 
     def global_type(self, value: Value) -> ValueType:
-        """The type that a value had before anything became local."""
+        """The type of a value in the global program."""
         return self.global_types.get(value, value.type)
 
     def global_shape(self, value: Value) -> Shape:
-        """The shape that a value had before anything became local."""
+        """The shape of a value in the global program."""
         return self.global_type(value).shape or ()
 
     def sharding(self, value: Value) -> TensorSharding | None:
@@ -102,7 +106,7 @@ class Localizer:
         return mesh_of(sharding, self.meshes)
 
     def dim_axes(self, value: Value) -> tuple[Axes, ...]:
-        """The axes of every dimension of a value; none for each if it has no sharding."""
+        """The axes of every dimension of a value; empty without a sharding."""
         sharding = self.sharding(value)
         if sharding is None or not sharding.dims:
             return ((),) * len(self.global_shape(value))
@@ -131,7 +135,7 @@ class Localizer:
         return sharding is not None and not sharding.is_fully_replicated
 
     def mesh_of(self, op: Op, values: Iterable[Value]) -> tuple[str | Mesh, Mesh]:
-        """The mesh of the first of some values that is sharded, as shardings name it and resolved."""
+        """The mesh of the first sharded value among some: as shardings refer to it, and resolved."""
         for value in values:
             sharding = self.sharding(value)
             if sharding is not None and not sharding.is_fully_replicated:
@@ -141,15 +145,15 @@ class Localizer:
     # Types
 
     def local_type_of(self, op: Op, value: Value) -> ValueType:
-        """The type of what one device holds of a value.
+        """The type of the shard of a value.
 
         Raises:
-            PassError: A dimension is not divisible by the number of its shards; `op` is at fault.
+            PassError: A dimension is not divisible by its number of shards; the error names `op`.
         """
         return self.local_type(op, self.global_type(value), self.sharding(value))
 
     def local_type(self, op: Op, type: ValueType, sharding: TensorSharding | None) -> ValueType:
-        """The type of what one device holds of a value of this type and sharding."""
+        """The type of the shard of a value with this type and sharding."""
         if sharding is None or not type.is_ranked_tensor:
             return type
         key = (type, sharding)
@@ -180,19 +184,19 @@ class Localizer:
     # Values of the local program
 
     def value(self, value: Value) -> Value:
-        """What stands for a value in the local program."""
+        """The counterpart of a value in the local program."""
         return self._values.get(value, value)
 
     def values(self, values: Iterable[Value]) -> list[Value]:
-        """What stands for some values in the local program."""
+        """The counterparts of some values in the local program."""
         return [self.value(value) for value in values]
 
     def stand_in(self, value: Value, new: Value) -> None:
-        """Let a value of the local program stand for one of the global program."""
+        """Record the counterpart of a value of the global program."""
         self._values[value] = new
 
     def localize(self, op: Op, value: Value) -> None:
-        """Give a value that stays the type of what one device holds of it."""
+        """Give a value that is kept the type of its shard."""
         sharding = get_sharding(value)
         if sharding is not None:
             self._set_type(value, self.local_type(op, self.global_type(value), sharding))
@@ -203,7 +207,7 @@ class Localizer:
             value.set_type(type)
 
     def keep(self, op: Op) -> None:
-        """Let an op stay, with local operands, results, and arguments of its blocks."""
+        """Keep an op, with local operands, results and block arguments."""
         self._use_local_operands(op)
         for result in op.results:
             self.localize(op, result)
@@ -220,13 +224,13 @@ class Localizer:
                 op.set_operand(index, new)
 
     def keep_for_kind(self, op: Op, kind: Hashable) -> None:
-        """Let an op stay, as all others of its kind."""
+        """Keep an op, and record that ops of its kind are kept."""
         self.keep(op)
         if kind is not None:
             self._kept[kind] = tuple([result.type for result in op.results])
 
     def keep_like_others(self, op: Op, kind: Hashable) -> bool:
-        """Let an op stay if others of its kind do, and say whether that is so."""
+        """Keep an op if others of its kind were kept; return whether it was kept."""
         types = self._kept.get(kind)
         if types is None:
             return False
@@ -236,27 +240,27 @@ class Localizer:
         return True
 
     def keep_only(self, op: Op, names: Collection[str]) -> None:
-        """Let an op stay, in the end with its attributes of these names only: without its sharding."""
+        """Keep an op; `finish` removes its attributes except these, among them its sharding."""
         self._trimmed.append((op, names))
         self.keep(op)
 
     def replace(self, op: Op, values: Sequence[Value]) -> None:
-        """Let values of the local program stand for the results of an op, which goes away in the end."""
+        """Replace the results of an op by values of the local program; `finish` erases the op."""
         for result, value in zip(op.results, values, strict=True):
             self._values[result] = value
         self._replaced.append(op)
 
     def builder(self, op: Op) -> Builder:
-        """Makes ops of the local program in front of an op."""
+        """Makes ops of the local program before an op."""
         return Builder(self.attrs, op, op.location, use_replicas=self.options.use_replicas)
 
     def builder_after(self, op: Op) -> Builder:
-        """Makes ops of the local program behind an op that stays."""
+        """Makes ops of the local program after an op that is kept."""
         assert op.next is not None
         return Builder(self.attrs, op.next, op.location, use_replicas=self.options.use_replicas)
 
     def finish(self) -> None:
-        """Erase what was replaced, and the attributes that are no longer needed."""
+        """Erase replaced ops, and attributes that are no longer needed."""
         for op, names in self._trimmed:
             op.replace_attrs({name: value for name, value in op.attrs.items() if name in names})
         for op in reversed(self._replaced):

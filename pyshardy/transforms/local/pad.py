@@ -1,4 +1,4 @@
-"""`pad` of dimensions that are sharded.
+"""`pad` of sharded dimensions.
 
 Source: docs/semantics/partitioner.md#pads
 """
@@ -20,11 +20,11 @@ class _Dim(NamedTuple):
     """How one dimension is padded.
 
     Attributes:
-        shards: The number of the shard, by device.
-        offsets: Where the local data begins in the local result, by device.
-        expanded: Size of the local data with what is between its elements.
+        shards: Per device, the index of its shard.
+        offsets: Per device, the start of the local data in the local result.
+        expanded: Size of the local data with interior padding.
         size: Size of the local result.
-        interior: How much padding is between two elements.
+        interior: The interior padding.
     """
 
     shards: tuple[int, ...]
@@ -35,7 +35,7 @@ class _Dim(NamedTuple):
 
     @property
     def is_uniform(self) -> bool:
-        """Whether all devices do the same."""
+        """Whether all devices pad alike."""
         return len(set(self.offsets)) == 1
 
     @property
@@ -50,7 +50,7 @@ class _Dim(NamedTuple):
 
     @property
     def whole(self) -> _Dim:
-        """The same for a device that has the data of all."""
+        """The same dimension on a device that has all the data."""
         step = self.interior + 1
         shard_size = (self.expanded - 1) // step + 1
         first = self.offsets[self.shards.index(0)]
@@ -59,24 +59,24 @@ class _Dim(NamedTuple):
         return self._replace(offsets=offsets, expanded=(count - 1) * step + 1)
 
     def low(self, exact: bool) -> int:
-        """Padding in front: that of all devices, or as much as suffices for each."""
+        """The low padding: that of all devices, or enough for each of them."""
         return self.offsets[0] if exact else max(0, *self.offsets)
 
     def high(self, exact: bool) -> int:
-        """Padding behind: that of all devices, or as much as suffices for each."""
+        """The high padding: that of all devices, or enough for each of them."""
         room = self.size - self.expanded
         return room - self.offsets[0] if exact else max(0, *(room - offset for offset in self.offsets))
 
 
 def localize_pad(op: Op, local: Localizer) -> None:
-    """Padding of a shard; where devices do not all do the same, more padding and a slice of it.
+    """Pad a shard. If devices need different padding, pad more and slice.
 
-    Where elements belong to other devices, every device pads the whole dimension and cuts out its part.
+    If elements move to other devices, every device gathers and pads the whole dimension, and slices out its part.
     """
     operand, padding = op.operands
     if not local.is_sharded(operand):
         if local.is_sharded(op.result):
-            raise PassError(op, "has a sharded result of an operand that is not; a reshard must come in between")
+            raise PassError(op, "has a sharded result and an operand that is not sharded; reshard one of them first")
         local.keep(op)
         return
     check_same_axes(op, local.splitting_axes(operand), local.splitting_axes(op.result))
@@ -117,7 +117,7 @@ def _dims(op: Op, local: Localizer) -> list[_Dim]:
 
 
 def _gathered(op: Op, builder: Builder, value: Value, dims: list[int], local: Localizer) -> Value:
-    """The value with whole dimensions."""
+    """The value with these dimensions gathered."""
     sharding = local.sharding(op.operands[0])
     assert sharding is not None
     collectives = Collectives(local, builder, sharding.mesh)
@@ -127,7 +127,7 @@ def _gathered(op: Op, builder: Builder, value: Value, dims: list[int], local: Lo
 
 
 def _cut(builder: Builder, value: Value, dims: list[_Dim]) -> Value:
-    """The part of a value with too much padding that is the result of a device."""
+    """The device's result, sliced out of a value with too much padding."""
     scalar, id = builder.type((), "i32"), builder.device_id()
     starts = [
         builder.splat(str(dim.low(False) - dim.offsets[0]), scalar)

@@ -1,11 +1,12 @@
-"""Results that are partial after an op has run on every device by itself.
+"""Partial results of ops that run on shards.
 
 Source: docs/semantics/partitioner.md#partial-results-on-shards
 """
 
 from __future__ import annotations
 
-from pyshardy.core.axes import Axes, sort_and_merge, subtract_axes
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import sort_and_merge, subtract_axes
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import ReductionKind
 from pyshardy.ir.diagnostics import PassError
@@ -21,28 +22,28 @@ _ALL_REDUCE = "sdy.all_reduce"
 def stays_partial(
     op: Op, result: Value, axes: Axes, kind: ReductionKind | None, mesh: MeshRef, local: Localizer
 ) -> bool:
-    """Whether a result may stay partial along the axes, as it says so or all its users complete it.
+    """Whether a result may stay partial along the axes, because its sharding says so or all its users complete it.
 
     Args:
         op: The op.
         result: One of its results.
         axes: The axes along which the op leaves it partial.
-        kind: How the parts combine; None if not in one of the ways that a sharding can name.
-        mesh: The mesh, as shardings name it.
-        local: What the module's ops share.
+        kind: How the parts combine; None if no reduction kind of shardings fits.
+        mesh: The mesh, as shardings refer to it.
+        local: The state of this run.
 
     Raises:
-        PassError: The result is to be partial along some of the axes only, or in another way.
+        PassError: The result stays partial along some of the axes only, or combines in another way.
     """
     wanted = wanted_kind(op, result, axes, mesh, local)
     if wanted is not None and wanted is not kind:
         how = "in a way that no sharding can name" if kind is None else f"by {kind.value}"
-        raise PassError(op, f"combines values {how} along {_text(axes)}, but is to be completed by {wanted.value}")
+        raise PassError(op, f"combines values {how} along {_text(axes)}, but the result is completed by {wanted.value}")
     return wanted is not None
 
 
 def wanted_kind(op: Op, result: Value, axes: Axes, mesh: MeshRef, local: Localizer) -> ReductionKind | None:
-    """How a result that is partial along the axes is completed later; None if it is not.
+    """The reduction that later completes a result that is partial along the axes; None if nothing does.
 
     Raises:
         PassError: The result is completed along some of the axes only, or by some users only.
@@ -61,7 +62,7 @@ def wanted_kind(op: Op, result: Value, axes: Axes, mesh: MeshRef, local: Localiz
         if subtract_axes(axes, given, resolved):
             raise PassError(
                 op,
-                f"gives results that are partial along {_text(axes)}, of which some users complete only a part",
+                f"gives results that are partial along {_text(axes)}, but some users complete only some of these axes",
                 [(user, "uses the partial result")],
             )
     kinds = {all_reduce_kind(user) for user in users}
@@ -71,13 +72,13 @@ def wanted_kind(op: Op, result: Value, axes: Axes, mesh: MeshRef, local: Localiz
 
 
 def is_marked(result: Value, axes: Axes, mesh: Mesh, local: Localizer) -> bool:
-    """Whether the sharding of a result says that it is partial along the axes."""
+    """Whether a result is unreduced along the axes, according to its sharding."""
     sharding = local.sharding(result)
     return sharding is not None and not subtract_axes(axes, sharding.unreduced, mesh)
 
 
 def is_completed_by(result: Value, axes: Axes, mesh: Mesh) -> bool:
-    """Whether all that uses a result are all-reduces along exactly these axes."""
+    """Whether all users of a result are all-reduces along exactly these axes."""
     return all(
         user.name == _ALL_REDUCE
         and not subtract_axes(user.attrs["reduction_axes"], axes, mesh)
@@ -93,12 +94,12 @@ def _text(axes: Axes) -> str:
 def completed(
     op: Op, builder: Builder, value: Value, axes: Axes, combine: Combine, mesh: MeshRef, local: Localizer
 ) -> Value:
-    """What the parts of the result of an op on all devices along the axes are together."""
+    """All-reduce the result of an op along the axes."""
     return Collectives(local, builder, mesh, op).all_reduce(value, axes, combine)
 
 
 def merged(axes: Axes, mesh: MeshRef, local: Localizer) -> Axes:
-    """The axes in the order of the mesh, neighbours as one."""
+    """The axes in the order of the mesh, with neighbours merged."""
     key = (axes, mesh)
     if key not in local.merged:
         local.merged[key] = sort_and_merge(axes, local.meshes[mesh] if isinstance(mesh, str) else mesh)

@@ -5,7 +5,8 @@ Source: docs/semantics/partitioner.md#random-bits
 
 from __future__ import annotations
 
-from pyshardy.core.axes import Axes, axes_size, join_axes, ordered_refs
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import axes_size, join_axes, ordered_refs
 from pyshardy.core.devices import shard_indices
 from pyshardy.core.hashing import mixed
 from pyshardy.core.sharding import ReductionKind, TensorSharding
@@ -21,7 +22,7 @@ _WORDS = {"ui32": 32, "i32": 32, "ui64": 64, "i64": 64}
 
 
 def localize_rng_bit_generator(op: Op, local: Localizer) -> None:
-    """Every shard has a state of its own; the state that is passed on is that of the first."""
+    """Give every shard its own random state; the state that is returned is that of the first shard."""
     state, numbers = op.results
     sharding = local.sharding(numbers)
     if sharding is None or sharding.is_fully_replicated:
@@ -48,7 +49,7 @@ def localize_rng_bit_generator(op: Op, local: Localizer) -> None:
 def _own_state(
     builder: Builder, state: Value, id: Value, axes: Axes, sharding: TensorSharding, local: Localizer, bits: int
 ) -> Value:
-    """The state with a number added that is different for every shard."""
+    """The state plus a number that differs per shard."""
     element = state.type.element
     numbers = [mixed(index, bits) for index in shard_indices(axes, local.mesh(sharding))]
     if not element.startswith("u"):
@@ -58,7 +59,7 @@ def _own_state(
 
 
 def localize_rng(op: Op, local: Localizer) -> None:
-    """Random numbers of the shape of a shard, the same on all devices that hold the same shard."""
+    """Random numbers with the shape of a shard, equal on all devices with the same shard."""
     sharding = local.sharding(op.result)
     if sharding is None or not local.mesh(sharding).axes:
         local.keep(op)

@@ -1,4 +1,4 @@
-"""`reduce` over dimensions that are sharded.
+"""`reduce` over sharded dimensions.
 
 Source: docs/semantics/partitioner.md#reduce
 """
@@ -25,7 +25,7 @@ from pyshardy.transforms.reshards.kinds import kind_of
 
 
 def localize_reduce(op: Op, local: Localizer) -> None:
-    """Every device reduces its shard; what is partial then is combined by the same body."""
+    """Every device reduces its shard; collectives with the same body combine the partial results."""
     op_kind = kind_of(op, local.global_types)
     if local.keep_like_others(op, op_kind):
         return
@@ -41,7 +41,7 @@ def localize_reduce(op: Op, local: Localizer) -> None:
     starts = _take_out_initial_values(op, sharding, local)
     wanted = {wanted_kind(op, result, axes, sharding.mesh, local) for result in op.results}
     if len(wanted) > 1:
-        raise PassError(op, "has results that are to be completed in different ways")
+        raise PassError(op, "has partial results that combine in different ways")
     (kind,) = wanted
     done = [result for result in op.results if is_completed_by(result, axes, local.mesh(sharding))]
     local.keep(op)
@@ -66,18 +66,18 @@ def localize_reduce(op: Op, local: Localizer) -> None:
 def _make_partial(
     op: Op, result: Value, builder: Builder, is_first: Value, kind: ReductionKind, local: Localizer
 ) -> None:
-    """Let a complete result be what completing it in a way that is not that of the body leaves as it is."""
+    """Keep a complete result on one device, with the identity elsewhere, because a later all-reduce combines them."""
     value = local.value(result)
     rest = builder.splat(kind_identity(op, kind, value.type), value.type)
     local.stand_in(result, builder.select(is_first, value, rest))
 
 
 class _Start(NamedTuple):
-    """Where the reduction of one operand starts from.
+    """The initial value of the reduction of one operand.
 
     Attributes:
-        neutral: An initial value that may count any number of times.
-        late: The initial value if it is combined with what has been reduced, instead.
+        neutral: An initial value that may be combined any number of times.
+        late: The original initial value, if it is combined with the reduced value afterwards.
     """
 
     neutral: Value
@@ -89,9 +89,9 @@ def _names(op: Op) -> Sequence[str | None]:
 
 
 def _take_out_initial_values(op: Op, sharding: TensorSharding, local: Localizer) -> list[_Start]:
-    """Let a reduction start from what changes nothing where its initial value must count once, or might be lost.
+    """Start a reduction from the identity if its initial value must count only once or might get lost.
 
-    XLA takes initial values for ones that change nothing, and leaves them out where there is one element to reduce.
+    XLA assumes that initial values are identities, and omits them if there is only one element to reduce.
     """
     count = len(op.results)
     shape = local.local_type_of(op, op.operands[0]).shape or ()
@@ -112,7 +112,7 @@ def _take_out_initial_values(op: Op, sharding: TensorSharding, local: Localizer)
 def _with_initial_values(
     op: Op, starts: list[_Start], builder: Builder, axes: Axes, sharding: TensorSharding, local: Localizer
 ) -> list[Value]:
-    """What every device has reduced; the first one of a group adds the initial values that were taken out."""
+    """The values that every device has reduced; the first device of a group combines the original initial values."""
     is_first = None
     parts: list[Value] = []
     for name, start, result in zip(_names(op), starts, op.results):

@@ -1,4 +1,4 @@
-"""`scatter` into a tensor, or of updates, of which every device holds a part.
+"""`scatter` with sharded inputs or updates.
 
 Source: docs/semantics/partitioner.md#scatter
 """
@@ -22,7 +22,7 @@ from pyshardy.transforms.reduction_kinds import body_kind, combiners
 
 
 def localize_scatter(op: Op, local: Localizer) -> None:
-    """Every device adds its updates to its part of the inputs; what is elsewhere is out of bounds."""
+    """Every device applies its updates to its shard of the inputs; indices of other shards are out of bounds."""
     check_runs_locally(op, local)
     count = len(op.results)
     first, update = op.operands[0], op.operands[count + 1]
@@ -40,7 +40,7 @@ def localize_scatter(op: Op, local: Localizer) -> None:
         names = _combiners(op)
         kinds = {stays_partial(op, result, reduced, body_kind(op), sharding.mesh, local) for result in op.results}
         if len(kinds) > 1:
-            raise PassError(op, "has results of which some are to stay partial and some are not")
+            raise PassError(op, "has results of which only some stay partial")
         (is_partial,) = kinds
         _start_from_identity(op, local, names, reduced, sharding)
     if indexed:
@@ -55,7 +55,7 @@ def localize_scatter(op: Op, local: Localizer) -> None:
 
 
 def _reduced_axes(local: Localizer, numbers: Numbers, first: Value, update: Value) -> Axes:
-    """The axes along which the updates are split and the inputs are not."""
+    """The axes that shard the updates but not the inputs."""
     used = sum(local.dim_axes(first), ())
     dims = [axes for dim, axes in enumerate(local.dim_axes(update)) if dim not in numbers.window]
     return tuple(axis for axes in dims for axis in axes if not any(axis.overlaps(other) for other in used))
@@ -66,8 +66,8 @@ def _combiners(op: Op) -> tuple[str, ...]:
     if names is None:
         raise PassError(
             op,
-            "has updates that are sharded and combines them with the old values by more than one plain op; "
-            "a reshard must replicate the updates before",
+            "has updates that are sharded and combines them with the old values by more than one op; "
+            "replicate the updates by a reshard first",
         )
     return names
 
@@ -75,7 +75,7 @@ def _combiners(op: Op) -> tuple[str, ...]:
 def _start_from_identity(
     op: Op, local: Localizer, names: tuple[str, ...], axes: Axes, sharding: TensorSharding
 ) -> None:
-    """Let only the first device of a group start from the inputs, the others from what changes nothing."""
+    """Let only the first device of a group start from the inputs, and the others from the identity."""
     builder, is_first = local.builder(op), None
     made: dict[tuple[str, ValueType], Value] = {}
     for index, name in enumerate(names):
@@ -91,12 +91,12 @@ def _start_from_identity(
 def _identity(op: Op, builder: Builder, name: str, type: ValueType) -> Value:
     text = identity_text(name, type.element)
     if text is None:
-        raise PassError(op, f"has updates that are sharded and combines them by {name}, which no value leaves as it is")
+        raise PassError(op, f"has updates that are sharded and combines them by {name}, which has no identity value")
     return builder.broadcast(builder.splat(text, builder.like((), type)), type.shape or ())
 
 
 def _with_inserted_indexed(op: Op, local: Localizer, numbers: Numbers) -> Numbers:
-    """Give indices a component, which is 0, for every sharded dimension that windows lack and nothing indexes."""
+    """Give indices a zero component for every sharded dimension that is neither a window dimension nor indexed."""
     split = local.dim_axes(op.operands[0])
     missing = tuple(dim for dim in numbers.dropped if split[dim] and dim not in numbers.indexed)
     if not missing:
@@ -116,7 +116,7 @@ def _with_inserted_indexed(op: Op, local: Localizer, numbers: Numbers) -> Number
 
 
 def _indexed_dims(op: Op, local: Localizer, numbers: Numbers) -> dict[int, Axes]:
-    """The dimensions of the input that are indexed and sharded, with their axes."""
+    """The indexed and sharded dimensions of the input, with their axes."""
     first = op.operands[0]
     found = {}
     for dim, axes in enumerate(local.dim_axes(first)):
@@ -126,7 +126,7 @@ def _indexed_dims(op: Op, local: Localizer, numbers: Numbers) -> dict[int, Axes]
 
 
 def _is_whole(op: Op, dim: int, local: Localizer, numbers: Numbers) -> bool:
-    """Whether windows cover a dimension; refuses windows that may be on several devices."""
+    """Whether windows cover a dimension; windows that may overlap several shards are refused."""
     if dim in numbers.dropped:
         return False
     shape, update = local.global_shape(op.operands[0]), op.operands[len(op.results) + 1]
@@ -135,7 +135,8 @@ def _is_whole(op: Op, dim: int, local: Localizer, numbers: Numbers) -> bool:
     size = local.global_shape(update)[numbers.window[kept.index(dim)]]
     if size not in (1, shape[dim]):
         raise PassError(
-            op, f"updates {size} elements along dimension {dim} of its input, which is sharded; needed one or all"
+            op,
+            f"updates {size} elements along dimension {dim} of its input, which is sharded; needed one element or all",
         )
     return size == shape[dim]
 
@@ -154,7 +155,7 @@ def _shift_indices(
 
 
 def _complete(op: Op, local: Localizer, axes: Axes, sharding: TensorSharding) -> None:
-    """Combine the parts of every result on all devices."""
+    """All-reduce every result."""
     builder = local.builder_after(op)
     collectives = Collectives(local, builder, sharding.mesh, op)
     names = _combiners(op)

@@ -17,19 +17,19 @@ _SLICE = ("start_indices", "limit_indices", "strides")
 
 
 def localize_concatenate(op: Op, local: Localizer) -> None:
-    """The same on shards, unless what is joined is sharded along that dimension."""
+    """Concatenate shards; the concatenated dimension must not be sharded."""
     dim = op.attrs["dimension"].value
     if local.shard_counts(op.result)[dim] > 1:
-        raise PassError(op, f"joins along dimension {dim}, along which the result is sharded")
+        raise PassError(op, f"concatenates along dimension {dim}, along which the result is sharded")
     for index, value in enumerate(op.operands):
         if local.shard_counts(value)[dim] > 1:
-            raise PassError(op, f"joins along dimension {dim}, along which operand {index} is sharded")
+            raise PassError(op, f"concatenates along dimension {dim}, along which operand {index} is sharded")
     check_runs_locally(op, local)
     local.keep(op)
 
 
 def localize_slice(op: Op, local: Localizer) -> None:
-    """A slice of the shard where no element comes from another one."""
+    """Slice the shard; no element may come from another shard."""
     operand = op.operands[0]
     if not local.is_sharded(operand) and not local.is_sharded(op.result):
         local.keep(op)
@@ -59,7 +59,7 @@ def localize_slice(op: Op, local: Localizer) -> None:
 
 
 def localize_dynamic_slice(op: Op, local: Localizer) -> None:
-    """The same on shards; dimensions that are sharded must be taken whole."""
+    """Slice shards dynamically; sharded dimensions must be taken whole."""
     operand = op.operands[0]
     if not local.is_sharded(operand) and not local.is_sharded(op.result):
         local.keep(op)
@@ -81,7 +81,7 @@ def _needs_communication(op: Op, dim: int) -> PassError:
     return PassError(
         op,
         f"cuts dimension {dim}, which is sharded, in a way that takes elements from other devices; "
-        "sdy-resolve-permutation-factors brings them",
+        "run sdy-resolve-permutation-factors first",
     )
 
 
@@ -97,7 +97,7 @@ def mismatch(op: Op, dim: int, one: Axes, other: Axes) -> PassError:
     return PassError(
         op,
         f"has dimension {dim} sharded by [{_text(one)}] and by [{_text(other)}]; "
-        "sdy-insert-explicit-reshards makes it agree",
+        "run sdy-insert-explicit-reshards first",
     )
 
 

@@ -1,7 +1,7 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
-from pyshardy.ir.nodes cimport Op
+from pyshardy.ir.op cimport Op
 from pyshardy.transforms.reshards.kinds cimport kind_of
 from pyshardy.transforms.local.localizer cimport Localizer
 

@@ -1,4 +1,4 @@
-"""Which function makes which op local: what the trait `local` of the op says; all others run on shards as they are."""
+"""The functions that make ops local, by the trait `local`; ops without an entry run on shards unchanged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import cast
 from pyshardy.core.intern import register_cache
 from pyshardy.errors import InvalidRuleError, InvalidShardingError
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.nodes import Op
+from pyshardy.ir.op import Op
 from pyshardy.rules.ops import OPS
 from pyshardy.rules.traits import ON_SHARDS, load_function
 from pyshardy.transforms.local.checks import check_runs_locally
@@ -20,10 +20,10 @@ Handler = Callable[[Op, Localizer], None]
 
 
 def localize_all(ops: list[Op], local: Localizer) -> None:
-    """Make ops local, one after the other.
+    """Make ops local, one by one.
 
     Raises:
-        PassError: An op that cannot run on shards.
+        PassError: An op cannot run on shards.
     """
     for op in ops:
         try:
@@ -48,7 +48,7 @@ register_cache(handler_of.cache_clear)
 
 
 def localize_any(op: Op, local: Localizer) -> None:
-    """The same op on shards."""
+    """Keep the op, if it gives the right result on shards."""
     kind = kind_of(op, local.global_types)
     if not local.keep_like_others(op, kind):
         check_runs_locally(op, local)
@@ -56,9 +56,9 @@ def localize_any(op: Op, local: Localizer) -> None:
 
 
 def leave_alone(op: Op, local: Localizer) -> None:
-    """An op that computes nothing."""
+    """Keep an op that computes nothing."""
 
 
 def refuse(op: Op, local: Localizer) -> None:
-    """An op that says how values are sharded; raises `PassError`."""
+    """Raise `PassError` for an op that only annotates values with shardings."""
     raise PassError(op, "has no meaning on one device; earlier passes remove such ops")

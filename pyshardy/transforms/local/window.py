@@ -12,7 +12,7 @@ from pyshardy.transforms.local.localizer import Localizer
 
 
 def localize_window_op(op: Op, local: Localizer) -> None:
-    """The same on shards, if no window along a dimension that is sharded needs other elements than one has."""
+    """Keep the op, if no window along a sharded dimension needs elements of other shards."""
     facts = local.context.specs.spec(op)
     rank = len(local.global_shape(op.operands[0]))
     sizes = facts.attr("window_dimensions", None) or (1,) * rank

@@ -1,1 +1,1 @@
-"""Ops on tensors that are padded to be divisible: one file per family, `table.py` says which handles what."""
+"""Pads tensors to multiples of their shard counts: one file per family of ops; `table.py` maps ops to functions."""

@@ -13,7 +13,7 @@ from pyshardy.transforms.padding.padder import Padder, shape_of
 
 
 def pad_slicing(op: Op, padder: Padder) -> None:
-    """`all_slice` and `reduce_scatter`: pad the operand first."""
+    """`all_slice` and `reduce_scatter`: pad the operand before."""
     if _splits_padding(op, padder):
         if op.name == "sdy.reduce_scatter":
             _reduce_before(op)
@@ -23,7 +23,7 @@ def pad_slicing(op: Op, padder: Padder) -> None:
 
 
 def pad_all_to_all(op: Op, padder: Padder) -> None:
-    """`all_to_all`: pad the dimensions that axes move to, trim those they come from."""
+    """`all_to_all`: pad the dimensions that axes move to, and trim those that they come from."""
     if _splits_padding(op, padder):
         _through_whole(op, padder)
         return
@@ -46,7 +46,7 @@ def pad_in_place(op: Op, padder: Padder) -> None:
 
 
 def _splits_padding(op: Op, padder: Padder) -> bool:
-    """Whether a dimension is sharded before and after, in shards of another size: data would move between them."""
+    """Whether a dimension is sharded before and after with different shard sizes, so that data moves between shards."""
     value = op.operands[0]
     before, after = get_sharding(value), _out_sharding(op)
     if before is None or before.rank != after.rank:
@@ -56,7 +56,7 @@ def _splits_padding(op: Op, padder: Padder) -> bool:
 
 
 def _through_whole(op: Op, padder: Padder) -> None:
-    """Gather the whole tensor and slice it, in place of a collective."""
+    """Replace a collective by a gather of the whole tensor and a slice."""
     value, after = op.operands[0], _out_sharding(op)
     before = get_sharding(value)
     assert before is not None
@@ -73,7 +73,7 @@ def _through_whole(op: Op, padder: Padder) -> None:
 def _make(
     name: str, attribute: str, axes: tuple[Axes, ...], value: Value, sharding: TensorSharding, op: Op, padder: Padder
 ) -> Value:
-    """A collective in front of an op, padded and trimmed; what it gives."""
+    """Insert a padded and trimmed collective before an op; return its result."""
     type = padder.originals.get(value, value.type)
     made = Op(f"sdy.{name}", [value], [type], {attribute: axes, "out_sharding": sharding}, location=op.location)
     op.set_operand(0, made.insert_before(op).result)
@@ -82,7 +82,7 @@ def _make(
 
 
 def _reduce_before(op: Op) -> None:
-    """All-reduce the operand of a reduce-scatter in place of it."""
+    """Replace a reduce-scatter by an all-reduce of its operand."""
     axes = sum(op.attrs["reduce_scatter_axes"], ())
     before = get_sharding(op.operands[0])
     assert before is not None
@@ -111,7 +111,7 @@ def _take_shape(op: Op, padder: Padder) -> None:
 
 
 def _trim(op: Op, padder: Padder) -> None:
-    """Trim the result; what a gather of a padded dimension gives is sliced even if there is nothing to cut off."""
+    """Trim the result. The result of gathering a padded dimension is sliced even if nothing is cut off."""
     sharding = _out_sharding(op)
     padded, original = shape_of(op.result), padder.original_shape(op.result)
     gathered = zip(op.attrs.get("gathering_axes", ()), padded, original)

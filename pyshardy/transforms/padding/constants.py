@@ -1,4 +1,4 @@
-"""Constants: their values padded, and what they hold.
+"""Padding of constants, and the contents of constants.
 
 Source: docs/semantics/partitioner.md#what-padding-holds
 Source: docs/semantics/partitioner.md#padding-of-ops
@@ -21,7 +21,7 @@ _KINDS = {0.0: Padding.ZERO, 1.0: Padding.ONE}
 
 
 def pad_constant(op: Op, padder: Padder) -> None:
-    """Put zeros behind the values, unless they are all equal."""
+    """Append zeros to the values, unless all values are equal."""
     result = op.result
     shape = padder.original_shape(result)
     padder.pad_result(result)
@@ -37,7 +37,7 @@ def pad_constant(op: Op, padder: Padder) -> None:
 
 
 def splat_of(value: Value) -> Padding | None:
-    """Zero or one if the value is a constant that holds nothing else."""
+    """Zero or one, if the value is a constant with only that element."""
     op = value.defining_op
     if op is None or op.name not in PROGRAM_CONSTANTS:
         return None
@@ -49,7 +49,7 @@ def splat_of(value: Value) -> Padding | None:
 
 
 def _values(op: Op) -> str:
-    """The values of a constant as MLIR writes them inside `dense<...>`."""
+    """The elements of a constant, as MLIR writes them inside `dense<...>`."""
     text = str(op.attrs["value"])
     if not text.startswith("dense<"):
         raise PassError(op, f"is sharded and not divisible, which needs a dense constant, not {text[:40]}")
@@ -61,7 +61,7 @@ def _is_splat(values: str) -> bool:
 
 
 def _padded(values: str, shape: Shape, padded: Shape, zero: str) -> str:
-    """The text of more values.
+    """The text of the padded elements.
 
     >>> _padded("[[1], [2]]", (2, 1), (3, 2), "0")
     '[[1, 0], [2, 0], [0, 0]]'

@@ -1,4 +1,4 @@
-"""Padding of products: what is summed up must be zero.
+"""Padding of products: the padding of contracted dimensions must be zero.
 
 Source: docs/semantics/partitioner.md#padding-of-ops
 """
@@ -16,7 +16,7 @@ from pyshardy.transforms.padding.padder import Padder, shape_of
 def pad_dot(op: Op, padder: Padder) -> None:
     """`dot`: the last dimension of the left side, the first of the right side.
 
-    Nothing is made where that is not padded; for `dot_general` a constant is, even if it is of no use.
+    Without padding there, no constant is made. For `dot_general` a constant is made even if it is unused.
     """
     for index, dim in enumerate((op.operands[0].type.rank - 1, 0)):
         value = op.operands[index]

@@ -1,4 +1,4 @@
-"""Padding of ops that hold others, of functions and of calls.
+"""Padding of ops with regions, of functions and of calls.
 
 Source: docs/semantics/partitioner.md#functions-and-calls
 Source: docs/semantics/partitioner.md#padding-of-ops
@@ -21,11 +21,11 @@ from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.ir.symbols import SymbolTable
-from pyshardy.rules.properties import CONTROL_FLOW, HANDING_ON
+from pyshardy.rules.properties import CONTROL_FLOW, IDENTITIES
 from pyshardy.transforms.padding.padder import Padder
 
 _WITH_ENTRY = frozenset(("stablehlo.while", "sdy.manual_computation", "sdy.named_computation"))
-_HINT = "try -sdy-insert-explicit-reshards='enable-full-version=true' before"
+_HINT = "try -sdy-insert-explicit-reshards='enable-full-version=true' first"
 
 
 def pad_signature(function: Op, padder: Padder) -> None:
@@ -48,7 +48,7 @@ def pad_signature(function: Op, padder: Padder) -> None:
                 raise PassError(
                     function,
                     f"has {kind} {index} of type {value.type} sharded as {sharding}, which is not divisible; try "
-                    "-sdy-update-non-divisible-input-output-shardings before",
+                    "-sdy-update-non-divisible-input-output-shardings first",
                 )
             padder.functions.add(function.attrs["sym_name"])
     for arg in args:
@@ -64,7 +64,7 @@ def is_divisible(value: Value, sharding: TensorSharding | None, padder: Padder) 
 
 
 def pad_region_op(op: Op, padder: Padder) -> None:
-    """An op with regions: results and block arguments are padded alike."""
+    """Pad the results and block arguments of an op with regions."""
     for result in op.results:
         padder.pad_result(result)
     for region in op.regions:
@@ -74,32 +74,32 @@ def pad_region_op(op: Op, padder: Padder) -> None:
 
 
 def pad_call(op: Op, padder: Padder) -> None:
-    """A call: its results are padded if the function is."""
+    """Pad the results of a call if the function is padded."""
     for result in op.results:
         _pad_if(op.attrs["callee"] in padder.functions, result, padder)
 
 
 def pad_carried(op: Op, padder: Padder) -> None:
-    """An op of another dialect than StableHLO's, or that hands a value on: its results are padded if an operand is.
+    """Pad the results of an identity, or of an op of another dialect than StableHLO, if an operand is padded.
 
     Raises:
-        PassError: It hands on a value that its own sharding would need padded otherwise.
+        PassError: An identity's own sharding needs another padding than its operand has.
     """
     is_padded = not padder.originals.keys().isdisjoint(op.operands)
     for result in op.results:
         _pad_if(is_padded, result, padder)
-    if is_padded and op.name in HANDING_ON:
+    if is_padded and op.name in IDENTITIES:
         _check(op, 0, op.operands[0], op.result.type.shape)
 
 
 def pad_computation_args(op: Op, padder: Padder) -> None:
-    """A manual or named computation: a block argument is padded if the operand is."""
+    """Pad the block arguments of a manual or named computation whose operands are padded."""
     for arg, operand in zip(op.region.block.args, op.operands):
         _pad_if(operand in padder.originals, arg, padder)
 
 
 def pad_computation_results(op: Op, padder: Padder) -> None:
-    """The `sdy.return` of a manual or named computation: a result is padded if what is returned for it is."""
+    """Pad the results of a manual or named computation whose returned values are padded."""
     computation = op.parent_op
     assert computation is not None
     for result, value in zip(computation.results, op.operands):
@@ -107,7 +107,7 @@ def pad_computation_results(op: Op, padder: Padder) -> None:
 
 
 def _pad_if(is_padded: bool, value: Value, padder: Padder) -> None:
-    """Pad what comes from a padded value; note what its sharding would need padded and comes from another one."""
+    """Pad a value if its source is padded; if not, and its sharding needs padding, record it as unpadded."""
     if is_padded:
         padder.pad_result(value)
     elif value.type.is_ranked_tensor and padder.padded_shape(value) != value.type.shape:
@@ -115,22 +115,22 @@ def _pad_if(is_padded: bool, value: Value, padder: Padder) -> None:
 
 
 def check_operands(op: Op, padder: Padder) -> None:
-    """See that an op takes no value that should have been padded.
+    """Check that an op takes no value that should have been padded.
 
     Raises:
-        PassError: It does.
+        PassError: It takes one.
     """
     for index, value in enumerate(op.operands):
         if value in padder.unpadded:
             raise PassError(
                 op,
-                f"takes operand {index} of type {value.type}, sharded as {get_sharding(value)}, which is not padded "
-                f"to be divisible where it comes from; {_HINT}",
+                f"takes operand {index} of type {value.type}, sharded as {get_sharding(value)}, but its producer "
+                f"does not pad it to a multiple of its shards; {_HINT}",
             )
 
 
 def check_agreement(root: Op, padder: Padder) -> None:
-    """Write the types of functions, and see that all that hand values over agree on how they are padded.
+    """Write the types of functions, and check that both sides of calls, returns and entries agree on the padding.
 
     Raises:
         PassError: A value is padded on one side only.
@@ -189,6 +189,6 @@ def _check(op: Op, index: int, value: Value, needed: tuple[int, ...] | None) -> 
     if value.type.is_ranked_tensor and value.type.shape != needed:
         raise PassError(
             op,
-            f"takes operand {index} of type {value.type}, padded to be divisible, where the other side has "
+            f"takes operand {index} of type {value.type}, padded to a multiple of its shards, where the other side has "
             f"{needed}; {_HINT}",
         )

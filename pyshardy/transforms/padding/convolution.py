@@ -16,7 +16,7 @@ from pyshardy.transforms.padding.padder import Padder, Shape, shape_of
 
 
 def pad_convolution(op: Op, padder: Padder) -> None:
-    """Put zeros where sums run over padding, let groups grow, and cut windows that are too many."""
+    """Put zeros into padding that is summed, increase the number of groups, and cut off surplus windows."""
     if not any(value in padder.originals for value in op.operands):
         padder.pad_result(op.result)
         return
@@ -55,27 +55,27 @@ class _Convolution:
         self._set_result(wanted, found, needed)
 
     def _grown(self, name: str, dim: int, lhs: Shape) -> int:
-        """The number of groups, which grows with the dimension if every group has one element of it."""
+        """The number of groups. It grows with the dimension if every group has one element of it."""
         count: int = self.op.attrs[name].value
         if count > 1 and dim in self.padder.padded_dims(self.op.operands[0]):
             if count != self.padder.original_shape(self.op.operands[0])[dim]:
                 raise PassError(
                     self.op,
                     f"has {name} {count} along a padded dimension of size {lhs[dim]}; groups of more than one element "
-                    "cannot be padded. Try -sdy-resolve-permutation-factors before",
+                    "cannot be padded. Try -sdy-resolve-permutation-factors first",
                 )
             count = lhs[dim]
             self.op.set_attr(name, self.padder.context.attrs.i64(count))
         return count
 
     def _check_outputs(self, kernel: int, wanted: int, groups: int) -> None:
-        """Raise unless every group has as many output features as before it was padded."""
+        """Raise `PassError` unless every group has as many output features as before padding."""
         old = self.padder.original_shape(self.op.operands[1])[self.numbers.kernel_output_feature]
         if kernel != wanted or (groups > 1 and kernel * self.old_groups != old * groups):
             raise PassError(
                 self.op,
                 f"has {old} output features in {self.old_groups} groups, padded to {kernel} for a result of {wanted}; "
-                "try -sdy-resolve-permutation-factors before",
+                "try -sdy-resolve-permutation-factors first",
             )
 
     def _list(self, name: str) -> list[int]:
@@ -101,7 +101,7 @@ class _Convolution:
         return 0 if room < 0 else room // self._list("window_strides")[index] + 1
 
     def _set_padding(self, needed: Sequence[int], lhs: Shape, kernel: Shape) -> None:
-        """Let every window be where it was, and their number be the one needed."""
+        """Adjust the padding of the windows so that they stay where they were, in the needed number."""
         margins = []
         reversals = self.op.attrs.get("window_reversal")
         for index, ((low, _), need) in enumerate(zip(self._margins(), needed)):

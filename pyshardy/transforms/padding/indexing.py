@@ -1,4 +1,4 @@
-"""Padding of ops with computed indices: these must not get at padding.
+"""Padding of ops with dynamic indices, which must not reach padding.
 
 Source: docs/semantics/partitioner.md#padding-of-ops
 """
@@ -19,7 +19,7 @@ from pyshardy.transforms.padding.padder import Padder, shape_of
 
 
 def pad_gather(op: Op, padder: Padder) -> None:
-    """`gather`: keep the indices away from the padding, and take whole dimensions with theirs."""
+    """`gather`: keep indices out of the padding; whole dimensions include it."""
     operand, indices = op.operands
     numbers = stablehlo.GatherDimensionNumbers(op.attrs["dimension_numbers"])
     padded = padder.padded_dims(operand)
@@ -36,7 +36,7 @@ def pad_gather(op: Op, padder: Padder) -> None:
 
 
 def pad_dynamic_slice(op: Op, padder: Padder) -> None:
-    """`dynamic_slice`: take whole dimensions with their padding."""
+    """`dynamic_slice`: whole dimensions include their padding."""
     operand = op.operands[0]
     sizes, old = list(op.attrs["slice_sizes"]), padder.original_shape(operand)
     padded = padder.padded_dims(operand)
@@ -50,7 +50,7 @@ def pad_dynamic_slice(op: Op, padder: Padder) -> None:
 
 
 def pad_dynamic_update_slice(op: Op, padder: Padder) -> None:
-    """`dynamic_update_slice`: keep what is updated away from the padding."""
+    """`dynamic_update_slice`: keep the update out of the padding."""
     operand, update, *starts = op.operands
     old, sizes = padder.original_shape(operand), padder.original_shape(update)
     for dim in padder.padded_dims(operand):
@@ -60,7 +60,7 @@ def pad_dynamic_update_slice(op: Op, padder: Padder) -> None:
 
 
 def pad_scatter(op: Op, padder: Padder) -> None:
-    """`scatter`: updates that are padding go nowhere."""
+    """`scatter`: give updates in the padding indices that are out of bounds."""
     count = (len(op.operands) - 1) // 2
     operand, indices = op.operands[0], op.operands[count]
     facts: Any = dict(padder.context.specs.spec(op).attributes)["scatter_dimension_numbers"]
@@ -77,10 +77,10 @@ def pad_scatter(op: Op, padder: Padder) -> None:
 
 
 def _index_one(op: Op, padder: Padder, indices: Value, numbers: GatherNumbers) -> tuple[Value, tuple[int, ...]]:
-    """Give indices without components one, which is 0, and the dimension of the input that it is for."""
+    """Give indices without components a zero component, and return the dimension of the input that it refers to."""
     free = [dim for dim in range(op.operands[0].type.rank) if dim not in numbers.input_batching]
     if not free:
-        raise PassError(op, "has padded updates and no dimension along which an index could lead them away")
+        raise PassError(op, "has padded updates and no dimension along which an index could be out of bounds")
     builder, old = padder.like(indices, op), padder.originals[indices]
     is_vector = [dim == numbers.index_vector for dim in range(old.rank)]
     padded, data = (
@@ -94,7 +94,7 @@ def _index_one(op: Op, padder: Padder, indices: Value, numbers: GatherNumbers) -
 
 
 def pad_get_dimension_size(op: Op, padder: Padder) -> None:
-    """`get_dimension_size`: that of the data, without the padding."""
+    """`get_dimension_size`: the size without padding."""
     dim = op.attrs["dimension"].value
     if dim in padder.padded_dims(op.operands[0]):
         size = padder.original_shape(op.operands[0])[dim]
@@ -110,7 +110,7 @@ def _set_sizes(op: Op, padder: Padder, whole: Sequence[int]) -> None:
 
 
 def _start_at_most(op: Op, padder: Padder, start: Value, limit: int) -> Value:
-    """The start of a slice, or the last possible one if that comes before; a constant stays one."""
+    """The start of a slice, clamped to the last possible one; a constant stays a constant."""
     builder, defining = padder.builder(op), start.defining_op
     if (
         defining is not None
@@ -126,7 +126,7 @@ def _start_at_most(op: Op, padder: Padder, start: Value, limit: int) -> Value:
 
 
 def _at_most(op: Op, padder: Padder, indices: Value, limits: Sequence[int], vector_dim: int) -> Value:
-    """The indices, each component not above its limit, or what its type holds if that is less."""
+    """The indices, each component clamped to its limit, or to the largest number of its type."""
     builder, type = padder.like(indices, op), indices.type
     most = [min(limit, largest(type.element)) for limit in limits]
     if vector_dim == type.rank:
@@ -144,7 +144,7 @@ def _at_most(op: Op, padder: Padder, indices: Value, limits: Sequence[int], vect
 def _elsewhere(
     op: Op, padder: Padder, indices: Value, limits: Sequence[int], vector_dim: int, dims: Sequence[int]
 ) -> Value:
-    """The indices, in their padding each component out of bounds; in a wider type if theirs has no such number."""
+    """The indices, out of bounds in their padding; in a wider type if theirs has no number out of bounds."""
     wide = wide_enough(padder.like(indices, op), indices, max(limits))
     if wide is not indices:
         padder.originals[wide] = padder.like(indices, op).like(padder.original_shape(indices), wide.type)

@@ -11,7 +11,7 @@ Shapes = list[tuple[int, ...]]
 
 
 def inferred_shapes(op: Op, context: PassContext) -> Shapes | None:
-    """The shapes of the results for the operands as they are now; None if MLIR cannot tell."""
+    """The result shapes for the current operands; None if MLIR cannot infer them."""
     if op.regions or not op.name.startswith("stablehlo."):
         return None
     try:

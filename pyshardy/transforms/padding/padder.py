@@ -1,4 +1,4 @@
-"""What is known while a module is padded: original types, and what the padding holds.
+"""The state while a module is padded: original types, and the contents of padding.
 
 Source: docs/semantics/partitioner.md#padding
 """
@@ -9,10 +9,13 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 
 from pyshardy.core.devices import padded_shape
-from pyshardy.core.sharding import Meshes, TensorSharding, mesh_of
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
+from pyshardy.ir.blocks import Value
 from pyshardy.ir.functions import SHARDING
-from pyshardy.ir.nodes import Op, Value, ValueType
+from pyshardy.ir.op import Op
 from pyshardy.ir.shardings import get_sharding
+from pyshardy.ir.value_type import ValueType
 from pyshardy.transforms.builder import Builder, zero_text
 from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.reshards.operand_shardings import location_of
@@ -21,22 +24,22 @@ Shape = tuple[int, ...]
 
 
 class Padding(Enum):
-    """What the padding of a value is known to hold."""
+    """The known content of the padding of a value."""
 
     ZERO = "0"
     ONE = "1"
 
 
 class Padder:
-    """What is known while the ops of a module are padded one after the other.
+    """The state while the ops of a module are padded one by one.
 
     Attributes:
-        context: What the passes over the module share.
+        context: The pass context.
         meshes: The meshes of the module.
-        originals: The types that padded values had before.
-        unpadded: Values that are not padded although their shardings need it.
-        functions: The names of the functions of which an argument or a result is padded.
-        paddings: What the padding of values holds, where it is known.
+        originals: The original types of padded values.
+        unpadded: Values without padding although their shardings need it.
+        functions: The names of the functions with a padded argument or result.
+        paddings: The known contents of padding, by value.
     """
 
     def __init__(self, context: PassContext) -> None:
@@ -50,17 +53,17 @@ class Padder:
         self._needs: dict[tuple[tuple[TensorSharding, ...], ValueType], bool] = {}
 
     def builder(self, op: Op, sharding: TensorSharding | None = None) -> Builder:
-        """Makes ops in front of an op."""
+        """Makes ops before an op."""
         return Builder(self.context.attrs, op, op.location, sharding)
 
     def like(self, value: Value, op: Op) -> Builder:
-        """Makes ops in front of an op, sharded as a value is."""
+        """Makes ops before an op, with the sharding of a value."""
         return self.builder(op, get_sharding(value))
 
     # Shapes
 
     def original_shape(self, value: Value) -> Shape:
-        """The shape of a value before it was padded."""
+        """The original shape of a value."""
         shape = self.originals.get(value, value.type).shape
         assert shape is not None
         return shape
@@ -72,7 +75,7 @@ class Padder:
         return [dim for dim, size in enumerate(self.original_shape(value)) if size != shape_of(value)[dim]]
 
     def padded_shape(self, value: Value, sharding: TensorSharding | None = None) -> Shape:
-        """The shape of a value padded for a sharding, or for its own."""
+        """The shape of a value, padded for a sharding or for its own sharding."""
         sharding = get_sharding(value) if sharding is None else sharding
         shape = self.original_shape(value)
         return shape if sharding is None else self.padded_for(shape, sharding)
@@ -87,10 +90,10 @@ class Padder:
         return found
 
     def concerns(self, op: Op) -> bool:
-        """Whether an operand of an op is padded, or a result has to be.
+        """Whether an operand of an op is padded or a result needs padding.
 
         Args:
-            op: An op whose results have their shardings in the attribute that most ops have.
+            op: An op whose result shardings are in the usual attribute.
         """
         if self.originals and not self.originals.keys().isdisjoint(op.operands):
             return True
@@ -114,7 +117,7 @@ class Padder:
         return False
 
     def set_shape(self, value: Value, shape: Sequence[int], original: ValueType | None = None) -> None:
-        """Give a value another shape; its original type is the one it has now unless it is given."""
+        """Give a value another shape; its original type is its current type unless it is given."""
         original = original or self.originals.get(value, value.type)
         new = self.context.attrs.ranked_type(tuple(shape), value.type)
         value.set_type(new)
@@ -132,7 +135,7 @@ class Padder:
     # Padding
 
     def pad(self, value: Value, shape: Sequence[int], op: Op) -> Value:
-        """The value, padded further behind its data in front of an op."""
+        """Pad a value further, after its data; the pad is inserted before an op."""
         old = shape_of(value)
         if tuple(shape) == old:
             return value
@@ -155,7 +158,7 @@ class Padder:
         return builder.splat(splat_text(kind, value.type.element), builder.like((), value.type))
 
     def trim(self, op: Op, sharding: TensorSharding) -> None:
-        """Cut what the only result of an op has too much for a sharding, for all that use it."""
+        """Slice off the padding of the only result of an op that a sharding does not need, for all users."""
         result = op.result
         following = op.next
         assert following is not None
@@ -179,13 +182,13 @@ class Padder:
         dims: Iterable[int] | None = None,
         fill_dims: Sequence[int] = (),
     ) -> Value:
-        """The value with something else in its padding.
+        """The value with another content of its padding.
 
         Args:
             value: The value.
-            op: The op in front of which the mask is made.
-            fill: Makes what to put there: a scalar, or an array that `fill_dims` spreads.
-            dims: Only along these dimensions.
+            op: The op before which to insert the mask.
+            fill: Makes the new content: a scalar, or a tensor to broadcast along `fill_dims`.
+            dims: The dimensions whose padding changes.
             fill_dims: The dimensions of the value that the fill has.
         """
         padded = self.padded_dims(value)
@@ -204,7 +207,7 @@ class Padder:
         return selected
 
     def _inside(self, builder: Builder, value: Value, dim: int) -> Value:
-        """Which elements of a value lie before its padding along a dimension."""
+        """A mask of the elements of a value that are not padding along a dimension."""
         index = builder.iota(builder.type(shape_of(value), "i32"), dim)
         size = builder.splat(str(self.original_shape(value)[dim]), builder.type((), "i32"))
         return builder.compare("LT", index, builder.broadcast(size, shape_of(value)))
@@ -223,7 +226,7 @@ def shape_of(value: Value) -> Shape:
 
 
 def splat_text(kind: Padding, element: str) -> str:
-    """How MLIR writes what padding holds.
+    """The content of padding, as MLIR writes it.
 
     >>> splat_text(Padding.ONE, "f32"), splat_text(Padding.ONE, "i1"), splat_text(Padding.ONE, "complex<f32>")
     ('1.0', 'true', '(1.0,0.0)')

@@ -12,7 +12,7 @@ from pyshardy.transforms.reduction_kinds import combiners, neutral_text
 
 
 def pad_reduce(op: Op, padder: Padder) -> None:
-    """`reduce`: the padding becomes the initial value, or what changes nothing if that one must count only once."""
+    """`reduce`: the padding becomes the initial value, or the identity if the initial value must count only once."""
     count = len(op.operands) // 2
     names = combiners(op) or (None,) * count
     dims = tuple(op.attrs["dimensions"])

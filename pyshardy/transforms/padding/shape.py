@@ -1,4 +1,4 @@
-"""Padding of reshapes, and of all ops that need nothing special.
+"""Padding of reshapes, and of all ops without special needs.
 
 Source: docs/semantics/partitioner.md#padding-of-ops
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyshardy.core.sharding import mesh_of
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding
@@ -18,7 +18,7 @@ from pyshardy.transforms.padding.padder import Padder, shape_of
 
 
 def pad_any(op: Op, padder: Padder) -> None:
-    """Any op: the operands are padded, and so are the results; padding stays padding."""
+    """Any op: pad its operands and results; padding stays padding."""
     padded = [value for value in op.operands if value in padder.originals]
     unknown = [result for result in op.results if padded and _follows(result, padded, padder)]
     shapes = inferred_shapes(op, padder.context) if unknown else None
@@ -29,7 +29,7 @@ def pad_any(op: Op, padder: Padder) -> None:
 
 
 def _follows(result: Value, padded: Sequence[Value], padder: Padder) -> bool:
-    """Whether the sharding of a result does not say how it is padded: it has none, or it is not that of an operand."""
+    """Whether a result's padding cannot be told from its sharding: it has none, or another one than the operands."""
     if not result.type.is_ranked_tensor or get_sharding(result) is None:
         return result.type.is_ranked_tensor
     shape, needed = padder.original_shape(result), padder.padded_shape(result)
@@ -43,13 +43,13 @@ def pad_broadcast(op: Op, padder: Padder) -> None:
     for dim, target in enumerate(op.attrs["broadcast_dimensions"]):
         if before[dim] != after[target] and dim in padder.padded_dims(value):
             raise PassError(
-                op, f"expands dimension {dim}, which is sharded; try -sdy-resolve-permutation-factors before"
+                op, f"expands dimension {dim}, which is sharded; try -sdy-resolve-permutation-factors first"
             )
     pad_any(op, padder)
 
 
 def pad_reshape(op: Op, padder: Padder) -> None:
-    """`reshape`: where the groups of dimensions that are not divisible stay on their devices."""
+    """`reshape`: allowed if the groups of dimensions that are not divisible keep their shards."""
     value, result = op.operands[0], op.result
     sharding, out_sharding = get_sharding(value), get_sharding(result)
     padder.pad_result(result)
@@ -65,5 +65,5 @@ def pad_reshape(op: Op, padder: Padder) -> None:
     raise PassError(
         op,
         f"from {shapes[0]} to {shapes[1]} changes dimensions that are not divisible by their shardings; try "
-        "-sdy-resolve-permutation-factors before",
+        "-sdy-resolve-permutation-factors first",
     )

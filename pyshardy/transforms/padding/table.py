@@ -1,4 +1,4 @@
-"""Which op is padded how: what the trait `pad` of the op says, or its dialect."""
+"""The functions that pad ops, by the trait `pad` of an op or by its dialect."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyshardy.transforms.padding.padder import Padder
 Handler = Callable[[Op, Padder], None]
 
 ALWAYS: Final = HOLD_OTHERWISE | {"stablehlo.pad"}
-"""Ops that are looked at even where nothing around them is padded: for how they are sharded, or what they pad with."""
+"""Ops to handle even if nothing around them is padded, because of their shardings or their padding value."""
 
 
 def _entry_of(name: str) -> str:
@@ -27,7 +27,7 @@ def _entry_of(name: str) -> str:
 
 
 def is_converted(name: str) -> bool:
-    """Whether ops of a name are padded wherever their shardings need it, not only where what they take is.
+    """Whether ops of a name are padded wherever their shardings need it, not only if their operands are padded.
 
     >>> [is_converted(name) for name in ("stablehlo.add", "sdy.all_slice", "func.call", "sdy.reshard", "chlo.erf")]
     [True, True, False, False, False]

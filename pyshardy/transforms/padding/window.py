@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyshardy.core.sharding import mesh_of, shard_counts
+from pyshardy.core.sharding_on_mesh import mesh_of, shard_counts
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding
@@ -17,7 +17,7 @@ from pyshardy.transforms.padding.padder import Padder, shape_of
 
 
 def pad_pad(op: Op, padder: Padder) -> None:
-    """`pad`: less padding is needed behind an operand that is padded already, as long as that holds the same."""
+    """`pad`: an operand whose padding has the same content needs less high padding."""
     value, filler = op.operands
     low, high, interior = (
         list(op.attrs[name]) for name in ("edge_padding_low", "edge_padding_high", "interior_padding")
@@ -43,7 +43,7 @@ def pad_pad(op: Op, padder: Padder) -> None:
 
 
 def pad_slice(op: Op, padder: Padder) -> None:
-    """`slice`: take what is in the padding too, where the shards of the result are those of the operand."""
+    """`slice`: include the padding if the shards of the result equal those of the operand."""
     shape, padded = padder.original_shape(op.result), padder.padded_shape(op.result)
     if padded == shape:
         return
@@ -71,5 +71,5 @@ def _check_free(op: Op, strides: Sequence[int], padder: Padder) -> None:
             raise PassError(
                 op,
                 f"slices dimension {dim}, which is sharded, so that data moves between devices; try "
-                "-sdy-resolve-permutation-factors before",
+                "-sdy-resolve-permutation-factors first",
             )

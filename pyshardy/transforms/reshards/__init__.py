@@ -1,1 +1,1 @@
-"""Which operand needs which sharding, and the reshards, all-reduces and constants that give it."""
+"""The shardings that operands need, and the reshards, all-reduces and constants that provide them."""

@@ -43,7 +43,7 @@ def batch_rank(op: Op) -> int:
 
 
 def split_batch(op: Op, rank: int, meshes: Meshes) -> None:
-    """Reshard around an op so that its batch dimensions are sharded alike everywhere, and no other dimension is."""
+    """Reshard around an op so that its batch dimensions have equal axes in all tensors, and other dimensions none."""
     values = (*op.operands, *op.results)
     shardings = [get_sharding(value) for value in values]
     batches = [_batch_of(sharding, rank, sharding.rank) for sharding in shardings if sharding and sharding.dims]

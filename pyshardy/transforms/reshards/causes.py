@@ -15,16 +15,16 @@ from pyshardy.transforms.reshards.operand_shardings import all_reduce_kind
 
 _ALL_REDUCE = "sdy.all_reduce"
 MADE = frozenset(("sdy.reshard", _ALL_REDUCE, "sdy.sharded_to_unreduced", "sdy.replicated_to_unreduced"))
-"""The ops that bring a value to the sharding that another op needs."""
+"""The ops that change the sharding of a value for another op."""
 _WITH_BODIES = frozenset(("stablehlo.reduce", "stablehlo.scatter"))
 _SUMS = {ReductionKind.SUM: "add", ReductionKind.MAX: "maximum", ReductionKind.MIN: "minimum"}
 
 
 def reduction_word(op: Op, index: int = 0) -> str:
-    """The name of combining the parts of a result of an op: "sum", "max" and so on.
+    """How the partial values of a result combine, in a word: "sum", "max" and so on.
 
     Args:
-        op: The op; an op with a body combines with it, any other adds.
+        op: The op. An op with a body combines by the body, all others by addition.
         index: The number of the result.
     """
     if not op.regions or op.name not in _WITH_BODIES:
@@ -39,7 +39,7 @@ def result_text(op: Op, index: int) -> str:
 
 
 def _word(made: Op) -> str:
-    """The word for an op that brings a value to the sharding that another op needs."""
+    """The word for an op that changes the sharding of a value for another op."""
     if made.name != _ALL_REDUCE:
         return "reshard"
     value = made.operands[0]
@@ -52,7 +52,7 @@ def _word(made: Op) -> str:
 
 
 class CauseNamer:
-    """Locates new reshards at the op that needs them; reshards already in the function stay unchanged.
+    """Gives new reshards locations that name the op that needs them. Reshards that were there before stay unchanged.
 
     Args:
         root: A module or function, before new reshards are inserted.

@@ -9,12 +9,14 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.ir.nodes import Op, Value, ValueType
-from pyshardy.ir.opspec import LOOKS_AROUND
+from pyshardy.ir.blocks import Value
+from pyshardy.ir.op import Op
+from pyshardy.ir.opspec import CONTEXT_FACTS
 from pyshardy.ir.shardings import get_shardings
+from pyshardy.ir.value_type import ValueType
 
 AS_THEY_ARE: dict[Value, ValueType] = {}
-"""No types that replace the types of values."""
+"""No replacement of the types of values."""
 
 
 def kind_of(
@@ -22,9 +24,9 @@ def kind_of(
     types: dict[Value, ValueType] = AS_THEY_ARE,
     shardings_of: Callable[[Iterable[Value]], Iterable[TensorSharding | None]] = get_shardings,
 ) -> Hashable:
-    """The key that ops of the same name, attributes, types and shardings share; their regions do not count.
+    """A key that is equal for ops with the same name, attributes, types and shardings; regions do not count.
 
-    None if the surroundings of an op decide.
+    None if the context of an op matters.
 
     Args:
         op: An op whose results have their shardings in its attributes: no data-flow op, no function.
@@ -32,7 +34,7 @@ def kind_of(
         shardings_of: Gives the shardings of operands.
     """
     name, operands = op.name, op.operands
-    if name in LOOKS_AROUND:
+    if name in CONTEXT_FACTS:
         return None
     attrs, results = op.attrs, op.results
     kind: list[Any] = [name, len(results)]

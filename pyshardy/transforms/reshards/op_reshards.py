@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyshardy.core.axes import Axes, sort_and_merge, subtract_axes
-from pyshardy.core.sharding import Meshes, ReductionKind, TensorSharding, mesh_of
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import sort_and_merge, subtract_axes
+from pyshardy.core.sharding import ReductionKind, TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding, set_sharding
@@ -20,14 +22,14 @@ from pyshardy.transforms.reshards.operand_shardings import OpOperand, make_all_r
 
 
 def insert_after(new: Op, anchor: Op, value: Value) -> Op:
-    """Put an op on `value` behind `anchor`, and let all other uses of the value use its result."""
+    """Insert an op on `value` after `anchor`, and redirect all other uses of the value to its result."""
     new.insert_after(anchor)
     value.replace_other_uses(new)
     return new
 
 
 def reduce_operands(op: Op, meshes: Meshes) -> None:
-    """All-reduce every operand along the axes on which it is unreduced and the results are not.
+    """All-reduce every operand along the axes along which it is unreduced and the results are not.
 
     Raises:
         PassError: The results differ in their unreduced axes, or there are none for an unreduced operand.
@@ -51,11 +53,11 @@ def _unreduced(sharding: TensorSharding | None) -> Axes:
 
 
 def reshard_around(op: Op, targets: Sequence[TensorSharding | None]) -> None:
-    """Reshard the operands and results of an op to what it needs while it runs, and the results back.
+    """Reshard the operands of an op to the shardings it needs, and its results back to their own.
 
     Args:
         op: The op.
-        targets: What each operand and then each result needs; None where that is what it has.
+        targets: The sharding that each operand, then each result needs; None for no change.
     """
     for index, target in enumerate(targets[: len(op.operands)]):
         if target is not None:
@@ -71,13 +73,13 @@ def reshard_around(op: Op, targets: Sequence[TensorSharding | None]) -> None:
 
 
 def complete_partial_results(op: Op, plan: OpPlan, meshes: Meshes, mark: bool) -> None:
-    """All-reduce the results of an op along the axes on which it leaves them partial.
+    """All-reduce the results of an op along the axes along which they are partial.
 
     Args:
         op: The op, resharded as planned.
         plan: The plan.
         meshes: The meshes of the module.
-        mark: Whether the op's own results are marked as unreduced along these axes.
+        mark: Whether to mark the op's own results as unreduced along these axes.
     """
     if not plan.reduced:
         return

@@ -14,14 +14,14 @@ from pyshardy.rules.traits import Elementwise
 from pyshardy.rules.user_rules import USER_RULES
 
 _LARGE = 2**62
-"""What a dynamic dimension counts as in a rule."""
+"""The size of a dynamic dimension in a rule."""
 _FOR_PARTITIONER = ops_that(lambda traits: traits.elementwise is Elementwise.FOR_PARTITIONER)
 _MAY_BE_POINTWISE = ops_that(lambda traits: traits.elementwise not in (None, Elementwise.NO))
 _STATES_SHARDING = ops_that(lambda traits: bool(traits.own_shardings))
 
 
 def lacks_rule(name: str) -> bool:
-    """Whether ops of this name may be elementwise without having a rule; the others have one or are not."""
+    """Whether ops of this name may be elementwise although they have no rule."""
     return name in _MAY_BE_POINTWISE and (name not in RULES or name in USER_RULES)
 
 
@@ -48,13 +48,13 @@ def rule_with_dynamic_sizes(spec: OpSpec) -> Rule | None:
 
 
 def rule_on_shards(spec: OpSpec) -> Rule | None:
-    """The rule by which an op runs on shards: that of propagation, or that of every elementwise op."""
+    """The rule of an op on shards: its rule in propagation, or the identity rule of elementwise ops."""
     found = rule_with_dynamic_sizes(spec)
     return pointwise(spec, False) if found is None and is_pointwise(spec) else found
 
 
 def is_pointwise(spec: OpSpec) -> bool:
-    """Whether all tensors have one shape, and every element of the results depends on those at its place alone.
+    """Whether all tensors have one shape, and elements of the results depend only on elements at the same position.
 
     >>> is_pointwise(OpSpec("chlo.zeta", [(4,), (4,)], [(4,)]))
     True
@@ -73,7 +73,7 @@ _TAKE_SHARDS = ops_that(lambda traits: traits.takes_shards)
 
 
 def takes_shards(op: Op) -> bool:
-    """Whether an op shows Python what every device has, whatever that is."""
+    """Whether an op passes the data of every device to Python as it is."""
     return (
         op.name == "stablehlo.custom_call"
         and not op.results
@@ -82,7 +82,7 @@ def takes_shards(op: Op) -> bool:
 
 
 def is_buffer(op: Op) -> bool:
-    """Whether an op makes a buffer with anything in it, of which every device may make its part."""
+    """Whether an op makes a buffer with undefined content, so that every device may make its part."""
     return (
         op.name == "stablehlo.custom_call" and not op.operands and string_value(op.attrs["call_target_name"]) == BUFFER
     )

@@ -1,4 +1,4 @@
-"""Bringing one use of a value to the sharding that it needs.
+"""Changes the sharding of one use of a value.
 
 Source: docs/semantics/reshards-and-collectives.md#meeting-a-target
 Source: docs/semantics/reshards-and-collectives.md#partial-operands
@@ -11,9 +11,11 @@ from typing import Any
 
 from jaxlib.mlir.dialects import sdy
 
-from pyshardy.core.axes import Axes, is_strict_prefix, sort_and_merge, subtract_axes
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import is_strict_prefix, sort_and_merge, subtract_axes
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import DimSharding, Meshes, ReductionKind, TensorSharding, is_equivalent, mesh_of
+from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding, is_equivalent
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding
@@ -24,13 +26,13 @@ _WRITES_SUM = hasattr(sdy.AllReduceOp, "reduction_op")
 
 
 def location_of(value: Value) -> Any:
-    """Where a value comes from, for the ops that change its sharding."""
+    """The location of a value, for the ops that change its sharding."""
     op = value.defining_op
     return value.location if op is None else op.location
 
 
 def _place_of(value: Value) -> Any:
-    """The same, or where to ask for it."""
+    """The location, or a function that gives it."""
     op = value.defining_op
     return value.place if op is None else op.place
 
@@ -41,7 +43,7 @@ def make_reshard(value: Value, sharding: TensorSharding) -> Op:
 
 
 def all_reduce_kind(op: Op) -> ReductionKind:
-    """How an `sdy.all_reduce` or `sdy.reduce_scatter` combines values; before jaxlib 0.12 there is one way."""
+    """The reduction of an `sdy.all_reduce` or `sdy.reduce_scatter`; before jaxlib 0.12 it is always a sum."""
     return _KINDS[op.attrs.get("reduction_op", 0)]
 
 
@@ -54,13 +56,13 @@ def make_all_reduce(value: Value, axes: Axes, kind: ReductionKind, sharding: Ten
 
 
 class OpOperand:
-    """One operand of an op, and where the ops go that change its sharding on the way.
+    """One operand of an op, and the position for ops that change its sharding.
 
     Args:
         op: The op.
         index: Number of the operand.
         meshes: The meshes of the module.
-        at_definition: Whether new ops go behind the definition of the value instead of before the op.
+        at_definition: Whether to insert new ops after the definition of the value instead of before the op.
     """
 
     __slots__ = ("op", "index", "meshes", "at_definition")
@@ -73,11 +75,11 @@ class OpOperand:
 
     @property
     def value(self) -> Value:
-        """The value that is used now."""
+        """The value that is currently used."""
         return self.op.operands[self.index]
 
     def put(self, new: Op) -> None:
-        """Insert an op on the value, and use its result instead."""
+        """Insert an op on the value, and use its result."""
         definition = self.value.defining_op
         if not self.at_definition:
             new.insert_before(self.op)
@@ -88,10 +90,10 @@ class OpOperand:
         self.op.set_operand(self.index, new.result)
 
     def meet(self, target: TensorSharding | None, is_full: bool) -> None:
-        """Reduce what the target does not keep unreduced, make unreduced what it wants so, and reshard.
+        """All-reduce unreduced axes that the target lacks, make the value unreduced along those it adds, and reshard.
 
         Args:
-            target: The sharding needed; None means whatever is closed and replicated.
+            target: The needed sharding; None means closed and replicated.
             is_full: Whether to reshard.
         """
         self.reduce(target)
@@ -110,7 +112,7 @@ class OpOperand:
             self.put(make_reshard(self.value, target or replicated))
 
     def reduce(self, target: TensorSharding | None) -> None:
-        """Sum up, or whatever else combines the parts, along the axes on which the target is not unreduced."""
+        """All-reduce along the unreduced axes that the target lacks."""
         sharding = get_sharding(self.value)
         if sharding is None or not sharding.unreduced:
             return
@@ -122,7 +124,7 @@ class OpOperand:
             self.put(make_all_reduce(self.value, axes, sharding.reduction, sharding.with_unreduced(kept)))
 
     def make_unreduced(self, target: TensorSharding | None) -> None:
-        """Make the value unreduced along the axes on which only the target is."""
+        """Make the value unreduced along the axes along which only the target is unreduced."""
         sharding = get_sharding(self.value)
         if sharding is None or target is None or not target.unreduced:
             return
@@ -132,7 +134,7 @@ class OpOperand:
             return
         lost = subtract_axes(sharding.unreduced, target.unreduced, mesh)
         if lost:
-            raise PassError(self.op, f"stops and starts to be unreduced at once, {lost[0]} and {new[0]}")
+            raise PassError(self.op, f"drops and adds unreduced axes at once, {lost[0]} and {new[0]}")
         self._convert(sharding, target, new, mesh)
 
     def _convert(self, sharding: TensorSharding, target: TensorSharding, new: Axes, mesh: Mesh) -> None:
@@ -167,7 +169,7 @@ class OpOperand:
 def _split(
     sharding: TensorSharding, target: TensorSharding, new: Axes, mesh: Mesh
 ) -> tuple[list[DimSharding], list[Axes], bool]:
-    """Per dimension, what it is before axes turn unreduced, and which do; and whether a reshard comes first."""
+    """Per dimension, its sharding before axes become unreduced, and these axes; and whether a reshard comes first."""
     dims: list[DimSharding] = []
     from_dims: list[Axes] = []
     needs_reshard = False

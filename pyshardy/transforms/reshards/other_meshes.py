@@ -1,8 +1,9 @@
-"""Values on meshes with other axes: what all devices hold whole is on every mesh of theirs."""
+"""Values on meshes with other axes. A replicated value is replicated on every mesh of the same devices."""
 
 from __future__ import annotations
 
-from pyshardy.core.sharding import TensorSharding, common_mesh, is_unsharded, mesh_of
+from pyshardy.core.sharding import TensorSharding, is_unsharded
+from pyshardy.core.sharding_on_mesh import common_mesh, mesh_of
 from pyshardy.ir.functions import RULE
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import Meshes, get_sharding, get_shardings, set_sharding
@@ -14,12 +15,12 @@ from pyshardy.transforms.reshards.operand_shardings import make_reshard
 
 
 def is_whole(sharding: TensorSharding | None, meshes: Meshes) -> bool:
-    """Whether every device of the mesh holds all of a value."""
+    """Whether a value is replicated on all devices of the mesh."""
     return is_unsharded(sharding) and (sharding is None or not mesh_of(sharding, meshes).is_single_device)
 
 
 def meet_on_one_mesh(op: Op, context: PassContext) -> bool:
-    """Reshard around an op of which some tensors are whole on one mesh and some sharded on another; whether it was one.
+    """Reshard around an op with tensors replicated on one mesh and sharded on another; return whether it is such an op.
 
     `sdy-insert-explicit-reshards` leaves such an op alone, as the reference does.
     """
@@ -44,7 +45,7 @@ def meet_on_one_mesh(op: Op, context: PassContext) -> bool:
 
 
 def go_through_whole(reshard: Op, meshes: Meshes) -> None:
-    """Let a reshard to a mesh with other axes gather first, and forget the first mesh."""
+    """Split a reshard to a mesh with other axes: gather on the first mesh, then slice on the second."""
     value, target = reshard.operands[0], reshard.attrs["sharding"]
     sharding = get_sharding(value)
     if sharding is None or mesh_of(sharding, meshes).axes == mesh_of(target, meshes).axes:

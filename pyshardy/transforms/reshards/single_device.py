@@ -1,4 +1,4 @@
-"""Ops that run on one device.
+"""Ops that run on a single device.
 
 Source: docs/semantics/reshards-and-collectives.md#single-device-ops
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from pyshardy.core.sharding import Meshes, TensorSharding, is_equivalent, mesh_of
+from pyshardy.core.sharding import TensorSharding, is_equivalent
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.nodes import Op
@@ -17,17 +18,17 @@ from pyshardy.transforms.reshards.operand_shardings import OpOperand, make_resha
 
 
 def is_on_single_device(sharding: TensorSharding | None, meshes: Meshes) -> bool:
-    """Whether a sharding puts the whole tensor on one device."""
+    """Whether a sharding puts the whole tensor on a single device."""
     return sharding is not None and not sharding.dims and mesh_of(sharding, meshes).is_single_device
 
 
 def global_mesh(meshes: Meshes) -> str | None:
-    """Name of the first mesh that has axes."""
+    """The name of the first mesh with axes."""
     return next((name for name, mesh in meshes.items() if mesh.axes), None)
 
 
 def single_device_of(op: Op, meshes: Meshes) -> TensorSharding | None:
-    """The sharding of the last result that is on one device; None if no result is.
+    """The sharding of the last result that is on a single device; None if no result is.
 
     Raises:
         PassError: Two results are on different devices.
@@ -44,7 +45,7 @@ def single_device_of(op: Op, meshes: Meshes) -> TensorSharding | None:
 
 
 def device_without_results(op: Op, meshes: Meshes) -> TensorSharding | None:
-    """The sharding on one device of an op that has no results: it runs there for what it does."""
+    """The single-device sharding of an op without results. It runs there for its effect."""
     found = op.attrs.get(SHARDING) if not op.results else None
     if isinstance(found, tuple) and len(found) == 1 and is_on_single_device(found[0], meshes):
         return cast(TensorSharding, found[0])
@@ -52,7 +53,7 @@ def device_without_results(op: Op, meshes: Meshes) -> TensorSharding | None:
 
 
 def reshard_to_device(op: Op, device: TensorSharding, meshes: Meshes) -> None:
-    """Bring all operands to the device, by way of the global mesh, and the results back."""
+    """Reshard all operands to the device through the global mesh, and the results back."""
     name = global_mesh(meshes)
     if name is None:
         return

@@ -1,6 +1,6 @@
-"""Dimensions of size 1 of convolutions and reshapes: rules tie these to nothing, so nothing else reshards them.
+"""Dimensions of size 1 of convolutions and reshapes. Rules have no factor for them, so nothing else reshards them.
 
-Of such a dimension that is sharded all shards but one are padding, which would get into the result.
+If such a dimension is sharded, all shards but one are padding, which would get into the result.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.reshards.op_reshards import reshard_around
 
 WITH_SINGLE_DIMS = frozenset(("stablehlo.convolution", "stablehlo.reshape"))
-"""The ops that this is about."""
+"""The ops with such dimensions."""
 
 
 def share_single_dims(op: Op, context: PassContext) -> bool:
-    """Keep dimensions of size 1 whole where operands and results are not sharded alike, and say whether some were not.
+    """Replicate dimensions of size 1 whose axes differ between operands and results; return whether there were any.
 
     Args:
         op: A convolution or a reshape; other ops are left alone.
@@ -38,7 +38,7 @@ def share_single_dims(op: Op, context: PassContext) -> bool:
 
 
 def _of_convolution(op: Op, values: Sequence[Value], context: PassContext) -> list[list[int]]:
-    """Per tensor, its batch and features that are to be whole."""
+    """Per tensor, the batch and feature dimensions to replicate."""
     numbers = cast(ConvolutionNumbers, dict(context.specs.spec(op).attributes)["dimension_numbers"])
     dims: list[list[int]] = [[], [], []]
     for operand, dim, out_dim in (
@@ -54,7 +54,7 @@ def _of_convolution(op: Op, values: Sequence[Value], context: PassContext) -> li
 
 
 def _of_reshape(values: Sequence[Value]) -> list[list[int]]:
-    """The same for the dimensions of size 1 of a reshape."""
+    """Per tensor of a reshape, the dimensions of size 1 to replicate."""
     dims = [[dim for dim, size in enumerate(value.type.shape or ()) if size == 1] for value in values]
     before, after = ([axes for dim in found if (axes := _axes_of(value, dim))] for value, found in zip(values, dims))
     return [[], []] if before == after else dims
@@ -66,7 +66,7 @@ def _axes_of(value: Value, dim: int) -> Axes:
 
 
 def _without(value: Value, dims: Sequence[int]) -> TensorSharding | None:
-    """The sharding of a value with these dimensions whole; None if they are."""
+    """The sharding of a value with these dimensions replicated; None if they are."""
     sharding = get_sharding(value)
     if sharding is None or not any(_axes_of(value, dim) for dim in dims):
         return None

@@ -1,4 +1,4 @@
-"""What the shardings of a function have to offer, found at little cost before anything is done."""
+"""The distinct shardings of a function, found in one cheap pass over its ops."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyshardy.ir.shardings import HOLD_OTHERWISE, sharding_attributes
 
 
 def distinct_shardings(function: Op) -> list[TensorSharding]:
-    """Every sharding in a function, each once: of its arguments and results and of all ops inside."""
+    """The distinct shardings of the arguments and results of a function and of all ops inside."""
     values, others = attribute_values(function, SHARDING, HOLD_OTHERWISE)
     for op in others:
         for name in sharding_attributes(op):

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pyshardy.core.axes import Axes, lists_overlap, subtract_axes
-from pyshardy.core.sharding import Meshes, ReductionKind, TensorSharding, mesh_of
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import lists_overlap, subtract_axes
+from pyshardy.core.sharding import ReductionKind, TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op
 
@@ -25,20 +27,20 @@ def check_transition(
     may_add: Kinds,
     may_drop: Kinds,
 ) -> None:
-    """Compare the unreduced axes of what goes into an op with those of what comes out.
+    """Compare the unreduced axes of the operands of an op with those of its results.
 
     Tensors on different meshes are not compared.
 
     Args:
         op: The op.
-        sources: The shardings of what goes in.
-        results: The shardings of what comes out.
+        sources: The shardings of the operands.
+        results: The shardings of the results.
         meshes: The meshes of the module.
-        may_add: How partial results that the op gives may combine; nothing if it gives none.
-        may_drop: How partial values may combine that the op completes; nothing if it completes none.
+        may_add: The reductions that partial results of the op may have; empty if it gives none.
+        may_drop: The reductions of partial values that the op may complete; empty if it completes none.
 
     Raises:
-        PassError: Axes are dropped or added that may not be, or change how they combine.
+        PassError: The op must not add or drop an axis, or changes its reduction.
     """
     given = [sharding for sharding in sources if sharding is not None]
     made = [sharding for sharding in results if sharding is not None]

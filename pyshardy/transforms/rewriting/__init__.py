@@ -1,1 +1,1 @@
-"""Rewriting of ops until nothing changes, and the patterns that several passes use."""
+"""Greedy rewriting, and the patterns that several passes use."""

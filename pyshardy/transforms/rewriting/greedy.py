@@ -1,8 +1,8 @@
 """Rewriting ops until nothing changes, in the order and with the side effects of MLIR's greedy driver.
 
-An iteration puts all ops on a stack, once each. An op taken from the stack is removed if it is dead; else the patterns
-for its name are tried. Every op that a rewrite touches goes back on the stack. Besides, equal constants of an isolated
-region become one at its start.
+An iteration puts every op on a stack once. An op taken from the stack is removed if it is dead; otherwise the patterns
+for its name are tried. Every op that a rewrite touches goes back on the stack. In addition, equal constants of an
+isolated region are merged at its start.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ from jaxlib.mlir import ir
 
 from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.blocks import Region, Value
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.nodes import Op, Region, Value, ValueType
+from pyshardy.ir.op import Op
 from pyshardy.ir.op_lists import ops_in, ops_named
 from pyshardy.ir.purity import is_pure
+from pyshardy.ir.value_type import ValueType
 from pyshardy.rules.properties import CONSTANTS
 
 _FOLDED_CONSTANTS = CONSTANTS - {"sdy.constant"}
-"""The ops that MLIR's own rewriting knows as constants."""
+"""The ops that MLIR's greedy driver treats as constants."""
 OWN_CONSTANTS = frozenset(("func.func", "builtin.module", "sdy.manual_computation", "sdy.named_computation"))
-"""Ops whose region has constants of its own."""
+"""Ops whose regions have their own constants."""
 
 
 class Rewriter:
@@ -30,7 +32,7 @@ class Rewriter:
 
     Args:
         attrs: The attributes of the context.
-        push: Puts an op on the stack, unless it is there.
+        push: Puts an op on the stack, unless it is already there.
         drop: Takes an op off the stack.
     """
 
@@ -52,14 +54,14 @@ class Rewriter:
         return op
 
     def replace(self, op: Op, value: Value) -> None:
-        """Use `value` in place of the only result of an op, and erase the op."""
+        """Replace the only result of an op by `value`, and erase the op."""
         for user in op.result.users():
             self.touch(user)
         op.result.replace_uses(value)
         self.erase(op)
 
     def erase(self, op: Op) -> None:
-        """Erase an op that nothing uses; the ops that it used may be dead now."""
+        """Erase an unused op; the ops that define its operands may be dead then."""
         for value in op.operands:
             definition = value.defining_op
             if definition is not None and not _has_two_users_besides(value, op):
@@ -81,14 +83,14 @@ def _has_two_users_besides(value: Value, op: Op) -> bool:
 
 
 Pattern = Callable[[Op, Rewriter], bool]
-"""Rewrites an op if it can; returns whether it did."""
+"""Rewrites an op if it can; returns whether it has."""
 
 
 class GreedyDriver:
-    """Applies patterns to all ops inside an op, and cleans up.
+    """Applies patterns to all ops inside an op, removes dead ops and merges constants.
 
     Args:
-        patterns: The patterns by name of the op that they rewrite, in the order in which they are tried.
+        patterns: Per op name, the patterns in the order in which they are tried.
         attrs: The attributes of the context.
         top_down: Whether to start with the first op rather than the last.
     """
@@ -177,12 +179,12 @@ _ConstantKey = tuple[Region, str, object, ValueType]
 
 
 class _Constants:
-    """The constants of every region that has its own, each once, at the start of the region.
+    """The distinct constants of every region with its own constants, at the start of the region.
 
     A constant that stands for several, or comes from an inner region, loses its location.
 
     Attributes:
-        keys: The key that equal constants of a region share, by constant.
+        keys: Per constant, the key that it shares with equal constants of the region.
     """
 
     def __init__(self, rewriter: Rewriter, ops: Iterable[Op]) -> None:
@@ -192,7 +194,7 @@ class _Constants:
         self.kept: set[Op] = set()
 
     def are_distinct(self) -> bool:
-        """Whether all constants of each region differ."""
+        """Whether no region has equal constants."""
         return len(set(self.keys.values())) == len(self.keys)
 
     def keep(self, op: Op) -> bool:

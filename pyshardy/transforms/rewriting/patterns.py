@@ -11,8 +11,10 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
-from pyshardy.core.axes import Axes, AxisRef, append_or_merge, sort_and_merge
-from pyshardy.core.sharding import DimSharding, Meshes, TensorSharding, is_equivalent, mesh_of
+from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.axis_lists import append_or_merge, sort_and_merge
+from pyshardy.core.sharding import DimSharding, TensorSharding, is_equivalent
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding, module_meshes
 from pyshardy.transforms.rewriting.greedy import Pattern, Rewriter
@@ -38,7 +40,7 @@ def _both(op: Op, inner: Op) -> Any:
 
 
 def reshard_of_reshard(op: Op, rewriter: Rewriter) -> bool:
-    """Go directly from the first sharding to the last, if nothing else uses the one in between."""
+    """Reshard directly from the first sharding to the last, if nothing else uses the value in between."""
     inner = _operation_of(op, "sdy.reshard")
     if inner is None or not inner.result.has_one_use():
         return False
@@ -58,7 +60,7 @@ def without_axes(op: Op, rewriter: Rewriter) -> bool:
 
 
 def permute_to_same(op: Op, rewriter: Rewriter) -> bool:
-    """Remove a permutation that does not change the sharding."""
+    """Remove a collective-permute that does not change the sharding."""
     if not is_equivalent(op.attrs["out_sharding"], get_sharding(op.operands[0])):
         return False
     rewriter.replace(op, op.operands[0])
@@ -116,7 +118,7 @@ def all_to_all_of_all_to_all(op: Op, rewriter: Rewriter) -> bool:
 
 
 def unused(op: Op, rewriter: Rewriter) -> bool:
-    """Remove an op that has no effect although it does not say so."""
+    """Remove an op that has no effect although it is not declared as pure."""
     if op.has_uses():
         return False
     rewriter.erase(op)
@@ -147,7 +149,7 @@ def slice_of_all_reduce(op: Op, rewriter: Rewriter) -> bool:
 
 
 def _is_first_of_equal_slices(op: Op, reduce: Op) -> bool:
-    """Whether all uses of the reduction are equal slices, and this one comes first."""
+    """Whether all uses of the reduction are equal slices, and this is the first one."""
     for user in reduce.result.users():
         if user.name != "sdy.all_slice" or user.attrs["slicing_axes"] != op.attrs["slicing_axes"]:
             return False
@@ -163,7 +165,7 @@ def _comes_after(later: Op, op: Op) -> bool:
 
 
 def split_slice(slicing: Sequence[Axes], reduced: Axes) -> tuple[tuple[Axes, ...], tuple[Axes, ...]]:
-    """Per dimension, the leading axes that are reduced, each taken once, and the rest.
+    """Per dimension, the leading axes that are reduced, and the rest; every axis is taken once.
 
     >>> a, b = AxisRef("a"), AxisRef("b")
     >>> split_slice([(a, b), (a,)], (a,))

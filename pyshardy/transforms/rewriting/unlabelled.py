@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
-from pyshardy.core.sharding import DimSharding, Meshes, TensorSharding, mesh_of
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.ir.nodes import Block, Op, Value
 from pyshardy.ir.op_lists import ops_in
 from pyshardy.ir.shardings import module_meshes
@@ -18,12 +19,12 @@ from pyshardy.transforms.rewriting.greedy import Pattern, Rewriter
 from pyshardy.transforms.rewriting.patterns import reshard_of_reshard
 
 _INLINED = ("sdy.", "stablehlo.", "chlo.")
-"""The dialects of ops that an inlined manual computation may contain or be inside; the bindings lack `func`."""
+"""The dialects of ops that may be in or around a manual computation to inline; the bindings lack `func`."""
 _SHAPED = ("stablehlo.reshape", "stablehlo.transpose")
 
 
 def drop_unused_inputs(op: Op, rewriter: Rewriter) -> bool:
-    """Let a manual computation take only the values that its body uses."""
+    """Remove the operands of a manual computation that its body does not use."""
     args = op.region.block.args
     kept = [arg.index for arg in args if arg.flat_uses]
     if len(kept) == len(args):
@@ -111,7 +112,7 @@ def take_known_branch(op: Op, rewriter: Rewriter) -> bool:
 
 
 def reuse_reshard(op: Op, rewriter: Rewriter) -> bool:
-    """Use an earlier reshard of the same data to the same layout, even in another shape."""
+    """Reuse an earlier reshard of the same data to the same layout, even in another shape."""
     chain, root, target = _up(op)
     if target is None or not root.type.is_ranked_tensor or not op.result.type.is_ranked_tensor:
         return False
@@ -154,7 +155,7 @@ def _transposed_back(sharding: TensorSharding, order: Sequence[int]) -> TensorSh
 
 
 def _equivalent(op: Op, root: Value, target: TensorSharding) -> Op | None:
-    """A reshard before `op` that lays out the data of `root` as `target` says."""
+    """A reshard before `op` of the data of `root` to the layout `target`."""
     meshes, type = _meshes_around(op), op.result.type
     stack, seen = [root], {root}
     while stack:

@@ -1,1 +1,1 @@
-"""What XLA does to a program before Shardy sees it, op by op."""
+"""What XLA does to a program before it calls Shardy, op by op."""

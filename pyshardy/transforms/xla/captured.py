@@ -1,4 +1,4 @@
-"""What loops and branches use from outside: in HLO, operands of them."""
+"""Values that loops and branches capture. In HLO these are operands."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from pyshardy.ir.nodes import Block, Op, Value
 
 
 def add_captured(op: Op) -> None:
-    """Make what the regions of an op use from outside operands of it, behind those that it has."""
+    """Append the values that the regions of an op capture to its operands."""
     for value in captured(op):
         op.add_operand(value)
 
 
 def drop_captured(op: Op) -> None:
-    """Leave a loop or a branch its own operands alone."""
+    """Remove the captured operands of a loop or a branch again."""
     own = len(op.results) if op.name == "stablehlo.while" else 1
     for index in range(own, len(op.operands)):
         op.operands[index].drop_use(op, index)
@@ -20,9 +20,9 @@ def drop_captured(op: Op) -> None:
 
 
 def captured(op: Op) -> list[Value]:
-    """The values from outside that the regions of an op use, in the order in which they do.
+    """The values that the regions of an op capture, in the order of their first use.
 
-    Those of a loop once for all its regions, those of a branch once for every region.
+    For a loop each once, for a branch once per region.
     """
     if op.name == "stablehlo.while":
         found: dict[Value, None] = {}
@@ -38,7 +38,7 @@ def captured(op: Op) -> list[Value]:
 
 
 def _collect(block: Block, found: dict[Value, None]) -> None:
-    """Note the values that a block, with all in it, uses and does not define."""
+    """Record the values that a block and the blocks inside it capture."""
     defined: set[Value] = set(block.args)
     for op in block:
         used: dict[Value, None] = dict.fromkeys(op.operands)

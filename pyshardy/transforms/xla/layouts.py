@@ -1,4 +1,4 @@
-"""In which order XLA lays out the dimensions of what it computes, before it assigns layouts."""
+"""The memory order of dimensions before XLA assigns layouts."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _KEEPS = {
     "stablehlo.select": 1,
     "stablehlo.clamp": 1,
 }
-"""The ops whose result lies in memory as an operand does, and which operand."""
+"""The ops whose result has the memory order of an operand, and that operand."""
 _TRANSPOSE = "stablehlo.transpose"
 
 
 def has_default_layout(value: Value) -> bool:
-    """Whether a value lies in memory with its last dimension together.
+    """Whether the last dimension of a value is contiguous in memory.
 
-    HLO transposes without a move: only the order of the dimensions in memory changes, until an op of another kind.
+    A transpose in HLO moves no data: it only changes the memory order of the dimensions, until another kind of op.
     """
     order = tuple(range(value.type.rank))
     op = value.defining_op

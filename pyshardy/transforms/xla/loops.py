@@ -1,4 +1,4 @@
-"""What every round of a loop passes on unchanged is no part of the loop's state."""
+"""Removes values that a loop never changes from its state."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pyshardy.ir.nodes import Block, Op
 
 
 def without_invariants(op: Op) -> Op | None:
-    """A loop whose state holds only what changes, in the place of `op`; None if all of it may change.
+    """Replace a loop by one whose state has only values that may change; None if all of them may.
 
-    If nothing changes, nothing uses the loop any more: it is dead.
+    If no value changes, nothing uses the loop any more, so it is dead.
     """
     cond, body = (region.block for region in op.regions)
     returned = body.terminator.operands
@@ -51,7 +51,7 @@ def _with_only(op: Op, kept: list[int]) -> Op:
 
 
 def keep_args(block: Block, kept: list[int]) -> None:
-    """Remove the arguments of a block but those with these numbers."""
+    """Remove all arguments of a block except those with these numbers."""
     args = [block.args[index] for index in kept]
     for number, arg in enumerate(args):
         arg.index = number

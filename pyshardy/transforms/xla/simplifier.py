@@ -1,4 +1,4 @@
-"""Simplifying a function: every op behind its operands, until nothing changes."""
+"""Simplifies a function, op by op in program order, until nothing changes."""
 
 from __future__ import annotations
 
@@ -6,28 +6,30 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyshardy.ir.attrs import AttrTable
-from pyshardy.ir.nodes import Block, Op, Value, ValueType
+from pyshardy.ir.blocks import Block, Value
+from pyshardy.ir.op import Op
 from pyshardy.ir.purity import is_pure
+from pyshardy.ir.value_type import ValueType
 from pyshardy.transforms.rewriting.greedy import OWN_CONSTANTS
 
 if TYPE_CHECKING:
     import numpy as np
 
 Outcome = Value | Sequence[Value] | bool | None
-"""What to use instead of the results of an op; True if the op itself was changed; None if nothing was."""
+"""The values that replace the results of an op; True if the op itself was changed; None if nothing changed."""
 Simplification = Callable[[Op, "Simplifier"], Outcome]
 _CONSTANT = "stablehlo.constant"
 _DROPPED = frozenset(("sdy.sharding_constraint",))
-"""What XLA drops too where nothing uses it."""
+"""Ops that XLA also removes if they are unused."""
 
 
 class Simplifier:
-    """Simplifies one function, or what a manual computation holds.
+    """Simplifies one function, or the body of a manual computation.
 
     Args:
         function: The op whose region it is.
         attrs: The attributes and types of its context.
-        table: What to try, by name of the op.
+        table: The simplifications to try, by op name.
     """
 
     def __init__(self, function: Op, attrs: AttrTable, table: Mapping[str, Simplification]) -> None:
@@ -38,13 +40,13 @@ class Simplifier:
         self._constants: dict[Any, Op] = {}
         self._changes = 0
         self._is_waiting = False
-        """Whether something has several uses, which may become fewer."""
+        """Whether a value that a simplification asked about has several uses. Their number may shrink."""
         self._is_late = False
-        """Whether transposes have been merged, so that some may become reshapes."""
+        """Whether transposes have been merged, so that others may become reshapes."""
         self._has_late = False
 
     def run(self) -> None:
-        """Simplify until nothing changes, and remove what is dead."""
+        """Simplify until nothing changes, and remove dead ops."""
         self._sweep_all()
         while self._is_waiting and self._changes:
             self._sweep_all()
@@ -69,7 +71,7 @@ class Simplifier:
         remove_dead(block)
 
     def visit(self, op: Op) -> None:
-        """Simplify an op as long as anything can be done with it."""
+        """Simplify an op until no simplification applies."""
         if op.name in OWN_CONSTANTS:
             Simplifier(op, self.attrs, self.table).run()
             return
@@ -91,7 +93,7 @@ class Simplifier:
         op.erase()
 
     def _keep(self, op: Op) -> None:
-        """Keep the first of equal constants, at the start of the function."""
+        """Merge equal constants into one at the start of the function."""
         first = self._constants.setdefault((op.attrs["value"], op.result.type), op)
         if first is not op:
             op.result.replace_uses(first.result)
@@ -99,22 +101,22 @@ class Simplifier:
         elif op.block is not self._entry:
             self._entry.prepend(op.detach())
 
-    # What simplifications ask, and make
+    # For simplifications
 
     def has_one_use(self, value: Value) -> bool:
-        """Whether exactly one operand is this value; if not, what asks is tried again when other things changed."""
+        """Whether the value has exactly one use; if not, the caller is tried again after other changes."""
         if value.has_one_use():
             return True
         self._is_waiting = True
         return False
 
     def may_be_late(self) -> bool:
-        """Whether it is time for what waits until all else is done; asking sees to it that the time comes."""
+        """Whether all other simplifications are done. If not, asking schedules another round when they are."""
         self._has_late = True
         return self._is_late
 
     def make(self, anchor: Op, name: str, operands: Sequence[Value], type: ValueType, **attrs: Any) -> Value:
-        """The result of a new op in front of `anchor`, simplified."""
+        """The result of a new op before `anchor`, simplified."""
         op = Op(name, operands, [type], attrs, 0, anchor.place).insert_before(anchor)
         user = Op("", [op.result])
         self.visit(op)
@@ -123,13 +125,13 @@ class Simplifier:
         return value
 
     def constant(self, anchor: Op, array: np.ndarray[Any, Any], type: ValueType) -> Value:
-        """A constant with these elements, or with one for all."""
+        """A constant with these elements, or with a single one for all."""
         from pyshardy.transforms.xla.simplifications.constants import attribute_of
 
         return self.constant_with(anchor, attribute_of(array, type), type)
 
     def constant_with(self, anchor: Op, attr: Any, type: ValueType) -> Value:
-        """A constant with this attribute; equal ones are one."""
+        """A constant with this attribute; equal constants are shared."""
         found = self._constants.get((attr, type))
         if found is None or found.block is None:
             found = self._constants[attr, type] = Op(_CONSTANT, (), [type], {"value": attr}, 0, anchor.place)
@@ -138,7 +140,7 @@ class Simplifier:
 
 
 def remove_dead(block: Block) -> None:
-    """Erase the ops of a block that are dead, the last one first."""
+    """Erase the dead ops of a block, the last one first."""
     op = block.last
     while op is not None:
         before = op.prev
@@ -148,5 +150,5 @@ def remove_dead(block: Block) -> None:
 
 
 def is_dead(op: Op) -> bool:
-    """Whether an op has no effect, with all that it holds, and nothing uses it."""
+    """Whether an op and the ops inside it have no effect, and nothing uses its results."""
     return bool(op.results) and not op.has_uses() and is_pure(op, _DROPPED)

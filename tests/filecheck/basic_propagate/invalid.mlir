@@ -36,7 +36,7 @@ func.func @arguments(%arg0: tensor<?xf32>, %arg1: tuple<tensor<8xf32>>) {
 // -----
 
 // DIFFERS: the reference ends its process without a main function.
-// expected-error@unknown {{looking for the main function: got the functions @one, @two, needed a function named @main, or exactly one function}}
+// expected-error@unknown {{looking for the main function: got the functions @one, @two, needed a function named @main, or exactly one that is not private}}
 func.func @one() {
   return
 }
@@ -55,7 +55,7 @@ sdy.mesh @mesh = <["x"=2]>
 // DIFFERS: the reference ends its process if a value is in two groups; import merges such groups.
 func.func @two_groups(%arg0: tensor<8xf32>) {
   sdy.sharding_group %arg0 group_id=0 : tensor<8xf32>
-  // expected-error@+1 {{'sdy.sharding_group' op puts a value into a second sharding group; groups that share one are to be merged}}
+  // expected-error@+1 {{'sdy.sharding_group' op puts a value into a second sharding group; merge groups that share a value}}
   sdy.sharding_group %arg0 group_id=1 : tensor<8xf32>
   return
 }
@@ -64,7 +64,7 @@ func.func @two_groups(%arg0: tensor<8xf32>) {
 
 // Members with different shardings are freed.
 sdy.mesh @mesh = <["p"=2]>
-// expected-warning@+1 {{the members of sharding group 0 have different shardings; all are freed by open constraints}}
+// expected-warning@+1 {{the members of sharding group 0 have different shardings; these are removed}}
 func.func @conflict(%arg0: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"p"}, {?}]>}, %arg1: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{?}, {"p"}]>}) -> tensor<8x8xf32> {
   sdy.sharding_group %arg0 group_id=0 : tensor<8x8xf32>
   sdy.sharding_group %arg1 group_id=0 : tensor<8x8xf32>

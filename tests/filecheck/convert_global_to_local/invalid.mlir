@@ -57,7 +57,7 @@ func.func @nothing_to_permute(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding
 // DIFFERS: the reference runs it on shards
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @unknown(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
-  // expected-error@+1 {{is sharded, and it is not known how to run it on shards; reshard its operands and results to be replicated, or give it a sharding rule}}
+  // expected-error@+1 {{is sharded, and it is unknown how to run it on shards; reshard its operands and results to be replicated, or give it a sharding rule}}
   %0 = stablehlo.custom_call @foo(%arg0) {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x"}]>]>} : (tensor<8xf32>) -> tensor<8xf32>
   return
 }
@@ -79,7 +79,7 @@ func.func @whole_matrices(%arg0: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@
 // DIFFERS: the reference sorts every shard
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @sort(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
-  // expected-error@+1 {{has operands and results that are sharded in ways that do not go together: <@m, [{"x"}]>, <@m, [{"x"}]>; sdy-insert-explicit-reshards makes them agree}}
+  // expected-error@+1 {{has operands and results that are sharded incompatibly: <@m, [{"x"}]>, <@m, [{"x"}]>; sdy-insert-explicit-reshards reshards them}}
   %0 = "stablehlo.sort"(%arg0) <{dimension = 0 : i64}> ({
   ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
     %1 = stablehlo.compare LT, %arg1, %arg2 : (tensor<f32>, tensor<f32>) -> tensor<i1>
@@ -94,7 +94,7 @@ func.func @sort(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}
 // DIFFERS: the reference takes what is at a place for what is at another
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @other_axes(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
-  // expected-error@+1 {{has operands and results that are sharded in ways that do not go together: <@m, [{"x"}]>, <@m, [{"y"}]>; sdy-insert-explicit-reshards makes them agree}}
+  // expected-error@+1 {{has operands and results that are sharded incompatibly: <@m, [{"x"}]>, <@m, [{"y"}]>; sdy-insert-explicit-reshards reshards them}}
   %0 = stablehlo.abs %arg0 {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"y"}]>]>} : tensor<8xf32>
   return
 }
@@ -106,7 +106,7 @@ func.func @other_axes(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"
 sdy.mesh @m = <["x"=2, "y"=2]>
 sdy.mesh @n = <["x"=2, "y"=2], device_ids=[3, 2, 1, 0]>
 func.func @other_devices(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
-  // expected-error@+1 {{has tensors on different devices, <@m, [{"x"}]> and <@n, [{"x"}]>; a reshard must come in between}}
+  // expected-error@+1 {{has tensors on different devices, <@m, [{"x"}]> and <@n, [{"x"}]>; reshard one of them first}}
   %0 = stablehlo.abs %arg0 {sdy.sharding = #sdy.sharding_per_value<[<@n, [{"x"}]>]>} : tensor<8xf32>
   return
 }
@@ -117,7 +117,7 @@ func.func @other_devices(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, 
 // DIFFERS: the reference reverses every shard in its place
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @reverse(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
-  // expected-error@+1 {{has dimension 0 of its result on other devices than reversing it there gives; sdy-resolve-permutation-factors chooses them}}
+  // expected-error@+1 {{has dimension 0 of its result on other devices than the reversal puts it; run sdy-resolve-permutation-factors first}}
   %0 = stablehlo.reverse %arg0, dims = [0] {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x"}]>]>} : tensor<8xf32>
   return
 }
@@ -128,7 +128,7 @@ func.func @reverse(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}
 // DIFFERS: the reference convolves every shard
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @convolution(%arg0: tensor<1x8x1xf32> {sdy.sharding = #sdy.sharding<@m, [{}, {"x"}, {}]>}, %arg1: tensor<3x1x1xf32>) {
-  // expected-error@+1 {{is sharded along factor j of its rule, along which elements would have to move between devices; sdy-resolve-permutation-factors takes care of that}}
+  // expected-error@+1 {{is sharded along factor j of its rule, along which elements would have to move between devices; run sdy-resolve-permutation-factors first}}
   %0 = stablehlo.convolution(%arg0, %arg1) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {pad = [[1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, sdy.sharding = #sdy.sharding_per_value<[<@m, [{}, {"x"}, {}]>]>} : (tensor<1x8x1xf32>, tensor<3x1x1xf32>) -> tensor<1x8x1xf32>
   return
 }
@@ -138,7 +138,7 @@ func.func @convolution(%arg0: tensor<1x8x1xf32> {sdy.sharding = #sdy.sharding<@m
 // NEWER: tables, groups and special treatment are others
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @concatenate(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
-  // expected-error@+1 {{joins along dimension 0, along which the result is sharded}}
+  // expected-error@+1 {{concatenates along dimension 0, along which the result is sharded}}
   %0 = stablehlo.concatenate %arg0, %arg0, dim = 0 {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x"}]>]>} : (tensor<8xf32>, tensor<8xf32>) -> tensor<16xf32>
   return
 }
@@ -148,7 +148,7 @@ func.func @concatenate(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{
 // NEWER: tables, groups and special treatment are others
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @slice(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
-  // expected-error@+1 {{cuts dimension 0, which is sharded, in a way that takes elements from other devices; sdy-resolve-permutation-factors brings them}}
+  // expected-error@+1 {{cuts dimension 0, which is sharded, in a way that takes elements from other devices; run sdy-resolve-permutation-factors first}}
   %0 = stablehlo.slice %arg0 [2:6] {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x"}]>]>} : (tensor<8xf32>) -> tensor<4xf32>
   return
 }
@@ -169,7 +169,7 @@ func.func @strided(%arg0: tensor<10xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"
 // NEWER: tables, groups and special treatment are others
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @dynamic_slice(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}, %arg1: tensor<i32>) {
-  // expected-error@+1 {{cuts dimension 0, which is sharded, in a way that takes elements from other devices; sdy-resolve-permutation-factors brings them}}
+  // expected-error@+1 {{cuts dimension 0, which is sharded, in a way that takes elements from other devices; run sdy-resolve-permutation-factors first}}
   %0 = stablehlo.dynamic_slice %arg0, %arg1, sizes = [4] {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x"}]>]>} : (tensor<8xf32>, tensor<i32>) -> tensor<4xf32>
   return
 }
@@ -179,7 +179,7 @@ func.func @dynamic_slice(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, 
 // NEWER: tables, groups and special treatment are others
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @update_across(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}, %arg1: tensor<2xf32>, %arg2: tensor<i32>) {
-  // expected-error@+1 {{updates 2 elements along dimension 0, which is sharded, that may be on several devices; a reshard must replicate that dimension before}}
+  // expected-error@+1 {{updates 2 elements along dimension 0, which is sharded, that may be on several devices; replicate that dimension by a reshard first}}
   %0 = stablehlo.dynamic_update_slice %arg0, %arg1, %arg2 {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x"}]>]>} : (tensor<8xf32>, tensor<2xf32>, tensor<i32>) -> tensor<8xf32>
   return
 }
@@ -189,7 +189,7 @@ func.func @update_across(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, 
 // NEWER: tables, groups and special treatment are others
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @sharded_update(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}, %arg1: tensor<2xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}, %arg2: tensor<i32>) {
-  // expected-error@+1 {{has an update that is sharded along dimension 0, of which it covers a part only}}
+  // expected-error@+1 {{has an update that is sharded along dimension 0 but covers only a part of it}}
   %0 = stablehlo.dynamic_update_slice %arg0, %arg1, %arg2 {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x"}]>]>} : (tensor<8xf32>, tensor<2xf32>, tensor<i32>) -> tensor<8xf32>
   return
 }
@@ -214,7 +214,7 @@ func.func @window(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]
 // NEWER: tables, groups and special treatment are others
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @set(%arg0: tensor<8xf32>, %arg1: tensor<4x1xi32> {sdy.sharding = #sdy.sharding<@m, [{"x"}, {}]>}, %arg2: tensor<4xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
-  // expected-error@+1 {{has updates that are sharded and combines them with the old values by more than one plain op; a reshard must replicate the updates before}}
+  // expected-error@+1 {{has updates that are sharded and combines them with the old values by more than one op; replicate the updates by a reshard first}}
   %0 = "stablehlo.scatter"(%arg0, %arg1, %arg2) ({
   ^bb0(%arg3: tensor<f32>, %arg4: tensor<f32>):
     stablehlo.return %arg4 : tensor<f32>
@@ -228,7 +228,7 @@ func.func @set(%arg0: tensor<8xf32>, %arg1: tensor<4x1xi32> {sdy.sharding = #sdy
 // DIFFERS: the reference ends its process
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @half_marked(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x", "y"}]>}, %arg1: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x", "y"}]>}) {
-  // expected-error@+1 {{gives results that are partial along {"x", "y"}, of which some users complete only a part}}
+  // expected-error@+1 {{gives results that are partial along {"x", "y"}, but some users complete only some of these axes}}
   %0 = stablehlo.dot %arg0, %arg1 {sdy.sharding = #sdy.sharding_per_value<[<@m, [], unreduced={"x"}>]>} : (tensor<8xf32>, tensor<8xf32>) -> tensor<f32>
   // expected-note@+1 {{uses the partial result}}
   %1 = stablehlo.abs %0 : tensor<f32>
@@ -241,7 +241,7 @@ func.func @half_marked(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{
 // DIFFERS: the reference takes what is at a place for what is at another
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @manual(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) -> tensor<8xf32> {
-  // expected-error@+1 {{passes on a value that is sharded <@m, [{"x"}]> to where it is sharded <@m, [{"y"}]>}}
+  // expected-error@+1 {{passes on a value with sharding <@m, [{"x"}]> where the sharding must be <@m, [{"y"}]>}}
   %0 = sdy.manual_computation(%arg0) in_shardings=[<@m, [{"y"}]>] out_shardings=[<@m, [{}]>] manual_axes={"y"} (%arg1: tensor<4xf32>) {
     %1 = stablehlo.custom_call @foo(%arg1) : (tensor<4xf32>) -> tensor<8xf32>
     sdy.return %1 : tensor<8xf32>
@@ -255,7 +255,7 @@ func.func @manual(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]
 // DIFFERS: the reference runs it on shards
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @sizes(%arg0: tensor<4xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}, %arg1: tensor<2xi32>) {
-  // expected-error@+1 {{is sharded, and it is not known how to run it on shards; reshard its operands and results to be replicated, or give it a sharding rule}}
+  // expected-error@+1 {{is sharded, and it is unknown how to run it on shards; reshard its operands and results to be replicated, or give it a sharding rule}}
   %0 = stablehlo.dynamic_broadcast_in_dim %arg0, %arg1, dims = [0] {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x"}, {}]>]>} : (tensor<4xf32>, tensor<2xi32>) -> tensor<4x?xf32>
   return
 }
@@ -298,7 +298,7 @@ func.func @groups(%arg0: tensor<1x8x6xf32>, %arg1: tensor<1x2x6xf32> {sdy.shardi
 // DIFFERS: the reference ends its process
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @gather(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}, %arg1: tensor<3x1xi32>) {
-  // expected-error@+1 {{takes 4 of 8 elements along dimension 0 of its operand, which is sharded; needed one or all}}
+  // expected-error@+1 {{takes 4 of 8 elements along dimension 0 of its operand, which is sharded; needed one element or all}}
   %0 = "stablehlo.gather"(%arg0, %arg1) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 4>}> {sdy.sharding_rule = #sdy.op_sharding_rule<([i], [j, k])->([j, l]) {i=8, j=3, k=1, l=4} reduction={i}>} : (tensor<8xf32>, tensor<3x1xi32>) -> tensor<3x4xf32>
   return
 }
@@ -309,7 +309,7 @@ func.func @gather(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]
 // DIFFERS: the reference ends its process
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @pad(%arg0: tensor<6xf32>, %arg1: tensor<f32>) {
-  // expected-error@+1 {{has a sharded result of an operand that is not; a reshard must come in between}}
+  // expected-error@+1 {{has a sharded result and an operand that is not sharded; reshard one of them first}}
   %0 = stablehlo.pad %arg0, %arg1, low = [1], high = [1], interior = [0] {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x"}]>]>} : (tensor<6xf32>, tensor<f32>) -> tensor<8xf32>
   return
 }
@@ -341,7 +341,7 @@ func.func @short_state(%arg0: tensor<16xui8>) {
 // NEWER: tables, groups and special treatment are others
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @no_identity(%arg0: tensor<8xf32>, %arg1: tensor<4x1xi32> {sdy.sharding = #sdy.sharding<@m, [{"x"}, {}]>}, %arg2: tensor<4xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
-  // expected-error@+1 {{has updates that are sharded and combines them by subtract, which no value leaves as it is}}
+  // expected-error@+1 {{has updates that are sharded and combines them by subtract, which has no identity value}}
   %0 = "stablehlo.scatter"(%arg0, %arg1, %arg2) ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
     %r = stablehlo.subtract %a, %b : tensor<f32>
@@ -356,7 +356,7 @@ func.func @no_identity(%arg0: tensor<8xf32>, %arg1: tensor<4x1xi32> {sdy.shardin
 // DIFFERS: the reference accepts it
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @windows(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}, %arg1: tensor<3x1xi32>, %arg2: tensor<3x4xf32>) {
-  // expected-error@+1 {{updates 4 elements along dimension 0 of its input, which is sharded; needed one or all}}
+  // expected-error@+1 {{updates 4 elements along dimension 0 of its input, which is sharded; needed one element or all}}
   %0 = "stablehlo.scatter"(%arg0, %arg1, %arg2) ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
     %r = stablehlo.add %a, %b : tensor<f32>
@@ -371,7 +371,7 @@ func.func @windows(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}
 // DIFFERS: the reference accepts it
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @some_partial(%arg0: tensor<8xf32>, %arg1: tensor<4x1xi32> {sdy.sharding = #sdy.sharding<@m, [{"x"}, {}]>}, %arg2: tensor<4xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
-  // expected-error@+1 {{has results of which some are to stay partial and some are not}}
+  // expected-error@+1 {{has results of which only some stay partial}}
   %0:2 = "stablehlo.scatter"(%arg0, %arg0, %arg1, %arg2, %arg2) ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<f32>, %d: tensor<f32>):
     %1 = stablehlo.add %a, %c : tensor<f32>
@@ -386,7 +386,7 @@ func.func @some_partial(%arg0: tensor<8xf32>, %arg1: tensor<4x1xi32> {sdy.shardi
 // NEWER: tables, groups and special treatment are others
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @other_axes_of_a_slice(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
-  // expected-error@+1 {{has dimension 0 sharded by ["x"] and by ["y"]; sdy-insert-explicit-reshards makes it agree}}
+  // expected-error@+1 {{has dimension 0 sharded by ["x"] and by ["y"]; run sdy-insert-explicit-reshards first}}
   %0 = stablehlo.slice %arg0 [0:4] {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"y"}]>]>} : (tensor<8xf32>) -> tensor<4xf32>
   return
 }

@@ -16,7 +16,7 @@ func.func @no_maximum(%arg0: tensor<8xcomplex<f32>> {sdy.sharding = #sdy.shardin
 // DIFFERS: the reference accepts it
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @as_maximum(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}, %arg1: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
-  // expected-error@+1 {{combines values by sum along {"x"}, but is to be completed by max}}
+  // expected-error@+1 {{combines values by sum along {"x"}, but the result is completed by max}}
   %0 = stablehlo.dot %arg0, %arg1 {sdy.sharding = #sdy.sharding_per_value<[<@m, [], unreduced=max{"x"}>]>} : (tensor<8xf32>, tensor<8xf32>) -> tensor<f32>
   return
 }
@@ -27,7 +27,7 @@ func.func @as_maximum(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"
 // DIFFERS: the reference accepts it
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @two_ways(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}, %arg1: tensor<f32>) {
-  // expected-error@+1 {{has results that are to be completed in different ways}}
+  // expected-error@+1 {{has partial results that combine in different ways}}
   %0:2 = stablehlo.reduce(%arg0 init: %arg1), (%arg0 init: %arg1) across dimensions = [0] {sdy.sharding = #sdy.sharding_per_value<[<@m, [], unreduced={"x"}>, <@m, [], unreduced=max{"x"}>]>} : (tensor<8xf32>, tensor<8xf32>, tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
     reducer(%a: tensor<f32>, %b: tensor<f32>) (%c: tensor<f32>, %d: tensor<f32>) {
     %1 = stablehlo.add %a, %b : tensor<f32>

@@ -21,3 +21,19 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
   %0 = stablehlo.custom_call @xla.sdy.PropagationBarrier(%x) {mhlo.frontend_attributes = {xla.sdy.allowed_direction = "4 : i32"}} : (tensor<8xf32>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// -----
+
+func.func @main(%x: tensor<8xf32>, %y: tensor<8xf32>) {
+  // expected-error@+1 {{'stablehlo.custom_call' op is (tensor<8xf32>, tensor<8xf32>) -> (tensor<2xf32>, tensor<2xf32>), needed a call that takes one tensor and gives one of the same type}}
+  %0:2 = stablehlo.custom_call @Sharding(%x, %y) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<2xf32>, tensor<2xf32>)
+  return
+}
+
+// -----
+
+func.func @main(%x: tensor<8xf32>) {
+  // expected-error@+1 {{'stablehlo.custom_call' op is (tensor<8xf32>) -> (tensor<8xf32>), needed a call that takes one tensor and gives nothing}}
+  %0 = stablehlo.custom_call @xla.sdy.ShardingGroup(%x) {mhlo.frontend_attributes = {xla.sdy.sharding_group_id = "5"}} : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}

@@ -19,3 +19,9 @@ module attributes {mhlo.frontend_attributes = {xla.sdy.meshes = "{mesh = #sdy.me
     return
   }
 }
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op has xla.sdy.meshes = {mesh = #sdy.mesh<["y"=2]>}\FF, which is not UTF-8}}
+module attributes {mhlo.frontend_attributes = {xla.sdy.meshes = "{mesh = #sdy.mesh<[\22y\22=2]>}\FF"}} {
+}

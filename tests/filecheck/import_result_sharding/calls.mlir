@@ -69,3 +69,36 @@ func.func private @f(%x: tensor<8xf32>) -> tensor<8xf32> {
   return %0 : tensor<8xf32>
 }
 }
+
+// -----
+
+// A result that is an argument, behind a call and ops that do nothing, has its sharding; theirs are lost.
+// CHECK-LABEL: module @argument
+// CHECK: func.func @main(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}) -> (tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}) {
+// CHECK-NEXT: call @f(%arg0) : (tensor<8xf32>) -> tensor<8xf32>
+// CHECK-NEXT: stablehlo.slice %0 [0:8] : (tensor<8xf32>) -> tensor<8xf32>
+module @argument {
+sdy.mesh @mesh = <["a"=2, "b"=2]>
+func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}) -> tensor<8xf32> {
+  %0 = call @f(%x) {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"b"}]>]>} : (tensor<8xf32>) -> tensor<8xf32>
+  %1 = stablehlo.slice %0 [0:8] {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"b"}]>]>} : (tensor<8xf32>) -> tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
+func.func private @f(%x: tensor<8xf32>) -> tensor<8xf32> {
+  return %x : tensor<8xf32>
+}
+}
+
+// -----
+
+// One that is an argument without a sharding has none.
+// CHECK-LABEL: module @open
+// CHECK: func.func @main(%arg0: tensor<8xf32>) -> tensor<8xf32> {
+// CHECK-NEXT: stablehlo.convert %arg0 : tensor<8xf32>
+module @open {
+sdy.mesh @mesh = <["a"=2, "b"=2]>
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = stablehlo.convert %x {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"b"}]>]>} : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+}

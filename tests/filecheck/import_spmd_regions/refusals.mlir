@@ -20,7 +20,7 @@ sdy.mesh @mesh = <["x"=2]>
 func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}) -> tensor<8xf32> {
   %0 = stablehlo.custom_call @SPMDFullToShardShape(%x) : (tensor<8xf32>) -> tensor<8xf32>
   %1 = stablehlo.custom_call @SPMDShardToFullShape(%0) {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}]>]>} : (tensor<8xf32>) -> tensor<8xf32>
-  // expected-error@+1 {{'stablehlo.custom_call' op is local and needs a result of its own manual computation, by way of others}}
+  // expected-error@+1 {{'stablehlo.custom_call' op depends on a result of its own manual computation through ops outside it}}
   %2 = stablehlo.custom_call @SPMDFullToShardShape(%1) : (tensor<8xf32>) -> tensor<8xf32>
   %3 = stablehlo.add %0, %2 : tensor<8xf32>
   %4 = stablehlo.custom_call @SPMDShardToFullShape(%3) {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}]>]>} : (tensor<8xf32>) -> tensor<8xf32>
@@ -32,7 +32,7 @@ func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}) -
 sdy.mesh @mesh = <["x"=2]>
 func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}) -> tensor<8xf32> {
   %0 = stablehlo.custom_call @SPMDFullToShardShape(%x) : (tensor<8xf32>) -> tensor<8xf32>
-  // expected-error@+1 {{'stablehlo.custom_call' op is without the sharding of the tensor that it makes}}
+  // expected-error@+1 {{'stablehlo.custom_call' op lacks the sharding of the tensor that it makes}}
   %1 = stablehlo.custom_call @SPMDShardToFullShape(%0) : (tensor<8xf32>) -> tensor<8xf32>
   return %1 : tensor<8xf32>
 }

@@ -68,7 +68,7 @@ sdy.mesh @n = <["a"=8]>
 sdy.mesh @d0 = <[], device_ids=[0]>
 sdy.mesh @d1 = <[], device_ids=[1]>
 func.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@m, [{"a"}, {}], unreduced={"b"}>}) -> tensor<8x8xf32> {
-  // expected-error@+1 {{'sdy.reshard' op stops and starts to be unreduced at once, "b" and "c"}}
+  // expected-error@+1 {{'sdy.reshard' op drops and adds unreduced axes at once, "b" and "c"}}
   %0 = sdy.reshard %x <@m, [{"a"}, {}], unreduced={"c"}> : tensor<8x8xf32>
   return %0 : tensor<8x8xf32>
 }

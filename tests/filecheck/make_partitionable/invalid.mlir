@@ -10,7 +10,7 @@ func.func @gathered(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"
 // -----
 
 func.func @for_xla(%a: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{calls @CustomSPMDPartitioning, which stands for a partitioner of the user's; load the function itself}}
+  // expected-error@+1 {{calls @CustomSPMDPartitioning, a custom partitioner in Python; load the function, not its text}}
   %0 = stablehlo.custom_call @CustomSPMDPartitioning(%a) : (tensor<8xf32>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }

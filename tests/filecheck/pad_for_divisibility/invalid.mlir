@@ -1,7 +1,7 @@
 // RUN: sdy_opt %s -split-input-file -verify-diagnostics -sdy-pad-for-divisibility
 
 // NEWER: the pass did something else
-// expected-error@+2 {{has argument 0 of type tensor<7xf32> sharded as <@mesh, [{"x"}]>, which is not divisible; try -sdy-update-non-divisible-input-output-shardings before}}
+// expected-error@+2 {{has argument 0 of type tensor<7xf32> sharded as <@mesh, [{"x"}]>, which is not divisible; try -sdy-update-non-divisible-input-output-shardings first}}
 sdy.mesh @mesh = <["x"=2]>
 func.func @argument(%a: tensor<7xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) {
   return
@@ -13,7 +13,7 @@ func.func @argument(%a: tensor<7xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"
 sdy.mesh @mesh = <["x"=2]>
 func.func @unsharded(%a: tensor<7xf32>) -> tensor<7xf32> {
   %0 = sdy.all_slice [{"x"}] %a out_sharding=<@mesh, [{"x"}]> : tensor<7xf32>
-  // expected-error@+1 {{takes operand 0 of type tensor<8xf32>, padded to be divisible, where the other side has (7,); try -sdy-insert-explicit-reshards='enable-full-version=true' before}}
+  // expected-error@+1 {{takes operand 0 of type tensor<8xf32>, padded to a multiple of its shards, where the other side has (7,); try -sdy-insert-explicit-reshards='enable-full-version=true' first}}
   return %0 : tensor<7xf32>
 }
 
@@ -22,7 +22,7 @@ func.func @unsharded(%a: tensor<7xf32>) -> tensor<7xf32> {
 // NEWER: the pass did something else
 sdy.mesh @mesh = <["x"=2]>
 func.func @reshape(%a: tensor<10xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<10xf32> {
-  // expected-error@+1 {{from (10,) to (5, 2) changes dimensions that are not divisible by their shardings; try -sdy-resolve-permutation-factors before}}
+  // expected-error@+1 {{from (10,) to (5, 2) changes dimensions that are not divisible by their shardings; try -sdy-resolve-permutation-factors first}}
   %0 = stablehlo.reshape %a {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>} : (tensor<10xf32>) -> tensor<5x2xf32>
   return %a : tensor<10xf32>
 }
@@ -33,7 +33,7 @@ func.func @reshape(%a: tensor<10xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"
 // DIFFERS: the reference ends its process
 sdy.mesh @mesh = <["x"=2]>
 func.func @slice(%a: tensor<10xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<10xf32> {
-  // expected-error@+1 {{slices dimension 0, which is sharded, so that data moves between devices; try -sdy-resolve-permutation-factors before}}
+  // expected-error@+1 {{slices dimension 0, which is sharded, so that data moves between devices; try -sdy-resolve-permutation-factors first}}
   %0 = stablehlo.slice %a [3:8] {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>} : (tensor<10xf32>) -> tensor<5xf32>
   return %a : tensor<10xf32>
 }
@@ -44,7 +44,7 @@ func.func @slice(%a: tensor<10xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]
 sdy.mesh @mesh = <["x"=2]>
 func.func @groups(%a: tensor<1x4x9xf32>, %k: tensor<3x3x6xf32>) -> tensor<1x2x6xf32> {
   %0 = sdy.all_slice [{}, {}, {"x"}] %a out_sharding=<@mesh, [{}, {}, {"x"}]> : tensor<1x4x9xf32>
-  // expected-error@+1 {{has feature_group_count 3 along a padded dimension of size 10; groups of more than one element cannot be padded. Try -sdy-resolve-permutation-factors before}}
+  // expected-error@+1 {{has feature_group_count 3 along a padded dimension of size 10; groups of more than one element cannot be padded. Try -sdy-resolve-permutation-factors first}}
   %1 = stablehlo.convolution(%0, %k) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {} {batch_group_count = 1 : i64, feature_group_count = 3 : i64, sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {}, {}]>]>} : (tensor<1x4x9xf32>, tensor<3x3x6xf32>) -> tensor<1x2x6xf32>
   return %1 : tensor<1x2x6xf32>
 }
@@ -91,7 +91,7 @@ func.func @one_side(%arg0: tensor<7xf32>) {
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @expands(%arg0: tensor<1xf32>) {
   %0 = sdy.all_slice [{"x"}] %arg0 out_sharding=<@m, [{"x"}]> : tensor<1xf32>
-  // expected-error@+1 {{expands dimension 0, which is sharded; try -sdy-resolve-permutation-factors before}}
+  // expected-error@+1 {{expands dimension 0, which is sharded; try -sdy-resolve-permutation-factors first}}
   %1 = stablehlo.broadcast_in_dim %0, dims = [0] {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x"}]>]>} : (tensor<1xf32>) -> tensor<8xf32>
   return
 }
@@ -104,7 +104,7 @@ sdy.mesh @mesh = <["x"=2]>
 func.func @scatter_into_scalar(%a: tensor<f32>) -> tensor<f32> {
   %j = stablehlo.iota dim = 0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>} : tensor<5x0xi32>
   %v = stablehlo.iota dim = 0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>} : tensor<5xf32>
-  // expected-error@+1 {{has padded updates and no dimension along which an index could lead them away}}
+  // expected-error@+1 {{has padded updates and no dimension along which an index could be out of bounds}}
   %0 = "stablehlo.scatter"(%a, %j, %v) <{scatter_dimension_numbers = #stablehlo.scatter<index_vector_dim = 1>}> ({
   ^bb0(%b: tensor<f32>, %c: tensor<f32>):
     %d = stablehlo.add %b, %c : tensor<f32>
@@ -119,7 +119,7 @@ func.func @scatter_into_scalar(%a: tensor<f32>) -> tensor<f32> {
 sdy.mesh @mesh = <["x"=2]>
 func.func @unpadded(%a: tensor<7xf32>) {
   %0 = sdy.reshard %a <@mesh, [{"x"}]> : tensor<7xf32>
-  // expected-error@+1 {{takes operand 0 of type tensor<7xf32>, sharded as <@mesh, [{"x"}]>, which is not padded to be divisible where it comes from; try -sdy-insert-explicit-reshards='enable-full-version=true' before}}
+  // expected-error@+1 {{takes operand 0 of type tensor<7xf32>, sharded as <@mesh, [{"x"}]>, but its producer does not pad it to a multiple of its shards; try -sdy-insert-explicit-reshards='enable-full-version=true' first}}
   %1 = stablehlo.negate %0 : tensor<7xf32>
   return
 }
@@ -130,7 +130,7 @@ func.func @unpadded(%a: tensor<7xf32>) {
 sdy.mesh @mesh = <["x"=2]>
 func.func @unpadded_argument(%a: tensor<7xf32>) {
   %0 = sdy.named_computation<"f">(%a) in_shardings=[<@mesh, [{"x"}]>] out_shardings=[<@mesh, [{"x"}]>] (%b: tensor<7xf32>) {
-    // expected-error@+1 {{takes operand 0 of type tensor<7xf32>, sharded as <@mesh, [{"x"}]>, which is not padded to be divisible where it comes from}}
+    // expected-error@+1 {{takes operand 0 of type tensor<7xf32>, sharded as <@mesh, [{"x"}]>, but its producer does not pad it to a multiple of its shards}}
     %1 = stablehlo.negate %b : tensor<7xf32>
     sdy.return %1 : tensor<7xf32>
   } : (tensor<7xf32>) -> tensor<7xf32>
@@ -143,7 +143,7 @@ func.func @unpadded_argument(%a: tensor<7xf32>) {
 sdy.mesh @mesh = <["x"=2]>
 func.func @reshard_of_padded(%a: tensor<7xf32>) {
   %0 = sdy.all_slice [{"x"}] %a out_sharding=<@mesh, [{"x"}]> : tensor<7xf32>
-  // expected-error@+1 {{takes operand 0 of type tensor<8xf32>, padded to be divisible, where the other side has (7,)}}
+  // expected-error@+1 {{takes operand 0 of type tensor<8xf32>, padded to a multiple of its shards, where the other side has (7,)}}
   %1 = sdy.reshard %0 <@mesh, [{}]> : tensor<7xf32>
   return
 }

@@ -4,7 +4,7 @@
 sdy.mesh @mesh = <["p"=2, "q"=2, "r"=2]>
 func.func @twice(%arg0: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{?}, {"r", ?}]>}) -> tensor<8x8xf32> {
   %0 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, [{"p", "q", ?}p1, {?}]>] out_shardings=[<@mesh, [{"p", ?}, {?}]>] manual_axes={"p"} (%arg1: tensor<4x8xf32>) {
-    // expected-error@+1 {{gets a sharding that is not valid: sharding a tensor: got axis "q" twice}}
+    // expected-error@+1 {{gets an invalid sharding: sharding a tensor: got axis "q" twice}}
     %2 = sdy.data_flow_edge %arg1 sharding=<@mesh, [{"q", ?}p1, {?}]> : tensor<4x8xf32>
     %3 = stablehlo.sine %2 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{?}, {"r", "q", ?}]>]>} : tensor<4x8xf32>
     sdy.return %3 : tensor<4x8xf32>

@@ -60,10 +60,10 @@ def test_tilings_are_over_the_mesh_too(cli: Cli, tmp_path: Path) -> None:
     ("flags", "message"),
     [
         (["--shard", "x"], "got --shard x, needed the name of an input or output and its sharding, like x=data,None"),
-        (["--mesh", "data=4", "--shard", "y=data"], "got 'y', which no input or output is called, needed"),
+        (["--mesh", "data=4", "--shard", "y=data"], "got 'y', which matches no input or output, needed"),
         (["--shard", "x=data"], "finding the mesh of a PartitionSpec: got a module without a mesh"),
         (["--mesh", "data=4", "--shard", "x=model"], "got unknown axis name \"model\", needed one of 'data'"),
-        (["--mesh", "data=4"], "laying a module on the mesh data=4: got a module without GSPMD's annotations"),
+        (["--mesh", "data=4"], "applying the mesh data=4: got a module without GSPMD's annotations"),
     ],
 )
 def test_what_is_refused(cli: Cli, file: Path, flags: list[str], message: str) -> None:

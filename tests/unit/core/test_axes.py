@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from pyshardy.core.axes import (
-    AxisRef,
+from pyshardy.core.axes import AxisRef
+from pyshardy.core.axis_checks import check_axes_in_mesh
+from pyshardy.core.axis_lists import (
     append_or_merge,
     axes_size,
-    check_axes_in_mesh,
     common_prefix,
     is_prefix,
     is_strict_prefix,

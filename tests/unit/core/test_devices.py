@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyshardy.core.axes import AxisRef, axes_size
+from pyshardy.core.axes import AxisRef
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.boxes import device_boxes
 from pyshardy.core.devices import axes_moved, axes_of_groups, padded_shape, permutation, replica_groups, shard_indices
 from pyshardy.core.mesh import Mesh

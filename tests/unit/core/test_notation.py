@@ -7,7 +7,6 @@ import pytest
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import (
-    Scanner,
     format_sharding_list,
     parse_axis,
     parse_dim,
@@ -15,6 +14,7 @@ from pyshardy.core.notation import (
     parse_sharding,
     parse_sharding_list,
 )
+from pyshardy.core.scanner import Scanner
 from pyshardy.core.sharding import ReductionKind, TensorSharding
 from pyshardy.errors import InvalidShardingError, NotationError
 

@@ -5,22 +5,11 @@ from typing import Any
 import pytest
 
 from pyshardy.core.axes import AxisRef
+from pyshardy.core.axis_checks import as_axes, check_disjoint, check_merged
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_dim
-from pyshardy.core.sharding import (
-    DimSharding,
-    ReductionKind,
-    TensorSharding,
-    as_axes,
-    check_disjoint,
-    check_merged,
-    check_sharding,
-    common_mesh,
-    is_equivalent,
-    is_unsharded,
-    mesh_of,
-    shard_counts,
-)
+from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding, is_equivalent, is_unsharded
+from pyshardy.core.sharding_on_mesh import check_sharding, common_mesh, mesh_of, shard_counts
 from pyshardy.errors import InvalidShardingError
 
 from .short import mesh, refs, sharding

@@ -93,10 +93,10 @@ def test_errors_are_the_same(content: bytes) -> None:
         ("raise KeyError('x')", "bytes over which the reader fails: KeyError: 'x'"),
         ("import os; os._exit(3)", "bytes over which the reader fails: it says nothing"),
         ("pass", "bytes over which the reader fails: it says nothing"),
-        ("print('{}')", "bytes over which the reader says what makes no sense"),
-        ("print('[')", "bytes over which the reader says what makes no sense"),
-        ("print('3')", "bytes over which the reader says what makes no sense"),
-        ('print(\'{"error": "SystemExit"}\')', "bytes over which the reader says what makes no sense"),
+        ("print('{}')", "bytes over which the reader gives an invalid answer"),
+        ("print('[')", "bytes over which the reader gives an invalid answer"),
+        ("print('3')", "bytes over which the reader gives an invalid answer"),
+        ('print(\'{"error": "SystemExit"}\')', "bytes over which the reader gives an invalid answer"),
     ],
 )
 def test_a_reader_that_ends(child: str, got: str, monkeypatch: pytest.MonkeyPatch) -> None:

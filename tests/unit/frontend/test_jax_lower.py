@@ -204,7 +204,7 @@ def test_shardings_on_devices_of_this_machine() -> None:
 @pytest.mark.parametrize(
     ("mesh", "message"),
     [
-        (7, "reading a mesh: got a int, needed axes with sizes"),
+        (7, "reading a mesh: got an int, needed axes with sizes"),
         ({"x": 0}, 'size 0 for axis "x"'),
         ("x", "reading the axes of a mesh: got 'x'"),
         (Mesh([("x", 2)], [1, 0]), "needed devices in their natural order"),

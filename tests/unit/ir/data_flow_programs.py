@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from pyshardy.ir.blocks import Use
 from pyshardy.ir.module import Module
-from pyshardy.ir.nodes import Op, Use, Value
+from pyshardy.ir.nodes import Op, Value
 from pyshardy.passes.pipeline import run_pipeline
 
 from .reading import find

@@ -10,9 +10,10 @@ from pyshardy.core.axes import AxisRef
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
 from pyshardy.errors import UnsupportedVersionError
-from pyshardy.ir import attrs as attrs_module
-from pyshardy.ir.attrs import AttrTable, symbols_in
+from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.codecs import ANY_OP, CODECS
 from pyshardy.ir.context import make_context
+from pyshardy.ir.symbol_paths import symbols_in
 from pyshardy.rules.notation import parse_rule
 from support.reference import jaxlib_version
 
@@ -142,9 +143,9 @@ def test_writing_undoes_reading(table: AttrTable, op: str, name: str, text: str,
 
 def test_every_attribute_that_is_read_has_a_case() -> None:
     covered = {(op, name) for op, name, _, _ in CASES}
-    known = {(op, name) for op, codecs in attrs_module._CODECS.items() for name in codecs}
+    known = {(op, name) for op, codecs in CODECS.items() for name in codecs}
     assert known <= covered
-    assert {name for _, name in covered} >= set(attrs_module._ANY_OP)
+    assert {name for _, name in covered} >= set(ANY_OP)
 
 
 @needs_kinds

@@ -88,7 +88,7 @@ def test_without_a_main_function(text: str, got: str) -> None:
     with pytest.raises(InvalidModuleError) as caught:
         main_function(read(text))
     assert str(caught.value) == (
-        f"looking for the main function: got {got}, needed a function named @main, or exactly one function"
+        f"looking for the main function: got {got}, needed a function named @main, or exactly one that is not private"
     )
 
 
@@ -198,3 +198,8 @@ def test_the_function_of_an_argument() -> None:
     assert function_of_argument(second.args[0]) is None
     assert function_of_argument(find(root, "stablehlo.sine").result) is None
     assert function_of_argument(find(root, "sdy.named_computation").region.block.args[0]) is None
+
+
+def test_the_only_function_that_is_not_private_is_the_main_one() -> None:
+    root = read("func.func private @f() { return }\nfunc.func @step() { return }")
+    assert main_function(root).attrs["sym_name"] == "step"

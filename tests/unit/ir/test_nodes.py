@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from pyshardy.ir.blocks import FEW_USES
 from pyshardy.ir.module import Module
-from pyshardy.ir.nodes import FEW_USES, Block, Op, Region, Value, ValueType, walk, walk_post_order
+from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType, walk, walk_post_order
 from pyshardy.ir.op_lists import ops_in, ops_named, ops_with
 
 from .reading import find, main, read

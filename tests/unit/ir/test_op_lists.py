@@ -108,14 +108,14 @@ def test_what_was_listed_before_a_change(kind: str) -> None:
 def test_what_is_known_is_not_looked_for() -> None:
     body = function()
     known = Op("t.other").insert_before(body.region.block.terminator)
-    assert body.region.named is None
+    assert body.region.op_index is None
     assert ops_named(body, ("t.other", "t.none")) == [known]
-    named = body.region.named
-    assert named is not None and named["t.other"] == [known] and "t.none" not in named
+    index = body.region.op_index
+    assert index is not None and index["t.other"] == [known] and "t.none" not in index
     new = Op("t.other").insert_before(known)
-    assert named["t.other"] is None
-    assert ops_named(body, ("t.other",)) == [new, known] == named["t.other"]
-    named["t.other"] = []  # nothing but this is looked at
+    assert index["t.other"] is None
+    assert ops_named(body, ("t.other",)) == [new, known] == index["t.other"]
+    index["t.other"] = []  # nothing but this is looked at
     assert ops_named(body, ("t.other",)) == []
 
 
@@ -126,7 +126,7 @@ def test_nothing_is_kept_of_small_functions_and_other_ops() -> None:
         other.region.block.append(op.detach())
     for top in (body, other):
         check(top, frozenset(("t.a",)))
-        assert not top.region.named
+        assert not top.region.op_index
 
 
 def test_the_lists_are_the_callers() -> None:
@@ -161,8 +161,8 @@ def test_a_stale_list_is_noticed() -> None:
     """`check` fails where what is known is not what is there."""
     body = function()
     check(body, frozenset(("t.none",)))
-    named = body.region.named
-    assert named is not None
-    named["t.none"] = [body]
+    index = body.region.op_index
+    assert index is not None
+    index["t.none"] = [body]
     with pytest.raises(AssertionError):
         check(body, frozenset(("t.none",)))

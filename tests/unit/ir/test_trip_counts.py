@@ -8,7 +8,7 @@ import pytest
 
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
-from pyshardy.ir.trip_counts import TripCounts, rounds_until
+from pyshardy.ir.trip_counts import TripCounts, trip_count_until
 
 OPS = {"LT": operator.lt, "LE": operator.le, "GT": operator.gt, "GE": operator.ge, "NE": operator.ne, "EQ": operator.eq}
 
@@ -21,7 +21,7 @@ def loops(text: str) -> tuple[TripCounts, list[Op]]:
 def counted(body: str, rest: str = "", arguments: str = "") -> list[int | None]:
     trips, found = loops(f"func.func @main({arguments}) {{ {body} return }}\n{rest}")
     assert found
-    return [trips.rounds(loop) for loop in found]
+    return [trips.trip_count(loop) for loop in found]
 
 
 def loop(
@@ -88,7 +88,7 @@ def test_as_many_rounds_as_counting_makes(direction: str) -> None:
             number, rounds = first, 0
             while OPS[direction](number, 0) and rounds < 100:
                 number, rounds = number + step, rounds + 1
-            assert rounds_until(direction, first, step) == (None if rounds == 100 else rounds)
+            assert trip_count_until(direction, first, step) == (None if rounds == 100 else rounds)
 
 
 def test_a_negated_condition() -> None:
@@ -116,7 +116,7 @@ def test_the_bound_stands_outside_converted() -> None:
 def test_a_bound_from_outside_is_known_if_it_is_given() -> None:
     trips, (found,) = loops(f"func.func @main(%m: tensor<i32>) {{ {loop(test='LT, %i, %m')} return }}")
     (argument,) = found.enclosing("func.func").region.block.args  # type: ignore[union-attr]
-    assert (trips.rounds(found), trips.rounds(found, {argument: 12})) == (None, 12)
+    assert (trips.trip_count(found), trips.trip_count(found, {argument: 12})) == (None, 12)
 
 
 CARRIED = """

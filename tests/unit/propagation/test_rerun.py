@@ -10,10 +10,11 @@ import pytest
 from pyshardy.core.notation import parse_sharding
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.graph.program import Program
+from pyshardy.propagation.layout import Layout
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.rerun import Rerun, rerun
 from pyshardy.propagation.run import propagate_program
-from pyshardy.propagation.timeline import Layout, Timeline
+from pyshardy.propagation.timeline import Timeline
 from pyshardy.rules.properties import Priority
 from pyshardy.rules.rule_builder import identity_rule
 from support.edits import with_changes
@@ -171,7 +172,7 @@ def test_ops_inside_of_a_dead_op_go_with_it() -> None:
 
 def test_a_sharding_that_is_not_valid_is_left_to_a_run_over_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     from pyshardy.errors import InvalidShardingError
-    from pyshardy.propagation import timeline
+    from pyshardy.propagation import layout
 
     program, first, _ = two_chains()
     recorded = timeline_of(program)
@@ -179,5 +180,5 @@ def test_a_sharding_that_is_not_valid_is_left_to_a_run_over_everything(monkeypat
     def refuse(*_: object) -> None:
         raise InvalidShardingError("a step", got="nothing good")
 
-    monkeypatch.setattr(timeline, "propagate_step", refuse)
+    monkeypatch.setattr(layout, "propagate_step", refuse)
     assert rerun(recorded, {first: sharding('[{"q"}, {}]')}, 1000) is None

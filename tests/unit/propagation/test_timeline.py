@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from pyshardy.core.notation import parse_sharding
 from pyshardy.graph.program import Program
+from pyshardy.propagation.layout import Layout, priorities_of
 from pyshardy.propagation.options import PropagateOptions, StrategyOption
 from pyshardy.propagation.recorder import Recording
 from pyshardy.propagation.run import propagate_program
 from pyshardy.propagation.step import Strategy
-from pyshardy.propagation.timeline import Layout, Timeline, priorities_of
+from pyshardy.propagation.timeline import Timeline
 from support.small_programs import Builder
 
 from ..core.short import mesh

@@ -10,9 +10,10 @@ from html import unescape
 import pytest
 
 from pyshardy.core.notation import parse_sharding
-from pyshardy.report.difference import Change, CollectiveChange, Difference, Talk, Total, folded_changes
+from pyshardy.report.changes import Change, CollectiveChange, Talk, Total, folded_changes
+from pyshardy.report.difference import Difference
+from pyshardy.report.printing import TableOptions, plain_text
 from pyshardy.report.specs import Notation
-from pyshardy.report.tables import TableOptions, plain_text
 
 ROWS, COLUMNS = parse_sharding('<@m, [{"x"}, {}]>'), parse_sharding('<@m, [{}, {"x"}]>')
 WEIGHT = Change("input", "w", (8, 8), "f32", ROWS, COLUMNS, 1, 1, 128, 64)

@@ -12,18 +12,10 @@ from rich.console import Console
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
+from pyshardy.report.printing import PLAIN_WIDTH, Page, TableOptions, plain_text, printed
 from pyshardy.report.specs import Notation
 from pyshardy.report.summary import Summary, TensorRow
-from pyshardy.report.tables import (
-    Page,
-    TableOptions,
-    partition_tables,
-    plain_text,
-    run_tables,
-    summary_html,
-    summary_tables,
-    summary_text,
-)
+from pyshardy.report.tables import partition_tables, run_tables, summary_html, summary_tables, summary_text
 from pyshardy.report.traffic import CollectiveRow, Traffic
 from support.tables import column, tables_in
 
@@ -188,7 +180,31 @@ def test_all_unfolds_them() -> None:
     assert column(text, "inputs", "name") == [row.name for row in MODEL.inputs]
 
 
+def test_in_little_room_origins_are_named_by_their_last_keys() -> None:
+    names = [f"params['layers'][{layer}]['{name}']" for layer in range(24) for name in ("w1", "w2")]
+    given = [replace(GIVEN, name=name) for name in names[::2]]
+    found = [replace(FOUND, name=name, origins=(origin.name,)) for name, origin in zip(names[1::2], given)]
+    states = [replace(row, name=f"state{row.name}", origins=(row.name,), is_inferred=True) for row in given]
+    page = summary_tables(replace(SUMMARY, inputs=(*given, *found, *states), outputs=()))
+    by_width = {width: column(plain_text(page, width), "inputs", "given by") for width in (200, 80)}
+    assert by_width == {
+        200: ["user", *["params['layers'][0..23]['w1']"] * 2],
+        80: ["user", *["*['w1']"] * 2],
+    }
+
+
 # Widths
+
+
+def test_print_is_as_wide_as_columns_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = summary_tables(MODEL)
+    assert printed(page) == plain_text(page, PLAIN_WIDTH)
+    for width in (60, 200):
+        monkeypatch.setenv("COLUMNS", str(width))
+        assert printed(page) == plain_text(page, width)
+    for nonsense in ("", "0", "-3", "wide", "9" * 9):
+        monkeypatch.setenv("COLUMNS", nonsense)
+        assert printed(page) == plain_text(page, PLAIN_WIDTH)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -196,7 +212,7 @@ def test_no_name_is_cut_at_any_width(width: int) -> None:
     text = plain_text(summary_tables(MODEL, TableOptions(unfold=True)), width)
     assert column(text, "inputs", "name") == [row.name for row in MODEL.inputs]
     words = set(re.split(r"\s+", plain_text(summary_tables(MODEL, TableOptions(unfold=True)), 400)))
-    assert set(re.split(r"\s+", text)) - {"inferred"} - words <= {"─" * count for count in range(400)}
+    assert set(re.split(r"\s+", text)) - {"inferred", "*['w1']"} - words <= {"─" * count for count in range(400)}
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 200])

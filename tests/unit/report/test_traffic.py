@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from pyshardy.report.tables import TableOptions, plain_text, traffic_tables, traffic_text
+from pyshardy.report.printing import TableOptions, plain_text
+from pyshardy.report.tables import traffic_tables, traffic_text
 from pyshardy.report.traffic import CollectiveRow, KindTotal, Traffic
 from support.tables import column, tables_in
 

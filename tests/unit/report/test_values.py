@@ -10,8 +10,8 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
 from pyshardy.errors import UsageError
 from pyshardy.report.layout import Cell, Column, Table
+from pyshardy.report.printing import TableOptions, plain_text
 from pyshardy.report.specs import Notation
-from pyshardy.report.tables import TableOptions, plain_text
 from pyshardy.report.value_tables import value_tables
 from pyshardy.report.values import INPUT, OP, OUTPUT, Frame, Matcher, ValueRow, Values, short_scope
 

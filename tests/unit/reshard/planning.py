@@ -35,7 +35,7 @@ def written(dims: Sequence[Sequence[AxisRef]]) -> str:
 
 def lists(found: State) -> tuple[str, str, str]:
     """What is settled, what there is behind it, and what is wanted."""
-    return written(found.settled), written(found.have), written(found.want)
+    return written(found.settled), written(found.current), written(found.wanted)
 
 
 def steps(found: State) -> list[str]:

@@ -37,7 +37,7 @@ def test_a_hidden_dimension_moves_as_a_whole_or_not_at_all() -> None:
     found = state("a b|", "c|a b", shape=(6, 16))
     move_wanted(found, in_order=True)
     assert steps(found) == ["all_to_all {a, b}: 0->1 -> |a b"]
-    assert found.hidden == [False, False]
+    assert found.locked == [False, False]
 
 
 def test_what_is_not_wanted_is_gathered_from_the_ends() -> None:
@@ -51,7 +51,7 @@ def test_a_hidden_dimension_is_gathered_as_a_whole() -> None:
     found = state("a b|", "b|", shape=(6, 16))
     gather_unwanted(found)
     assert steps(found) == ["all_gather a b| -> |"]
-    assert found.hidden == [False, False]
+    assert found.locked == [False, False]
 
 
 def test_nothing_is_gathered_where_all_is_wanted() -> None:

@@ -35,21 +35,21 @@ def test_what_both_have_in_front_is_settled() -> None:
 
 def test_dimensions_whose_padding_changes_are_hidden() -> None:
     found = state("a b|c", "a|c", shape=(6, 16))
-    assert found.hidden == [True, False]
+    assert found.locked == [True, False]
     assert lists(found) == ("|c", "a b|", "a|")
     assert found.places == {}
-    assert state("a b|c", "a|c", shape=(-1, 16)).hidden == [False, False]
-    assert state("a b|c", "|c", shape=(6, 16)).hidden == [False, False]
-    assert state("a b|c", "a|c", shape=(3, 16)).hidden == [False, False]
+    assert state("a b|c", "a|c", shape=(-1, 16)).locked == [False, False]
+    assert state("a b|c", "|c", shape=(6, 16)).locked == [False, False]
+    assert state("a b|c", "a|c", shape=(3, 16)).locked == [False, False]
 
 
 def test_a_hidden_dimension_is_revealed_when_nothing_shards_it() -> None:
     found = state("a b|", "a|", shape=(6, 16))
-    found.unhide()
-    assert found.hidden == [True, False]
-    found.have[0].clear()
-    found.unhide()
-    assert found.hidden == [False, False]
+    found.unlock()
+    assert found.locked == [True, False]
+    found.current[0].clear()
+    found.unlock()
+    assert found.locked == [False, False]
     assert found.places == {AxisRef("a"): (0, 0)}
 
 
@@ -72,11 +72,11 @@ def test_pieces_are_poured_into_what_has_room() -> None:
     found.capacity = [2, 4]
     pool = list(map(AxisRef, "abcd"))
     found.distribute(lambda _: pool)
-    assert written(found.have) == "a|b c"
+    assert written(found.current) == "a|b c"
     assert pool == [AxisRef("d")]
     found.capacity = [1, 2]
     found.distribute(lambda _: pool, front=True)
-    assert written(found.have) == "a|d b c"
+    assert written(found.current) == "a|d b c"
 
 
 def test_what_is_wanted_is_cut_where_poured_pieces_were() -> None:
@@ -84,8 +84,8 @@ def test_what_is_wanted_is_cut_where_poured_pieces_were() -> None:
     found.capacity = [2, 1]
     pool = [X]
     found.distribute(lambda _: pool)
-    assert written(found.have) == "x:(1)2|"
-    assert written(found.want) == "|x:(1)2 x:(2)4"
+    assert written(found.current) == "x:(1)2|"
+    assert written(found.wanted) == "|x:(1)2 x:(2)4"
     assert written([pool]) == "x:(2)4"
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import pyshardy
 from pyshardy import Difference, Module, UsageError
-from pyshardy.report.tables import TableOptions, plain_text
+from pyshardy.report.printing import TableOptions, plain_text
 from pyshardy.report.traffic import CollectiveRow, Traffic
 from pyshardy.results.compare import compare_traffic
 

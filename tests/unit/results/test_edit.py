@@ -232,7 +232,7 @@ def test_a_result_without_a_recording_is_run_for_one(monkeypatch: pytest.MonkeyP
 
 
 def test_wrong_edits(result: Propagation) -> None:
-    with pytest.raises(UsageError, match="which no input or output is called"):
+    with pytest.raises(UsageError, match="which matches no input or output"):
         result.edit({"params['w3']": "data"})
     with pytest.raises(pyshardy.InvalidShardingError, match="params\\['w1'\\]"):
         result.edit({"params['w1']": "nothing"})

@@ -157,7 +157,7 @@ def test_an_exception_ends_the_run_and_not_the_process(engine: str) -> None:
 def test_a_function_that_is_not_there_any_more_is_refused(engine: str) -> None:
     module = pyshardy.load(lambda x: jax.pure_callback(np.tanh, shaped(x), x), X)
     partition = pyshardy.partition(pyshardy.load(module.text()))
-    with pytest.raises(ShardyError, match="a call back into Python, needed a Python function that is still there"):
+    with pytest.raises(ShardyError, match="a call back into Python, needed a Python function that this process has"):
         pyshardy.run(partition, X, engine=engine)
 
 

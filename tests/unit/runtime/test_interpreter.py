@@ -186,7 +186,7 @@ def test_an_op_that_the_interpreter_does_not_know_is_one_error() -> None:
         pyshardy.run(partition, A, engine="interpreter")
     text = str(caught.value)
     assert text.startswith("running a program in the interpreter: got ")
-    assert text.endswith(", needed ops that the interpreter knows")
+    assert text.endswith(", needed ops that the interpreter supports")
     assert "nobody" in text or "Unsupported custom call" in text
 
 

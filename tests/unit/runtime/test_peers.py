@@ -133,7 +133,7 @@ def test_a_process_that_falls_silent_is_lost(service: Service) -> None:
     with pytest.raises(ShardyError) as caught:
         together((0, 1, 2), lambda: time.sleep(30))
     assert str(caught.value).startswith(
-        "running a program in several processes: got no sign of life from process 2 for 0.5 s, needed all processes"
+        "running a program in several processes: got no heartbeat from process 2 for 0.5 s, needed all processes"
     )
     assert 0.5 < time.monotonic() - start < 20
 
@@ -142,7 +142,7 @@ def test_a_service_that_falls_silent_is_process_0(service: Service) -> None:
     watch(0.5, 9)
     keep_alive(service, 1, 60)
     service.answers.clear()
-    with pytest.raises(ShardyError, match="got no sign of life from process 0 for 0.5 s"):
+    with pytest.raises(ShardyError, match="got no heartbeat from process 0 for 0.5 s"):
         together((0, 1), lambda: time.sleep(30))
 
 

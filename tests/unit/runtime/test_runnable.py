@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import pyshardy
 from pyshardy.errors import ShardyError
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import walk
@@ -195,6 +196,49 @@ def test_a_custom_call_of_what_is_only_declared_is_refused(make: Any) -> None:
     func.func private @there() { return }
     func.func private @unused()
     func.func private @called()"""
-    with pytest.raises(ShardyError, match="got a custom call of @called, which is only declared, needed the body"):
+    with pytest.raises(
+        ShardyError, match="got a custom call of @called, which is only declared, needed a function with a body"
+    ):
         make(Module.parse(text))
     make(Module.parse(text.replace("private @called()", "private @called() { return }")))
+
+
+@pytest.mark.parametrize("make", [lambda module: partitionable(module, 2), sequential])
+def test_a_call_of_what_is_only_declared_is_refused(make: Any) -> None:
+    text = """func.func @main() { call @there() : () -> () call @called() : () -> () return }
+    func.func private @there() { return }
+    func.func private @called()"""
+    with pytest.raises(
+        ShardyError, match="got a call of @called, which is only declared, needed a function with a body"
+    ):
+        make(Module.parse(text))
+    make(Module.parse(text.replace("private @called()", "private @called() { return }")))
+
+
+def test_ops_beside_the_functions_go_away() -> None:
+    text = "%0 = stablehlo.constant dense<1.0> : tensor<2xf32>\n%1 = stablehlo.negate %0 : tensor<2xf32>\n"
+    module = pyshardy.load(text + "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }")
+    assert "stablehlo" not in sequential(module).text()
+    np.testing.assert_array_equal(run_on_one_device(module, [np.float32([1, 2])])[0], [1, 2])
+
+
+@pytest.mark.parametrize("element", ["i8", "i1", "f8E5M2"])
+def test_random_numbers_over_which_xla_ends_the_process_are_refused(element: str) -> None:
+    type_ = f"tensor<8x{element}>"
+    text = f"""func.func @main(%a: tensor<{element}>, %b: tensor<1xi64>) -> {type_} {{
+      %0 = stablehlo.rng %a, %a, %b, distribution = UNIFORM : (tensor<{element}>, tensor<{element}>, tensor<1xi64>) -> {type_}
+      return %0 : {type_}
+    }}"""
+    with pytest.raises(ShardyError, match=f"got 'stablehlo.rng' of {element}, needed one of bf16, f16, f32"):
+        sequential(pyshardy.load(text))
+    assert "stablehlo.rng" in sequential(pyshardy.load(text.replace(element, "f32"))).text()
+
+
+def test_what_propagation_noted_goes_away() -> None:
+    text = """sdy.mesh @mesh = <["a"=2]>
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = stablehlo.negate %x {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a"}]>]>,
+    sdy.propagation_edges = #sdy.propagation_edges<[{step-0 = [{"a" = operand-0 -> [result-0]}]}]>} : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}"""
+    assert "sdy." not in sequential(pyshardy.load(text)).text()

@@ -121,9 +121,7 @@ def test_a_partitioner_that_fails_is_refused() -> None:
     def fail(*_: Any) -> None:
         raise ValueError("no idea")
 
-    assert refusal(fail) == (
-        "'stablehlo.custom_call' op calls the partitioner of a user, which fails: ValueError: no idea"
-    )
+    assert refusal(fail) == ("'stablehlo.custom_call' op calls a custom partitioner, which fails: ValueError: no idea")
 
 
 def test_an_answer_that_cannot_be_used_is_refused() -> None:
@@ -132,7 +130,7 @@ def test_an_answer_that_cannot_be_used_is_refused() -> None:
         whole = NamedSharding(other, P())
         return other, jnp.matmul, whole, (whole, whole)
 
-    assert refusal(other_mesh).endswith('which answers with another mesh, <["z"=8]>')
+    assert refusal(other_mesh).endswith('which returned another mesh, <["z"=8]>')
 
     def no_names(mesh: Any, *_: Any) -> Any:
         return mesh, jnp.matmul, NamedSharding(mesh, P()), (jax.sharding.SingleDeviceSharding(jax.devices()[0]),) * 2
@@ -148,7 +146,7 @@ def test_an_answer_that_cannot_be_used_is_refused() -> None:
 
 def test_a_module_from_text_has_no_partitioners() -> None:
     module = pyshardy.load(product([]), A, B, in_shardings=(spec("x"), spec()))
-    with pytest.raises(PassError, match="stands for a partitioner of the user's"):
+    with pytest.raises(PassError, match="a custom partitioner in Python"):
         pyshardy.partition(pyshardy.load(module.text()))
 
 

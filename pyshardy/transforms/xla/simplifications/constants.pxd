@@ -1,7 +1,8 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
-from pyshardy.ir.nodes cimport Op, Value
+from pyshardy.ir.blocks cimport Value
+from pyshardy.ir.op cimport Op
 
 
 @cython.locals(op=Op)

@@ -1,4 +1,4 @@
-"""Constants as numpy's arrays and back: what is folded is computed here."""
+"""Constants as NumPy arrays and back, and constant folding."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
-from pyshardy.ir.nodes import Op, Value, ValueType
+from pyshardy.ir.blocks import Value
+from pyshardy.ir.op import Op
+from pyshardy.ir.value_type import ValueType
 
 CONSTANT = "stablehlo.constant"
 LARGEST_FOLDED = 65536
-"""So many elements the result may have that is computed from a constant whose elements differ."""
+"""The most elements of a folded result, if a constant has different elements."""
 Array = np.ndarray[Any, Any]
 _NUMPY = {
     "f16": np.float16, "f32": np.float32, "f64": np.float64, "i1": np.bool_,
@@ -25,7 +27,7 @@ _AS_BITS = ("bf16", "f16")
 
 
 def constant_of(value: Value) -> Any:
-    """The attribute of the constant that a value is; None if it is none."""
+    """The attribute of a constant; None if the value is not a constant."""
     if not isinstance(value.owner, Op):
         return None
     op = value.owner
@@ -33,8 +35,8 @@ def constant_of(value: Value) -> Any:
 
 
 def is_splat(attr: Any) -> bool:
-    """Whether all elements of a constant are the same."""
-    if not isinstance(attr, ir.DenseElementsAttr):  # the bindings have no class for those of complex numbers
+    """Whether all elements of a constant are equal."""
+    if not isinstance(attr, ir.DenseElementsAttr):  # the bindings have no class for complex constants
         try:
             attr = ir.DenseElementsAttr(attr)
         except ValueError:
@@ -43,7 +45,7 @@ def is_splat(attr: Any) -> bool:
 
 
 def splat_of(value: Value) -> Any:
-    """The number that all elements of a constant are; None if the value is no such constant."""
+    """The number that all elements of a constant equal; None if the value is not such a constant."""
     attr = constant_of(value)
     if attr is None or not isinstance(attr, (ir.DenseFPElementsAttr, ir.DenseIntElementsAttr)) or not attr.is_splat:
         return None
@@ -57,9 +59,9 @@ def element_count(type: ValueType) -> int:
 
 
 def dtype_of(element: str) -> np.dtype[Any] | None:
-    """numpy's type for MLIR's name of an element type; None if it has none."""
+    """The NumPy type for MLIR's name of an element type; None if there is none."""
     if element == "bf16":
-        import ml_dtypes  # few programs have constants of it that are folded
+        import ml_dtypes  # few programs need it
 
         bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
         return bfloat16
@@ -68,7 +70,7 @@ def dtype_of(element: str) -> np.dtype[Any] | None:
 
 
 def array_of(value: Value) -> Array | None:
-    """The elements of a constant, or one where all are the same; None if it is none, or of no type of numpy's."""
+    """The elements of a constant, or a single one if all are equal; None without a constant or without a NumPy type."""
     attr: Any = constant_of(value)
     dtype = None if attr is None else dtype_of(value.type.element)
     if dtype is None:
@@ -82,14 +84,14 @@ def array_of(value: Value) -> Array | None:
         return None
     if value.type.element == "bf16":
         return _bfloat16(str(attr)).view(dtype).reshape(value.type.shape or ())
-    return np.array(attr)
+    return np.array(attr) if all(value.type.shape or ()) else None  # numpy counts what it cannot address
 
 
 _NUMBER = re.compile(r"0x[0-9A-F]{4}\b|[-+]?\d+\.\d+(?:[eE][-+]?\d+)?")
 
 
 def _bfloat16(text: str) -> Array:
-    """The bits of the elements of a constant of bf16, which the bindings hand out as text alone."""
+    """The bits of the elements of a bf16 constant, parsed from text, because the bindings give no other access."""
     values = text.partition("dense<")[2].rpartition(">")[0]
     values = values.rpartition("> : tensor")[0] or values
     if values.startswith('"0x'):
@@ -104,7 +106,7 @@ def _bfloat16(text: str) -> Array:
 
 
 def attribute_of(array: Array, type: ValueType) -> Any:
-    """A constant of this type with these elements, or with the one element that is given."""
+    """A constant of this type with these elements, or with the single element that is given."""
     if array.ndim == 0 or _is_uniform(array):
         return splat_attribute(_scalar(array.flat[0], type), type)
     whole: Any = np.ascontiguousarray(array)
@@ -116,12 +118,12 @@ def attribute_of(array: Array, type: ValueType) -> Any:
 
 
 def splat_attribute(scalar: Any, type: ValueType) -> Any:
-    """A constant all of whose elements are this one, an MLIR attribute."""
+    """A constant with only this element, an MLIR attribute."""
     return ir.DenseElementsAttr.get_splat(type.mlir, scalar).maybe_downcast()
 
 
 def _is_uniform(array: Array) -> bool:
-    """Whether all elements have the same bits: zeros may have two signs."""
+    """Whether all elements have the same bits; the two zeros differ."""
     bits = np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
     return bool(array.size) and bool((bits == bits.flat[0]).all())
 
@@ -132,11 +134,11 @@ def _scalar(value: Any, type: ValueType) -> Any:
         return ir.FloatAttr.get(element, float(value), loc=ir.Location.unknown())
     number = int(value)
     if type.element in ("ui64", "i64") and number >= 1 << 63:
-        number -= 1 << 64  # the same bits: the bindings take no more
+        number -= 1 << 64  # the same bits; the bindings accept only these types
     return ir.IntegerAttr.get(element, number)
 
 
-# What XLA computes of constants
+# Constant folding as in XLA
 
 Function = Callable[..., Any]
 
@@ -176,7 +178,7 @@ UNARY: dict[str, Function] = {
     "stablehlo.tan": np.tan,
     "stablehlo.tanh": np.tanh,
 }
-"""Ops with one operand; those of floats are computed in double precision and rounded."""
+"""Ops with one operand. Floating-point ops are computed in double precision and rounded."""
 _EXACT = ("stablehlo.abs", "stablehlo.negate", "stablehlo.not", "stablehlo.sign")
 BINARY: dict[str, Function] = {
     "stablehlo.add": lambda a, b: a | b if a.dtype == np.bool_ else a + b,
@@ -197,7 +199,7 @@ _COMPARE: dict[str, Function] = {
 
 
 def compute(op: Op, arrays: list[Array]) -> Array | None:
-    """The elements of the result of an op on constants; None where XLA leaves the op."""
+    """The elements of the result of an op on constants; None if XLA does not fold it."""
     dtype = dtype_of(op.result.type.element)
     if dtype is None or not op.result.type.is_static:
         return None
@@ -226,5 +228,5 @@ def _computed(op: Op, arrays: list[Array]) -> Any:
 
 
 def direction_of(op: Op) -> str:
-    """How a comparison compares: "LT", "EQ", ..."""
+    """The direction of a comparison: "LT", "EQ", ..."""
     return str(op.attrs["comparison_direction"]).rpartition(" ")[2].rstrip(">")

@@ -1,4 +1,4 @@
-"""Loops and branches: what is known of them before they run."""
+"""Simplification of loops and branches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyshardy.transforms.xla.simplifier import Outcome, Simplifier
 
 
 def loop(op: Op, to: Simplifier) -> Outcome:
-    """A loop that never runs is its operands; the state of another one is what changes."""
+    """Replace a loop that never runs by its operands; remove values that never change from the state of other loops."""
     if splat_of(op.regions[0].block.terminator.operands[0]) is False:
         return op.operands
     made = without_invariants(op)
@@ -19,7 +19,7 @@ def loop(op: Op, to: Simplifier) -> Outcome:
 
 
 def branch(op: Op, to: Simplifier) -> Outcome:
-    """The branch that is known to be taken, in the place of all."""
+    """Replace a conditional by the branch that is known to be taken."""
     index = array_of(op.operands[0]) if constant_of(op.operands[0]) is not None else None
     if index is None:
         return None

@@ -1,4 +1,4 @@
-"""Element-wise ops: constants are folded, and put behind what is none; what changes nothing goes."""
+"""Element-wise ops: fold constants, move a constant operand to the right, and remove ops without effect."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.blocks import Value
+from pyshardy.ir.op import Op
 from pyshardy.transforms.xla.simplifications.constants import (
     array_of,
     compute,
@@ -35,13 +36,13 @@ def fold(op: Op, to: Simplifier) -> Outcome:
 
 
 class _Algebra(NamedTuple):
-    """What holds for an op with two operands.
+    """Algebraic properties of an op with two operands.
 
     Attributes:
-        commutes: Whether the operands may change places.
-        neutral: The second operand that changes nothing; -1 has all bits set.
-        absorbing: The second operand that decides the result, where elements are integers.
-        cancels: Whether the result is zero where both operands are the same integers.
+        commutes: Whether the op is commutative.
+        neutral: The right identity; -1 means all bits set.
+        absorbing: The absorbing right operand, for integers.
+        cancels: Whether the result is zero for equal integer operands.
     """
 
     commutes: bool = True
@@ -65,7 +66,7 @@ _ALGEBRA = {
 
 
 def binary(op: Op, to: Simplifier) -> Outcome:
-    """An op with two operands, of which one is a constant or both are the same."""
+    """Simplify an op with two operands if one is a constant or both are the same value."""
     first, second = op.operands
     is_first, is_second = constant_of(first) is not None, constant_of(second) is not None
     if not (is_first or is_second or first is second):
@@ -93,7 +94,7 @@ def _is_integer(element: str) -> bool:
 
 
 def _is_number(value: Any, number: int | None, element: str) -> bool:
-    """Whether a value is a number, or has all bits set if that is -1."""
+    """Whether a value is a constant with this number, or with all bits set if it is -1."""
     if number is None:
         return False
     if number >= 0:
@@ -111,7 +112,7 @@ def compare(op: Op, to: Simplifier) -> Outcome:
 
 
 def select(op: Op, to: Simplifier) -> Outcome:
-    """A select that has nothing to choose, or chooses by what is negated."""
+    """A select between equal values, with a constant predicate, or with a negated one."""
     predicate, on_true, on_false = op.operands
     if on_true is on_false:
         return on_true
@@ -142,24 +143,24 @@ def _defined_by(value: Value, name: str) -> Op | None:
 
 
 def convert(op: Op, to: Simplifier) -> Outcome:
-    """A conversion to the type that is there."""
+    """A conversion to the same type."""
     return op.operands[0] if op.operands[0].type is op.result.type else fold(op, to)
 
 
 def real(op: Op, to: Simplifier) -> Outcome:
-    """The real part of what was made of two parts."""
+    """The real part of a complex number made of two parts."""
     made = _defined_by(op.operands[0], "stablehlo.complex")
     return None if made is None else made.operands[0]
 
 
 def imag(op: Op, to: Simplifier) -> Outcome:
-    """The imaginary part of what was made of two parts."""
+    """The imaginary part of a complex number made of two parts."""
     made = _defined_by(op.operands[0], "stablehlo.complex")
     return None if made is None else made.operands[1]
 
 
 def complex_number(op: Op, to: Simplifier) -> Outcome:
-    """The two parts of one number put together again."""
+    """A complex number made of the two parts of one complex number."""
     first, second = _defined_by(op.operands[0], "stablehlo.real"), _defined_by(op.operands[1], "stablehlo.imag")
     if first is None or second is None or first.operands[0] is not second.operands[0]:
         return None

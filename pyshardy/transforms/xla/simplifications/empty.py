@@ -1,4 +1,4 @@
-"""Tensors without elements: XLA knows what they hold."""
+"""Tensors without elements: XLA replaces them by constants."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyshardy.transforms.xla.simplifier import Simplifier
 
 
 def replace_empty(to: Simplifier) -> None:
-    """Do so for all ops of StableHLO in a function, if there are such tensors at all."""
+    """Replace the empty tensors of all StableHLO ops in a function."""
     if any(_is_empty(type) for type in to.attrs.known_types()):
         for op in ops_in(to.function):
             if op.name.startswith("stablehlo.") and op.name != "stablehlo.constant":
@@ -20,9 +20,9 @@ def replace_empty(to: Simplifier) -> None:
 
 
 def _replace(op: Op, to: Simplifier) -> None:
-    """Use constants for the operands and results of an op that have no elements, and what a reduction starts with.
+    """Replace the empty operands and results of an op by constants, and a reduction of nothing by its initial value.
 
-    The op itself goes with what is dead, unless something else of it is used.
+    The op itself is then dead, unless another result is used.
     """
     if op.name == "stablehlo.reduce" and any(_is_empty(value.type) for value in op.operands[: len(op.results)]):
         for result, start in zip(op.results, op.operands[len(op.results) :]):

@@ -1,4 +1,4 @@
-"""Ops that take parts at computed indices, where the indices are constants."""
+"""Ops with dynamic indices whose indices are constants."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyshardy.transforms.xla.simplifier import Outcome, Simplifier
 
 
 def _starts(values: Sequence[Value]) -> list[int] | None:
-    """The numbers that scalar constants are, read with a sign as XLA does; None if any is no constant."""
+    """The numbers of scalar constants, read as signed numbers as in XLA; None if any value is not a constant."""
     found = []
     for value in values:
         array = None if constant_of(value) is None else array_of(value)
@@ -24,7 +24,7 @@ def _starts(values: Sequence[Value]) -> list[int] | None:
 
 
 def _sliced(op: Op, starts: Sequence[int], sizes: Sequence[int], type: ValueType, to: Simplifier) -> Value:
-    """A slice of the first operand that begins at `starts`, or where it fits."""
+    """A slice of the first operand at `starts`, clamped to its bounds."""
     shape = op.operands[0].type.shape or ()
     begins = [min(max(start, 0), whole - size) for start, whole, size in zip(starts, shape, sizes)]
     array = to.attrs.i64_array
@@ -40,7 +40,7 @@ def _sliced(op: Op, starts: Sequence[int], sizes: Sequence[int], type: ValueType
 
 
 def dynamic_slice(op: Op, to: Simplifier) -> Outcome:
-    """A slice where the indices are constants."""
+    """A dynamic slice with constant indices is a slice."""
     starts = _starts(op.operands[1:])
     return None if starts is None else _sliced(op, starts, op.result.type.shape or (), op.result.type, to)
 
@@ -57,7 +57,7 @@ def dynamic_update_slice(op: Op, to: Simplifier) -> Outcome:
 
 
 def gather(op: Op, to: Simplifier) -> Outcome:
-    """A gather of one window at indices that are constants is a slice."""
+    """A gather of one window at constant indices is a slice."""
     operand, indices = op.operands
     if constant_of(indices) is None or indices.type.rank != 1:
         return None

@@ -39,7 +39,7 @@ def _defined_by(value: Value, name: str) -> Op | None:
 
 
 def _rearranged(op: Op, to: Simplifier, arrange: Callable[[Array], Array]) -> Outcome:
-    """A constant whose elements are put in another order, or of which some are taken."""
+    """Fold an op that reorders or selects the elements of a constant."""
     if constant_of(op.operands[0]) is None or not op.result.type.is_static:
         return None
     array = array_of(op.operands[0])
@@ -49,7 +49,7 @@ def _rearranged(op: Op, to: Simplifier, arrange: Callable[[Array], Array]) -> Ou
 
 
 def broadcast_in_dim(op: Op, to: Simplifier) -> Outcome:
-    """Broadcasts of one number, of broadcasts, and those that are a reshape or a transpose."""
+    """A broadcast of a single number or of a broadcast, or one that is a reshape or a transpose."""
     operand, type = op.operands[0], op.result.type
     attr = constant_of(operand)
     if attr is not None and is_splat(attr):
@@ -72,16 +72,16 @@ def broadcast_in_dim(op: Op, to: Simplifier) -> Outcome:
 
 
 def _spread(op: Op, attr: Any, to: Simplifier) -> Outcome:
-    """A constant with the one number that another has."""
+    """A constant with the single number of another constant."""
     type = op.result.type
     if isinstance(attr, (ir.DenseFPElementsAttr, ir.DenseIntElementsAttr)):
         return to.constant_with(op, splat_attribute(attr.get_splat_value(), type), type)
-    text = str(attr).rpartition(" : ")[0]  # of complex numbers, which the bindings do not hand out
+    text = str(attr).rpartition(" : ")[0]  # complex numbers, for which the bindings give no elements
     return to.constant_with(op, to.attrs.parse(f"{text} : {type}"), type)
 
 
 def reshape(op: Op, to: Simplifier) -> Outcome:
-    """A reshape to the shape that is there, of a reshape, or of a constant."""
+    """A reshape to the same shape, of a reshape, or of a constant."""
     operand, type = op.operands[0], op.result.type
     if operand.type is type:
         return operand
@@ -92,7 +92,7 @@ def reshape(op: Op, to: Simplifier) -> Outcome:
 
 
 def transpose(op: Op, to: Simplifier) -> Outcome:
-    """A transpose that keeps the order, of a transpose, of a constant; later, one that moves sizes of 1 alone."""
+    """A transpose that keeps the order, of a transpose, or of a constant; later, one that moves only sizes of 1."""
     operand, type = op.operands[0], op.result.type
     order = _dims(op, "permutation")
     if order == tuple(range(len(order))):
@@ -110,7 +110,7 @@ def transpose(op: Op, to: Simplifier) -> Outcome:
 
 
 def slice_of(op: Op, to: Simplifier) -> Outcome:
-    """A slice of everything, of a constant, or of what stands in some operands of a concatenation."""
+    """A slice of everything, of a constant, or of some operands of a concatenation."""
     operand, type = op.operands[0], op.result.type
     if operand.type is type:
         return operand
@@ -149,7 +149,7 @@ def _slice_of_joined(op: Op, joined: Op, starts: Dims, limits: Dims, to: Simplif
 
 
 def concatenate(op: Op, to: Simplifier) -> Outcome:
-    """A concatenation of one, with empty operands, of concatenations, or of constants."""
+    """A concatenation of one operand, of empty operands, of concatenations, or of constants."""
     if len(op.operands) == 1:
         return op.operands[0]
     attr = op.attrs["dimension"]
@@ -179,7 +179,7 @@ def _joined_constants(op: Op, dim: int, to: Simplifier) -> Outcome:
 
 
 def iota(op: Op, to: Simplifier) -> Outcome:
-    """An iota of several dimensions is one of one, broadcast; one along a single element is zero."""
+    """An iota of several dimensions becomes a broadcast of a rank-1 iota; one along a single element becomes zero."""
     type, dim = op.result.type, op.attrs["iota_dimension"].value
     shape, dtype = type.shape or (), dtype_of(type.element)
     if not type.is_static or dtype is None:
@@ -194,7 +194,7 @@ def iota(op: Op, to: Simplifier) -> Outcome:
 
 
 def pad(op: Op, to: Simplifier) -> Outcome:
-    """A pad that adds nothing, or of nothing."""
+    """A pad that adds nothing, or of an empty tensor."""
     operand, type = op.operands[0], op.result.type
     if not operand.type.is_static:
         return None

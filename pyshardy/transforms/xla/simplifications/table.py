@@ -1,4 +1,4 @@
-"""Which op is simplified how."""
+"""The simplifications by op name."""
 
 from __future__ import annotations
 

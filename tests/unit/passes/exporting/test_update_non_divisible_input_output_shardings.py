@@ -5,7 +5,8 @@ from itertools import permutations
 
 import pytest
 
-from pyshardy.core.axes import AxisRef, axes_size
+from pyshardy.core.axes import AxisRef
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
 from pyshardy.passes.exporting.update_non_divisible_input_output_shardings import divisible_prefix, divisible_sharding

@@ -137,7 +137,7 @@ UNREDUCED = '[{"a"}, {}], unreduced={"b"}'
         ),
         (
             main(tensor_args(x=UNREDUCED), f'%0 = sdy.reshard %x <@m, [{{"a"}}, {{}}], unreduced={{"c"}}> : {T}'),
-            "'sdy.reshard' op stops and starts to be unreduced at once, \"b\" and \"c\"",
+            "'sdy.reshard' op drops and adds unreduced axes at once, \"b\" and \"c\"",
         ),
         (
             main(

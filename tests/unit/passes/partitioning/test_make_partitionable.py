@@ -95,6 +95,6 @@ def test_a_partitioner_that_is_not_known_is_refused_even_for_whole_tensors(repli
     with pytest.raises(PassError) as caught:
         after(text, f"{{replicate={replicate}}}")
     assert str(caught.value) == (
-        "'stablehlo.custom_call' op calls @CustomSPMDPartitioning, which stands for a partitioner of the user's; "
-        "load the function itself\n  at f.py:3:4"
+        "'stablehlo.custom_call' op calls @CustomSPMDPartitioning, a custom partitioner in Python; "
+        "load the function, not its text\n  at f.py:3:4"
     )

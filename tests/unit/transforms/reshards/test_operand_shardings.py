@@ -159,7 +159,7 @@ def test_new_ops_may_go_behind_the_definition(of_argument: bool, body: list[str]
         (
             '[{}, {}], unreduced={"b"}',
             '[{}, {}], unreduced={"c"}',
-            'stops and starts to be unreduced at once, "b" and "c"',
+            'drops and adds unreduced axes at once, "b" and "c"',
         ),
         (
             MINE,

@@ -1,0 +1,258 @@
+"""What of a traced program made a collective necessary."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.text import quote
+from pyshardy.explain.conflicts import Mismatch, clashing, has_text, mismatch_text, mismatches, split_dims
+from pyshardy.explain.names import CONSTRAINT, Names, place_text
+from pyshardy.explain.subject import Label
+from pyshardy.explain.why import Why
+from pyshardy.rules.rule import FactorKind
+
+_CAUSE = re.compile(r"(.+?) of (operand|result)(?: (\d+))? of (the body of )?(\S+)")
+_COLLECTIVES = frozenset(
+    f"stablehlo.{name}"
+    for name in (
+        "all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute", "reduce_scatter",
+    )
+)  # fmt: skip
+_NAMELESS = frozenset(("func.func", "func.return", "stablehlo.constant", "sdy.constant"))
+_CALL = "sdy.named_computation"
+_RESHARD = "sdy.reshard"
+_SLICE = "stablehlo.slice"
+_WHILE_PROPAGATING = {"func.call": _CALL, _RESHARD: CONSTRAINT}
+"""What ops are while shardings propagate."""
+RESHARD = "reshard"
+BORDERS = "borders"
+
+
+class Row(Protocol):
+    """What is read of a collective of a per-device program; `report.traffic.CollectiveRow` is one."""
+
+    @property
+    def kind(self) -> str: ...  # noqa: D102
+    @property
+    def axes(self) -> tuple[str, ...] | None: ...  # noqa: D102
+    @property
+    def sent_bytes_per_device(self) -> int: ...  # noqa: D102
+    @property
+    def times(self) -> int: ...  # noqa: D102
+    @property
+    def is_lower_bound(self) -> bool: ...  # noqa: D102
+    @property
+    def op(self) -> str | None: ...  # noqa: D102
+    @property
+    def cause(self) -> str | None: ...  # noqa: D102
+    @property
+    def source(self) -> tuple[str, int, int] | None: ...  # noqa: D102
+    @property
+    def user_source(self) -> tuple[str, int, int] | None: ...  # noqa: D102
+
+
+class Cause(NamedTuple):
+    """What of a traced program made a collective necessary.
+
+    Attributes:
+        reason: In words.
+        operand: The value that is resharded or summed.
+        places: The values and dimensions whose axes meet, with these axes.
+        mismatch: The conflict, if it is one.
+        op: The op that needs it; None if it is the return, or cannot be told.
+    """
+
+    reason: str
+    operand: int | None = None
+    places: tuple[tuple[int, int, Axes], ...] = ()
+    mismatch: Mismatch | None = None
+    op: int | None = None
+
+
+class Matcher:
+    """Finds what of a traced program made each collective necessary.
+
+    Collectives carry the name and line of the op that needs them, and which operand or result it was. Where several ops
+    have one name and line, as in unrolled layers, collectives and ops are paired in program order.
+
+    Args:
+        why: Explains the values of the propagated program.
+    """
+
+    def __init__(self, why: Why) -> None:
+        self.why = why
+        self.names: Names = why.names
+        self._meetings: dict[tuple[Any, ...], list[Mismatch]] = {}
+        self._sums: dict[tuple[Any, ...], list[int]] = {}
+        self._moving: dict[tuple[Any, ...], list[int]] = {}
+        self._ops: dict[tuple[Any, ...], list[int]] = {}
+        for mismatch in mismatches(why):
+            self._meetings.setdefault(self._key_of(mismatch), []).append(mismatch)
+        subject = why.subject
+        for op in range(subject.op_count):
+            rule = subject.rule(op)
+            if op not in subject.erased and subject.program.kind(op).name not in _NAMELESS:
+                self._ops.setdefault(_place(self.names.label(op))[1:], []).append(op)
+            if rule is None or op in subject.erased:
+                continue
+            if any(True for _ in split_dims(why, op, FactorKind.REDUCTION)):
+                self._sums.setdefault(_place(self.names.label(op)), []).append(op)
+            if any(True for _ in split_dims(why, op, FactorKind.PERMUTATION)):
+                self._moving.setdefault(_place(self.names.label(op))[1:], []).append(op)
+
+    def _key_of(self, mismatch: Mismatch) -> tuple[Any, ...]:
+        """What a cause says of a meeting."""
+        subject = self.why.subject
+        if mismatch.op >= subject.op_count:
+            index = subject.main_result(subject.tensors(mismatch.op)[-1])
+            return "operand", index, False, "func.return"
+        program = subject.program
+        if program.kind(mismatch.op).name.endswith("data_flow_edge"):
+            owner = program.operands[mismatch.op][0]
+            around = program.owners[owner]
+            results, name = program.results[around], program.kind(around).name
+            if owner not in results:
+                side = ("operand", self.names.argument_number(owner), False)
+            elif name == "stablehlo.optimization_barrier" or (name == "stablehlo.while" and mismatch.tensor == 0):
+                side = ("operand", results.index(owner), False)
+            else:
+                side = ("result", results.index(owner), True)
+            return (*side, *_place(self.names.label(around)))
+        rule = subject.rule(mismatch.op)
+        assert rule is not None
+        place = _place(self.names.label(mismatch.op))
+        count = len(rule.operands)
+        if mismatch.tensor >= count:
+            return ("result", mismatch.tensor - count, False, *place)
+        return ("operand", mismatch.tensor, False, *place)
+
+    def causes(self, rows: Sequence[Row]) -> list[Cause]:
+        """The causes of collectives, in their order."""
+        alike: dict[tuple[Any, ...], list[int]] = {}
+        for number, row in enumerate(rows):
+            alike.setdefault((row.cause, row.op, row.source), []).append(number)
+        found: dict[int, Cause] = {}
+        for numbers in alike.values():
+            candidates = self._candidates(rows[numbers[0]])
+            for place, number in enumerate(numbers):
+                found[number] = _pick(candidates, place, len(numbers)) or self._unknown(rows[number])
+        return [found[number] for number in range(len(rows))]
+
+    def _candidates(self, row: Row) -> list[Cause]:
+        at = row.op, *(row.source or (None, 0, 0))
+        match = None if row.cause is None else _CAUSE.fullmatch(row.cause)
+        if match is None:
+            return [self._of_moving(one) for one in self._moving.get(at, ())]
+        word, side, index, body, op = match.groups()
+        op = _WHILE_PROPAGATING.get(op, op)
+        place = (op,) if op == "func.return" else (op, row.op, *(row.source or (None, 0, 0)))
+        if word == RESHARD:
+            key = (side, int(index or 0), body is not None, *place)
+            return [self._of_meeting(one) for one in self._meetings.get(key, ())]
+        if word == BORDERS:
+            return [self._of_moving(one) for one in self._moving.get(at, ())]
+        return [self._of_sum(one, word, row) for one in self._sums.get(place, ())]
+
+    def _of_meeting(self, mismatch: Mismatch) -> Cause:
+        op = mismatch.op if mismatch.op < self.why.subject.op_count else None
+        text = mismatch_text(self.why, mismatch)
+        return Cause(text, mismatch.value, tuple(clashing(self.why, mismatch)), mismatch, op)
+
+    def _of_sum(self, op: int, word: str, row: Row) -> Cause:
+        places = list(dict.fromkeys(split_dims(self.why, op, FactorKind.REDUCTION)))
+        along = [one for one in places if any(_is_along(axis, row) for axis in one[2])]
+        places = along or places
+        both = " and ".join(has_text(self.names.value(value), dim, axes) for value, dim, axes in places)
+        reason = f"{self.names.op(op)} takes the {word} over a dimension that is split: {both}"
+        return Cause(reason, places[0][0], tuple(places), op=op)
+
+    def _of_moving(self, op: int) -> Cause:
+        places = list(dict.fromkeys(split_dims(self.why, op, FactorKind.PERMUTATION)))
+        both = " and ".join(has_text(self.names.value(value), dim, axes) for value, dim, axes in places)
+        is_slice = self.why.subject.program.kind(op).name == _SLICE
+        cause = "its piece does not begin and end where shards do" if is_slice else "it moves along a split dimension"
+        reason = f"{self.names.op(op)} needs elements that lie on other devices, because {cause}: {both}"
+        advice = self._apart(op, places[0][1]) if is_slice else ""
+        return Cause(reason + advice, places[0][0], tuple(places), op=op)
+
+    def _apart(self, op: int, dim: int) -> str:
+        """Advice that keeps the pieces of a dimension on their devices, if they are equal."""
+        program = self.why.subject.program
+        whole, piece = program.shapes[program.operands[op][0]], program.shapes[program.results[op][0]]
+        if not whole or not piece or whole[dim] % piece[dim]:
+            return ""
+        shape = [*whole[:dim], whole[dim] // piece[dim], *piece[dim:]]
+        return f"; pieces along a dimension of their own, as in {shape}, stay on their devices"
+
+    def _unknown(self, row: Row) -> Cause:
+        """Of a collective that is for no conflict: the program itself, or an op that cannot run on shards."""
+        match = None if row.cause is None else _CAUSE.fullmatch(row.cause)
+        ops = self._ops.get((row.op, *(row.source or (None, 0, 0))), ())
+        own = next((op for op in ops if self.names.label(op).name in _COLLECTIVES), None)
+        if match is None and own is not None:
+            return Cause(f"the program asks for it: {self.names.op(own)} is a collective", op=own)
+        found = [one for one in map(self._needing(row, match), ops) if one is not None]
+        if found:
+            return found[0]
+        text = (
+            f"`{(row.op or '').rpartition('/')[2] or row.kind}`"
+            f"{place_text(Label('', None, None, *(row.user_source or row.source or ())))}"
+        )
+        return Cause(f"{text} needs elements that lie on other devices" + (f": {row.cause}" if row.cause else ""))
+
+    def _needing(self, row: Row, match: re.Match[str] | None) -> Callable[[int], Cause | None]:
+        """What makes the cause of an op that needs what it cannot have as it is split."""
+
+        def cause(op: int) -> Cause | None:
+            program, subject = self.why.subject.program, self.why.subject
+            values = [*program.operands[op], *program.results[op]]
+            if match is not None:
+                if program.kind(op).name not in (match[5], _WHILE_PROPAGATING.get(match[5])):
+                    return None
+                side = program.operands[op] if match[2] == "operand" else program.results[op]
+                values = list(side[int(match[3] or 0) :][:1])
+            if program.kind(op).name == _RESHARD:
+                text = f"the program asks for it: {self.names.op(op)} moves {self.names.value(values[0])}"
+                return Cause(text, values[0], op=op)
+            places = [
+                (subject.holder(value), dim, given.axes)
+                for value in values
+                if (sharding := subject.sharding(value)) is not None
+                for dim, given in enumerate(sharding.dims)
+                if any(_is_along(axis, row) for axis in given.axes)
+            ]
+            if not places:
+                return None
+            has = " and ".join(
+                dict.fromkeys(has_text(self.names.value(value), dim, axes) for value, dim, axes in places)
+            )
+            what = "cannot run on the shards alone"
+            if program.kind(op).name == _CALL:
+                what = "shares its function with calls that take its arguments otherwise"
+            return Cause(f"{self.names.op(op)} {what}: {has}", places[0][0], tuple(places), op=op)
+
+        return cause
+
+
+def _is_along(axis: AxisRef, row: Row) -> bool:
+    """Whether a collective works along an axis or a part of it."""
+    return any(one.startswith(quote(axis.name)) for one in row.axes or ())
+
+
+def _place(label: Label) -> tuple[Any, ...]:
+    return label.name, label.scope, *label.places[-1]
+
+
+def _pick(candidates: Sequence[Cause], place: int, count: int) -> Cause | None:
+    """The cause of one of several collectives of one name and line, in order.
+
+    A reshard may take several collectives, and several ops may share one.
+    """
+    if len(candidates) > count:
+        candidates = list({(one.operand, one.reason): one for one in candidates}.values())
+    if not candidates:
+        return None
+    return candidates[min(place * len(candidates) // count, len(candidates) - 1)]

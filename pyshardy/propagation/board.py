@@ -1,0 +1,70 @@
+"""Shardings that visits read and write, in a run or in a replay of one.
+
+Source: docs/semantics/propagation.md#running-again-after-an-edit
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.graph.program import NO_VALUE
+from pyshardy.propagation.layout import Current, Layout
+from pyshardy.propagation.step import Update
+from pyshardy.propagation.views import from_other_side, to_other_side
+
+
+class Board:
+    """Shardings that visits read and write.
+
+    Args:
+        layout: The program.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+
+    def get(self, value: int) -> TensorSharding | None:
+        """The sharding of a value now."""
+        raise NotImplementedError
+
+    def put(self, value: int, sharding: TensorSharding) -> None:
+        """Write the sharding of a value."""
+        raise NotImplementedError
+
+    def tell(self, value: int) -> None:
+        """Have those visited whom a new sharding concerns."""
+
+    def current(self, op: int) -> Current:
+        """The shardings that a visit of an op is given."""
+        layout = self.layout
+        found = tuple([None if value == NO_VALUE else self.get(value) for value in layout.tensors[op]])
+        view = layout.program.views.get(op) if layout.program.views else None
+        return found if view is None else (*found[:-1], to_other_side(view, found[-1]))
+
+    def write(self, op: int, updates: Sequence[Update]) -> None:
+        """Write what a visit of an op gives."""
+        layout = self.layout
+        tensors, view = layout.tensors[op], layout.program.views.get(op) if layout.program.views else None
+        for tensor, given in updates:
+            value = tensors[tensor]
+            if value == NO_VALUE:
+                continue
+            held = given if view is None or tensor < len(tensors) - 1 else from_other_side(view, given)
+            self.set(value, held)
+            self.tell(value)
+            for member in layout.group_of.get(value, ()):
+                if member != value and self.get(member) is not given:
+                    self.set(member, given)
+                    self.tell(member)
+
+    def set(self, value: int, sharding: TensorSharding) -> None:
+        """Write the sharding of a value, and those that are stored with it and have none yet."""
+        if self.get(value) is sharding:
+            return
+        self.put(value, sharding)
+        program = self.layout.program
+        for sibling in program.siblings.get(value, ()) if program.siblings else ():
+            if self.get(sibling) is None:
+                rank = len(program.shapes[sibling] or ())
+                self.put(sibling, TensorSharding.fully_replicated(sharding.mesh, rank, is_open=True))

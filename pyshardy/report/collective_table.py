@@ -1,0 +1,85 @@
+"""Collectives as tables: those that are alike as one, and the totals per kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyshardy.report.folding import fold
+from pyshardy.report.layout import Cell, Column, Table
+from pyshardy.report.places import format_place
+from pyshardy.report.printing import TableOptions
+from pyshardy.report.specs import Notation, format_axis
+from pyshardy.report.summary import format_bytes, format_shape
+from pyshardy.report.traffic import CollectiveGroup, CollectiveRow, KindTotal, Traffic
+
+_COLLECTIVE_COLUMNS = (
+    Column("kind"),
+    Column(""),
+    Column("bytes sent", is_number=True),
+    Column("along", rank=1),
+    Column("because of", rank=3, wraps=True),
+    Column("source", rank=1),
+    Column("on one device", rank=4),
+    Column("op", rank=5),
+)
+_KIND_COLUMNS = Column("kind"), Column("count", is_number=True), Column("bytes sent", is_number=True)
+
+
+def collectives_table(title: str, groups: Sequence[CollectiveGroup], traffic: Traffic, options: TableOptions) -> Table:
+    """One row per group of collectives."""
+    is_one_mesh = len({row.mesh for row in traffic.collectives if row.mesh is not None}) < 2
+    return Table(title, _COLLECTIVE_COLUMNS, [_collective_cells(group, is_one_mesh, options) for group in groups])
+
+
+def _collective_cells(group: CollectiveGroup, is_one_mesh: bool, options: TableOptions) -> tuple[Cell, ...]:
+    row = group.first
+    cause = row.cause or "the op itself"
+    place = format_place(row.place)
+    inner = format_place(row.source)
+    return (
+        Cell(row.kind),
+        Cell(_times_sent(group)),
+        Cell(format_bytes(group.total_bytes)),
+        Cell(_along(row, is_one_mesh, options.notation)),
+        Cell(cause, short=cause.replace("of result of ", "of ").replace("stablehlo.", "")),
+        Cell(place if inner == place else f"{place} ({inner})", short=format_place(row.place, only_name=True)),
+        Cell(f"{format_shape(row.shape_before, row.dtype)} → {format_shape(row.shape_after, row.dtype)}"),
+        Cell(_ops(group)),
+    )
+
+
+def _times_sent(group: CollectiveGroup) -> str:
+    row = group.first
+    times = f"×{group.count}" if group.count > 1 else ""
+    rounds = "per round" if row.is_lower_bound else ""
+    taken = "" if row.is_counted else "if taken"
+    return " ".join(filter(None, (times, rounds, taken)))
+
+
+def _along(row: CollectiveRow, is_one_mesh: bool, notation: Notation) -> str:
+    if row.axes is None:
+        return f"groups of {row.group_size}"
+    axes = ", ".join(format_axis(axis, notation) for axis in row.axes)
+    return axes if is_one_mesh or row.mesh is None else f"{row.mesh}: {axes}"
+
+
+def _ops(group: CollectiveGroup) -> str:
+    """The ops of a group under one name, or under that of the first."""
+    names = list(dict.fromkeys(row.op for row in group.rows if row.op is not None))
+    folded = fold([(name, None) for name in names])
+    if not folded:
+        return ""
+    return folded[0].name + (f" and {len(folded) - 1} more" if len(folded) > 1 else "")
+
+
+def kinds_table(traffic: Traffic) -> Table:
+    """How many collectives of each kind there are, and what a device sends in them."""
+    kinds = traffic.kinds
+    count = sum(total.count for total in kinds)
+    rows = []
+    whole = (KindTotal("all", count, traffic.sent_bytes_per_device, traffic.is_lower_bound),) if len(kinds) > 1 else ()
+    for total in (*kinds, *whole):
+        sign = "≥ " if total.is_lower_bound else ""
+        texts = total.kind, f"{sign}{total.count}", sign + format_bytes(total.sent_bytes_per_device)
+        rows.append(tuple(map(Cell, texts)))
+    return Table("totals", _KIND_COLUMNS, rows)

@@ -1,0 +1,51 @@
+"""Collectives of Shardy in the program itself, which are right for one sharding of what they take."""
+
+from __future__ import annotations
+
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import axes_size, join_axes
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.shardings import get_sharding
+from pyshardy.transforms.rewriting.all_to_all import read_params
+
+WRITTEN = frozenset(("sdy.all_gather", "sdy.all_slice", "sdy.all_to_all", "sdy.collective_permute"))
+"""The collectives that only move data: a reshard to the same sharding does the same."""
+
+
+def reshard_if_operand_changed(op: Op, meshes: Meshes) -> None:
+    """Make a reshard of a collective that is written for another sharding of its operand than that has by now.
+
+    An input that the devices do not divide loses axes after propagation; what is computed from it is resharded then.
+
+    Args:
+        op: One of `WRITTEN`.
+        meshes: The meshes of the module.
+    """
+    after: TensorSharding = op.attrs["out_sharding"]
+    before = get_sharding(op.operands[0])
+    given = tuple(() for _ in after.dims) if before is None else tuple(dim.axes for dim in before.dims)
+    if not _leads_to(op, given, tuple(dim.axes for dim in after.dims), mesh_of(after, meshes)):
+        op.rename("sdy.reshard")
+        op.replace_attrs({"sharding": after})
+
+
+def _leads_to(op: Op, before: tuple[Axes, ...], after: tuple[Axes, ...], mesh: Mesh) -> bool:
+    """Whether the collective makes one sharding of the other."""
+
+    def joined(dims: tuple[Axes, ...], added: tuple[Axes, ...]) -> list[Axes]:
+        return [join_axes(lists, mesh) for lists in zip(dims, added)]
+
+    none = tuple(() for _ in after)
+    if op.name == "sdy.all_gather":
+        return joined(before, none) == joined(after, op.attrs["gathering_axes"])
+    if op.name == "sdy.all_slice":
+        return joined(before, op.attrs["slicing_axes"]) == joined(after, none)
+    if op.name == "sdy.collective_permute":
+        return [axes_size(dim, mesh) for dim in before] == [axes_size(dim, mesh) for dim in after]
+    left, arrived = list[Axes](none), list[Axes](none)
+    for param in read_params(op):
+        left[param.source] = arrived[param.target] = param.axes
+    return joined(before, tuple(arrived)) == joined(after, tuple(left))
