@@ -12,11 +12,14 @@ from pyshardy.ir.opspec import LOOKS_AROUND
 from pyshardy.ir.purity import is_pure
 from pyshardy.ir.shardings import get_shardings
 from pyshardy.rules.properties import ELEMENTWISE, PROGRAM_CONSTANTS
+from pyshardy.transforms.shorten import PART
 
 STRUCTURE = frozenset(("stablehlo.while", "stablehlo.case", "stablehlo.if"))
 """Ops of which the ops inside are looked at one by one."""
 _ON_ITS_OWN = frozenset(("sdy.manual_computation", "sdy.named_computation", "stablehlo.async_start"))
 """Ops that are taken with all they hold."""
+_OF_THE_PLACE = frozenset((SHARDING, PART))
+"""Attributes that say nothing of what an op does."""
 
 
 class Entry:
@@ -133,7 +136,7 @@ class Skeleton:
     def _static_key(self, op: Op) -> Hashable:
         key: list[Hashable] = [op.name, len(op.results)]
         for name, value in op.attrs.items():
-            if name != SHARDING:
+            if name not in _OF_THE_PLACE:
                 key.append(name)
                 key.append(value)
         for value in op.operands:
