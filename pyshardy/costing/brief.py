@@ -64,9 +64,7 @@ def brief_estimate(
             priced[traffic] = collective_seconds(traffic, topology, model)
         return priced[traffic]
 
-    scheduler = Scheduler(
-        Roofline(topology.hardware, flat.tensors), seconds_of, lambda one: network_of(one, topology)
-    )
+    scheduler = Scheduler(Roofline(topology.hardware, flat.tensors), seconds_of, lambda one: network_of(one, topology))
     seconds = scheduler.block(block).seconds
     seconds += seconds * straggling(count_collectives(program), topology)
     plan, base = Planner(flat, compiler).main(block, program.inputs), sum(fixed_bytes(program, flat, block))

@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
+from pyshardy.autopartition.stretches import Stretch
 from pyshardy.ir.attributes import NO_ATTRS
 from pyshardy.ir.functions import main_function, return_op, signature
 from pyshardy.ir.nodes import Op, Value, walk
-from pyshardy.transforms.layers import Family, top_ops
+from pyshardy.transforms.layers import Family, Placed, top_ops
 
 PART: Final = "pyshardy.part"
 """Attribute of the ops of a short program: the number of the part of the program that they are in."""
 FIRST, MIDDLE, LAST, BETWEEN = range(4)
 """What a part is: the first layer, the one that stands for all in the middle, the last one, what is in no layer."""
+PARTS: Final = 4
+"""So many parts a stretch has, with what is before it."""
 _ALIAS: Final = "tf.aliasing_output"
 
 
@@ -25,7 +28,8 @@ class Short(NamedTuple):
     """A short program.
 
     Attributes:
-        root: The module. The number of a part is four times the number of stretches before it, plus what it is.
+        root: The module. The number of a part is that of the stretch times `PARTS` plus what it is; what is in no layer
+            has the number of the stretch behind it.
         inputs: The positions of its arguments among those of the whole program.
         outputs: The positions of its results among those of the whole program.
     """
@@ -57,15 +61,12 @@ class _Shortener:
     def _choose(self, families: Sequence[Family], three: Collection[int]) -> None:
         """Decide of every op whether it stays, and in which part it is."""
         ops = self.ops
-        found = sorted(
-            (placed.stretch, placed, family, number in three)
-            for number, family in enumerate(families)
-            for placed in family.stretches
-        )
+        found = _in_order(families)
         place = 0
-        for number, (stretch, placed, family, has_middle) in enumerate(found):
+        for number, (stretch, placed, family) in enumerate(found):
+            has_middle = families.index(family) in three
             for op in ops[place : stretch.start]:
-                self.parts[op] = 4 * number + BETWEEN
+                self.parts[op] = PARTS * number + BETWEEN
             latest = -1
             for round_ in range(stretch.rounds):
                 start = stretch.start + round_ * stretch.period
@@ -75,11 +76,11 @@ class _Shortener:
                     if kind is None:
                         self.stand_in[op] = ops[latest + offset]
                     else:
-                        self.parts[op] = 4 * (number + (kind == BETWEEN and latest >= 0)) + kind
+                        self.parts[op] = PARTS * (number + (kind == BETWEEN and latest >= 0)) + kind
                 latest = start if kind is not None else latest
             place = stretch.end
         for op in ops[place:]:
-            self.parts[op] = 4 * len(found) + BETWEEN
+            self.parts[op] = PARTS * len(found) + BETWEEN
 
     def shortened(self) -> Short:
         new = Op("builtin.module", attrs=self.root.attrs, region_count=1, location=self.root.place)
@@ -130,6 +131,15 @@ class _Shortener:
             if entries:
                 function.set_attr(kind, tuple([_renumbered(entries[index], place_of) for index in kept]))
         function.set_attr("function_type", signature(function))
+
+
+def stretch_counts(families: Sequence[Family]) -> list[int]:
+    """How many layers there are, by the number of the stretch."""
+    return [family.count for _, _, family in _in_order(families)]
+
+
+def _in_order(families: Sequence[Family]) -> list[tuple[Stretch, Placed, Family]]:
+    return sorted((placed.stretch, placed, family) for family in families for placed in family.stretches)
 
 
 def _kind(layer: int, family: Family, has_middle: bool) -> int | None:
