@@ -177,7 +177,7 @@ class Search:
             found = self.prices.price(inputs, outputs)
         except ShardyError:
             return None
-        return Quick(found.seconds, found.peak_bytes)
+        return Quick(found.seconds, found.bytes)
 
     def _learn(self) -> None:
         """Compare the quick estimate of memory with the careful one, for a few tactics, and correct the limit."""
@@ -261,7 +261,7 @@ class Search:
             )
         except ShardyError:
             return None
-        return PlanRow(name, found.step_seconds, found.peak_bytes, found.peak_bytes <= options.limit, True)
+        return PlanRow(name, found.step_seconds, found.bytes, found.bytes <= options.limit, True)
 
     def _plan(self) -> Plan:
         found = self._best()
@@ -308,7 +308,7 @@ class Search:
         if prices is None:
             return None
         found = prices.price({}, {})
-        return PlanRow(name, found.seconds, found.peak_bytes, found.peak_bytes <= self.options.limit, False)
+        return PlanRow(name, found.seconds, found.bytes, found.bytes <= self.options.limit, False)
 
     def _is_sharded(self) -> bool:
         """Whether anything in the program as it was given has a sharding."""

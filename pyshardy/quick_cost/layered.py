@@ -1,16 +1,15 @@
-"""Prices of candidates for a program with many equal layers: from short versions of it, so that layers cost no time.
+"""Prices of candidates for a program with many equal layers: from a short version of it, so that layers cost no time.
 
-A version has two layers of every kind, another three. Time is a straight line through both, and so is the memory of
-every part of the program: the first layer, the last one, what is between. Both lines are as good as layers are equal.
+It has three layers of every kind, of which that in the middle stands for others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.costing.brief import Brief, brief_estimate
+from pyshardy.costing.brief import NOWHERE, Brief, Part, brief_estimate
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.program import Op as CostOp
 from pyshardy.costing.topology import Topology
@@ -21,27 +20,11 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.quick_cost.candidates import Candidates
-from pyshardy.transforms.layers import find_families
-from pyshardy.transforms.shorten import PART, Short, shorten
+from pyshardy.transforms.search_program import short_program
+from pyshardy.transforms.shorten import BETWEEN, MIDDLE, PART, stretch_counts
 
 Border = Mapping[int, TensorSharding]
 """Shardings of arguments or results by position."""
-
-
-class _Version(NamedTuple):
-    """A short version of the program.
-
-    Attributes:
-        candidates: Prices it.
-        inputs: By position of the argument in the whole program its number in this one.
-        outputs: The same of results.
-        rounds: How many layers of the program each layer stands for that this version has more than the first one.
-    """
-
-    candidates: Candidates
-    inputs: dict[int, int]
-    outputs: dict[int, int]
-    rounds: int
 
 
 class LayeredCandidates:
@@ -81,16 +64,13 @@ class LayeredCandidates:
     ) -> None:
         self.topology, self.model = topology, model
         with pause_gc():
-            families = find_families(module.root)
-            counts = sorted({family.count for family in families})
-            self.is_exact = not counts
-            chosen = [(0, ())] + [
-                (count - 2, tuple([number for number, family in enumerate(families) if family.count == count]))
-                for count in counts
-            ]
-            self.versions = [
-                _version(module, shorten(module.root, families, three), mesh, rounds) for rounds, three in chosen
-            ]
+            short, families = short_program(module.root)
+            self.is_exact = not families
+            self._counts = stretch_counts(families)
+            _share_nothing(short.root, mesh)
+            self.candidates = Candidates(module.with_root(short.root))
+        self._inputs = dict(zip(short.inputs, self.candidates.inputs))
+        self._outputs = dict(zip(short.outputs, self.candidates.outputs))
 
     def price(self, inputs: Border, outputs: Border) -> Brief:
         """Time and memory with arguments and results sharded so.
@@ -98,30 +78,21 @@ class LayeredCandidates:
         Raises:
             ShardyError: They do not fit, or the program cannot be partitioned.
         """
-        first, *others = [(self._estimate(version, inputs, outputs), version.rounds) for version in self.versions]
-        base = first[0]
-        seconds = base.seconds + sum(rounds * (longer.seconds - base.seconds) for longer, rounds in others)
-        bytes_ = {
-            part: held + sum(rounds * (longer.bytes.get(part, held) - held) for longer, rounds in others)
-            for part, held in base.bytes.items()
-        }
-        return Brief(seconds, bytes_)
-
-    def _estimate(self, version: _Version, inputs: Border, outputs: Border) -> Brief:
         given: dict[int, TensorSharding | None] = {}
-        for numbers, shardings in ((version.inputs, inputs), (version.outputs, outputs)):
+        for numbers, shardings in ((self._inputs, inputs), (self._outputs, outputs)):
             given.update((numbers[place], one) for place, one in shardings.items() if place in numbers)
-        candidates = version.candidates
         with pause_gc():
-            program = candidates.price(candidates.propagated(given))
-            return brief_estimate(program, self.topology, self.model, part_of=_part_of)
+            program = self.candidates.price(self.candidates.propagated(given))
+            return brief_estimate(program, self.topology, self.model, part_of=self._part_of)
 
-
-def _version(module: Module, short: Short, mesh: str, rounds: int) -> _Version:
-    _share_nothing(short.root, mesh)
-    candidates = Candidates(module.with_root(short.root))
-    inputs, outputs = dict(zip(short.inputs, candidates.inputs)), dict(zip(short.outputs, candidates.outputs))
-    return _Version(candidates, inputs, outputs, rounds)
+    def _part_of(self, op: CostOp) -> Part | None:
+        found = op.place.node.attrs.get(PART) if isinstance(op.place, NodePlace) else None
+        if found is None:
+            return None
+        stretch, kind, offset = found
+        if kind == BETWEEN:
+            return NOWHERE
+        return Part(offset, self._counts[stretch] - 3 if kind == MIDDLE else 0)
 
 
 def _share_nothing(root: Op, mesh: str) -> None:
@@ -133,7 +104,3 @@ def _share_nothing(root: Op, mesh: str) -> None:
         if arg.type.shape is not None and SHARDING not in entries[place]:
             entries[place] = entries[place].with_value(SHARDING, TensorSharding.fully_replicated(mesh, arg.type.rank))
     main.set_attr("arg_attrs", tuple(entries))
-
-
-def _part_of(op: CostOp) -> int | None:
-    return op.place.node.attrs.get(PART) if isinstance(op.place, NodePlace) else None

@@ -22,7 +22,7 @@ from pyshardy.ir.strings import location_name, shown, string_value
 from pyshardy.ir.trip_counts import LOOP
 from pyshardy.rules.properties import CONDITIONALS
 from pyshardy.transforms.layers import Family, find_families
-from pyshardy.transforms.shorten import BETWEEN, MIDDLE, PART, PARTS, Short, shorten, stretch_counts
+from pyshardy.transforms.shorten import BETWEEN, MIDDLE, PART, Short, shorten, stretch_counts
 
 _AROUND_OTHERS = CONDITIONALS | {
     LOOP, CALL, "func.func", "builtin.module", "sdy.manual_computation", "sdy.named_computation",
@@ -77,11 +77,7 @@ def build_problem(
     program, index = build_program(short.root, specs)
     main, short_main = main_function(root), main_function(short.root)
     counts = stretch_counts(families)
-    layers = [
-        (-1, 1) if part is None or part % PARTS == BETWEEN
-        else (part // PARTS, counts[part // PARTS] - 2 if part % PARTS == MIDDLE else 1)
-        for part in _parts(short_main, index)
-    ]  # fmt: skip
+    layers = [_layer(op, counts) for op in _marked(short_main, index)]
     times = _times(short.root, index)
     return Problem(
         program=program,
@@ -98,14 +94,21 @@ def build_problem(
     )
 
 
-def _parts(main: Op, index: ProgramIndex) -> list[int | None]:
-    """Per op the part of the program that it is in; an op that import has made is where the one before it is."""
-    block = main.region.blocks[0]
-    parts: dict[Op, int | None] = {}
-    part: int | None = None
-    for op in block:
-        part = parts[op] = op.attrs.get(PART, part)
-    return [next((parts[one] for one in (op, *op.ancestors()) if one in parts), None) for op in index.ops]
+def _marked(main: Op, index: ProgramIndex) -> list[Op | None]:
+    """Per op that which tells in which layer it is: what import has made is where the op before it is."""
+    marked: dict[Op, Op | None] = {}
+    latest: Op | None = None
+    for op in main.region.blocks[0]:
+        latest = marked[op] = op if PART in op.attrs else latest
+    return [next((marked[one] for one in (op, *op.ancestors()) if one in marked), None) for op in index.ops]
+
+
+def _layer(op: Op | None, counts: Sequence[int]) -> tuple[int, int]:
+    """The stretch of layers that an op is in, and how many layers its own stands for."""
+    if op is None:
+        return -1, 1
+    stretch, kind, _ = op.attrs[PART]
+    return (-1 if kind == BETWEEN else stretch), (counts[stretch] - 2 if kind == MIDDLE else 1)
 
 
 def _inputs(main: Op, short: Short, short_main: Op, index: ProgramIndex) -> tuple[InputFact, ...]:

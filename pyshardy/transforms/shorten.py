@@ -16,11 +16,10 @@ from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.transforms.layers import Family, Placed, top_ops
 
 PART: Final = "pyshardy.part"
-"""Attribute of the ops of a short program: the number of the part of the program that they are in."""
+"""Attribute of the ops of a short program: the stretch, the part of it, and the place of the op in its layer: a number
+that no op of another stretch has. What is in no layer has the stretch behind it."""
 FIRST, MIDDLE, LAST, BETWEEN = range(4)
 """What a part is: the first layer, the one that stands for all in the middle, the last one, what is in no layer."""
-PARTS: Final = 4
-"""So many parts a stretch has, with what is before it."""
 _ALIAS: Final = "tf.aliasing_output"
 
 
@@ -28,8 +27,7 @@ class Short(NamedTuple):
     """A short program.
 
     Attributes:
-        root: The module. The number of a part is that of the stretch times `PARTS` plus what it is; what is in no layer
-            has the number of the stretch behind it.
+        root: The module.
         inputs: The positions of its arguments among those of the whole program.
         outputs: The positions of its results among those of the whole program.
     """
@@ -54,7 +52,7 @@ class _Shortener:
     def __init__(self, root: Op, families: Sequence[Family], three: Collection[int]) -> None:
         self.root, self.main = root, main_function(root)
         self.ops = top_ops(root)
-        self.parts: dict[Op, int] = {}
+        self.parts: dict[Op, tuple[int, int, int]] = {}
         self.stand_in: dict[Op, Op] = {}
         self._choose(families, three)
 
@@ -66,7 +64,7 @@ class _Shortener:
         for number, (stretch, placed, family) in enumerate(found):
             has_middle = families.index(family) in three
             for op in ops[place : stretch.start]:
-                self.parts[op] = PARTS * number + BETWEEN
+                self.parts[op] = number, BETWEEN, -1
             latest = -1
             for round_ in range(stretch.rounds):
                 start = stretch.start + round_ * stretch.period
@@ -76,11 +74,11 @@ class _Shortener:
                     if kind is None:
                         self.stand_in[op] = ops[latest + offset]
                     else:
-                        self.parts[op] = PARTS * (number + (kind == BETWEEN and latest >= 0)) + kind
+                        self.parts[op] = number, kind, stretch.start + offset
                 latest = start if kind is not None else latest
             place = stretch.end
         for op in ops[place:]:
-            self.parts[op] = PARTS * len(found) + BETWEEN
+            self.parts[op] = len(found), BETWEEN, -1
 
     def shortened(self) -> Short:
         new = Op("builtin.module", attrs=self.root.attrs, region_count=1, location=self.root.place)
