@@ -261,7 +261,7 @@ class Search:
             )
         except ShardyError:
             return None
-        return PlanRow(name, found.step_seconds, found.bytes, found.bytes <= options.limit, True)
+        return PlanRow(name, found.step_seconds, found.peak_bytes, found.peak_bytes <= options.limit, True)
 
     def _plan(self) -> Plan:
         found = self._best()
