@@ -1,10 +1,10 @@
-"""How long a search takes: training steps of large models with their layers unrolled, from the loaded program to a plan.
+"""How long a search takes: training steps of large models with unrolled layers, from the loaded program to a plan.
 
     python -m benchmarks.searching          # all
     python -m benchmarks.searching 8B       # one
 
-Times are those of the processor, without tracing; the budget counts them too, so that what else the machine does changes
-nothing.
+Times are those of the processor, without tracing; the budget counts them too, so that it changes nothing what else the
+machine does.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Model(NamedTuple):
 
 MODELS = {
     "8B": Model(32, 4096, 32, 8, 14336, 128256, 64, 2048, 0, {"data": 8, "model": 4}, 5.0),
-    "405B": Model(126, 16384, 128, 8, 53248, 128256, 256, 4096, 0, {"data": 128, "model": 8}, 60.0),
+    "405B": Model(126, 16384, 128, 8, 53248, 128256, 64, 4096, 0, {"data": 64, "model": 16}, 60.0),
     "experts": Model(60, 5120, 128, 128, 1536, 102400, 256, 2048, 64, {"data": 16, "expert": 16}, 60.0),
 }
 

@@ -47,8 +47,8 @@ _FEWER = 4
 """One in so many candidates is looked at carefully, but no fewer than `_LEAST_CHECKED`."""
 _SHARE = 0.4
 """The part of the time that is for quick estimates; the rest is for careful ones."""
-_WHOLE = 1.5
-"""So much longer than to read an op for the search it takes to partition it."""
+_WHOLE = 0.6
+"""To partition an op of the whole program takes so much of the time in which an op of its short version is read."""
 _MOST_TRIES = 8
 """So many of the best are partitioned if they turn out not to fit."""
 
@@ -96,6 +96,7 @@ class Search:
     names: dict[Assignment, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     is_interrupted: bool = False
+    whole_seconds: float = 0.0
 
     def __post_init__(self) -> None:
         self.started = time.monotonic()
@@ -203,19 +204,16 @@ class Search:
         self.checker.climb(self.explorer.found)
 
     def _finish(self, own: Assignment | None) -> None:
-        """Partition the best, and if its estimate may be a little off what comes behind it, as long as there is time."""
+        """Partition the best, and where prices may be a little off what comes behind it, as long as there is time."""
         ranked = [found.assignment for found in self.checker.ranked()] or [self.space.empty]
         tactics = set(self.explorer.tactics.values())
         experts = [assignment for assignment in ranked if assignment in tactics][:2]
-        others = [] if self._is_like_whole else dict.fromkeys([*experts, *ranked[1:3], *([own] if own else [])])
+        others = [] if self._is_like_whole else [*experts, *ranked[1:3], *([own] if own else [])]
         self._whole(ranked[0])
-        for assignment in others:
-            if time.monotonic() + self.whole_seconds > self.started + self.options.budget_s:
-                break
-            self._whole(assignment)
-        for assignment in ranked[1:_MOST_TRIES]:
+        for assignment in dict.fromkeys([*others, *ranked[1:_MOST_TRIES]]):
             best = self._best()
-            if best is not None and best[0].fits or time.monotonic() > self.started + self.options.budget_s:
+            is_done = assignment not in others and best is not None and best[0].fits
+            if is_done or time.monotonic() + self.whole_seconds > self.started + self.options.budget_s:
                 break
             self._whole(assignment)
 

@@ -42,7 +42,7 @@ class Part(NamedTuple):
     """Where an op is.
 
     Attributes:
-        op: The same number for the same op of all layers of a stretch; -1 for one that is in no layer.
+        op: The same number for the same op of all layers of a stretch.
         more: So many further layers there are that the one stands for in which it is; 0 for any other.
     """
 
@@ -51,6 +51,9 @@ class Part(NamedTuple):
 
 
 NOWHERE = Part(-1, 0)
+"""In no layer."""
+_MOST_OPS = 1 << 32
+"""Ops that nobody knows of have numbers that are further from 0 than this."""
 PartOf = Callable[[Op], Part | None]
 
 
@@ -105,11 +108,10 @@ def _without(
     kept = []
     for at, (kernel, part) in enumerate(zip(block.kernels, parts)):
         if at in left_out:
-            before = latest.get(part.op) if part.op >= 0 else None
+            before = latest.get(part.op)
             instead.update(zip(kernel.writes, () if before is None else before.writes))
             continue
-        if part.op >= 0:
-            latest[part.op] = kernel
+        latest[part.op] = kernel
         if not instead.keys().isdisjoint(kernel.reads):
             kernel = kernel._replace(reads=tuple([instead.get(value, value) for value in kernel.reads]))
         kept.append(kernel)
@@ -130,11 +132,14 @@ def _parts(kernels: Sequence[Kernel], part_of: PartOf) -> list[Part]:
             reader.update((value, part) for value in kernel.reads)
     maker: dict[int, Part] = {}
     found = []
+    nearby = 0
     for kernel, part in zip(kernels, own):
+        nearby = nearby + 1 if part is None else 0
         if part is None:
             part = next((maker[value] for value in reversed(kernel.reads) if value in maker), None)
-        if part is None:
-            part = next((reader[value] for value in kernel.writes if value in reader), NOWHERE)
+            if part is None:
+                part = next((reader[value] for value in kernel.writes if value in reader), NOWHERE)
+            part = part._replace(op=-nearby * _MOST_OPS - part.op)
         found.append(part)
         maker.update((value, part) for value in kernel.writes)
     return found

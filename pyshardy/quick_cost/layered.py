@@ -13,7 +13,7 @@ from pyshardy.costing.brief import NOWHERE, Brief, Part, brief_estimate
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.program import Op as CostOp
 from pyshardy.costing.topology import Topology
-from pyshardy.ir.attributes import NO_ATTRS
+from pyshardy.ir.attributes import NO_ATTRS, PART
 from pyshardy.ir.cost_program import NodePlace
 from pyshardy.ir.functions import SHARDING, main_function
 from pyshardy.ir.module import Module
@@ -21,7 +21,7 @@ from pyshardy.ir.nodes import Op
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.quick_cost.candidates import Candidates
 from pyshardy.transforms.search_program import short_program
-from pyshardy.transforms.shorten import BETWEEN, MIDDLE, PART, stretch_counts
+from pyshardy.transforms.shorten import BETWEEN, MIDDLE, stretch_counts
 
 Border = Mapping[int, TensorSharding]
 """Shardings of arguments or results by position."""

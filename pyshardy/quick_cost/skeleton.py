@@ -6,18 +6,20 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
 from pyshardy.core.sharding import TensorSharding
+from pyshardy.ir.attributes import PART
 from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.nodes import Block, Op, Value, walk
 from pyshardy.ir.opspec import LOOKS_AROUND
 from pyshardy.ir.purity import is_pure
 from pyshardy.ir.shardings import get_shardings
 from pyshardy.rules.properties import ELEMENTWISE, PROGRAM_CONSTANTS
-from pyshardy.transforms.shorten import PART
 
 STRUCTURE = frozenset(("stablehlo.while", "stablehlo.case", "stablehlo.if"))
 """Ops of which the ops inside are looked at one by one."""
 _ON_ITS_OWN = frozenset(("sdy.manual_computation", "sdy.named_computation", "stablehlo.async_start"))
 """Ops that are taken with all they hold."""
+_OF_THE_PLACE = frozenset((SHARDING, PART))
+"""Attributes that say nothing of what an op does."""
 _OF_THE_PLACE = frozenset((SHARDING, PART))
 """Attributes that say nothing of what an op does."""
 

@@ -16,7 +16,7 @@ from pyshardy.ir.functions import main_function
 from pyshardy.ir.nodes import Op, Value, walk
 
 _BY_ARGUMENT: Final = 10
-"""That rounds share an argument says so much more than that one uses a value of another: that may be the layer before."""
+"""That rounds share an argument says so much more than that one uses a value of another, maybe of the layer before."""
 
 
 class Placed(NamedTuple):
@@ -45,7 +45,7 @@ class Family(NamedTuple):
     last: int
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """How many layers are in all stretches."""
         return self.last - self.first + 1
 
@@ -63,7 +63,7 @@ def find_families(root: Op) -> tuple[Family, ...]:
     if not stretches:
         return ()
     families = _Linker(ops, stretches).families()
-    return tuple(family for family in families if family.count >= LEAST_ROUNDS)
+    return tuple(family for family in families if family.size >= LEAST_ROUNDS)
 
 
 def _signatures(ops: Sequence[Op]) -> list[int]:
@@ -101,11 +101,7 @@ class _Linker:
 
     def families(self) -> Iterator[Family]:
         for number, stretch in enumerate(self.stretches):
-            votes = self._votes(number)
-            if votes:
-                (family, sign, base), _ = min(votes.items(), key=lambda item: (-item[1], item[0]))
-            else:
-                family, sign, base = number, 1, 0
+            family, sign, base = self._place(number) or (number, 1, 0)
             self.family_of[number] = family
             self.placed[number] = Placed(stretch, base, sign)
             self._note_arguments(number)
@@ -114,9 +110,10 @@ class _Linker:
             ends = [sorted((one.layer(0), one.layer(one.stretch.rounds - 1))) for one in placed]
             yield Family(placed, max(end[0] for end in ends), min(end[1] for end in ends))
 
-    def _votes(self, number: int) -> Counter[tuple[int, int, int]]:
-        """Families, directions and first layers that what a stretch uses speaks for."""
+    def _place(self, number: int) -> tuple[int, int, int] | None:
+        """The family, the direction and the first layer that what most rounds of a stretch use speaks for."""
         votes: Counter[tuple[int, int, int]] = Counter()
+        rounds: dict[tuple[int, int, int], set[int]] = {}
         for op in self._ops(number):
             round_ = self.round_of[op][1]
             for value in op.operands:
@@ -129,8 +126,11 @@ class _Linker:
                     found, weight = (self.family_of[other], self.placed[other].layer(its_round)), 1
                 if found is not None:
                     for sign in (1, -1):
-                        votes[found[0], sign, found[1] - sign * round_] += weight
-        return votes
+                        place = found[0], sign, found[1] - sign * round_
+                        votes[place] += weight
+                        rounds.setdefault(place, set()).add(round_)
+        best = min(votes, key=lambda place: (-votes[place], place), default=None)
+        return best if best is not None and 2 * len(rounds[best]) > self.stretches[number].rounds else None
 
     def _note_arguments(self, number: int) -> None:
         rounds: dict[Value, set[int]] = {}

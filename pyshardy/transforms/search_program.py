@@ -10,6 +10,7 @@ from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.topology import Topology
 from pyshardy.errors import UsageError
 from pyshardy.graph.program import NO_VALUE
+from pyshardy.ir.attributes import PART
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import CALL, SHARDING, arg_attrs, main_function, result_attrs, return_op
 from pyshardy.ir.nodes import Op, Value
@@ -22,7 +23,7 @@ from pyshardy.ir.strings import location_name, shown, string_value
 from pyshardy.ir.trip_counts import LOOP
 from pyshardy.rules.properties import CONDITIONALS
 from pyshardy.transforms.layers import Family, find_families
-from pyshardy.transforms.shorten import BETWEEN, MIDDLE, PART, Short, shorten, stretch_counts
+from pyshardy.transforms.shorten import BETWEEN, MIDDLE, Short, shorten, stretch_counts
 
 _AROUND_OTHERS = CONDITIONALS | {
     LOOP, CALL, "func.func", "builtin.module", "sdy.manual_computation", "sdy.named_computation",

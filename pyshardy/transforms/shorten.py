@@ -10,16 +10,15 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 from pyshardy.autopartition.stretches import Stretch
-from pyshardy.ir.attributes import NO_ATTRS
+from pyshardy.ir.attributes import NO_ATTRS, PART
 from pyshardy.ir.functions import main_function, return_op, signature
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.transforms.layers import Family, Placed, top_ops
 
-PART: Final = "pyshardy.part"
-"""Attribute of the ops of a short program: the stretch, the part of it, and the place of the op in its layer: a number
-that no op of another stretch has. What is in no layer has the stretch behind it."""
 FIRST, MIDDLE, LAST, BETWEEN = range(4)
-"""What a part is: the first layer, the one that stands for all in the middle, the last one, what is in no layer."""
+"""What a part of a stretch is, as `PART` has it: the first layer, the one that stands for all in the middle, the last
+one; what is in no layer has the stretch behind it.
+"""
 _ALIAS: Final = "tf.aliasing_output"
 
 
@@ -133,7 +132,7 @@ class _Shortener:
 
 def stretch_counts(families: Sequence[Family]) -> list[int]:
     """How many layers there are, by the number of the stretch."""
-    return [family.count for _, _, family in _in_order(families)]
+    return [family.size for _, _, family in _in_order(families)]
 
 
 def _in_order(families: Sequence[Family]) -> list[tuple[Stretch, Placed, Family]]:
