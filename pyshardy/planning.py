@@ -47,7 +47,7 @@ _FEWER = 4
 """One in so many candidates is looked at carefully, but no fewer than `_LEAST_CHECKED`."""
 _SHARE = 0.4
 """The part of the time that is for quick estimates; the rest is for careful ones."""
-_WHOLE = 0.6
+_WHOLE = 0.7
 """To partition an op of the whole program takes so much of the time in which an op of its short version is read."""
 _MOST_TRIES = 8
 """So many of the best are partitioned if they turn out not to fit."""
