@@ -49,6 +49,8 @@ _SHARE = 0.4
 """The part of the time that is for quick estimates; the rest is for careful ones."""
 _WHOLE = 0.7
 """To partition an op of the whole program takes so much of the time in which an op of its short version is read."""
+_LATEST = 0.9
+"""After this part of the budget nothing is priced that only explains the plan."""
 _MOST_TRIES = 8
 """So many of the best are partitioned if they turn out not to fit."""
 
@@ -289,7 +291,7 @@ class Search:
 
     def _careful_in_time(self, assignment: Assignment) -> Quick | None:
         """The careful estimate, if it is known or there is time for it."""
-        if assignment not in self.checker.found and time.monotonic() < self.started + self.options.budget_s:
+        if assignment not in self.checker.found and time.monotonic() < self.started + _LATEST * self.options.budget_s:
             return self._careful(assignment)
         return self.checker.found.get(assignment)
 
