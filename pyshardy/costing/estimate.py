@@ -153,7 +153,7 @@ def estimate(
     scheduler = Scheduler(Roofline(hardware, flat.tensors), seconds_of, lambda one: network_of(one, topology))
     totals = scheduler.block(block)
     counted = count_collectives(program)
-    waiting = totals.seconds * _straggling(counted, topology)
+    waiting = totals.seconds * straggling(counted, topology)
     peak = find_peak(program, flat, compiler, block=block)
     if compiler.order is not Order.MEMORY:
         small = find_peak(program, flat, replace(compiler, order=Order.MEMORY), with_live=False, block=block)
@@ -188,7 +188,7 @@ def estimate(
     )
 
 
-def _straggling(counted: Sequence[Counted], topology: Topology) -> float:
+def straggling(counted: Sequence[Counted], topology: Topology) -> float:
     """The part of a step for which devices wait for the slowest: the most that any collective's networks ask for.
 
     Who sends to one other device waits for no more than that.
