@@ -16,7 +16,8 @@ from pyshardy.costing.donation import with_aliases
 from pyshardy.costing.estimate import straggling
 from pyshardy.costing.flat import Flat
 from pyshardy.costing.flatten import flatten
-from pyshardy.costing.fusion import Kernel, Kernels, fuse
+from pyshardy.costing.fusion import fuse
+from pyshardy.costing.kernels import Kernel, Kernels
 from pyshardy.costing.lowering import lower
 from pyshardy.costing.memory import MemoryPlan, Planner
 from pyshardy.costing.peak import fixed_bytes

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from pyshardy.core.axes import axes_size
+from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.mesh import device_count
-from pyshardy.core.sharding import Meshes
+from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.costing.program import Block, Input, Kind, Op, OpOrigin, Program, SourceLine, Tensor, Traffic
-from pyshardy.ir.attributes import PART
 from pyshardy.ir.causes import cause_of, scope_of
 from pyshardy.ir.diagnostics import source_position
 from pyshardy.ir.dtypes import known_bytes
@@ -87,11 +86,6 @@ class NodePlace:
         self._node, self._name = node, name
 
     @property
-    def node(self) -> Node:
-        """The node."""
-        return self._node
-
-    @property
     def scope(self) -> str | None:
         """The name that JAX gave the op."""
         return scope_of(self._node.location)
@@ -124,6 +118,7 @@ class CostReader:
         self.root, self.meshes, self.name = root, meshes, name
         self.interned = Interned() if interned is None else interned
         self.specs, self.kinds, self.decoded = self.interned.specs, self.interned.kinds, self.interned.decoded
+        self.units = self.interned.units
         self.trips = TripCounts(root)
         self.traffic = TrafficReader(root, meshes)
         self.by_name = {function.attrs["sym_name"]: function for function in functions(root)}
@@ -215,7 +210,7 @@ class CostReader:
             regions, branch = (self._block(node.region.block, numbers, known),), 0
         elif node.name in _WITH_REGIONS:
             regions = tuple(self._block(region.block, numbers, known) for region in node.regions)
-            rounds = self.trips.rounds(node, known) if node.name == LOOP else None
+            rounds = self.trips.trip_count(node, known) if node.name == LOOP else None
             branch = self._branch(node, known)
             if branch is not None:
                 self._note_results(node, node.regions[branch].block, known)
@@ -278,8 +273,7 @@ class CostReader:
         """All attributes of an op, which tell it from others of its name; none for calls and collectives."""
         if node.name == CALL or node.name in COLLECTIVES:
             return None
-        attrs = node.attrs.without(PART)
-        return tuple(attrs.items())
+        return tuple(node.attrs.items())
 
     def _extra(self, node: Node) -> tuple[tuple[str, Hashable], ...]:
         names = _EXTRA.get(node.name, ())
@@ -295,11 +289,10 @@ class CostReader:
 
     def _unit(self, attr: Any) -> int | None:
         """0 or 1 if a constant is that everywhere."""
-        units = self.interned.units
-        if attr not in units:
+        if attr not in self.units:
             number = getattr(attr.get_splat_value(), "value", None) if getattr(attr, "is_splat", False) else None
-            units[attr] = int(number) if number is not None and number in (0, 1) else None
-        return units[attr]
+            self.units[attr] = int(number) if number is not None and number in (0, 1) else None
+        return self.units[attr]
 
     def _decode(self, name: str, attr: Any) -> Hashable:
         if attr not in self.decoded:
