@@ -86,6 +86,11 @@ class NodePlace:
         self._node, self._name = node, name
 
     @property
+    def node(self) -> Node:
+        """The node."""
+        return self._node
+
+    @property
     def scope(self) -> str | None:
         """The name that JAX gave the op."""
         return scope_of(self._node.location)
