@@ -17,7 +17,7 @@ COMMANDS = {
     "show": ("02.after_propagation.mlir",),
     "explain": ("02.after_propagation.mlir",),
     "partition": ("02.after_propagation.mlir", "05.after_partitioner_passes.mlir"),
-    "cost": ("02.after_propagation.mlir", "04.after_partitioner_passes.mlir"),
+    "cost": ("02.after_propagation.mlir", "05.after_partitioner_passes.mlir"),
     "run": ("02.after_propagation.mlir", "05.after_partitioner_passes.mlir"),
 }
 
