@@ -1,38 +1,60 @@
 """Our search beside shardings written by people, program by program, mesh by mesh, chip by chip.
 
-    python -m search.compare --write    # from `tests`: writes the table of docs/search.md
+From `tests`; costs are estimates of `pyshardy.cost`, the same for both sides:
 
-Costs are estimates of `pyshardy.cost`, the same for both sides.
+    python -m search.compare --write                   # a part of all there is: the table of docs/search.md
+    python -m search.compare --all                     # every program, mesh, chip and model of collectives: an hour
+    python -m search.compare --all --programs dense,unet --meshes 2x4,4x64 --chips h100 --collectives xla
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
+from math import inf
 from typing import Any, NamedTuple
 
 import jax
 from search.experts import Expert, experts_of
 from search.models import PROGRAMS
+from search.page import markdown, write_part
 
 import pyshardy
 from pyshardy.frontend.interface import input_tensors, output_tensors
 
-PAGE = Path(__file__).parents[2] / "docs" / "search.md"
-BEGIN, END = "<!-- written by python -m search.compare --write -->", "<!-- end -->"
-MESHES = ({"data": 8}, {"data": 2, "model": 4}, {"data": 2, "fsdp": 2, "model": 2}, {"data": 16, "model": 16})
+MESHES: dict[str, dict[str, int]] = {
+    "8": {"data": 8},
+    "2x4": {"data": 2, "model": 4},
+    "2x2x2": {"data": 2, "fsdp": 2, "model": 2},
+    "16x16": {"data": 16, "model": 16},
+    "4x64": {"data": 4, "model": 64},
+}
 CHIPS = ("v5e", "v5p", "h100")
 MODELS = ("formula", "measured", "xla")
-SAME = 1.001
-"""Costs that differ by less are equal."""
+VERDICTS = ("win", "equal", "loss", "does not fit")
+SAME, BETTER = 1.001, 1.01
+"""A plan that is slower by a thousandth loses; to win it has to be faster by a hundredth."""
+
+
+class Case(NamedTuple):
+    """What both sides are to find shardings for.
+
+    Attributes:
+        program, mesh, chip: For which, by name.
+        model: How collectives are priced.
+    """
+
+    program: str
+    mesh: str
+    chip: str
+    model: str = "formula"
 
 
 class Result(NamedTuple):
-    """What came out for one program, mesh and chip.
+    """What came out for one case.
 
     Attributes:
-        program, mesh, chip: For which.
+        case: For which.
         plan: The seconds of our plan.
         expert: The seconds of the best of the experts that fit.
         name: Which that is.
@@ -41,9 +63,7 @@ class Result(NamedTuple):
         seconds: How long it took.
     """
 
-    program: str
-    mesh: str
-    chip: str
+    case: Case
     plan: float
     expert: float
     name: str
@@ -57,7 +77,7 @@ class Result(NamedTuple):
             return "does not fit"
         if self.plan > self.expert * SAME:
             return "loss"
-        return "equal" if self.plan * SAME >= self.expert else "win"
+        return "win" if self.plan * BETTER < self.expert else "equal"
 
 
 def load(program: str, mesh: dict[str, int], **sizes: int) -> pyshardy.Module:
@@ -65,24 +85,35 @@ def load(program: str, mesh: dict[str, int], **sizes: int) -> pyshardy.Module:
     return pyshardy.load(jax.jit(step, donate_argnums=donated), *arguments, mesh=mesh, platform="tpu")
 
 
+STATE = {"params": "result[0]", "mean": "result[1]", "square": "result[2]", "cache": "result[0]"}
+"""The arguments that a step gives back, and where."""
+
+
+def given_back(module: pyshardy.Module) -> dict[str, str]:
+    """By the name of an output the input whose place it takes in the next step."""
+    inputs = {port.name for port in input_tensors(module.root)}
+    found = {}
+    for port in output_tensors(module.root):
+        for head, place in STATE.items():
+            name = head + port.name.removeprefix(place)
+            if port.name.startswith(f"{place}[") and name in inputs:
+                found[port.name] = name
+    return found
+
+
 def with_specs(module: pyshardy.Module, specs: dict[str, Any]) -> pyshardy.Module:
-    """A module with an expert's shardings on its inputs, and on the outputs that take their place."""
+    """A module with shardings on its inputs, and on the outputs that take their place."""
     from pyshardy.frontend.annotate import annotate_ports
 
-    inputs = {port.name: port for port in input_tensors(module.root)}
-    found = [("arg_attrs", port, _spec(specs[name])) for name, port in inputs.items()]
-    heads = list(dict.fromkeys(name.split("[")[0] for name in inputs))
-    for port in output_tensors(module.root):
-        for head in heads:
-            for place in ("[0]", "[1]", "[2]"):
-                name = head + port.name.removeprefix(f"result{place}")
-                is_first = {"params": "[0]", "mean": "[1]", "square": "[2]", "cache": "[0]"}.get(head) == place
-                if is_first and port.name.startswith(f"result{place}[") and name in inputs:
-                    found.append(("res_attrs", port, _spec(specs[name])))
+    ties = given_back(module)
+    found = [("arg_attrs", port, partition_spec(specs[port.name])) for port in input_tensors(module.root)]
+    outputs = [port for port in output_tensors(module.root) if port.name in ties]
+    found += [("res_attrs", port, partition_spec(specs[ties[port.name]])) for port in outputs]
     return annotate_ports(module, found)
 
 
-def _spec(axes: Any) -> pyshardy.PartitionSpec:
+def partition_spec(axes: Any) -> pyshardy.PartitionSpec:
+    """The mesh axes of every dimension as a spec."""
     return pyshardy.PartitionSpec(*[list(entry) or None for entry in axes])
 
 
@@ -103,59 +134,77 @@ def best_expert(
     return min(found, default=(float("inf"), "none fits"))
 
 
-def compared(program: str, mesh: dict[str, int], chip: str, model: str = "formula", **options: Any) -> Result:
+def compared(case: Case, **options: Any) -> Result:
     """The search beside the experts."""
+    program, mesh = case.program, MESHES[case.mesh]
     module = load(program, mesh)
-    plan = pyshardy.search(module, hardware=chip, collectives=model, **options)
-    cost = pyshardy.cost(plan.apply(module), chip, collectives=model)  # from scratch
-    expert, name = best_expert(program, module, mesh, chip, model)
-    shape = "×".join(str(size) for size in mesh.values())
-    seconds = plan.summary.seconds
-    return Result(program, shape, chip, cost.step_seconds, expert, name, cost.fits, plan.candidates, seconds)
+    plan = pyshardy.search(module, hardware=case.chip, collectives=case.model, **options)
+    cost = pyshardy.cost(plan.apply(module), case.chip, collectives=case.model)  # from scratch
+    expert, name = best_expert(program, module, mesh, case.chip, case.model)
+    return Result(case, cost.step_seconds, expert, name, cost.fits, plan.candidates, plan.summary.seconds)
+
+
+def part() -> Iterator[Case]:
+    """Every program on every mesh; every mesh with every pair of a chip and a model of collectives."""
+    for row, program in enumerate(PROGRAMS):
+        for column, mesh in enumerate(MESHES):
+            yield Case(program, mesh, CHIPS[(row + column) % 3], MODELS[(row // 3 + column) % 3])
+
+
+def every(programs: Iterable[str], meshes: Iterable[str], chips: Iterable[str], models: Iterable[str]) -> list[Case]:
+    """All there is."""
+    return [
+        Case(program, mesh, chip, model)
+        for program in programs
+        for mesh in meshes
+        for chip in chips
+        for model in models
+    ]
 
 
 def table(results: list[Result]) -> str:
     """The results as a table of Markdown, with a line that counts them."""
-    lines = [
-        "| program | mesh | chip | plan ms | best expert ms | which | ratio | |",
-        "|---|---|---|---|---|---|---|---|",
+    heads = [
+        "program",
+        "mesh",
+        "chip",
+        "collectives",
+        "plan ms",
+        "best of people's ms",
+        "which",
+        "ratio",
+        "",
+        "search s",
     ]
+    rows = []
     for one in results:
-        ratio = f"{one.plan / one.expert:.2f}" if one.expert < float("inf") else ""
-        expert = f"{one.expert * 1e3:.3f}" if one.expert < float("inf") else ""
-        lines.append(
-            f"| {one.program} | {one.mesh} | {one.chip} | {one.plan * 1e3:.3f} | {expert} | {one.name} | {ratio} | "
-            f"{one.verdict} |"
-        )
-    counts = [
-        f"{sum(one.verdict == kind for one in results)} {kind}" for kind in ("win", "equal", "loss", "does not fit")
-    ]
-    return "\n".join([*lines, "", f"Of {len(results)}: {', '.join(counts)}."])
-
-
-def all_results(meshes: Any = MESHES, chips: Any = CHIPS) -> Iterator[Result]:
-    for program in PROGRAMS:
-        for mesh in meshes:
-            for chip in chips:
-                yield compared(program, mesh, chip, budget_s=6, candidates=120)
+        ratio = f"{one.plan / one.expert:.2f}" if one.expert < inf else ""
+        expert = f"{one.expert * 1e3:.3f}" if one.expert < inf else ""
+        case = [one.case.program, one.case.mesh.replace("x", "×"), one.case.chip, one.case.model]
+        rows.append([*case, f"{one.plan * 1e3:.3f}", expert, one.name, ratio, one.verdict, f"{one.seconds:.0f}"])
+    kinds = [f"{sum(one.verdict == kind for one in results)} {kind}" for kind in VERDICTS]
+    return f"{markdown(heads, rows)}\n\nOf {len(results)}: {', '.join(kinds)}."
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--write", action="store_true")
-    parser.add_argument("--chips", default=",".join(CHIPS))
-    parser.add_argument("--meshes", type=int, default=len(MESHES))
-    arguments = parser.parse_args()
+    parser.add_argument("--write", action="store_true", help="put the table into docs/search.md")
+    parser.add_argument("--all", action="store_true", help="all combinations, rather than a part of them")
+    for name, known in (("programs", PROGRAMS), ("meshes", MESHES), ("chips", CHIPS), ("collectives", MODELS)):
+        parser.add_argument(f"--{name}", default=",".join(known))
+    parser.add_argument("--candidates", type=int, default=120)
+    parser.add_argument("--budget", type=float, default=120.0, help="seconds for each")
+    options = parser.parse_args()
+    chosen = [value.split(",") for value in (options.programs, options.meshes, options.chips, options.collectives)]
+    wanted = every(*chosen)
     results = []
-    for one in all_results(MESHES[: arguments.meshes], arguments.chips.split(",")):
-        print(one, one.verdict, flush=True)
-        results.append(one)
+    for case in wanted if options.all else [case for case in part() if case in wanted]:
+        results.append(compared(case, budget_s=options.budget, candidates=options.candidates))
+        print(results[-1], results[-1].verdict, flush=True)
     text = table(results)
     print(text)
-    if arguments.write:
-        page = PAGE.read_text()
-        before, rest = page.split(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END, 1)[1]}")
+    if options.write:
+        write_part("compare", text)
 
 
 if __name__ == "__main__":

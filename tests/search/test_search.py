@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import islice, product
 from math import prod
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import jax
 import numpy as np
 import pytest
+from search.compare import (
+    CHIPS,
+    MESHES,
+    MODELS,
+    Case,
+    Result,
+    best_expert,
+    compared,
+    every,
+    experts_for,
+    given_back,
+    load,
+    part,
+    table,
+    with_specs,
+)
+from search.experts import experts_of, random_plans
+from search.models import PROGRAMS
+from search.page import END, begin, read_part, write_part
 
 import pyshardy
 from pyshardy import PartitionSpec as Spec
 from pyshardy import UsageError
-from pyshardy.frontend.interface import input_tensors
-
-from .compare import Result, best_expert, compared, experts_for, load, table, with_specs
+from pyshardy.frontend.interface import input_tensors, output_tensors
 
 MESH = {"data": 2, "model": 4}
 TINY = """
@@ -44,12 +62,12 @@ func.func @main(%a: tensor<8192x4096xbf16>, %b: tensor<4096x16384xbf16>, %c: ten
 @pytest.mark.parametrize("chip", ["v5e", "h100"])
 @pytest.mark.parametrize("program", ["dense", "experts", "scanned"])
 def test_no_worse_than_people(program: str, chip: str) -> None:
-    found = compared(program, MESH, chip, budget_s=120, candidates=200)
+    found = compared(Case(program, "2x4", chip), budget_s=120, candidates=200)
     assert found.verdict in ("win", "equal"), found
 
 
 def test_the_comparison_says_when_people_are_better() -> None:
-    loss = Result("p", "8", "h100", 2.0, 1.0, "Megatron", True, 1, 1.0)
+    loss = Result(Case("p", "8", "h100"), 2.0, 1.0, "Megatron", True, 1, 1.0)
     assert loss.verdict == "loss"
     assert loss._replace(plan=0.5).verdict == "win"
     assert loss._replace(plan=1.0).verdict == "equal"
@@ -197,3 +215,65 @@ def test_interrupted_search_gives_the_best_so_far() -> None:
 
     plan = pyshardy.search(load("dense", MESH), hardware="h100", progress=interrupt)
     assert plan.summary.ended_by == "interruption" and plan.step_seconds > 0
+
+
+def test_the_part_that_is_compared_has_everything_twice() -> None:
+    cases = list(part())
+    assert len(set(cases)) == len(cases) == len(PROGRAMS) * len(MESHES)
+    for names, place in ((PROGRAMS, 0), (MESHES, 1), (CHIPS, 2), (MODELS, 3)):
+        counts = [sum(case[place] == name for case in cases) for name in names]
+        assert len(counts) > 2 and min(counts) >= 2
+    assert {case[1:] for case in cases} == {
+        (mesh, chip, model) for mesh in MESHES for chip in CHIPS for model in MODELS
+    }
+    assert set(cases) < set(every(PROGRAMS, MESHES, CHIPS, MODELS))
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_people_have_several_ways_for_every_program(program: str) -> None:
+    shapes = {port.name: port.shape for port in input_tensors(load(program, MESH).root)}
+    for mesh in MESHES.values():
+        found = list(experts_of(program, shapes, mesh))
+        assert len(found) >= 4 and len({str(expert.specs) for expert in found}) == len({one.name for one in found})
+        assert any(any(spec) for expert in found for spec in expert.specs.values())
+        for name, spec in ((name, spec) for expert in found for name, spec in expert.specs.items()):
+            used = [axis for axes in spec for axis in axes]
+            assert len(set(used)) == len(used) and len(spec) == len(shapes[name])
+            assert all(size % prod(mesh[axis] for axis in axes) == 0 for size, axes in zip(shapes[name], spec))
+
+
+def test_what_a_step_gives_back_is_sharded_as_what_it_takes() -> None:
+    module = load("decode", MESH)
+    assert given_back(module) == {f"result[0]['{name}']": f"cache['{name}']" for name in ("keys", "values")}
+    specs = {port.name: ((),) * len(port.shape) for port in input_tensors(module.root)}
+    found = with_specs(module, {**specs, "cache['keys']": (("data",), (), (), ())})
+    outputs = {port.name: str(port.sharding) for port in output_tensors(found.root)}
+    assert '"data"' in outputs["result[0]['keys']"] and '"data"' not in outputs["result[0]['values']"]
+
+
+def test_random_plans_are_different_and_fit() -> None:
+    shapes = {port.name: port.shape for port in input_tensors(load("routed", MESH).root)}
+    plans = list(islice(random_plans("routed", shapes, MESH, Random(0)), 30))
+    assert len({str(plan.specs) for plan in plans}) == 30
+    assert plans == list(islice(random_plans("routed", shapes, MESH, Random(0)), 30))
+
+
+def test_a_tool_writes_its_own_part_of_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"a\n{begin('one')}\nold\n{END}\nb\n{begin('two')}\nkept\n{END}\nc\n")
+    write_part("one", "new\nlines", page)
+    assert page.read_text() == f"a\n{begin('one')}\nnew\nlines\n{END}\nb\n{begin('two')}\nkept\n{END}\nc\n"
+    assert read_part("two", page) == "kept"
+    with pytest.raises(ValueError):
+        write_part("three", "new", page)
+
+
+def test_the_page_shows_wins_and_losses() -> None:
+    rows = [line.split(" | ") for line in read_part("compare").splitlines() if line.startswith("| ")][2:]
+    verdicts = [row[8] for row in rows]
+    for row, verdict in zip(rows, verdicts):
+        ratio = float(row[7])
+        assert verdict == "loss" if ratio > 1.002 else verdict in ("win", "equal", "loss"), row
+        assert verdict == "win" if ratio < 0.985 else verdict in ("win", "equal", "loss"), row
+    counts = ", ".join(f"{verdicts.count(kind)} {kind}" for kind in ("win", "equal", "loss", "does not fit"))
+    assert read_part("compare").endswith(f"Of {len(rows)}: {counts}.")
