@@ -1,1 +1,0 @@
-# Types for the optional compiled core: see docs/performance.md.
