@@ -49,6 +49,16 @@ def run_generator(code: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT / "docs", check=True).stdout
 
 
+def test_pages_are_written_one_by_one() -> None:
+    show = "generate.filled = lambda path: print(path.name) or path.read_text(); "
+    assert run_generator(show + "generate.write(generate.ROOT / 'README.md')") == "README.md\n"
+    assert {"README.md", "passes.md", "CONTRIBUTING.md", "zero.md"} < set(
+        run_generator(show + "generate.drawings = dict; generate.write()").split()
+    )
+    with pytest.raises(subprocess.CalledProcessError, match="exit status 1"):
+        run_generator("generate.write('nothing.md')")
+
+
 @pytest.mark.parametrize("block", blocks("console"))
 def test_console_example(block: str) -> None:
     """What the page shows is what `docs/generate.py` would write there."""

@@ -1,4 +1,4 @@
-"""Why devices talk to each other: one sentence per collective, with where both sides come from."""
+"""Explains collectives: one sentence per collective, with the annotations on both sides."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from pyshardy.explain.why import Why
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CollectiveStory:
-    """A collective, or several alike, with its reason; `str` is the sentence.
+    """The explanation of a collective, or of several equal ones; `str` is the sentence.
 
     Attributes:
         text: The collective and its reason in words.
         reason: The reason alone.
         kind: Its kind, such as "all_gather".
-        axes: The mesh axes along which devices work together; None if their groups fit no axes.
-        sent_bytes_per_device: Bytes that every device sends each time.
-        times: How often it runs in all.
-        is_lower_bound: Whether that may be more, because a loop is of unknown length.
-        operand: The value that is resharded or summed, in words; None if it cannot be told.
-        file: The file of the user's program; None if it is not known.
+        axes: The mesh axes along which devices communicate; None if the groups do not follow mesh axes.
+        sent_bytes_per_device: The bytes that every device sends per run.
+        times: The number of runs.
+        is_lower_bound: Whether that may be more, because the trip count of a loop is unknown.
+        operand: The value that is resharded or summed, in words; None if unknown.
+        file: The file of the user's program; None if unknown.
         line: The line there.
-        sides: Where the axes that meet were given, and how they came.
-        hint: An annotation that makes the program send less, tried before it is said; None if none is known.
+        sides: The annotations of the conflicting axes, and how these axes propagated.
+        hint: An annotation that makes the program send less, which has been tried; None if none is known.
     """
 
     text: str
@@ -48,15 +48,15 @@ class CollectiveStory:
 
     @property
     def total_bytes(self) -> int:
-        """Bytes that every device sends for it in all."""
+        """The bytes that every device sends in all runs."""
         return self.times * self.sent_bytes_per_device
 
     def with_hint(self, hint: str | None) -> CollectiveStory:
-        """The same with a hint."""
+        """The explanation with a hint."""
         return replace(self, hint=hint)
 
     def to_json(self) -> dict[str, Any]:
-        """The story as JSON-ready data; the keys are the names of the attributes."""
+        """The explanation as JSON-ready data; the keys are the names of the attributes."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -67,18 +67,18 @@ class CollectiveStory:
 
 
 class Found(NamedTuple):
-    """A story with the causes that it tells of, one per collective."""
+    """An explanation with its causes, one per collective."""
 
     story: CollectiveStory
     causes: tuple[Cause, ...]
 
 
 def tell(why: Why, rows: Sequence[Row]) -> list[Found]:
-    """The stories of collectives, those that send most bytes in all first; those that are alike make one.
+    """The explanations of collectives, those that send most bytes first; equal ones share an explanation.
 
     Args:
         why: Explains the values of the propagated program.
-        rows: The collectives of the program per device, in program order.
+        rows: The collectives of the per-device program, in program order.
     """
     causes = Matcher(why).causes(rows)
     folded: dict[tuple[Any, ...], list[tuple[Row, Cause]]] = {}

@@ -52,15 +52,18 @@ class NnxCall:
         """Shardings for positional arguments, those of a model as its state: `jax.device_put` takes both."""
         if type(self.function).__name__ != _SPLITTING or len(args) != len(self.states):
             return args
-        return tuple(jax.tree.map(_as_state, state, arg, is_leaf=_is_state) for state, arg in zip(self.states, args))
+        return tuple(map(_with_states, self.states, args))
 
     def result(self, tree: Tree) -> Tree:
-        """The part of a result that the function returns; models that it updates come first, or last."""
-        return tree[-1] if type(self.function).__name__ == _SPLITTING else tree[0]
+        """The part of a result that the function returns; what it updates comes before it, or behind it."""
+        found = tree[-1] if type(self.function).__name__ == _SPLITTING else tree[0]
+        return jax.tree.map(_of_variable, found, is_leaf=_is_taken_apart)
 
 
 _SPLITTING = "JitWrapped"
 """The form of `nnx.jit` that makes lists of models; others, for `graph=False`, keep them as trees."""
+_TAKEN_APART = "NodeStates"
+"""What it makes of a model: lists of arrays, and what else is needed to put it together."""
 
 
 def nnx_call(function: Any, args: Sequence[Any]) -> NnxCall:
@@ -73,28 +76,47 @@ def nnx_call(function: Any, args: Sequence[Any]) -> NnxCall:
     nnx = sys.modules["flax.nnx"]
 
     def shapes(node: Any) -> Any:
-        return jax.tree.map(_shape, nnx.state(node) if _is_model(node) else node)
+        return jax.tree.map(_shape, nnx.state(node) if is_model(node) else node)
 
-    return NnxCall(function, tuple(jax.tree.map(shapes, arg, is_leaf=_is_model) for arg in args))
+    return NnxCall(function, tuple(jax.tree.map(shapes, arg, is_leaf=is_model) for arg in args))
+
+
+def is_model(value: Any) -> bool:
+    """Whether `nnx.jit` takes this apart: a module, an optimizer, metrics, or another object of nnx."""
+    nnx = sys.modules["flax.nnx"]
+    return isinstance(value, getattr(nnx, "Pytree", None) or nnx.Object)
 
 
 def _shape(leaf: Any) -> Any:
     return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if is_array(leaf) else leaf
 
 
-def _is_model(node: Any) -> bool:
-    nnx = sys.modules["flax.nnx"]
-    return isinstance(node, nnx.Module | nnx.Optimizer)
-
-
 def _is_state(node: Any) -> bool:
     return isinstance(node, sys.modules["flax.nnx"].State)
 
 
+def _with_states(states: Any, shardings: Any) -> Any:
+    """The shardings of an argument, those of models in it as states; as they are if its form is not known."""
+    try:
+        return jax.tree.map(_as_state, states, shardings, is_leaf=_is_state)
+    except ValueError:  # such as a variable by itself
+        return jax.tree.map(_of_variable, shardings, is_leaf=_is_taken_apart)
+
+
+def _is_taken_apart(node: Any) -> bool:
+    return is_sharding(node) or type(node).__name__ == _TAKEN_APART
+
+
+def _of_variable(node: Any) -> Any:
+    """The sharding of a variable that was taken apart; anything else as it is."""
+    leaves = [node] if is_sharding(node) else jax.tree.leaves(node, is_leaf=is_sharding)
+    return leaves[0] if len(leaves) == 1 else node
+
+
 def _as_state(state: Any, shardings: Any) -> Any:
-    """The shardings of a model as its state, if there is one for each of its variables."""
+    """The shardings of a model as its state; as they are if they are in groups, as `nnx.StateSharding` makes them."""
+    if not _is_state(state) or type(shardings).__name__ != _TAKEN_APART or len(shardings.states) != 1:
+        return shardings
     leaves, structure = jax.tree.flatten(state)
     found = jax.tree.leaves(shardings, is_leaf=is_sharding)
-    if not _is_state(state) or len(found) != len(leaves):
-        return shardings
-    return jax.tree.unflatten(structure, found)
+    return jax.tree.unflatten(structure, found) if len(found) == len(leaves) else shardings

@@ -1,4 +1,4 @@
-"""Who gave tensors their shardings, as cells of tables."""
+"""The origins of shardings, as cells of tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyshardy.report.layout import Cell
 from pyshardy.report.summary import Summary
 
 _MOST_ORIGINS = 2
-"""So many annotations are named that a sharding comes from."""
+"""The most annotations to name as the origin of a sharding."""
 _KEY = re.compile(r"(?=[.\[])")
 _NUMBER = re.compile(r"\d+")
 
@@ -19,27 +19,27 @@ Shorten = Callable[[str], str]
 
 
 class Given(Protocol):
-    """What tells who gave a tensor its sharding."""
+    """The data from which the origin of a sharding is described."""
 
     @property
     def given_by(self) -> str:
-        """Who."""
+        """The kind of origin."""
 
     @property
     def is_inferred(self) -> bool:
-        """Whether it was propagation."""
+        """Whether the origin is propagation."""
 
     @property
     def origins(self) -> tuple[str, ...]:
-        """The annotations that it comes from."""
+        """The annotations that the sharding comes from."""
 
 
 def given_by_cell(rows: Sequence[Given], shorten: Shorten = str) -> Cell:
-    """Who gave tensors that share a row their sharding; where propagation did, from where, if that is known.
+    """The origin of the shardings of tensors that share a row; for propagation, the annotations, if known.
 
     Args:
         rows: The tensors.
-        shorten: The name of an annotated tensor where there is less room.
+        shorten: Gives a shorter name of an annotated tensor, for narrow tables.
     """
     row = rows[0]
     if not row.is_inferred:
@@ -50,7 +50,7 @@ def given_by_cell(rows: Sequence[Given], shorten: Shorten = str) -> Cell:
 
 
 def _listed(origins: Sequence[str]) -> str:
-    """Names, those of layers as one."""
+    """A list of names, with those of layers folded."""
     names = [found.name for found in fold((origin, None) for origin in origins)]
     more = f" and {len(names) - _MOST_ORIGINS} more" if len(names) > _MOST_ORIGINS else ""
     return ", ".join(names[:_MOST_ORIGINS]) + more
@@ -59,8 +59,8 @@ def _listed(origins: Sequence[str]) -> str:
 class ShortNames:
     """Names of annotated inputs and outputs by their last keys, as `annotate` takes them: `*['w1']`.
 
-    As many keys are kept as it takes to tell a name, but for the number of the layer, from those beside it and from
-    those of everything else that is annotated. `params['layers'][3]['w1']` is `*['w1']` though there is also
+    A short name keeps as many keys as are needed to distinguish it, except for the number of the layer, from names
+    beside it and from all other annotated names. `params['layers'][3]['w1']` becomes `*['w1']` even if there is also
     `state['layers'][3]['w1']`, unless that is annotated too.
 
     Args:
@@ -84,7 +84,7 @@ class ShortNames:
         self._annotated = {_skeleton(row.name) for row in rows if row.given_by == "user"}
 
     def __call__(self, name: str) -> str:
-        """The short form of a name; what is no input or output, such as a line, stays as it is."""
+        """The short form of a name; anything but an input or output, such as a line, does not change."""
         keys = _keys(name)
         if name not in self._known or len(keys) < 2:
             return name
@@ -102,5 +102,5 @@ def _keys(name: str) -> list[str]:
 
 
 def _skeleton(name: str) -> str:
-    """A name but for its numbers."""
+    """A name with its numbers replaced."""
     return _NUMBER.sub("#", name)

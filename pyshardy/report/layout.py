@@ -79,6 +79,11 @@ class Table:
     columns: tuple[Column, ...]
     rows: Sequence[tuple[Cell, ...]]
 
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"a row of {len(row)} cells under {len(self.columns)} headings")
+
     def lines(self, width: int) -> list[Text]:
         """The table in lines of at most this width, unless a single word is longer.
 

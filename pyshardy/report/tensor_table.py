@@ -1,4 +1,4 @@
-"""Inputs and outputs as a table: how each is sharded, by whom, and what one device holds."""
+"""Inputs and outputs as a table: shardings, their origins, and shards."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _TENSOR_COLUMNS = (
 def tensor_table(
     title: str, rows: Sequence[TensorRow], options: TableOptions, has_meshes: bool, shorten: Shorten
 ) -> Table:
-    """Inputs or outputs, those that are alike as one row unless all are to be shown.
+    """Inputs or outputs; equal ones share a row unless all are shown.
 
     Args:
         title: The title of the table.
         rows: The tensors.
-        options: What to show.
-        has_meshes: Whether to name the mesh of a sharding, as there are several.
+        options: The display options.
+        has_meshes: Whether to name the mesh of a sharding, because there are several.
         shorten: Shorter names of annotations, for narrow tables.
     """
     cells = [_tensor_cells(row, options, has_meshes) for row in rows]

@@ -311,8 +311,10 @@ class ProgramResult(ABC):
 
     def _repr_html_(self) -> str:
         from pyshardy.report.page.notebook import notebook_html
+        from pyshardy.report.tables import traffic_tables
 
-        return notebook_html(self.propagated.summary, self._sent, self.tables())
+        folded = self.tables() if self._sent is None else traffic_tables(self._sent)
+        return notebook_html(self.propagated.summary, self._sent, folded)
 
 
 def _shortened(tree: Any) -> str:

@@ -248,6 +248,45 @@ def test_shardings_of_a_model_under_nnx_jit_are_a_state() -> None:
     np.testing.assert_allclose(jitted(model, jax.device_put(x, placed)), apply(model, x), rtol=1e-5)
     assert result.out_specs == P("data", None) == batch
 
+    grouped = pyshardy.propagate(pyshardy.load(jitted, model, jax.device_put(x, placed)))
+    assert jax.tree.leaves(grouped.in_specs[0], is_leaf=lambda leaf: isinstance(leaf, P)).count(P(None, "model")) == 1
+    np.testing.assert_allclose(grouped.run(model, jax.device_put(x, placed)), apply(model, x), rtol=1e-5)
+
+
+@needs("flax")
+def test_run_updates_statistics_keys_and_metrics() -> None:
+    from flax import nnx
+
+    class Net(nnx.Module):
+        def __init__(self, rngs):
+            self.norm, self.drop = nnx.BatchNorm(16, rngs=rngs), nnx.Dropout(0.3, rngs=rngs)
+            self.dense = nnx.Linear(16, 4, rngs=rngs)
+
+        def __call__(self, x):
+            return self.dense(self.drop(self.norm(x)))
+
+    @nnx.jit(donate_argnums=0)
+    def step(model, metric, x):
+        loss, gradients = nnx.value_and_grad(lambda model: (model(x) ** 2).mean())(model)
+        metric.update(values=loss)
+        return gradients
+
+    x = np.arange(128.0, dtype="float32").reshape(8, 16) / 64
+    here, there = ((Net(nnx.Rngs(0)), nnx.metrics.Average()) for _ in range(2))
+    module = pyshardy.load(step, Net(nnx.Rngs(0)), nnx.metrics.Average(), x, mesh={"data": 4, "model": 2})
+    found = pyshardy.partition(module.annotate({"x": P("data"), "model.dense.kernel": P("model")}))
+    for _ in range(2):
+        expected, gradients = step(*here, x), found.run(*there, x)
+        assert jax.tree.structure(gradients) == jax.tree.structure(expected)
+    np.testing.assert_allclose(gradients.dense.kernel[...], expected.dense.kernel[...], atol=1e-5)
+    np.testing.assert_allclose(there[0].norm.mean[...], here[0].norm.mean[...], rtol=1e-2)  # sums in another order
+    assert int(there[0].drop.rngs.count[...]) == int(here[0].drop.rngs.count[...]) == 2
+    np.testing.assert_allclose(there[1].compute(), here[1].compute(), rtol=1e-5)
+    assert {"metric.count.value", "metric.total.value"} <= {tensor.name for tensor in found.inputs}
+    state, metric, _ = found.propagated.in_specs
+    assert (state.dense.kernel.get_value(), metric.total.get_value()) == (P("model", None), P())
+    assert found.propagated.out_specs.dense.kernel == P("model", None)
+
 
 @needs("equinox")
 def test_what_filter_jit_returns_is_what_equinox_returns() -> None:
