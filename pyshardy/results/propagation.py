@@ -17,6 +17,7 @@ from pyshardy.passes.flow import propagation_ending
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.passes.table import pass_of
 from pyshardy.propagation.options import PropagateOptions
+from pyshardy.propagation.recorder import Steps
 from pyshardy.propagation.trace import Step
 from pyshardy.propagation.user_priorities import up_to
 from pyshardy.report.summary import Summary
@@ -106,8 +107,6 @@ class Propagation(ProgramResult, ResultShardings):
 
     def explain(self, value: str, *, details: bool = False) -> Explanation:
         """Why a value is sharded as it is: the origin and path of each axis, and why the other dimensions stayed whole.
-
-        Without `PropagateOptions.trace`, the first explanation propagates once more.
 
         Args:
             value: The path of an argument such as `params['w2']`, an output such as `result[0]`, `FILE:LINE`, a name
@@ -221,6 +220,17 @@ class Propagation(ProgramResult, ResultShardings):
         return self.summary.with_origins(*origins_of(self.before, self.options))
 
 
+def _with_steps(sharded: ShardedProgram) -> Traced | None:
+    """The run that explanations are made from; None if it has to be done again for them."""
+    if sharded.traced:
+        return sharded.traced[-1]
+    run = sharded.runs[-1] if len(sharded.runs) == 1 else None
+    if run is None or run.propagated.recording is None or run.program.groups:  # what members had is not recorded
+        return None
+    steps = Steps(run.program, run.propagated.recording.visits)
+    return run._replace(propagated=replace(run.propagated, steps=steps))
+
+
 def finish_propagation(sharded: ShardedProgram, root: Op | None = None, dumps: bool = True) -> Propagation:
     """The result of propagation from a program with final shardings.
 
@@ -232,7 +242,7 @@ def finish_propagation(sharded: ShardedProgram, root: Op | None = None, dumps: b
     watch = Stopwatch(sharded.stages, sharded.passes)
     diagnostics = Diagnostics()
     before = sharded.before
-    traced = sharded.traced[-1] if sharded.traced and root is not None else None
+    traced = None if root is None else _with_steps(sharded)
     with pause_gc():
         with watch.stage("export"):
             root = sharded.copy_root() if root is None else root
