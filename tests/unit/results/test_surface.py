@@ -37,7 +37,8 @@ def test_both_results_have_one_surface(kind: str) -> None:
     page = result._repr_html_()
     (tables,) = re.findall(r"<pre .*?</pre>", page, re.DOTALL)
     plain = unescape(re.sub(r"<[^>]+>", "", tables))
-    assert [line.rstrip() for line in plain.splitlines()] == str(result).splitlines()
+    lines = [line.rstrip() for line in plain.splitlines()]
+    assert len(lines) > 5 and lines == str(result).splitlines()[-len(lines) :]  # the verdict stands in the overview
     (found,) = result.run(*(np.ones(shape, np.float32) for shape in ((32, 64), (64, 256), (256, 64))))
     assert found.shape == (32, 64)
     assert [tensor.name for tensor in result.inputs] == ["x", "params['w1']", "params['w2']"]
