@@ -11,9 +11,10 @@ from pyshardy.costing.collectives import CollectiveModel, collective_seconds, ne
 from pyshardy.costing.compilers import ACCELERATOR, Compiler, Order
 from pyshardy.costing.counting import Counted, count_collectives
 from pyshardy.costing.donation import with_aliases
+from pyshardy.costing.flat import Flat
 from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import fuse
-from pyshardy.costing.kernels import all_kernels
+from pyshardy.costing.kernels import Kernels, all_kernels
 from pyshardy.costing.lowering import lower
 from pyshardy.costing.peak import Peak, find_peak
 from pyshardy.costing.program import Program, SourceLine, Traffic
@@ -154,15 +155,7 @@ def estimate(
     totals = scheduler.block(block)
     counted = count_collectives(program)
     waiting = totals.seconds * straggling(counted, topology)
-    peak = find_peak(program, flat, compiler, block=block)
-    if compiler.order is not Order.MEMORY:
-        small = find_peak(program, flat, replace(compiler, order=Order.MEMORY), with_live=False, block=block)
-        peak = replace(peak, minimized_bytes=small.bytes)
-    products = (
-        op.kind for kernel in all_kernels(block) for op in kernel.ops if scheduler.roofline.work(op.kind).is_matrix
-    )
-    rates = [hardware.matrix_flops_per_s(kind.operands[0].dtype) for kind in dict.fromkeys(products)]
-    rate = max(rates, default=hardware.flops_per_s[0][1])
+    rate = _product_rate(block, scheduler.roofline)
     return Estimate(
         hardware=hardware.name,
         topology=tuple(topology.describe().items()),
@@ -180,12 +173,29 @@ def estimate(
         bytes_per_device=totals.bytes,
         utilization=totals.flops / ((totals.seconds + waiting) * rate) if totals.seconds else 0.0,
         collectives=_rows(counted, seconds_of, topology),
-        memory=peak,
+        memory=_peak(program, flat, compiler, block),
         memory_limit_bytes=hardware.memory_bytes,
         unknown_ops=tuple(sorted(totals.unknown.items())),
         assumption=_assumption(totals, topology, model),
         notes=tuple(totals.notes),
     )
+
+
+def _peak(program: Program, flat: Flat, compiler: Compiler, block: Kernels) -> Peak:
+    """The memory of a program, with what it would be in an order chosen for memory."""
+    peak = find_peak(program, flat, compiler, block=block)
+    if compiler.order is Order.MEMORY:
+        return peak
+    small = find_peak(program, flat, replace(compiler, order=Order.MEMORY), with_live=False, block=block)
+    return replace(peak, minimized_bytes=small.bytes)
+
+
+def _product_rate(block: Kernels, roofline: Roofline) -> float:
+    """The highest rate of products on numbers of the types that a program multiplies."""
+    hardware = roofline.hardware
+    products = (op.kind for kernel in all_kernels(block) for op in kernel.ops if roofline.work(op.kind).is_matrix)
+    rates = [hardware.matrix_flops_per_s(kind.operands[0].dtype) for kind in dict.fromkeys(products)]
+    return max(rates, default=hardware.flops_per_s[0][1])
 
 
 def straggling(counted: Sequence[Counted], topology: Topology) -> float:

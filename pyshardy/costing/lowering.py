@@ -125,7 +125,7 @@ class _Lowering:
 
     def _inner_product(self, op: Op, ops: list[FlatOp]) -> Op:
         """The sum of a multiplication, element by element, instead of a product of vectors."""
-        whole = max(op.kind.operands, key=lambda tensor: tensor.elements)
+        whole = op.kind.operands[0]
         product = self._new(whole)
         ops.append(FlatOp(Op(Kind("stablehlo.multiply", (whole, whole), (whole,)), op.operands, (product,))))
         kind = Kind("stablehlo.reduce", (whole,), op.kind.results, (("body", ("stablehlo.add",)),))
