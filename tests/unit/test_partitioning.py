@@ -185,7 +185,8 @@ def test_shardings_at_the_border_have_no_priorities(user_priorities: bool) -> No
 def test_without_a_mesh_one_device_does_it_all() -> None:
     text = "func.func @main(%a: tensor<f32>) -> tensor<f32> { %0 = stablehlo.negate %a : tensor<f32>\nreturn %0 : tensor<f32> }"
     found = pyshardy.partition(pyshardy.load(text))
-    assert (found.device_count, str(found)) == (1, "no collectives: no device needs anything from another\n")
+    assert found.device_count == 1
+    assert str(found).endswith("\n\nno collectives: no device needs anything from another\n")
     (output,) = pyshardy.run(found, np.float32(2))
     assert output == -2
 
