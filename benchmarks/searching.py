@@ -33,7 +33,8 @@ class Model(NamedTuple):
         batch: Sequences.
         length: Tokens of a sequence.
         experts: How many experts a layer has; none if 0.
-        mesh: The mesh to search for.
+        chip: The chip to search for.
+        mesh: The mesh.
         budget_s: Seconds that the search may take.
     """
 
@@ -46,14 +47,15 @@ class Model(NamedTuple):
     batch: int
     length: int
     experts: int
+    chip: str
     mesh: dict[str, int]
     budget_s: float
 
 
 MODELS = {
-    "8B": Model(32, 4096, 32, 8, 14336, 128256, 64, 2048, 0, {"data": 8, "model": 4}, 5.0),
-    "405B": Model(126, 16384, 128, 8, 53248, 128256, 64, 4096, 0, {"data": 64, "model": 16}, 60.0),
-    "experts": Model(60, 5120, 128, 128, 1536, 102400, 256, 2048, 64, {"data": 16, "expert": 16}, 60.0),
+    "8B": Model(32, 4096, 32, 8, 14336, 128256, 64, 2048, 0, "h100", {"data": 8, "model": 4}, 5.0),
+    "405B": Model(126, 16384, 128, 8, 53248, 128256, 64, 2048, 0, "v5p", {"data": 64, "model": 16}, 60.0),
+    "experts": Model(60, 5120, 128, 128, 1536, 102400, 256, 2048, 64, "h100", {"data": 16, "expert": 16}, 60.0),
 }
 
 
@@ -145,7 +147,7 @@ def load(model: Model) -> pyshardy.Module:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help=f"of {', '.join(MODELS)}; all by default")
-    parser.add_argument("--chip", default="h100")
+    parser.add_argument("--chip", help="by default that of the model")
     parser.add_argument("--budget", type=float, help="seconds; by default what is wanted for the model")
     parser.add_argument("--plans", action="store_true", help="print the plans")
     arguments = parser.parse_args()
@@ -154,7 +156,9 @@ def main() -> int:
         module = load(model)
         with patch("time.monotonic", time.process_time):
             started = time.monotonic()
-            plan = pyshardy.search(module, hardware=arguments.chip, budget_s=arguments.budget or model.budget_s)
+            plan = pyshardy.search(
+                module, hardware=arguments.chip or model.chip, budget_s=arguments.budget or model.budget_s
+            )
             spent = time.monotonic() - started
         print(f"{name}: {spent:.1f} s, {plan.candidates} candidates, ended by {plan.summary.ended_by}")
         print(plan if arguments.plans else f"  {plan.step_seconds:.4g} s, {plan.peak_bytes / 2**30:.1f} GiB a step")
