@@ -11,6 +11,7 @@ import contextlib
 import io
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 _BLOCK = re.compile(
@@ -48,6 +49,7 @@ def matches(expected: str, found: str) -> bool:
 
 def outputs(group: list[Block]) -> list[str]:
     """What the blocks of a group print, each."""
+    Path("build").mkdir(exist_ok=True)  # where they write
     names: dict[str, Any] = {"__name__": "__main__"}
     return [_output(block.code, names) for block in group]
 

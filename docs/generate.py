@@ -1,4 +1,4 @@
-"""Writes what pages show of passes: `python docs/generate.py`.
+"""Writes what pages show of passes: `python docs/generate.py`, with names of pages only those.
 
 `docs/passes.md` comes from the pass table and the modules in `docs/examples/`. On the pages of `docs/semantics/`, a
 block of MLIR with "after `PIPELINE`" behind it, once or several times, gets what the pipeline makes of it. On all other
@@ -24,7 +24,7 @@ from executed import with_output
 from rooms import with_rooms
 
 from pyshardy.ir.module import Module
-from pyshardy.passes.base import Anchor
+from pyshardy.passes.base import Anchor, Pass
 from pyshardy.passes.export_options import ExportOptions
 from pyshardy.passes.options import HasOptions, format_value
 from pyshardy.passes.pipeline import run_pipeline
@@ -73,8 +73,10 @@ def described(cls: type[HasOptions]) -> dict[str, str]:
 def options_of(cls: type[HasOptions]) -> list[str]:
     """A line for every option: its name, its default and what it is for."""
     said = described(cls)
+    own = cls.own_options if issubclass(cls, Pass) else ()
     return [
         f"- `{field.name.replace('_', '-')}` ({format_value(field.default) or 'empty'}): {said[field.name]}"
+        + (" Shardy's pass does not have this option." if field.name in own and cls.name.startswith("sdy-") else "")
         for field in fields(cls)
     ]
 
@@ -167,20 +169,33 @@ def page() -> str:
     return f"{HEAD}{rows}\nPipelines that string them together:\n\n{pipelines}\n" + "\n".join(map(section, PASSES))
 
 
-if __name__ == "__main__":
-    TARGET.write_text(page())
-    for path in PAGES:
-        path.write_text(with_results(path.read_text()))
-    for path, text in drawings().items():
+def write(*named: str) -> None:
+    """Write the pages of these files, or all pages and drawings if there are none."""
+    only = {Path(name).resolve() for name in named}
+    pages = {TARGET, ROOT / "CONTRIBUTING.md", *CONSOLE_PAGES}
+    if only - pages:
+        sys.exit(f"no pages: {', '.join(sorted(map(str, only - pages)))}")
+    for path in sorted(only or pages):
+        written = filled(path)
+        if written != path.read_text():
+            path.write_text(written)
+    for path, text in drawings().items() if not only else ():
         path.write_text(text)
-    contributing = ROOT / "CONTRIBUTING.md"
-    contributing.write_text(with_rooms(contributing.read_text()))
-    for path in FOLDER.rglob("*.md"):
-        filled = with_output(path.read_text())
+
+
+def filled(path: Path) -> str:
+    """A page with all that is written by this script."""
+    text = page() if path == TARGET else path.read_text()
+    if path == ROOT / "CONTRIBUTING.md":
+        return with_rooms(text)
+    if path in PAGES:
+        text = with_results(text)
+    if path.is_relative_to(FOLDER):
+        text = with_output(text)
         if all(map(find_spec, PACKAGES)):
-            filled = with_output(filled, packages=True)
-        if filled != path.read_text():
-            path.write_text(filled)
-    for path in CONSOLE_PAGES:
-        path.write_text(with_outputs(path.read_text()))
-    sys.exit(0)
+            text = with_output(text, packages=True)
+    return with_outputs(text)
+
+
+if __name__ == "__main__":
+    write(*sys.argv[1:])

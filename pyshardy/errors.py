@@ -39,8 +39,8 @@ class ShardyError(Exception):
         self.hint = hint
         super().__init__(self._message())
 
-    def located(self, doing: str, where: str) -> Self:
-        """This error with another `doing`, and with `where` unless it has a place already."""
+    def located(self, doing: str, where: str | None = None) -> Self:
+        """This error with another `doing`, and with `where` unless it has a place already; the rest stays."""
         self.doing = doing
         self.where = self.where or where
         self.args = (self._message(),)

@@ -20,10 +20,12 @@ from pyshardy.errors import UsageError
 from pyshardy.ir.cost_program import cost_program
 from pyshardy.ir.module import Module
 from pyshardy.ir.pause_gc import pause_gc
+from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.quick_cost.quick_program import QuickProgram, why_not
 from pyshardy.report.cost import cost_tables
-from pyshardy.report.printing import html, plain_text
+from pyshardy.report.printing import html, printed
 from pyshardy.results.partition import Partition
+from pyshardy.results.propagation import Propagation
 
 
 @dataclass(frozen=True)
@@ -33,10 +35,12 @@ class Cost:
     Attributes:
         estimate: The figures.
         partition: The per-device program; None if it was not made.
+        warnings: Warnings and notes about the program, with places.
     """
 
     estimate: Estimate
     partition: Partition | None = None
+    warnings: tuple[str, ...] = ()
 
     @cached_property
     def step_seconds(self) -> float:
@@ -58,7 +62,7 @@ class Cost:
         return self.estimate.to_json()
 
     def __str__(self) -> str:
-        return plain_text(cost_tables(self.estimate))
+        return printed(cost_tables(self.estimate))
 
     def __repr__(self) -> str:
         return str(self)
@@ -75,6 +79,7 @@ def cost(
     shape: Sequence[int] | None = None,
     collectives: CollectiveModel | str = CollectiveModel.FORMULA,
     quick: bool = False,
+    options: PartitionOptions | None = None,
 ) -> Cost:
     """Estimate the cost of one run of a program per device. Nothing is run, and the hardware is not needed.
 
@@ -87,6 +92,7 @@ def cost(
         quick: Whether to estimate from shardings alone where that is possible, without making the per-device program.
             The figures are the same, and it takes less time. `QuickProgram` does this for many shardings of one
             program.
+        options: How to partition a program that is not partitioned yet.
 
     Raises:
         UsageError: A chip, a network or a model is unknown, or the mesh does not fit.
@@ -108,19 +114,20 @@ def cost(
     """
     model = collective_model(collectives)
     chip = find_hardware(hardware)
-    described, part = _described(program, quick)
+    described, source = _described(program, quick, options or PartitionOptions())
     with pause_gc():
         topology = make_topology(chip, described.mesh_axes, networks, shape)
-        return Cost(estimate(described, topology, model), part)
+        part = source if isinstance(source, Partition) else None
+        return Cost(estimate(described, topology, model), part, source.warnings)
 
 
-def _described(program: Any, quick: bool) -> tuple[Program, Partition | None]:
-    """The description of the per-device program, and that program if it was made."""
+def _described(program: Any, quick: bool, options: PartitionOptions) -> tuple[Program, Partition | Propagation]:
+    """The description of the per-device program, and that program, or the propagated one if it was not made."""
     if quick and not isinstance(program, Partition):
         program = propagate(program)
         if why_not(program.sharded) is None:
-            return QuickProgram(program.sharded).cost_program(), None
-    part = program if isinstance(program, Partition) else partition(program)
+            return QuickProgram(program.sharded, options).cost_program(), program
+    part = program if isinstance(program, Partition) else partition(program, options)
     with pause_gc():
         return cost_program(part.module.root, part.meshes, part.before.name), part
 

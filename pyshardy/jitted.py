@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import update_wrapper
+from inspect import signature
 from typing import Any
 
 import jax
@@ -13,6 +14,7 @@ from pyshardy.core.jax_values import JIT_OPTIONS
 from pyshardy.errors import UsageError
 from pyshardy.frontend.from_jax import JaxSignature, load_function
 from pyshardy.frontend.jax_calls import inputs_of_call, result_of_call
+from pyshardy.frontend.jax_lower import is_argument
 from pyshardy.ir.module import Module
 from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.propagation.options import PropagateOptions
@@ -92,7 +94,10 @@ class Jitted:
     def lower(self, *args: Any, **kwargs: Any) -> Module:
         """The module for these arguments, arrays or `jax.ShapeDtypeStruct`s."""
         shared = {name: value for name, value in self._load_options.items() if name not in JIT_OPTIONS}
-        keywords = {name: value for name, value in self._load_options.items() if name in JIT_OPTIONS} | kwargs
+        options = {name: value for name, value in self._load_options.items() if name in JIT_OPTIONS}
+        if any(_is_no_array(arg) for arg in self._traced(args, kwargs)):
+            jax.jit(self._function, **options).trace(*args, **kwargs)  # which refuses it
+        keywords = options | kwargs
         return load_function(self._function, args, keywords=keywords, **shared)
 
     def propagate(self, *args: Any, **kwargs: Any) -> Propagation:
@@ -111,16 +116,37 @@ class Jitted:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The results of the function, as it returns them."""
         program = self.partition(*args, **kwargs)
-        signature: JaxSignature = program.before.origin
-        inputs = inputs_of_call(signature, args, kwargs)
+        origin: JaxSignature = program.before.origin
+        inputs = inputs_of_call(origin, args, kwargs)
         if inputs is None:
             needed = "static arguments by position or keyword alike"
             raise UsageError("calling a jitted function", got="other arguments than it was lowered for", needed=needed)
-        return result_of_call(signature, program.run_flat(inputs, engine=self._engine))
+        return result_of_call(origin, program.run_flat(inputs, engine=self._engine))
+
+    def _traced(self, args: Any, kwargs: Any) -> Iterator[Any]:
+        """The arguments that are not static; none if they do not fit the function."""
+        try:
+            given = signature(self._function).bind(*args, **kwargs).arguments
+        except (TypeError, ValueError):
+            return
+        names = self._load_options.get("static_argnames") or ()
+        numbers = self._load_options.get("static_argnums") or ()
+        static = {names} if isinstance(names, str) else set(names)
+        positions = (numbers,) if isinstance(numbers, int) else numbers
+        positions = {position % len(args) for position in positions if args}
+        fixed = [value for position, value in enumerate(args) if position in positions]
+        for name, value in given.items():
+            if name not in static and not any(value is other for other in fixed):
+                yield value
 
     def _key(self, args: Any, kwargs: Any) -> Any:
         leaves, structure = jax.tree.flatten((args, kwargs))
         return structure, tuple(_kind(leaf) for leaf in leaves)
+
+
+def _is_no_array(value: Any) -> bool:
+    """Whether JAX refuses this as an argument: it is no tree, and no array."""
+    return value is not None and jax.tree_util.all_leaves([value]) and not is_argument(value)
 
 
 def _kind(leaf: Any) -> Any:

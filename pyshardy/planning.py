@@ -6,11 +6,12 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from pyshardy.autopartition.advice import advice
 from pyshardy.autopartition.decisions import decisions
-from pyshardy.autopartition.explore import Found, Limits
-from pyshardy.autopartition.moves import all_moves
+from pyshardy.autopartition.explore import Explorer, Found, Limits
+from pyshardy.autopartition.pricing import Quick
 from pyshardy.autopartition.registry import (
     SearchTask,
     our_partitioner,
@@ -19,28 +20,39 @@ from pyshardy.autopartition.registry import (
     task_of,
 )
 from pyshardy.autopartition.space import Assignment, Space
+from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.hardware import Hardware
 from pyshardy.costing.topology import make_topology
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.estimating import cost
 from pyshardy.frontend.annotate import annotate_ports, matching_names
-from pyshardy.frontend.interface import input_tensors, output_tensors
+from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
+from pyshardy.ir.functions import functions
 from pyshardy.ir.module import Module
+from pyshardy.quick_cost.layered import LayeredCandidates
 from pyshardy.report.cost import format_duration
 from pyshardy.report.plan import PlanRow, PlanSpec, PlanSummary, Reason
 from pyshardy.report.summary import format_bytes
 from pyshardy.results.plan import Plan
 from pyshardy.results.search_problem import problem_of
+from pyshardy.transforms.layers import top_ops
+from pyshardy.transforms.reshards.survey import distinct_shardings
 from pyshardy.transforms.search_program import mesh_to_search
 
 DOING = "searching for shardings"
 MOST_CANDIDATES = 2000
-_MOST_EXACT = 24
-_SMALL = 20_000
-"""A program of so many ops is partitioned once, to see what is near to the best; a smaller one more often."""
-_SHARE = 0.55
-"""The part of the budget that is for quick estimates; the rest is for partitioning what they found."""
+_LEAST_CHECKED = 24
+_FEWER = 4
+"""One in so many candidates is looked at carefully, but no fewer than `_LEAST_CHECKED`."""
+_SHARE = 0.4
+"""The part of the time that is for quick estimates; the rest is for careful ones."""
+_WHOLE = 0.7
+"""To partition an op of the whole program takes so much of the time in which an op of its short version is read."""
+_LATEST = 0.9
+"""After this part of the budget nothing is priced that only explains the plan."""
+_MOST_TRIES = 8
+"""So many of the best are partitioned if they turn out not to fit."""
 
 
 @dataclass(frozen=True)
@@ -70,17 +82,23 @@ class Options:
 
 @dataclass
 class Search:
-    """One search over one mesh."""
+    """One search over one mesh.
+
+    Attributes:
+        explorer: Looks at many candidates by quick estimates.
+        checker: Looks at the best of them, and at what is near to these, by the estimate of `LayeredCandidates`.
+        wholes: What was partitioned, with what `pyshardy.cost` says of it; None if it cannot be.
+    """
 
     module: Module
     options: Options
     keep: bool | Iterable[str]
     say: Callable[[str], None]
-    exact: dict[Assignment, PlanRow | None] = field(default_factory=dict)
+    wholes: dict[Assignment, PlanRow | None] = field(default_factory=dict)
     names: dict[Assignment, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     is_interrupted: bool = False
-    given_row: PlanRow | None = None
+    whole_seconds: float = 0.0
 
     def __post_init__(self) -> None:
         self.started = time.monotonic()
@@ -88,15 +106,31 @@ class Search:
         self.module = _let_go(self.module, self.keep)
         name, mesh = mesh_to_search(self.module.root)
         options = self.options
-        self.mesh = mesh
+        self.mesh_name, self.mesh = name, mesh
         self.topology = make_topology(options.hardware, mesh.axes, options.networks, options.shape)
         self.problem = problem_of(self.module, self.topology, options.collectives, options.limit)
-        until = self.started + options.budget_s * _SHARE
-        limits = Limits(until, options.candidates, options.seed)
+        self.prices = self._layered(self.module)
+        now = time.monotonic()
+        end = max(self.started + options.budget_s - self._seconds_of_whole(now), now + 0.2 * options.budget_s)
+        limits = Limits(now + _SHARE * (end - now), options.candidates, options.seed)
         self.task: SearchTask = task_of(self.problem, limits, options.budget_s, self._watch)
         self.space: Space = self.task.space
         self.explorer = self.task.explorer
+        most = max(_LEAST_CHECKED, options.candidates // _FEWER)
+        self.checker = Explorer(self.space, Limits(end, most, options.seed), self._watch, self._careful)
         self.inputs, self.outputs = input_tensors(self.module.root), output_tensors(self.module.root)
+
+    def _layered(self, module: Module) -> LayeredCandidates | None:
+        """What prices candidates without partitioning; None for a program that it does not take."""
+        try:
+            return LayeredCandidates(module, self.mesh_name, self.topology, self.options.collectives)
+        except UsageError:
+            return None
+
+    def _seconds_of_whole(self, now: float) -> float:
+        """How long it will about take to partition the program, by how long it took to read the short versions."""
+        ops, read = len(top_ops(self.module.root)), len(self.problem.program.kind_of)
+        return _WHOLE * (now - self.started) * ops / max(1, read)
 
     def look(self) -> tuple[float, float] | None:
         """The score of the best tactic."""
@@ -108,11 +142,12 @@ class Search:
         """The plan."""
         try:
             self.explorer.seed()
-            self._learn()
             own = self._partitioned_by_user() if registered_partitioner() is not our_partitioner else None
             if own is None:
+                self._learn()
                 our_partitioner(self.task)
-            self._confirm(own)
+            self._check(own)
+            self._finish(own)
         except KeyboardInterrupt:
             self.is_interrupted = True
             self.notes.append("it was interrupted: this is the best so far")
@@ -131,82 +166,88 @@ class Search:
             f"after {time.monotonic() - self.started:.1f} s"
         )
 
+    def _careful(self, assignment: Assignment) -> Quick | None:
+        """The estimate of an assignment that `pyshardy.cost` would give, or nearly so where layers repeat."""
+        if self.prices is None:
+            row = self._whole(assignment)
+            return None if row is None else Quick(row.seconds, row.bytes)
+        given = list(self._given(assignment))
+        inputs, outputs = (
+            {port.index: sharding for kind, port, sharding in given if kind == name}
+            for name in ("arg_attrs", "res_attrs")
+        )
+        try:
+            found = self.prices.price(inputs, outputs)
+        except ShardyError:
+            return None
+        return Quick(found.seconds, found.bytes)
+
     def _learn(self) -> None:
-        """Compare the quick estimate of memory with the whole one, for a few tactics, and correct the limit."""
+        """Compare the quick estimate of memory with the careful one, for a few tactics, and correct the limit."""
         ratios = []
-        self._evaluate_given()
         for found in self.explorer.ranked()[:2]:
-            row = self._evaluate(found.assignment)
-            if row is not None and found.quick.bytes:
-                ratios.append(row.bytes / found.quick.bytes)
+            careful = self.checker.evaluate(found.assignment)
+            if careful is not None and found.quick.bytes:
+                ratios.append(careful.bytes / found.quick.bytes)
         if ratios:
             self.explorer.limit = self.options.limit / min(4.0, max(1.0, *ratios))
             best = self.explorer.ranked()
             self.explorer.best = best[0] if best else None
 
-    def _evaluate_given(self) -> None:
-        """What the program costs as the user gave it."""
-        self.given_row = self._row("as it was given", self.given)
-
-    def _confirm(self, own: Assignment | None) -> None:
-        """Partition what seems best, and what experts do; then what is near to the best."""
-        wanted: list[Assignment] = [] if own is None else [own]
+    def _check(self, own: Assignment | None) -> None:
+        """Look carefully at what seems best, and at what experts do; then at what is near to the best."""
         best = [found.assignment for found in self.explorer.ranked()]
         tactics = set(self.explorer.tactics.values())
         experts = [assignment for assignment in best if assignment in tactics]
-        wanted += best[:4]
-        for one, other in zip(best[4:12], [*experts, *best[12:]]):
-            wanted += [other, one]
-        for assignment in dict.fromkeys([*wanted, *experts]):
-            if self._is_over(_MOST_EXACT):
-                break
-            self._evaluate(assignment)
-        self._polish()
+        wanted = [] if own is None else [own]
+        for one, other in zip_longest(best[:12], experts):
+            wanted += [assignment for assignment in (one, other) if assignment is not None]
+        self.checker.look_at("what seems best", dict.fromkeys(wanted))
+        self.checker.climb(self.explorer.found)
 
-    def _polish(self) -> None:
-        """Partition what is one step from the best, and go on from what is better, where that takes little time."""
-        most = _SMALL // max(1, len(self.problem.program.kind_of))
-        seen: set[Assignment] = set()
-        while (best := self._best()) is not None and best[1] not in seen:
-            seen.add(best[1])
-            for step in dict.fromkeys(all_moves(self.space, best[1])):
-                if self._is_over(most):
-                    return
-                self._evaluate(step)
+    def _finish(self, own: Assignment | None) -> None:
+        """Partition the best, and where prices may be a little off what comes behind it, as long as there is time."""
+        ranked = [found.assignment for found in self.checker.ranked()] or [self.space.empty]
+        tactics = set(self.explorer.tactics.values())
+        experts = [assignment for assignment in ranked if assignment in tactics][:2]
+        others = [] if self._is_like_whole else [*experts, *ranked[1:3], *([own] if own else [])]
+        self._whole(ranked[0])
+        for assignment in dict.fromkeys([*others, *ranked[1:_MOST_TRIES]]):
+            best = self._best()
+            is_done = assignment not in others and best is not None and best[0].fits
+            if is_done or time.monotonic() + self.whole_seconds > self.started + self.options.budget_s:
+                break
+            self._whole(assignment)
+
+    @property
+    def _is_like_whole(self) -> bool:
+        """Whether the careful estimate is the one of `pyshardy.cost`."""
+        return self.prices is None or self.prices.is_exact
 
     def _best(self) -> tuple[PlanRow, Assignment] | None:
         """The best of what was partitioned."""
-        found = [(row, assignment) for assignment, row in self.exact.items() if row is not None]
+        found = [(row, assignment) for assignment, row in self.wholes.items() if row is not None]
         return min(found, key=lambda pair: (*_rank(pair[0]), pair[1]), default=None)
 
-    def _is_over(self, most: int) -> bool:
-        if len(self.exact) >= most:
-            return True
-        if time.monotonic() > self.started + self.options.budget_s:
-            self.explorer.ended_by = "time"
-            return True
-        return False
-
-    def _evaluate(self, assignment: Assignment) -> PlanRow | None:
+    def _whole(self, assignment: Assignment) -> PlanRow | None:
         """The whole estimate of an assignment; None if it cannot be partitioned."""
-        if assignment not in self.exact:
-            self.exact[assignment] = self._row("", self._annotated(assignment))
-        return self.exact[assignment]
+        if assignment not in self.wholes:
+            started = time.monotonic()
+            self.wholes[assignment] = self._row("", annotate_ports(self.module, self._given(assignment)))
+            self.whole_seconds = time.monotonic() - started
+        return self.wholes[assignment]
 
-    def _annotated(self, assignment: Assignment) -> Module:
+    def _given(self, assignment: Assignment) -> Iterable[tuple[str, InterfaceTensor, TensorSharding]]:
+        """The shardings of inputs and outputs that have none."""
         space = self.space
-        annotations = []
-        name = mesh_to_search(self.module.root)[0]
         for number, (group, dims) in enumerate(zip(space.groups, assignment)):
-            sharding = space.sharding(number, dims).with_mesh(name)
+            sharding = space.sharding(number, dims).with_mesh(self.mesh_name)
             if group.fixed is None:
-                annotations += [("arg_attrs", self.inputs[member], sharding) for member in group.members]
-            annotations += [
-                ("res_attrs", self.outputs[output], sharding)
-                for output in group.outputs
-                if self.outputs[output].sharding is None
-            ]
-        return annotate_ports(self.module, annotations)
+                for member in group.members:
+                    yield "arg_attrs", self.inputs[member], sharding
+            for output in group.outputs:
+                if self.outputs[output].sharding is None:
+                    yield "res_attrs", self.outputs[output], sharding
 
     def _row(self, name: str, module: Module) -> PlanRow | None:
         options = self.options
@@ -225,9 +266,9 @@ class Search:
     def _plan(self) -> Plan:
         found = self._best()
         if found is None:
-            best = self.explorer.best
+            best = self.checker.best or self.explorer.best
             assignment = self.space.empty if best is None else best.assignment
-            row = self._evaluate(assignment)
+            row = self._whole(assignment)
             if row is None:
                 raise UsageError(DOING, got="a program that cannot be partitioned", needed="one that `partition` takes")
             found = row, assignment
@@ -238,22 +279,44 @@ class Search:
         return Plan(self._summary(chosen, assignment, reasons), self.module)
 
     def _reasons(self, assignment: Assignment) -> tuple[Reason, ...]:
-        explorer = self.explorer
-        quick = explorer.found.get(assignment)
-        if quick is None:
-            return ()
+        """What decisions are worth: by the careful estimate as long as there is time, else by the quick one."""
         found = []
         for decision, without in decisions(self.space, assignment):
-            if time.monotonic() > self.started + 1.1 * self.options.budget_s:
-                break
-            other = explorer.price(without)
-            if other is not None:
-                found.append(Reason(decision, other.seconds - quick.seconds, other.bytes - quick.bytes))
+            for price in (self._careful_in_time, self.explorer.found.get):
+                one, other = price(assignment), price(without)
+                if one is not None and other is not None:
+                    found.append(Reason(decision, other.seconds - one.seconds, other.bytes - one.bytes))
+                    break
         return tuple(sorted(found, key=lambda reason: -reason.seconds))
+
+    def _careful_in_time(self, assignment: Assignment) -> Quick | None:
+        """The careful estimate, if it is known or there is time for it."""
+        if assignment not in self.checker.found and time.monotonic() < self.started + _LATEST * self.options.budget_s:
+            return self._careful(assignment)
+        return self.checker.found.get(assignment)
+
+    def _given_row(self) -> PlanRow | None:
+        """What the program costs as the user gave it; partitioned if it is small."""
+        name = "as it was given"
+        if not self._is_sharded():
+            row = self._row_of(name, self.space.empty)
+            if row is not None:
+                return row
+        if self._is_like_whole:
+            return self._row(name, self.given)
+        prices = self._layered(self.given) if time.monotonic() < self.started + self.options.budget_s else None
+        if prices is None:
+            return None
+        found = prices.price({}, {})
+        return PlanRow(name, found.seconds, found.bytes, found.bytes <= self.options.limit, False)
+
+    def _is_sharded(self) -> bool:
+        """Whether anything in the program as it was given has a sharding."""
+        return any(distinct_shardings(function) for function in functions(self.given.root))
 
     def _summary(self, chosen: PlanRow, assignment: Assignment, reasons: tuple[Reason, ...]) -> PlanSummary:
         options, explorer = self.options, self.explorer
-        ended = "interruption" if self.is_interrupted else explorer.ended_by or "nothing better"
+        ended = "interruption" if self.is_interrupted else self.checker.ended_by or "nothing better"
         return PlanSummary(
             hardware=options.hardware.name,
             mesh=tuple(self.mesh.axes),
@@ -261,11 +324,11 @@ class Search:
             limit=options.limit,
             specs=tuple(self._specs(assignment)),
             chosen=PlanRow("the plan", *_figures(chosen)),
-            rows=tuple(self._rows(assignment)),
-            front=tuple(self._front(assignment)),
+            rows=tuple(self._rows()),
+            front=tuple(self._front()),
             reasons=reasons,
-            candidates=len(explorer.found),
-            exact=len(self.exact),
+            candidates=len({**explorer.found, **self.checker.found}),
+            exact=len(self.checker.found),
             seconds=round(time.monotonic() - self.started, 2),
             seed=options.seed,
             ended_by=ended,
@@ -284,20 +347,30 @@ class Search:
                 for name, count in _patterns(members, names):
                     yield PlanSpec(name, group.shape, group.element, axes, count, is_output)
 
-    def _rows(self, assignment: Assignment) -> Iterable[PlanRow]:
-        if self.given_row is not None:
-            yield self.given_row
-        found = []
-        for name, tactic in [*self.explorer.tactics.items(), *((name, one) for one, name in self.names.items())]:
-            exact, quick = self.exact.get(tactic), self.explorer.found.get(tactic)
-            if exact is not None:
-                found.append(PlanRow(name, *_figures(exact)))
-            elif quick is not None:
-                found.append(PlanRow(name, quick.seconds, quick.bytes, quick.bytes <= self.explorer.limit, False))
+    def _rows(self) -> Iterable[PlanRow]:
+        given = None if self.is_interrupted else self._given_row()
+        if given is not None:
+            yield given
+        named = [*self.explorer.tactics.items(), *((name, one) for one, name in self.names.items())]
+        found = [row for row in (self._row_of(name, tactic) for name, tactic in named) if row is not None]
         yield from sorted(found, key=lambda row: (not row.is_exact, *_rank(row), row.name))
 
-    def _front(self, assignment: Assignment) -> Iterable[PlanRow]:
-        rows = [row for row in self.exact.values() if row is not None]
+    def _row_of(self, name: str, assignment: Assignment) -> PlanRow | None:
+        """The best that is known of an assignment."""
+        whole = self.wholes.get(assignment)
+        if whole is not None:
+            return PlanRow(name, *_figures(whole))
+        careful, quick = self.checker.found.get(assignment), self.explorer.found.get(assignment)
+        if careful is not None:
+            fits = careful.bytes <= self.options.limit
+            return PlanRow(name, careful.seconds, careful.bytes, fits, self._is_like_whole)
+        if quick is not None:
+            return PlanRow(name, quick.seconds, quick.bytes, quick.bytes <= self.explorer.limit, False)
+        return None
+
+    def _front(self) -> Iterable[PlanRow]:
+        known = dict.fromkeys([*self.wholes, *self.checker.found])
+        rows = [row for row in (self._row_of("", one) for one in known) if row is not None]
         least = math.inf
         for row in sorted(rows, key=lambda row: (row.seconds, row.bytes)):
             if row.bytes < least * 0.99:

@@ -18,7 +18,8 @@ os.environ["XLA_FLAGS"] = " ".join(
     [*os.environ.get("XLA_FLAGS", "").split(), "--xla_force_host_platform_device_count=8"]
 )
 os.environ.pop("COLUMNS", None)  # which pytest-xdist sets for its workers, and tables obey
-sys.path.insert(0, str(Path(__file__).parent))
+TESTS = Path(__file__).parent
+sys.path[:0] = [str(TESTS), str(TESTS.parent / "docs")]  # for `support`, and for the modules that make the pages
 collect_ignore = ["filecheck"]  # lit's, which test_filecheck.py calls
 
 _COMMON = settings(deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])

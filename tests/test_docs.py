@@ -9,7 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import drawings
+import executed
 import pytest
+from site_parts import listing, raised
 
 import pyshardy
 from pyshardy.cli.arguments import make_parser
@@ -24,12 +27,6 @@ from support.tables import column
 from .differential.notation_compare import KNOWN_DIFFERENCES
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "docs"))
-
-import drawings  # noqa: E402  (a module of the pages)
-import executed  # noqa: E402
-from site_parts import listing, raised  # noqa: E402
-
 README = (ROOT / "README.md").read_text()
 DIFFERENCES = (ROOT / "docs/differences.md").read_text()
 PAGES = {
@@ -50,6 +47,16 @@ def run_generator(code: str) -> str:
     """What code that uses `docs/generate.py` prints."""
     command = [sys.executable, "-c", f"import generate; {code}"]
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT / "docs", check=True).stdout
+
+
+def test_pages_are_written_one_by_one() -> None:
+    show = "generate.filled = lambda path: print(path.name) or path.read_text(); "
+    assert run_generator(show + "generate.write(generate.ROOT / 'README.md')") == "README.md\n"
+    assert {"README.md", "passes.md", "CONTRIBUTING.md", "zero.md"} < set(
+        run_generator(show + "generate.drawings = dict; generate.write()").split()
+    )
+    with pytest.raises(subprocess.CalledProcessError, match="exit status 1"):
+        run_generator("generate.write('nothing.md')")
 
 
 @pytest.mark.parametrize("block", blocks("console"))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+TESTS = Path(__file__).parent
 ROOT = Path(__file__).parent.parent / "pyshardy"
 
 RANKS = {
@@ -88,3 +90,10 @@ def test_breach_is_found(path: str, source: str) -> None:
 
 def test_every_folder_has_a_rank() -> None:
     assert {path.parts[0].removesuffix(".py") for path in FILES} <= set(RANKS)
+
+
+def test_no_test_finds_its_imports_through_another() -> None:
+    """Every file runs by itself: what is imported from beside the package is found through `tests/conftest.py`."""
+    changing = re.compile(r"^sys\.path(\.| *\+?=|\[)", re.MULTILINE)
+    assert changing.search((TESTS / "conftest.py").read_text())
+    assert not [path.name for path in TESTS.rglob("test_*.py") if changing.search(path.read_text())]

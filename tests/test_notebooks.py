@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import notebooks
 import pytest
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "docs"))
-
-import notebooks  # noqa: E402  (a module of the pages)
-
 NAMES = [path.stem for path in notebooks.NOTEBOOKS]
 MISSING = [name for name in ("nbclient", "ipykernel", "matplotlib") if find_spec(name) is None]
 

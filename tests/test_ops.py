@@ -137,6 +137,7 @@ OWN_MATTER = {
     "passes/importing/explicit_gather_scatter_batching.py": "what it looks through for an iota",
     "passes/importing/import_spmd_regions.py": "what it moves",
     "transforms/reshards/causes.py": "what causes of reshards are called",
+    "transforms/reshards/written_collectives.py": "which collectives move data alone",
     "passes/partitioning/insert_explicit_reshards.py": "what the version that is not full looks at",
     "passes/partitioning/make_partitionable.py": "what it looks at",
     "transforms/padding/control.py": "what it checks in the end",

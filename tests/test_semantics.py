@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
+import generate
 import pytest
 
 from pyshardy.graph.program import Direction
@@ -21,11 +21,6 @@ from support.reference import jaxlib_version
 from .differential.compare import compare
 
 ROOT = Path(__file__).parent.parent
-_SPEC = importlib.util.spec_from_file_location("generate", ROOT / "docs/generate.py")
-assert _SPEC is not None and _SPEC.loader is not None
-generate = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(generate)
-
 PAGES = {path: path.read_text() for path in sorted((ROOT / "docs/semantics").glob("*.md"))}
 EXAMPLES = [example for text in PAGES.values() for example in generate.examples(text)]
 BEFORE = list(dict.fromkeys(before for before, _, _ in EXAMPLES))

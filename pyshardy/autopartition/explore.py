@@ -4,9 +4,10 @@ parts of what it found and repairs them. Deterministic by its seed, as far as ti
 
 from __future__ import annotations
 
+import math
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from pyshardy.autopartition.moves import all_moves, put, take
@@ -18,6 +19,8 @@ from pyshardy.errors import ShardyError
 _BEAM: Final = 3
 _PENALTY: Final = 4.0
 _LEAST_GAIN: Final = 1e-3
+_BAD: Final = 2.5
+"""A step is not looked at that seems so much slower; quick estimates are off by half and by a half more."""
 
 
 class Found(NamedTuple):
@@ -45,6 +48,23 @@ Watch = Callable[[int, Found, str], None]
 """Called with the number of candidates, the best so far, and what is going on, whenever a better one is found."""
 
 
+Price = Callable[[Assignment], "Quick | None"]
+"""What an assignment costs; None if it cannot be propagated."""
+
+
+class _Quickly:
+    """Quick estimates."""
+
+    def __init__(self, space: Space) -> None:
+        self.space, self.pricer = space, Pricer(space.problem, space.tied)
+
+    def __call__(self, assignment: Assignment) -> Quick | None:
+        try:
+            return self.pricer.price(self.space.shardings(assignment), self.space.base_bytes(assignment))
+        except ShardyError:
+            return None
+
+
 class Explorer:
     """A search over the assignments of a space.
 
@@ -52,15 +72,16 @@ class Explorer:
         space: The decisions.
         limits: When it ends.
         watch: Who is told of what is better.
+        price: What candidates are priced by; by default the quick estimate.
 
     Attributes:
         found: All candidates that were priced.
         ended_by: "" while there is time and there are candidates left; else "time" or "candidates".
     """
 
-    def __init__(self, space: Space, limits: Limits, watch: Watch | None = None) -> None:
+    def __init__(self, space: Space, limits: Limits, watch: Watch | None = None, price: Price | None = None) -> None:
         self.space, self.limits, self.watch = space, limits, watch
-        self.pricer = Pricer(space.folded, space.tied)
+        self.price: Price = _Quickly(space) if price is None else price
         self.found: dict[Assignment, Quick | None] = {}
         self.limit = space.problem.limit
         self.best: Found | None = None
@@ -81,13 +102,6 @@ class Explorer:
             if self.watch is not None:
                 self.watch(len(self.found), self.best, self._at)
         return quick
-
-    def price(self, assignment: Assignment) -> Quick | None:
-        """The quick estimate of an assignment, which does not count as a candidate."""
-        try:
-            return self.pricer.price(self.space.shardings(assignment), self.space.base_bytes(assignment))
-        except ShardyError:
-            return None
 
     def is_over(self) -> bool:
         """Whether time or candidates have run out; noted as what ended the search."""
@@ -115,6 +129,48 @@ class Explorer:
         self.tactics = tactics(self.space)
         for assignment in self.tactics.values():
             self.evaluate(assignment)
+
+    def look_at(self, at: str, assignments: Iterable[Assignment]) -> None:
+        """Price some assignments.
+
+        Args:
+            at: What they are, for who watches.
+            assignments: The assignments.
+        """
+        self._at = at
+        self._try(assignments)
+
+    def climb(self, quick: Mapping[Assignment, Quick | None]) -> None:
+        """Go from the best to what is one step from it and better, until nothing is; then try several steps at once.
+
+        Args:
+            quick: Other estimates; steps come in the order of these, and those without one after them.
+        """
+        self._at = "what is near to the best"
+        expanded: set[Assignment] = set()
+        while self.best is not None and self.best.assignment not in expanded and not self.is_over():
+            best = self.best
+            expanded.add(best.assignment)
+            for step in self._promising(best.assignment, quick):
+                found = self.evaluate(step)
+                if self.is_over() or (found is not None and self._is_better(Found(step, found), best)):
+                    break
+        self.improve()
+
+    def _promising(self, assignment: Assignment, quick: Mapping[Assignment, Quick | None]) -> list[Assignment]:
+        """The steps from an assignment, without those that seem bad."""
+        own = quick.get(assignment)
+        worst = math.inf if own is None else _BAD * own.seconds
+        known, others = [], []
+        for step in dict.fromkeys(all_moves(self.space, assignment)):
+            found = quick.get(step)
+            if step in self.found:
+                continue
+            if found is None:
+                others.append(step)
+            elif found.seconds < worst:
+                known.append((found.seconds, step))
+        return [step for _, step in sorted(known)] + others
 
     def beam(self) -> None:
         """Take all steps from the best few, again and again."""

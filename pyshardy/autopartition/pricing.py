@@ -229,10 +229,7 @@ class Pricer:
         program = self.program
         self._is_output = {pair.returned for pair in program.main_results}
         order = {static.op: place for place, static in enumerate(self._statics)}
-        last: dict[int, int] = {}
-        for place, static in enumerate(self._statics):
-            for value in static.tensors[: static.operands]:
-                last[value] = place
+        last = self._find_ends()
         end = len(self._statics)
         self._outputs = [
             (fact.value, fact.bytes)
@@ -258,6 +255,19 @@ class Pricer:
                 made[place].append((value, count))
                 dead[at].append((value, count))
         return [(tuple(one), tuple(other)) for one, other in zip(made, dead)]
+
+    def _find_ends(self) -> dict[int, int]:
+        """By value the last op that reads it, also as a part of what is computed where it is used."""
+        found: dict[int, int] = {}
+        for place in reversed(range(len(self._statics))):
+            static = self._statics[place]
+            results = static.tensors[static.operands :]
+            is_alias = static.kind.name in ALIASES
+            ends = [found.get(value, place) for value in results if is_alias or not self._stored[value]]
+            end = max(ends, default=place)
+            for value in static.tensors[: static.operands]:
+                found[value] = max(end, found.get(value, end))
+        return found
 
     def _alive_together(self, static: Static, last: int, end: int) -> int:
         """How many of the values that one op stands for are there at a time."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.topology import Topology
 from pyshardy.graph.program import Program
@@ -17,11 +18,12 @@ class InputFact(NamedTuple):
 
     Attributes:
         name: Its path in the user's program, such as "params['w']".
-        value: Its number in the program.
+        value: Its number in the program; -1 for that of a layer that was left out.
         shape: Sizes of its dimensions.
         element: MLIR's text of the element type.
         bytes: Its size as a whole.
         is_donated: Whether a result may take its memory.
+        sharding: The sharding that it has and keeps; None if it is to be found.
     """
 
     name: str
@@ -30,6 +32,7 @@ class InputFact(NamedTuple):
     element: str
     bytes: int
     is_donated: bool = False
+    sharding: TensorSharding | None = None
 
 
 class OutputFact(NamedTuple):
@@ -37,7 +40,7 @@ class OutputFact(NamedTuple):
 
     Attributes:
         name: Such as "result[0]['w']".
-        value: The number of the value that holds its sharding.
+        value: The number of the value that holds its sharding; -1 for that of a layer that was left out.
         shape: Sizes of its dimensions.
         element: MLIR's text of the element type.
         bytes: Its size as a whole.
@@ -55,17 +58,19 @@ class Problem:
     """A program to find shardings for.
 
     Attributes:
-        program: The program, before propagation; inputs and outputs that are to be found have no sharding.
+        program: The program, before propagation; inputs and outputs that are to be found have no sharding. Of many
+            equal layers it has three: the first, one that stands for all in the middle, the last.
         mesh_name: The mesh that shardings are on, as the program calls it.
         mesh: The same.
-        inputs: The inputs.
-        outputs: The outputs.
-        times: Per op, how often it runs; of ops that layers share, in all of them.
+        inputs: The inputs of the whole program.
+        outputs: The outputs of the whole program.
+        times: Per op, how often it runs; of ops of a layer that stands for others, in all of them.
         bytes: Per value, the bytes of an element.
         topology: The chip, and where the mesh lies.
         collectives: How collectives are priced.
         limit: Bytes of memory that a device may use.
-        layers: Where layers are folded, per op the stretch that it is in, and how many it stands for.
+        layers: Where layers are left out, per op the stretch of repeated layers that it is in, or -1, and how many
+            it stands for.
     """
 
     program: Program

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyshardy.autopartition.explore import Explorer, Limits, Watch
-from pyshardy.autopartition.fold_layers import fold_layers
 from pyshardy.autopartition.pricing import Quick
 from pyshardy.autopartition.problem import InputFact, Problem
 from pyshardy.autopartition.space import Assignment, Dims, Space
@@ -30,7 +29,7 @@ class SearchTask:
     """What a partitioner is given.
 
     Attributes:
-        problem: The program with its inputs and outputs, the mesh, and the hardware.
+        problem: The program with its inputs and outputs, the mesh, and the hardware. Of many equal layers it has three.
         space: The groups of its inputs, and the classes of their dimensions.
         budget_s: How long it may take, in seconds.
         seed: Of what it chooses at random.
@@ -67,7 +66,7 @@ class SearchTask:
 
 def task_of(problem: Problem, limits: Limits, budget_s: float, watch: Watch | None = None) -> SearchTask:
     """What a partitioner is given for a problem."""
-    space = Space(problem, fold_layers(problem))
+    space = Space(problem)
     explorer = Explorer(space, limits, watch)
     return SearchTask(problem, space, budget_s, limits.seed, limits.most, watch, explorer)
 

@@ -69,7 +69,6 @@ class Space:
 
     Args:
         problem: The problem; inputs with a sharding keep it.
-        folded: The same with repeated layers folded.
 
     Attributes:
         groups: The groups of inputs.
@@ -77,13 +76,13 @@ class Space:
         axes: Names and sizes of the mesh axes longer than one.
     """
 
-    def __init__(self, problem: Problem, folded: Problem) -> None:
-        self.problem, self.folded = problem, folded
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
         self.axes = tuple((name, size) for name, size in problem.mesh.axes if size > 1)
         self.sizes = dict(self.axes)
         self.groups = _find_groups(problem)
         self.tied = frozenset(output for group in self.groups for output in group.outputs)
-        self.classes = _find_classes(self.groups, folded)
+        self.classes = _find_classes(self.groups, problem)
         self.class_of = {place: number for number, one in enumerate(self.classes) for place in one.places}
 
     @property
@@ -106,14 +105,14 @@ class Space:
         return fixed if fixed is not None else TensorSharding(self.problem.mesh_name, [list(axes) for axes in dims])
 
     def shardings(self, assignment: Assignment) -> dict[int, TensorSharding]:
-        """The shardings of the folded problem's inputs and outputs by the numbers of their values."""
+        """The shardings of the inputs and outputs of the problem's program by the numbers of their values."""
         found = {}
         for number, (group, dims) in enumerate(zip(self.groups, assignment)):
             sharding = self.sharding(number, dims)
-            facts = [self.folded.inputs[member] for member in group.members]
-            others = [self.folded.outputs[output] for output in group.outputs]
+            facts = [self.problem.inputs[member] for member in group.members]
+            others = [self.problem.outputs[output] for output in group.outputs]
             for value in [fact.value for fact in facts] + [fact.value for fact in others]:
-                if value >= 0 and self.folded.program.shardings[value] is None:
+                if value >= 0 and self.problem.program.shardings[value] is None:
                     found[value] = sharding
         return found
 
@@ -151,10 +150,8 @@ def _find_groups(problem: Problem) -> tuple[Group, ...]:
     ties = _ties(problem)
     found: dict[object, list[int]] = {}
     for place, fact in enumerate(problem.inputs):
-        fixed = problem.program.shardings[fact.value]
-        found.setdefault((_INDEX.sub("[*]", fact.name), fact.shape, fact.element, fixed, place in ties), []).append(
-            place
-        )
+        key = (_INDEX.sub("[*]", fact.name), fact.shape, fact.element, fact.sharding, place in ties)
+        found.setdefault(key, []).append(place)
     groups = []
     for members in found.values():
         first = problem.inputs[members[0]]
@@ -167,7 +164,7 @@ def _find_groups(problem: Problem) -> tuple[Group, ...]:
                 element=first.element,
                 bytes=first.bytes,
                 is_donated=all(problem.inputs[member].is_donated for member in members),
-                fixed=problem.program.shardings[first.value],
+                fixed=first.sharding,
             )
         )
     return _with_twins(groups)
@@ -233,8 +230,8 @@ def _result_head(fact: OutputFact, outputs: Iterable[OutputFact]) -> str:
     return match.group() if match else fact.name
 
 
-def _find_classes(groups: Sequence[Group], folded: Problem) -> tuple[DimClass, ...]:
-    program = folded.program
+def _find_classes(groups: Sequence[Group], problem: Problem) -> tuple[DimClass, ...]:
+    program = problem.program
     starts = [0]
     for shape in program.shapes:
         starts.append(starts[-1] + len(shape or ()))
@@ -261,21 +258,21 @@ def _find_classes(groups: Sequence[Group], folded: Problem) -> tuple[DimClass, .
         for dim in range(len(program.shapes[pair.returned] or ())):
             parent[find(starts[pair.returned] + dim)] = find(starts[pair.result] + dim)
     for group in groups:
-        values = [folded.inputs[member].value for member in group.members]
-        values += [folded.outputs[output].value for output in group.outputs]
+        values = [problem.inputs[member].value for member in group.members]
+        values += [problem.outputs[output].value for output in group.outputs]
         values = [value for value in values if value >= 0]
         for value in values[1:]:
             for dim in range(len(group.shape)):
                 parent[find(starts[value] + dim)] = find(starts[values[0]] + dim)
-    return _classes(groups, folded, starts, find)
+    return _classes(groups, problem, starts, find)
 
 
-def _classes(groups: Sequence[Group], folded: Problem, starts: Sequence[int], find: object) -> tuple[DimClass, ...]:
+def _classes(groups: Sequence[Group], problem: Problem, starts: Sequence[int], find: object) -> tuple[DimClass, ...]:
     assert callable(find)
-    program = folded.program
+    program = problem.program
     weights: dict[int, float] = {}
     others: dict[int, float] = {}
-    inputs = {fact.value for fact in folded.inputs}
+    inputs = {fact.value for fact in problem.inputs}
     for value, shape in enumerate(program.shapes):
         if not shape or value in inputs:
             continue
@@ -286,7 +283,9 @@ def _classes(groups: Sequence[Group], folded: Problem, starts: Sequence[int], fi
             found[place] = found.get(place, 0.0) + size
     places: dict[int, list[tuple[int, int]]] = {}
     for number, group in enumerate(groups):
-        value = next((folded.inputs[member].value for member in group.members if folded.inputs[member].value >= 0), -1)
+        value = next(
+            (problem.inputs[member].value for member in group.members if problem.inputs[member].value >= 0), -1
+        )
         for dim, size in enumerate(group.shape if value >= 0 else ()):
             if size > 1:
                 places.setdefault(find(starts[value] + dim), []).append((number, dim))

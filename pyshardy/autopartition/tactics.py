@@ -21,24 +21,27 @@ def tactics(space: Space) -> dict[str, Assignment]:
 
 
 def _all(space: Space) -> Iterator[tuple[str, Assignment]]:
-    yield "as it is, nothing added", space.empty
     batch = batch_class(space)
     names = [name for name, _ in space.axes]
+    if batch is not None:
+        yield from _data_parallel(space, batch, names)
+    for axis in reversed(names):  # people give the last axis to tensors
+        others = [name for name in names if name != axis]
+        base = megatron(space, space.empty, axis)
+        if batch is not None and others:
+            name = f"Megatron over {axis}, data over {'+'.join(others)}"
+            yield from _with_storage(space, name, _on_all(space, base, others, batch), others)
+            yield f"{name}, sequence over {axis}", sequence(space, _on_all(space, base, others, batch), axis)
     if len(names) > 1:
         every = space.empty
         for axis in names:
             every = megatron(space, every, axis)
         yield f"Megatron over {'+'.join(names)}", every
-    for axis in names:
-        others = [name for name in names if name != axis]
-        base = megatron(space, space.empty, axis)
-        yield f"Megatron over {axis}", base
-        if batch is not None and others:
-            name = f"Megatron over {axis}, data over {'+'.join(others)}"
-            yield from _with_storage(space, name, _on_all(space, base, others, batch), others)
-            yield f"{name}, sequence over {axis}", sequence(space, _on_all(space, base, others, batch), axis)
+    for axis in reversed(names):
+        yield f"Megatron over {axis}", megatron(space, space.empty, axis)
+    yield "as it is, nothing added", space.empty
     if batch is not None:
-        for count in range(len(names), 0, -1):
+        for count in range(len(names) - 1, 0, -1):
             for axes in combinations(names, count):
                 yield from _data_parallel(space, batch, axes)
     for number in split_classes(space):

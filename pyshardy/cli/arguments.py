@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from pyshardy import __version__
@@ -13,6 +15,7 @@ from pyshardy.cli.diff_command import add_arguments as add_diff_arguments
 from pyshardy.cli.numbers import whole_number
 from pyshardy.cli.report_command import add_options as add_report_options
 from pyshardy.cli.search_command import add_options as add_search_options
+from pyshardy.core.options import did_you_mean
 from pyshardy.errors import UsageError
 
 MOST_DEVICES = 4096
@@ -21,11 +24,17 @@ EXAMPLE = "example"
 SIZES = "--layers --width --heads --vocabulary --batch --sequence --optimizer --learning_rate --data --model"
 
 
+_CHOICE = re.compile(r"invalid choice: '?(.*?)'? \(choose from (.*)\)$")
+"""What argparse says of a value that is none of the choices."""
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser that reports a wrong command line like every other error."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"reading the command line: {message}", hint=f"{self.prog} --help")
+        choice = _CHOICE.search(message)
+        close = choice and did_you_mean(choice[1], re.findall(r"[\w-]+", choice[2]))
+        raise UsageError(f"reading the command line: {message}", hint=close or f"{self.prog} --help")
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -161,9 +170,23 @@ def _tolerance(text: str) -> float:
     return value
 
 
+def refuse_unknown(arguments: argparse.Namespace, rest: Sequence[str]) -> None:
+    """Raise `UsageError` for what is left of a command line, unless the sizes of the example may be meant."""
+    is_example = arguments.source == EXAMPLE
+    sizes = SIZES.split() if is_example else []
+    flags = [flag for action in arguments.parser._actions for flag in action.option_strings]
+    known = [flag[2:] for flag in (*flags, *sizes) if flag.startswith("--")]
+    for given in rest:
+        name = given.partition("=")[0]
+        close = did_you_mean(name[2:], known) if name.startswith("--") else None
+        if not is_example or (close and name not in sizes):
+            hint = f"--{close}" if close else "pyshardy --help"
+            raise UsageError("reading the command line", got=f"unknown argument '{given}'", hint=hint)
+
+
 def _command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
-    parser.set_defaults(command=name)
+    parser.set_defaults(command=name, parser=parser)
     parser.epilog = f"sizes of the example: {SIZES}"
     text = "StableHLO, HLO or what jax.export writes (- is standard input); XLA's dump; or the built-in training step"
     parser.add_argument("source", metavar="FILE|example", help=text)

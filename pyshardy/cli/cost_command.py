@@ -21,21 +21,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     text = "the prices of collectives (default formula)"
     parser.add_argument("--collectives", choices=("formula", "measured", "xla"), default="formula", help=text)
+    text = "estimate from shardings alone, without making the program of one device: the same figures in less time"
+    parser.add_argument("--quick", action="store_true", help=text)
 
 
 def costs(module: Any, mesh: str | None, arguments: argparse.Namespace, options: Any, propagate_options: Any) -> Any:
     """The estimate for a loaded module, on its mesh or on a mesh of other sizes."""
-    from pyshardy.api import partition
+    from pyshardy.api import propagate
     from pyshardy.estimating import cost, with_mesh
 
     if mesh:
         module = with_mesh(module, parse_sizes(mesh, "--mesh"))
     return cost(
-        partition(module, options, propagate_options),
+        propagate(module, propagate_options),
         arguments.hardware,
         networks=parse_networks(arguments.networks),
         shape=parse_shape(arguments.shape),
         collectives=arguments.collectives,
+        quick=arguments.quick,
+        options=options,
     )
 
 

@@ -22,10 +22,18 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pyshardy.cli.arguments import EXAMPLE, SIZES, make_parser, partition_options, propagate_options, table_options
+from pyshardy.cli.arguments import (
+    EXAMPLE,
+    SIZES,
+    make_parser,
+    partition_options,
+    propagate_options,
+    refuse_unknown,
+    table_options,
+)
 from pyshardy.cli.diff_command import take_other
 from pyshardy.cli.files import OUT_OF_MEMORY, naming, write_module, writing_to_standard_output
-from pyshardy.cli.printing import print_json, print_tables, program, rows_beside
+from pyshardy.cli.printing import count_lines, print_json, print_tables, print_text, program, rows_beside
 from pyshardy.errors import ShardyError, UsageError
 
 if TYPE_CHECKING:
@@ -33,8 +41,8 @@ if TYPE_CHECKING:
     from pyshardy.results.propagation import Propagation
 
 
-_LINES_OF_A_RUN = 29
-"""The number of lines that `run` prints besides the rows of inputs."""
+_LINES_AROUND_ROWS = 9
+"""The lines of a table of inputs besides its rows, one more collective, the command, and the next prompt."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,8 +58,8 @@ def _main(argv: Sequence[str] | None) -> int:
         arguments, rest = make_parser().parse_known_args(argv)
         if arguments.command == "diff":
             rest = take_other(arguments, rest)
-        if rest and arguments.source != EXAMPLE:
-            raise UsageError("reading the command line", got=f"unknown argument '{rest[0]}'", hint="pyshardy --help")
+        if rest:
+            refuse_unknown(arguments, rest)
         with _dumping_to(getattr(arguments, "dump_to", None)):
             return _COMMANDS[arguments.command](arguments, rest)
     except ShardyError as error:
@@ -104,10 +112,8 @@ def _partition(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     if arguments.json:
         print_json(data)
     elif arguments.output != "-":
-        from pyshardy.report.tables import partition_tables
-
-        summary = replace(propagated.summary, stages=result.stages, warnings=())
-        print_tables(partition_tables(summary, result.traffic, table_options(arguments)))
+        print_tables(result.tables(table_options(arguments)))
+        return 0
     _print_warnings(result.warnings)
     return 0
 
@@ -126,7 +132,7 @@ def _cost(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
         from pyshardy.report.cost import cost_tables
 
         print_tables(cost_tables(result.estimate))
-    _print_warnings(result.partition.warnings)
+    _print_warnings(result.warnings)
     return 0
 
 
@@ -239,19 +245,24 @@ def _run(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
             "reading the command line", got="--shard for the example", needed="show or partition, or a file"
         )
     from pyshardy.cli import run_command
-    from pyshardy.cli.verdict import exit_status, print_comparison, print_next
+    from pyshardy.cli.verdict import comparison_texts, exit_status, next_lines
 
     execute = run_command.run_example if arguments.source == EXAMPLE else run_command.run_file
     found = execute(arguments, rest, propagate_options(arguments), partition_options(arguments))
     if arguments.json:
         print_json(run_command.to_json(found, arguments.tolerance, arguments.times))
     else:
-        command = [program(), "show", arguments.source, *rest]
-        options = replace(table_options(arguments), most_rows=rows_beside(_LINES_OF_A_RUN))
-        print_tables(run_command.tables(found, shlex.join(command), options))
-        print_comparison(found.differences, arguments.tolerance, arguments.all)
-        if arguments.source == EXAMPLE:
-            print_next(rest)
+        command = shlex.join([program(), "show", arguments.source, *rest])
+        options = table_options(arguments)
+        said = comparison_texts(found.differences, arguments.tolerance, arguments.all)
+        more = next_lines(rest) if arguments.source == EXAMPLE else []
+        head = run_command.tables(found, command, replace(options, most_rows=0))
+        rows = rows_beside(count_lines(head, said) + len(more) + _LINES_AROUND_ROWS)
+        if not rows:
+            said = comparison_texts(found.differences, arguments.tolerance, arguments.all, is_brief=True)
+        print_tables(run_command.tables(found, command, replace(options, most_rows=rows)))
+        print_text(*said)
+        print("\n".join(more), end="\n" * bool(more))
     return exit_status(found.differences, arguments.tolerance)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pyshardy.cli.numbers import whole_number
+from pyshardy.core.options import did_you_mean
 from pyshardy.errors import UsageError
 from pyshardy.frontend.from_text import STANDARD_INPUT
 from pyshardy.passes.base import Pass
@@ -182,7 +183,7 @@ def _set_value(command: Command, name: str, value: str) -> None:
 
 def _check_pass(flag: str, name: str) -> None:
     if name not in PASSES:
-        close = _closest(name, PASSES)
+        close = did_you_mean(name, PASSES)
         hint = f"-{flag}={close}" if close else "--show-passes for the list of passes"
         raise UsageError(f"reading the flag -{flag}", got=f"'{name}'", needed="the name of a pass", hint=hint)
 
@@ -218,19 +219,12 @@ def _set_flag(command: Command, name: str, value: str) -> None:
 
 def _unknown_flag(argument: str, name: str) -> UsageError:
     known = [*_FLAGS, *_CHOICES, *_VALUES, *_IGNORED, "split-input-file", *PASSES, *PIPELINES]
-    close = _closest(name, known)
+    close = did_you_mean(name, known)
     return UsageError(
         "reading the command line",
         got=f"unknown flag '{argument}'",
         hint=f"-{close}" if close else "--help for the list of passes and flags",
     )
-
-
-def _closest(name: str, known: Iterable[str]) -> str | None:
-    """The known names that are similar to an unknown one."""
-    from difflib import get_close_matches  # slow to import
-
-    return next(iter(get_close_matches(name, known, n=1)), None)
 
 
 def asks_for_help(argv: Sequence[str]) -> bool:

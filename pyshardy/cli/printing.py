@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 _PLAIN_SIGNS = str.maketrans({"─": "-", "×": "x", "→": "->", "≥": ">="})
@@ -19,21 +21,31 @@ def print_tables(page: Any) -> None:
     """Print tables in the width of the terminal or of `COLUMNS`; with color on a terminal, unless `NO_COLOR` is set."""
     from rich.console import Console
 
-    from pyshardy.report.printing import plain_text
+    from pyshardy.report.printing import plain_text, printed_width
 
     if sys.stdout.isatty() and not os.environ.get("NO_COLOR") and can_show_signs():
         Console(highlight=False).print(page, soft_wrap=True)
         return
-    text = plain_text(page, _width())
+    text = plain_text(page, printed_width())
     sys.stdout.write(text if can_show_signs() else text.translate(_PLAIN_SIGNS))
 
 
-def print_text(text: str) -> None:
-    """Print a text, wrapped at the width of tables."""
+def print_text(*texts: str) -> None:
+    """Print texts, each on a new line, wrapped at the width of tables."""
     from pyshardy.report.layout import paragraph
     from pyshardy.report.printing import Page
 
-    print_tables(Page(lambda width: paragraph(text, width)))
+    for text in texts:
+        print_tables(Page(partial(paragraph, text)))
+
+
+def count_lines(page: Any, texts: Sequence[str]) -> int:
+    """How many lines a page and texts take."""
+    from pyshardy.report.layout import paragraph
+    from pyshardy.report.printing import printed_width
+
+    width = printed_width()
+    return len(page.lines(width)) + sum(len(paragraph(text, width)) for text in texts)
 
 
 def can_show_signs() -> bool:
@@ -43,17 +55,6 @@ def can_show_signs() -> bool:
     except (LookupError, UnicodeEncodeError):
         return False
     return True
-
-
-def _width() -> int:
-    from rich.console import Console
-
-    from pyshardy.report.printing import PLAIN_WIDTH
-
-    if sys.stdout.isatty():
-        return Console().width
-    columns = os.environ.get("COLUMNS", "")
-    return int(columns) if columns.isascii() and columns.isdigit() and 0 < int(columns) < 10_000 else PLAIN_WIDTH
 
 
 def rows_beside(lines: int) -> int:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyshardy.cli.printing import print_text, program
+from pyshardy.cli.printing import program
 
 if TYPE_CHECKING:
     from pyshardy.runtime.compare import Difference
@@ -64,38 +64,43 @@ def _row(difference: Difference, tolerance: float | None) -> dict[str, Any]:
     }
 
 
-def print_comparison(differences: Sequence[Difference] | None, tolerance: float | None, unfold: bool = False) -> None:
-    """Print the largest error, the outputs that differ, and those on which the comparison has little or no verdict.
+def comparison_texts(
+    differences: Sequence[Difference] | None, tolerance: float | None, unfold: bool = False, is_brief: bool = False
+) -> list[str]:
+    """The outputs that differ, those on which the comparison has little or no verdict, and the largest error.
 
     Args:
         differences: The distance of every output; None if unknown.
         tolerance: The largest error that is allowed; None if the effect of rounding decides.
-        unfold: Whether to print all outputs, not only the worst.
+        unfold: Whether to name all such outputs, not only the worst.
+        is_brief: Whether to leave out outputs that agree.
     """
     if not differences:
-        return
+        return []
     values = [difference.verdict(tolerance).value for difference in differences]
+    texts = []
     for value, most in (("differ", _MOST_REMARKS), ("cannot tell", _MOST_REMARKS), ("agree", 1)):
-        found = [difference for difference, verdict in zip(differences, values) if verdict == value]
-        _print_remarks(value, found, tolerance, None if unfold else most)
+        if not (is_brief and value == "agree"):
+            found = [difference for difference, verdict in zip(differences, values) if verdict == value]
+            texts += _remarks(value, found, tolerance, None if unfold else most)
     counts = {"differ": values.count("differ"), "cannot tell of": values.count("cannot tell")}
     said = ", ".join(
         f"{count} differ" if name == "differ" else f"cannot tell of {count}" for name, count in counts.items() if count
     )
     count = f"{len(differences)} output{'s' * (len(differences) > 1)}"
-    print_text(f"compared {count} with one device: {said or 'all agree'}; {_largest(differences, tolerance)}")
+    return [*texts, f"compared {count} with one device: {said or 'all agree'}; {_largest(differences, tolerance)}"]
 
 
-def _print_remarks(verdict: str, differences: list[Difference], tolerance: float | None, most: int | None) -> None:
-    """Print the outputs of one verdict; if not all are printed, the worst first."""
+def _remarks(verdict: str, differences: list[Difference], tolerance: float | None, most: int | None) -> list[str]:
+    """The outputs of one verdict; if not all are named, the worst first."""
     remarked = [difference for difference in differences if _remark(difference, verdict, tolerance) is not None]
     if most is not None and len(remarked) > most:
         remarked.sort(key=_farness if verdict == "differ" else _unnoticed, reverse=True)
-    for difference in remarked[:most]:
-        print_text(f"output {difference.name}: {_remark(difference, verdict, tolerance)}")
+    texts = [f"output {difference.name}: {_remark(difference, verdict, tolerance)}" for difference in remarked[:most]]
     if most is not None and len(remarked) > most:
         like = {"differ": "differ", "cannot tell": "cannot be told of"}.get(verdict, "are like this, only less so")
-        print_text(f"{len(remarked) - most} more outputs {like}; --all shows them")
+        texts.append(f"{len(remarked) - most} more outputs {like}; --all shows them")
+    return texts
 
 
 def _unnoticed(difference: Difference) -> float:
@@ -108,17 +113,17 @@ def _farness(difference: Difference) -> float:
     return difference.max_absolute_error if difference.noise_ratio is None else difference.noise_ratio
 
 
-def print_next(sizes: Sequence[str]) -> None:
-    """Print what to try after the example, of these sizes, has run."""
+def next_lines(sizes: Sequence[str]) -> list[str]:
+    """What to try after the example, of these sizes, has run."""
     name, example = program(), shlex.join(["example", *sizes])
     commands = {
-        f"{name} show {example}": "every input and output, and who sharded it",
-        f"{name} partition {example}": "every collective, and which line needs it",
-        f"{name} show FILE": "your own program; README.md says what it may be",
+        f"{name} show {example}": "all tensors, and who sharded them",
+        f"{name} partition {example}": "all collectives, and why",
+        f"{name} show FILE": "your own program: see README.md",
     }
     width = max(map(len, commands))
-    for number, (command, text) in enumerate(commands.items()):
-        print(f"{'      ' if number else f'{chr(10)}next: '}{command:{width}}  {text}")
+    lines = [f"{command:{width}}  {text}" for command, text in commands.items()]
+    return ["", *(f"{'next: ' if number == 0 else '      '}{line}" for number, line in enumerate(lines))]
 
 
 def _largest(differences: Sequence[Difference], tolerance: float | None) -> str:

@@ -65,7 +65,7 @@ def check_axes_in_mesh(axes: Iterable[AxisRef], mesh: Mesh, doing: str) -> None:
         try:
             total = mesh.axis_size(axis.name)
         except InvalidShardingError as error:
-            raise InvalidShardingError(doing, got=error.got, needed=error.needed) from error
+            raise error.located(doing) from None
         if axis.size is None:
             continue
         if total % axis.end(mesh):

@@ -14,6 +14,7 @@ from typing import Any
 
 from pyshardy.core.intern import Interned, as_integer
 from pyshardy.core.jax_values import mesh_axes, mesh_device_ids
+from pyshardy.core.options import did_you_mean
 from pyshardy.core.text import quote
 from pyshardy.errors import InvalidShardingError
 
@@ -133,6 +134,7 @@ class Mesh(Interned):
                 "looking up a mesh axis",
                 got=f'unknown axis name "{name}"',
                 needed=f"one of {known}" if known else "a mesh that has axes",
+                hint=did_you_mean(name, self.axis_names),
             )
         return self.axes[position][1]
 

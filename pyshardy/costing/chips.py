@@ -8,6 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from pyshardy.core.intern import register_cache
+from pyshardy.core.options import did_you_mean
 from pyshardy.costing.hardware import Hardware, hardware_from_data
 from pyshardy.errors import UsageError
 
@@ -43,6 +44,7 @@ def find_hardware(source: Hardware | str | Path) -> Hardware:
             "looking up hardware",
             got=repr(text),
             needed=f"one of {', '.join(chip_names())}, or a TOML file",
+            hint=did_you_mean(text.lower(), chip_names()),
         )
     return _chip(text.lower())
 

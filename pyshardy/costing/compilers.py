@@ -37,6 +37,10 @@ class Compiler:
             bytes; 0 for never.
         recomputes: Whether kernels make a value of several arrays each for themselves.
         library_elements: From how many elements on a library reduces arrays; 0 for never.
+        sinks_broadcasts: Whether element-wise ops run before what they read is spread.
+        keeps_reshapes: Whether a reshape is an op to it, which kernels end at and are joined to.
+        sums_inner_products: Whether a product of vectors becomes a multiplication and a sum.
+        hoists: Whether it computes before a loop what no round changes.
         packs: Whether the holes between buffers count.
     """
 
@@ -49,6 +53,10 @@ class Compiler:
     copies_overwritten: bool = False
     expands_pooling: bool = False
     joined_bytes: int = 0
+    sinks_broadcasts: bool = False
+    keeps_reshapes: bool = False
+    sums_inner_products: bool = False
+    hoists: bool = False
     packs: bool = False
     recomputes: bool = False
     library_elements: int = 0
@@ -71,8 +79,12 @@ XLA_ON_CPU = Compiler(
     copies_overwritten=True,
     expands_pooling=True,
     joined_bytes=1 << 62,
+    sinks_broadcasts=True,
+    keeps_reshapes=True,
+    sums_inner_products=True,
+    hoists=True,
     packs=True,
     recomputes=True,
-    library_elements=2048,
+    library_elements=4096,
 )
 """XLA's compiler for CPUs, by which estimates of memory are checked."""

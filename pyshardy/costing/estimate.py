@@ -12,7 +12,8 @@ from pyshardy.costing.compilers import ACCELERATOR, Compiler, Order
 from pyshardy.costing.counting import Counted, count_collectives
 from pyshardy.costing.donation import with_aliases
 from pyshardy.costing.flatten import flatten
-from pyshardy.costing.fusion import all_kernels, fuse
+from pyshardy.costing.fusion import fuse
+from pyshardy.costing.kernels import all_kernels
 from pyshardy.costing.lowering import lower
 from pyshardy.costing.peak import Peak, find_peak
 from pyshardy.costing.program import Program, SourceLine, Traffic
@@ -140,7 +141,7 @@ def estimate(
     """
     hardware = topology.hardware
     program = with_aliases(program)
-    flat = lower(flatten(program), compiler)
+    flat = lower(flatten(program, compiler), compiler)
     block = fuse(flat, compiler)
     priced: dict[Traffic, float] = {}
 
@@ -152,7 +153,7 @@ def estimate(
     scheduler = Scheduler(Roofline(hardware, flat.tensors), seconds_of, lambda one: network_of(one, topology))
     totals = scheduler.block(block)
     counted = count_collectives(program)
-    waiting = totals.seconds * _straggling(counted, topology)
+    waiting = totals.seconds * straggling(counted, topology)
     peak = find_peak(program, flat, compiler, block=block)
     if compiler.order is not Order.MEMORY:
         small = find_peak(program, flat, replace(compiler, order=Order.MEMORY), with_live=False, block=block)
@@ -187,7 +188,7 @@ def estimate(
     )
 
 
-def _straggling(counted: Sequence[Counted], topology: Topology) -> float:
+def straggling(counted: Sequence[Counted], topology: Topology) -> float:
     """The part of a step for which devices wait for the slowest: the most that any collective's networks ask for.
 
     Who sends to one other device waits for no more than that.

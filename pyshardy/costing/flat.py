@@ -10,6 +10,8 @@ from pyshardy.rules.opspec import op_names
 CONSTANTS = frozenset(("stablehlo.constant", "sdy.constant"))
 NEVER_TWICE = frozenset(op_names("stablehlo.", "custom_call send recv infeed outfeed rng create_token after_all"))
 """Ops that are not taken for one another: they do something."""
+BITCAST = "xla.bitcast"
+"""A reshape that is kept as an op: it takes the memory of its operand, or becomes a part of a kernel."""
 
 
 class FlatOp(NamedTuple):

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyshardy.costing.flat import CONSTANTS, NEVER_TWICE, Flat, FlatBlock, FlatOp
-from pyshardy.costing.program import Block, Kind, Op, Program
+from pyshardy.costing.compilers import ACCELERATOR, Compiler
+from pyshardy.costing.flat import BITCAST, CONSTANTS, NEVER_TWICE, Flat, FlatBlock, FlatOp
+from pyshardy.costing.program import Block, Kind, Op, Program, Tensor
 from pyshardy.costing.states import has_effect, twin_results, without_constant_state, without_dead_state
 from pyshardy.rules.opspec import op_names
 from pyshardy.rules.properties import ELEMENTWISE
@@ -20,23 +21,32 @@ _RENAMING = frozenset(
     ]
 )
 """Ops whose results take the memory of their operands."""
+_RESHAPING = frozenset(op_names("stablehlo.", "reshape transpose broadcast_in_dim"))
 _BROADCAST = "stablehlo.broadcast_in_dim"
 _BARRIER = "stablehlo.optimization_barrier"
 _MOST_FOLDED = 45 * 2**20
 """Larger constants are not computed ahead."""
 
 
-def flatten(program: Program) -> Flat:
-    """A program with its calls inlined and without what a compiler drops before it fuses."""
-    flattener = _Flattener(program)
+def flatten(program: Program, compiler: Compiler = ACCELERATOR) -> Flat:
+    """A program with its calls inlined and without what a compiler drops before it fuses.
+
+    Args:
+        program: The program.
+        compiler: What is known of the compiler.
+    """
+    flattener = _Flattener(program, compiler.keeps_reshapes)
     body = flattener.block(program.body, {})
     body = without_dead(_renumbered(body, flattener.hidden) if flattener.hidden else body)
     return Flat(flattener.tensors, body, frozenset(flattener.uniform), frozenset(flattener.constants))
 
 
 class _Flattener:
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    def __init__(self, program: Program, keeps_reshapes: bool) -> None:
+        self.program, self.keeps_reshapes = program, keeps_reshapes
+        self.kinds: dict[tuple[Tensor, Tensor], Kind] = {}
+        self.sources: dict[int, int] = {}
+        self.units: dict[int, int] = {}
         self.tensors = list(program.tensors)
         self.uniform: set[int] = set()
         self.constants: set[int] = set()
@@ -69,14 +79,14 @@ class _Flattener:
             if op.callee is not None:
                 self._inline(op, numbers, ops)
             elif op.branch is not None:
-                taken = op.regions[op.branch]
-                numbers.update((argument, numbers[value]) for argument, value in zip(taken.arguments, op.operands))
-                self._add(taken.ops, numbers, ops)
-                for result, returned in zip(op.results, taken.results):
-                    numbers[result] = numbers[returned]
+                self._run(op, op.regions[op.branch], numbers, ops)
+            elif op.is_loop and op.rounds == 1:
+                self._run(op, op.regions[1], numbers, ops)
             elif op.kind.name == _BARRIER:
                 for operand, result in zip(op.operands, op.results):
                     self._hide(numbers[operand], self._number(result, numbers))
+            elif self.keeps_reshapes and _reshapes(op):
+                self._reshape(op, numbers, ops)
             elif op.kind.name in _RENAMING or _renames(op):
                 for operand, result in zip(op.operands, op.results):
                     numbers[result] = numbers[operand]
@@ -87,6 +97,10 @@ class _Flattener:
                     op = without_constant_state(op, numbers)
                 inner = tuple([self.block(region, numbers) for region in op.regions])
                 operands = tuple([numbers[value] for value in op.operands])
+                same = self._unchanged(op.kind.name, operands)
+                if same is not None:
+                    numbers[op.results[0]] = same
+                    continue
                 twin = None if inner or op.traffic is not None else self.twins.get((op.kind, operands))
                 if twin is not None:
                     numbers.update(zip(op.results, twin))
@@ -98,6 +112,40 @@ class _Flattener:
                 self._look(op, operands, results)
                 op = op._replace(operands=operands, results=results, regions=())
                 ops.append(FlatOp(self._folded(op), inner))
+
+    def _run(self, op: Op, block: Block, numbers: dict[int, int], ops: list[FlatOp]) -> None:
+        """Put the ops of a block where an op is that runs it once."""
+        numbers.update([(argument, numbers[value]) for argument, value in zip(block.arguments, op.operands)])
+        self._add(block.ops, numbers, ops)
+        for result, returned in zip(op.results, block.results):
+            numbers[result] = numbers[returned]
+
+    def _unchanged(self, name: str, operands: tuple[int, ...]) -> int | None:
+        """The operand that an op leaves as it is, such as one to which 0 is added."""
+        if name not in _IDENTITIES or len(operands) != 2:
+            return None
+        unit = _IDENTITIES[name]
+        if self.units.get(operands[1]) == unit:
+            return operands[0]
+        return operands[1] if name in _COMMUTATIVE and self.units.get(operands[0]) == unit else None
+
+    def _reshape(self, op: Op, numbers: dict[int, int], ops: list[FlatOp]) -> None:
+        """Keep a reshape; one of a reshape is one of what that was made of, or nothing."""
+        (operand,), (result,) = op.operands, op.results
+        source = self.sources.get(numbers[operand], numbers[operand])
+        tensor = op.kind.results[0]
+        if source in self.constants or source in self.uniform or self.tensors[source].shape == tensor.shape:
+            numbers[result] = source
+            return
+        kind = self.kinds.setdefault((self.tensors[source], tensor), Kind(BITCAST, (self.tensors[source],), (tensor,)))
+        twin = self.twins.get((kind, (source,)))
+        if twin is not None:
+            numbers[result] = twin[0]
+            return
+        number = self._number(result, numbers)
+        self.sources[number] = source
+        self.twins[kind, (source,)] = (number,)
+        ops.append(FlatOp(Op(kind, (source,), (number,), place=op.place)))
 
     def _inline(self, op: Op, numbers: dict[int, int], ops: list[FlatOp]) -> None:
         assert op.callee is not None
@@ -124,9 +172,14 @@ class _Flattener:
         name = op.kind.name
         if name in CONSTANTS:
             self.constants.update(results)
+            unit = op.kind.fact("unit")
+            if isinstance(unit, int):
+                self.units[results[0]] = unit
             if op.kind.fact("is_splat", False) or self.tensors[results[0]].elements == 1:
                 self.uniform.update(results)
         elif name == _BROADCAST:
+            if operands[0] in self.units:
+                self.units[results[0]] = self.units[operands[0]]
             if self.tensors[operands[0]].elements == 1 or operands[0] in self.uniform:
                 self.uniform.update(results)
                 self.constants.update(results if operands[0] in self.constants else ())
@@ -154,10 +207,23 @@ class _Flattener:
         return op._replace(kind=kind, operands=())
 
 
+_IDENTITIES = {
+    **dict.fromkeys(op_names("stablehlo.", "multiply divide power"), 1),
+    **dict.fromkeys(op_names("stablehlo.", "add subtract shift_left shift_right_logical shift_right_arithmetic"), 0),
+}
+"""Ops that leave their first operand as it is if the second one is this number everywhere."""
+_COMMUTATIVE = frozenset(op_names("stablehlo.", "add multiply"))
 _FOLDED = frozenset(
     op_names("stablehlo.", "bitcast_convert concatenate dynamic_slice gather pad reduce reverse slice transpose")
 )
 """Ops that are computed ahead if all that they read is constant, beside the element-wise ones."""
+
+
+def _reshapes(op: Op) -> bool:
+    """Whether the result is the operand in another shape."""
+    if len(op.operands) != 1 or len(op.results) != 1 or op.kind.name not in _RESHAPING:
+        return False
+    return (op.kind.name in _RENAMING or _renames(op)) and op.kind.operands[0].dtype == op.kind.results[0].dtype
 
 
 def _renames(op: Op) -> bool:
@@ -179,17 +245,23 @@ def _renames(op: Op) -> bool:
 
 def _renumbered(block: FlatBlock, numbers: Mapping[int, int]) -> FlatBlock:
     """A block in which some values have other numbers."""
+    ops = tuple([renumbered_op(flat, numbers) for flat in block.ops])
+    return FlatBlock(block.arguments, ops, _new(block.results, numbers))
 
-    def new(values: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple([numbers.get(value, value) for value in values])
 
-    ops = [
-        FlatOp(
-            flat.op._replace(operands=new(flat.op.operands)), tuple([_renumbered(one, numbers) for one in flat.inner])
-        )
-        for flat in block.ops
-    ]
-    return FlatBlock(block.arguments, tuple(ops), new(block.results))
+def renumbered_op(flat: FlatOp, numbers: Mapping[int, int]) -> FlatOp:
+    """An op that reads values under other numbers, inside of it too.
+
+    Args:
+        flat: The op.
+        numbers: The new numbers of some values.
+    """
+    op = flat.op._replace(operands=_new(flat.op.operands, numbers))
+    return FlatOp(op, tuple([_renumbered(one, numbers) for one in flat.inner]))
+
+
+def _new(values: tuple[int, ...], numbers: Mapping[int, int]) -> tuple[int, ...]:
+    return tuple([numbers.get(value, value) for value in values])
 
 
 def without_dead(block: FlatBlock) -> FlatBlock:

@@ -6,13 +6,13 @@ cheap one of every user. What contracts, sorts, sends or calls stays by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
 
+from pyshardy.costing.choice import Choice
 from pyshardy.costing.compilers import ACCELERATOR, Compiler
-from pyshardy.costing.flat import Flat, FlatBlock, FlatOp
-from pyshardy.costing.program import Kind, Op
+from pyshardy.costing.flat import BITCAST, Flat, FlatBlock, FlatOp
+from pyshardy.costing.kernels import Kernel, Kernels, without_bitcasts
+from pyshardy.costing.program import Kind, Op, Tensor
 from pyshardy.costing.work import TRANSCENDENTAL, work_of
 from pyshardy.rules.opspec import op_names
 from pyshardy.rules.properties import ELEMENTWISE
@@ -22,18 +22,19 @@ _LOOPS = ELEMENTWISE | frozenset(
         *op_names("stablehlo.", "broadcast_in_dim concatenate dynamic_slice dynamic_update_slice gather iota pad"),
         *op_names("stablehlo.", "reduce reverse slice transpose bitcast_convert constant partition_id map"),
         *op_names("stablehlo.", "copy replica_id reduce_precision"),
+        BITCAST,
         *TRANSCENDENTAL,
     ]
 )
 """Ops that can be parts of a kernel that computes element by element."""
-_REPEATING = frozenset(op_names("stablehlo.", "broadcast_in_dim dot_general dynamic_slice gather"))
-"""Ops that read elements of their operands several times, or are taken to."""
 _EXPENSIVE = (TRANSCENDENTAL - frozenset(op_names("stablehlo.", "sine cosine"))) | frozenset(
     op_names("stablehlo.", "divide gather reduce remainder")
 )
 """Ops that are not computed twice to save memory."""
 _ONCE = frozenset(op_names("stablehlo.", "concatenate"))
 """Ops that move much for little, and are not done twice."""
+_BRANCHING = frozenset(op_names("stablehlo.", "concatenate pad"))
+"""Ops whose elements come from several places, which XLA computes once in a kernel of several ops."""
 _SLICES = frozenset(op_names("stablehlo.", "slice dynamic_slice"))
 _WITH_LIBRARY_REDUCES = frozenset(op_names("stablehlo.", "multiply broadcast_in_dim"))
 """Ops that a library computes while it reduces."""
@@ -44,43 +45,6 @@ _MOST_PLACES = 15
 """An op is not computed at more places of one kernel, as XLA limits it."""
 
 
-class Kernel(NamedTuple):
-    """Ops that run together.
-
-    Attributes:
-        ops: The ops; the last one makes the results.
-        reads: The values that it reads, in order of number.
-        writes: The values that it makes.
-        in_place: The values among `reads` in whose memory it may put its result.
-        inner: For a loop or a conditional, the blocks inside.
-    """
-
-    ops: tuple[Op, ...]
-    reads: tuple[int, ...]
-    writes: tuple[int, ...]
-    in_place: frozenset[int]
-    inner: tuple[Kernels, ...] = ()
-
-    @property
-    def root(self) -> Op:
-        """The op that makes the results."""
-        return self.ops[-1]
-
-
-class Kernels(NamedTuple):
-    """A block as kernels.
-
-    Attributes:
-        arguments: The values that it is given.
-        kernels: The kernels, in program order.
-        results: The values that it returns.
-    """
-
-    arguments: tuple[int, ...]
-    kernels: tuple[Kernel, ...]
-    results: tuple[int, ...]
-
-
 def fuse(flat: Flat, compiler: Compiler = ACCELERATOR) -> Kernels:
     """The kernels of a program.
 
@@ -88,87 +52,8 @@ def fuse(flat: Flat, compiler: Compiler = ACCELERATOR) -> Kernels:
         flat: The program.
         compiler: What is known of the compiler.
     """
-    return _Fuser(flat, compiler).block(flat.body)
-
-
-@dataclass(slots=True)
-class _Reader:
-    """How a kernel reads a value: by which ops' positions, and whether some elements several times."""
-
-    ops: set[int] = field(default_factory=set)
-    is_repeated: bool = False
-
-
-class _Choice:
-    """Which values of a block are kept, and which are made inside of which kernels; users are looked at first.
-
-    An op whose elements a kernel needs at several places is computed for each of them: element-wise ops pass the
-    places of their users on, others have one place for each place at which they are needed themselves.
-    """
-
-    def __init__(self, results: Iterable[int]) -> None:
-        self.kept: set[int] = set(results)
-        self.users: dict[int, list[Op]] = {}
-        self.readers: dict[int, dict[int, _Reader]] = {}
-        self.members: dict[int, set[int]] = {}
-        self.library: set[int] = set()
-        self.targets: dict[int, int] = {}
-        self.spread: set[int] = set()
-        self._places: dict[tuple[int, int], int] = {}
-        self._makers: dict[int, FlatOp] = {}
-        self._before: dict[int, int] = {}
-        self._bits: dict[int, int] = {}
-
-    def find_ancestors(self, block: FlatBlock) -> None:
-        """Find for every value those that it is made of, a bit for each op."""
-        for index, flat in enumerate(block.ops):
-            mask = 1 << index
-            for value in (*flat.op.operands, *(outer for region in flat.inner for outer in region.outer)):
-                mask |= self._before.get(value, 0)
-            for value in flat.op.results:
-                self._makers[value], self._before[value], self._bits[value] = flat, mask, 1 << index
-
-    def is_needed_elsewhere(self, value: int) -> bool:
-        """Whether a user needs a value also through something that is kept, so that it cannot be a part of it alone."""
-        bit = self._bits[value]
-        return any(self._goes_around(value, bit, user) for user in self.users.get(value, ()))
-
-    def _goes_around(self, value: int, bit: int, user: Op) -> bool:
-        for operand in dict.fromkeys(user.operands):
-            if operand == value or not self._before.get(operand, 0) & bit:
-                continue
-            if operand in self.kept or self._goes_around(value, bit, self._makers[operand].op):
-                return True
-        return False
-
-    def start(self, op: Op) -> None:
-        """Begin a kernel that makes the value of an op."""
-        (value,) = op.results
-        self.members[value] = set()
-        self._places[value, value] = 1
-        if op.kind.name == "stablehlo.dynamic_update_slice":
-            self.targets[value] = op.operands[0]
-        self._read(op, value, {value}, False)
-
-    def places(self, value: int, kernel: int) -> int:
-        """At how many places a kernel needs a value."""
-        return sum(self._places[kernel, user] for user in self.readers[value][kernel].ops)
-
-    def join(self, op: Op, kernel: int) -> None:
-        """Make the value of an op inside of a kernel."""
-        (value,) = op.results
-        self.members[kernel].add(value)
-        reader = self.readers[value][kernel]
-        self._places[kernel, value] = self.places(value, kernel)
-        self._read(op, kernel, reader.ops, reader.is_repeated)
-
-    def _read(self, op: Op, kernel: int, ops: set[int], is_repeated: bool) -> None:
-        if op.kind.name not in ELEMENTWISE:
-            ops, is_repeated = {op.results[0]}, is_repeated or op.kind.name in _REPEATING
-        for value in op.operands:
-            reader = self.readers.setdefault(value, {}).setdefault(kernel, _Reader())
-            reader.ops |= ops
-            reader.is_repeated |= is_repeated
+    block = _Fuser(flat, compiler).block(flat.body)
+    return without_bitcasts(block, {}) if compiler.keeps_reshapes else block
 
 
 class _Fuser:
@@ -193,9 +78,9 @@ class _Fuser:
             kernels.append(self._kernel(flat, makers, choice))
         return Kernels(block.arguments, tuple(kernels), block.results)
 
-    def _decide(self, block: FlatBlock) -> _Choice:
+    def _decide(self, block: FlatBlock) -> Choice:
         """Which values are kept in memory, and which each kernel makes for itself."""
-        choice = _Choice(block.results)
+        choice = Choice(block.results)
         if self.recomputes:
             choice.find_ancestors(block)
         for flat in block.ops:
@@ -205,6 +90,8 @@ class _Fuser:
                 choice.users.setdefault(value, []).append(flat.op)
             for region in flat.inner:
                 choice.kept.update(value for value in region.outer if not self._is_anywhere(value))
+        if self.recomputes:
+            choice.find_order(block)
         for flat in reversed(block.ops):
             op = flat.op
             if self._is_loop(op):
@@ -216,7 +103,7 @@ class _Fuser:
                     choice.start(op)
         return choice
 
-    def _join(self, op: Op, choice: _Choice) -> None:
+    def _join(self, op: Op, choice: Choice) -> None:
         """Decide for the value of an op which of the kernels that read it make it for themselves."""
         (value,) = op.results
         readers = choice.readers.get(value, {})
@@ -243,7 +130,7 @@ class _Fuser:
         if value in choice.kept:
             choice.start(op)
 
-    def _may_join(self, op: Op, kernel: int, choice: _Choice) -> bool:
+    def _may_join(self, op: Op, kernel: int, choice: Choice) -> bool:
         """Whether a kernel may make the value of an op for itself."""
         (value,) = op.results
         if op.kind.name == "stablehlo.dynamic_update_slice" or len(choice.members[kernel]) >= _MOST_OPS:
@@ -253,9 +140,11 @@ class _Fuser:
         if choice.targets.get(kernel) in op.operands:
             return False  # what is updated in place is not read elsewhere in the same kernel
         alone = len(choice.readers[value]) == 1 and value not in choice.kept
-        if op.kind.name in _ONCE and not alone:
+        if op.kind.name in _ONCE and not alone and not self.recomputes:
             return False
         places = choice.places(value, kernel)
+        if self.recomputes and op.kind.name in _BRANCHING and choice.is_fused(kernel, value):
+            return places == 1 and len(choice.readers[value]) == 1 and len(choice.users[value]) == 1
         is_scaling = op.kind.name == "stablehlo.divide" and op.operands[1] in self.constants  # a multiplication
         if op.kind.name in _EXPENSIVE and not is_scaling:
             return alone and places == 1 and not choice.readers[value][kernel].is_repeated
@@ -273,17 +162,20 @@ class _Fuser:
             and op.kind.operands[0].elements >= self.library_elements
         )
 
-    def _is_unary(self, op: Op, choice: _Choice) -> bool:
-        """Whether it reads one array of as many dimensions, beside what is spread over more of them."""
-        rank = len(self.tensors[op.results[0]].shape or ())
+    def _is_unary(self, op: Op, choice: Choice) -> bool:
+        """Whether a copy of it reads no more: one array of as many dimensions, beside what is spread over them."""
+        if op.kind.name == "stablehlo.reduce" or (op.kind.name in _ONCE and not self.recomputes):
+            return False
+        result = self.tensors[op.results[0]]
+        rank = _true_rank(result)
         arrays = [
             value
             for value in op.operands
-            if value not in self.uniform and value not in choice.spread and len(self.tensors[value].shape or ()) >= rank
+            if value not in self.uniform and value not in choice.spread and _true_rank(self.tensors[value]) >= rank
         ]
-        return len(arrays) <= 1 and op.kind.name not in ("stablehlo.reduce", "stablehlo.concatenate")
+        return len(arrays) <= 1 or sum(self.tensors[value].bytes for value in {*op.operands}) <= result.bytes
 
-    def _kernel(self, flat: FlatOp, makers: Mapping[int, FlatOp], choice: _Choice) -> Kernel:
+    def _kernel(self, flat: FlatOp, makers: Mapping[int, FlatOp], choice: Choice) -> Kernel:
         op = flat.op
         inner = tuple([self.block(region) for region in flat.inner])
         outer = [value for region in flat.inner for value in region.outer if not self._is_anywhere(value)]
@@ -328,19 +220,16 @@ class _Fuser:
         return [value for value in values if value in makers or not self._is_anywhere(value)]
 
 
+def _true_rank(tensor: Tensor) -> int:
+    """How many dimensions it has of more than one element."""
+    return sum(size != 1 for size in tensor.shape or ())
+
+
 def _is_loop(op: Op) -> bool:
     """Whether an op can be a part of a kernel that computes element by element; an outer product can."""
     if op.kind.name == "stablehlo.dot_general" and len(op.results) == 1:
         return not work_of(op.kind).is_matrix
     return op.kind.name in _LOOPS and len(op.results) == 1
-
-
-def all_kernels(block: Kernels) -> Iterator[Kernel]:
-    """The kernels of a block and of the blocks inside."""
-    for kernel in block.kernels:
-        yield kernel
-        for inner in kernel.inner:
-            yield from all_kernels(inner)
 
 
 def can_fuse(name: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from pyshardy.costing.fusion import Kernels
+from pyshardy.costing.kernels import Kernels
 from pyshardy.costing.packing import Lifetime, packed_bytes
 
 if TYPE_CHECKING:

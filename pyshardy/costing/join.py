@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from pyshardy.costing.fusion import Kernel
+from pyshardy.costing.kernels import Kernel
 
 
 def joined(kernels: Sequence[Kernel], most_bytes: int) -> list[Kernel]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from pyshardy.costing.compilers import Compiler
-from pyshardy.costing.flat import Flat, FlatBlock, FlatOp
+from pyshardy.costing.flat import BITCAST, Flat, FlatBlock, FlatOp
 from pyshardy.costing.flatten import without_dead
+from pyshardy.costing.hoisting import hoisted, without_twins
 from pyshardy.costing.pooling import expanded
 from pyshardy.costing.program import Kind, Op, Tensor
-from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers
+from pyshardy.costing.sinking import Sinker
+from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers, GatherNumbers
 
 TRANSPOSE, CONCATENATE, SLICE = "stablehlo.transpose", "stablehlo.concatenate", "stablehlo.slice"
 COPY = "stablehlo.copy"
@@ -21,15 +25,17 @@ def lower(flat: Flat, compiler: Compiler) -> Flat:
     if not compiler.adds_ops:
         return flat
     lowering = _Lowering(flat, compiler)
-    body = without_dead(lowering.block(flat.body))
-    return Flat(lowering.tensors, body, flat.uniform, flat.constants)
+    body = hoisted(flat.body, flat.constants | flat.uniform) if compiler.hoists else flat.body
+    body = without_dead(lowering.block(body))
+    return Flat(lowering.tensors, body, frozenset(lowering.uniform), flat.constants)
 
 
 class _Lowering:
     def __init__(self, flat: Flat, compiler: Compiler) -> None:
         self.compiler = compiler
-        self.fixed = flat.constants | flat.uniform | frozenset(flat.body.arguments)
+        self.fixed = {*flat.constants, *flat.uniform, *flat.body.arguments}
         self.tensors = list(flat.tensors)
+        self.uniform = {*flat.uniform}
         self.copies: dict[tuple[int, tuple[int, ...]], int] = {}
 
     def block(self, block: FlatBlock, *, has_layout: bool = True) -> FlatBlock:
@@ -41,9 +47,15 @@ class _Lowering:
 
     def _ops(self, block: FlatBlock, has_layout: bool) -> list[FlatOp]:
         ops: list[FlatOp] = []
+        if self.compiler.sinks_broadcasts:
+            sinker = Sinker(self.tensors, self.uniform)
+            sunk = [one for flat in block.ops for one in ([flat] if flat.inner else sinker.ops(flat.op))]
+            block = without_twins(block._replace(ops=tuple(sunk)))
         makers = {flat.op.results[0]: flat.op for flat in block.ops if len(flat.op.results) == 1}
         turned = self._turned(block, makers) if has_layout and self.compiler.copies_for_products else frozenset()
         for flat in block.ops:
+            if flat.op.kind.name == BITCAST and flat.op.operands[0] in self.fixed:
+                self.fixed.update(flat.op.results)
             inner = tuple([self.block(region, has_layout=not flat.op.is_loop) for region in flat.inner])
             if flat.op.results[:1] and flat.op.results[0] in turned:
                 before = self._new(flat.op.kind.results[0])
@@ -66,7 +78,9 @@ class _Lowering:
 
     def _add(self, flat: FlatOp, makers: dict[int, Op], ops: list[FlatOp]) -> None:
         op, name = flat.op, flat.op.kind.name
-        if name == "stablehlo.dot_general" and self.compiler.copies_for_products:
+        if name == "stablehlo.dot_general" and self.compiler.sums_inner_products and _is_inner(op):
+            op = self._inner_product(op, ops)
+        elif name == "stablehlo.dot_general" and self.compiler.copies_for_products:
             op = self._product(op, makers, ops)
         elif name == "stablehlo.convolution" and self.compiler.copies_for_products:
             op = self._convolution(op, ops)
@@ -76,6 +90,8 @@ class _Lowering:
         elif name == "stablehlo.select_and_scatter" and self.compiler.expands_pooling:
             ops += [FlatOp(one) for one in expanded(op, self._new)]
             return
+        elif name == "stablehlo.scatter" and self.compiler.keeps_reshapes and len(op.results) == 1:
+            op = self._scatter(op, ops)
         elif op.is_loop and self.compiler.copies_first_state:
             op = self._loop(op, ops)
         elif name == "stablehlo.all_gather" and self.compiler.copies_for_gathers and len(op.results) == 1:
@@ -107,6 +123,14 @@ class _Lowering:
                 ops.append(self._copy(value, operands[place], COPY))
         return op._replace(operands=tuple(operands))
 
+    def _inner_product(self, op: Op, ops: list[FlatOp]) -> Op:
+        """The sum of a multiplication, element by element, instead of a product of vectors."""
+        whole = max(op.kind.operands, key=lambda tensor: tensor.elements)
+        product = self._new(whole)
+        ops.append(FlatOp(Op(Kind("stablehlo.multiply", (whole, whole), (whole,)), op.operands, (product,))))
+        kind = Kind("stablehlo.reduce", (whole,), op.kind.results, (("body", ("stablehlo.add",)),))
+        return Op(kind, (product,), op.results, place=op.place)
+
     def _product(self, op: Op, makers: dict[int, Op], ops: list[FlatOp]) -> Op:
         """A product whose operands lie as it wants them: those that are turned only for it are read as they are."""
         numbers = op.kind.fact("dot_dimension_numbers")
@@ -131,7 +155,35 @@ class _Lowering:
             orders = _product_orders(len(shape), batching, contracting, is_right=place == 1)
             if not any(_in_order(shape, one) for one in orders):
                 operands[place] = self._turned_copy(value, orders[0], ops)
+            elif self.compiler.keeps_reshapes and not _is_matrix(shape, batching, contracting):
+                operands[place] = self._as_matrix(value, op.kind.operands[place], ops)
         return op._replace(operands=tuple(operands))
+
+    def _scatter(self, op: Op, ops: list[FlatOp]) -> Op:
+        """A scatter with one dimension of updates, which comes first, and windows as large as those of the operand."""
+        numbers = op.kind.fact("scatter_dimension_numbers")
+        if not isinstance(numbers, GatherNumbers) or len(op.operands) != 3:
+            return op
+        target, indices, updates = op.operands
+        rank = len(op.kind.operands[2].shape or ())
+        places = [dim for dim in range(rank) if dim not in numbers.window]
+        if len(places) != 1:
+            indices = self._as_matrix(indices, op.kind.operands[1], ops)
+        if len(places) > 1 or places != [*range(len(places))]:
+            updates = self._turned_copy(updates, (*places, *numbers.window), ops)
+        elif numbers.dropped:
+            updates = self._as_matrix(updates, op.kind.operands[2], ops)
+        return op._replace(operands=(target, indices, updates))
+
+    def _as_matrix(self, value: int, tensor: Tensor, ops: list[FlatOp]) -> int:
+        """A value in the shape of a matrix, made once in a block."""
+        if (value, ()) not in self.copies:
+            if value in self.fixed:
+                return value
+            flat = Tensor((tensor.elements,), tensor.dtype, tensor.bytes)
+            self.copies[value, ()] = self._new(flat)
+            ops.append(self._copy(value, self.copies[value, ()], BITCAST))
+        return self.copies[value, ()]
 
     def _turned_copy(self, value: int, order: tuple[int, ...], ops: list[FlatOp]) -> int:
         """A copy of a value with its dimensions in another order, made once in a block."""
@@ -172,6 +224,26 @@ class _Lowering:
         kind = Kind(op.kind.name, (part,) * count, (part,) * count, op.kind.facts)
         ops.append(FlatOp(op._replace(kind=kind, operands=tuple(cut), results=tuple(sent))))
         ops.append(FlatOp(Op(Kind(CONCATENATE, (part,) * count, op.kind.results), tuple(sent), op.results)))
+
+
+def _is_matrix(shape: tuple[int, ...], batching: tuple[int, ...], contracting: tuple[int, ...]) -> bool:
+    """Whether an operand of a product is one matrix for every batch, as it stands."""
+    return len(contracting) == 1 and len(shape) == len(batching) + 2 and 1 not in shape
+
+
+def _is_inner(op: Op) -> bool:
+    """Whether a product has one number for every batch: nothing but batches is left of either operand."""
+    lhs, rhs = op.kind.operands
+    if not lhs.elements or len(op.results) != 1 or op.kind.results[0].dtype != lhs.dtype:
+        return False
+    return lhs.elements == rhs.elements and op.kind.results[0].elements == _batches(op) < lhs.elements
+
+
+def _batches(op: Op) -> int:
+    numbers = op.kind.fact("dot_dimension_numbers")
+    assert isinstance(numbers, DotNumbers)
+    shape = op.kind.operands[0].shape or ()
+    return prod(shape[dim] for dim in numbers.lhs_batching)
 
 
 def _in_order(shape: tuple[int, ...], order: tuple[int, ...]) -> bool:

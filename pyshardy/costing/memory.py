@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from pyshardy.costing.compilers import Compiler
 from pyshardy.costing.flat import CONSTANTS, Flat
-from pyshardy.costing.fusion import Kernel, Kernels
 from pyshardy.costing.heap import heap_bytes
 from pyshardy.costing.join import joined
+from pyshardy.costing.kernels import Kernel, Kernels
 from pyshardy.costing.order import ordered
 from pyshardy.costing.overwriting import with_copies
 from pyshardy.costing.program import Input, Tensor

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from pyshardy.costing.compilers import Order
-from pyshardy.costing.fusion import Kernel
+from pyshardy.costing.kernels import Kernel
 
 
 def ordered(

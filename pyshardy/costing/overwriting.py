@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pyshardy.costing.fusion import Kernel
+from pyshardy.costing.kernels import Kernel
 from pyshardy.costing.lowering import COPY
 from pyshardy.costing.program import Kind, Op, Tensor
 

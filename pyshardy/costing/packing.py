@@ -1,4 +1,4 @@
-"""Where buffers lie in memory: the largest first, each in the smallest hole that is free while it lives."""
+"""Where buffers lie in memory: the largest or the longest-lived first, each in the smallest hole that is free."""
 
 from __future__ import annotations
 
@@ -18,14 +18,23 @@ class Lifetime(NamedTuple):
 def packed_bytes(buffers: Iterable[Lifetime], alignment: int = 1) -> int:
     """The memory that buffers take when they are packed, which is at least as much as is alive at any time.
 
-    The last buffer is not padded.
+    The largest buffers are placed first, or those that live longest, whichever takes less, as XLA does. The last buffer
+    is not padded.
 
     >>> packed_bytes([Lifetime(4, 0, 1), Lifetime(2, 2, 3), Lifetime(3, 1, 2)])
     7
     """
+    found = [*buffers]
+    by_size = sorted(found, key=lambda one: (-one.bytes, one.start - one.end, one.start))
+    by_time = sorted(found, key=lambda one: (one.start - one.end, -one.bytes, one.start))
+    return min(_packed(by_size, alignment), _packed(by_time, alignment))
+
+
+def _packed(buffers: Iterable[Lifetime], alignment: int) -> int:
+    """The memory that buffers take that are placed in this order."""
     placed: list[tuple[int, int, int, int]] = []
     most = 0
-    for buffer in sorted(buffers, key=lambda one: (-one.bytes, one.start - one.end, one.start)):
+    for buffer in buffers:
         size = -(-buffer.bytes // alignment) * alignment
         offset = _best_hole([one for one in placed if one[2] <= buffer.end and buffer.start <= one[3]], size)
         insort(placed, (offset, offset + size, buffer.start, buffer.end))

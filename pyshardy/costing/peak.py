@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pyshardy.costing.compilers import ACCELERATOR, Compiler
 from pyshardy.costing.flat import CONSTANTS, Flat
 from pyshardy.costing.flatten import flatten
-from pyshardy.costing.fusion import Kernel, Kernels, all_kernels, fuse
+from pyshardy.costing.fusion import fuse
+from pyshardy.costing.kernels import Kernel, Kernels, all_kernels
 from pyshardy.costing.lowering import lower
 from pyshardy.costing.memory import MemoryPlan, Planner
 from pyshardy.costing.program import OpOrigin, Program, SourceLine
@@ -77,7 +78,7 @@ class Peak:
 
 def peak_bytes(program: Program, compiler: Compiler = ACCELERATOR) -> int:
     """The most that a program holds at a time."""
-    return find_peak(program, lower(flatten(program), compiler), compiler, with_live=False).bytes
+    return find_peak(program, lower(flatten(program, compiler), compiler), compiler, with_live=False).bytes
 
 
 def find_peak(
@@ -94,10 +95,7 @@ def find_peak(
     """
     block = fuse(flat, compiler) if block is None else block
     plan = Planner(flat, compiler).main(block, program.inputs)
-    sizes = [tensor.bytes for tensor in flat.tensors]
-    arguments = sum(sizes[value] for value in block.arguments)
-    outputs = _output_bytes(program, flat, block)
-    tables = _table_bytes(flat, block)
+    arguments, outputs, tables = fixed_bytes(program, flat, block)
     base = arguments + outputs + tables
     live = tuple(_Live(program, flat, block, plan).find()) if with_live else ()
     totals = [(name, sum(one.bytes for one in live if one.category == name)) for name in CATEGORIES]
@@ -112,6 +110,12 @@ def find_peak(
         curve=tuple(base + held for held in _thinned(plan.held)),
         at=plan.peak_at / max(1, len(plan.held) - 1),
     )
+
+
+def fixed_bytes(program: Program, flat: Flat, block: Kernels) -> tuple[int, int, int]:
+    """What is there all the time: bytes of arguments, of results that have memory of their own, of constants."""
+    arguments = sum([flat.tensors[value].bytes for value in block.arguments])
+    return arguments, _output_bytes(program, flat, block), _table_bytes(flat, block)
 
 
 def _output_bytes(program: Program, flat: Flat, block: Kernels) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from pyshardy.costing.fusion import Kernel
 from pyshardy.costing.hardware import Hardware
+from pyshardy.costing.kernels import Kernel
 from pyshardy.costing.program import Kind, Op, Tensor
 from pyshardy.costing.work import Work, work_of
 from pyshardy.rules.opspec import op_names

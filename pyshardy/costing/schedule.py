@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pyshardy.costing.fusion import Kernel, Kernels
+from pyshardy.costing.kernels import Kernel, Kernels
 from pyshardy.costing.program import Traffic
 from pyshardy.costing.roofline import Bound, Price, Roofline
 
@@ -113,6 +113,23 @@ class Scheduler:
         tasks = [self._task(kernel, totals) for kernel in block.kernels]
         totals.seconds = makespan(block.kernels, tasks, self._overlaps(block.kernels, tasks))
         return totals
+
+    def seconds(self, block: Kernels, without: Sequence[frozenset[int]] = ()) -> tuple[float, list[float]]:
+        """How long a block runs from start to end, and how long if some of its kernels took no time.
+
+        Args:
+            block: The block.
+            without: Sets of positions of kernels.
+        """
+        kernels, totals = block.kernels, Totals()
+        tasks = [self._task(kernel, totals) for kernel in kernels]
+        overlaps = self._overlaps(kernels, tasks)
+        shorter = []
+        for left_out in without:
+            rest = [task._replace(seconds=0.0) if at in left_out else task for at, task in enumerate(tasks)]
+            kept = {pair: gain for pair, gain in overlaps.items() if left_out.isdisjoint(pair)}
+            shorter.append(makespan(kernels, rest, kept))
+        return makespan(kernels, tasks, overlaps), shorter
 
     def _overlaps(self, kernels: Sequence[Kernel], tasks: Sequence[Task]) -> dict[tuple[int, int], float]:
         """By how much collectives may start before the products end that make what they send, and the reverse."""

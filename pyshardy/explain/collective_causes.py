@@ -1,4 +1,4 @@
-"""What of a traced program made a collective necessary."""
+"""Finds the op of a traced program that needs a collective, and why."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ _COLLECTIVES = frozenset(
 _NAMELESS = frozenset(("func.func", "func.return", "stablehlo.constant", "sdy.constant"))
 _CALL = "sdy.named_computation"
 _RESHARD = "sdy.reshard"
+_SLICE = "stablehlo.slice"
 _WHILE_PROPAGATING = {"func.call": _CALL, _RESHARD: CONSTRAINT}
-"""What ops are while shardings propagate."""
+"""The names of ops during propagation, if they differ."""
 RESHARD = "reshard"
 BORDERS = "borders"
 
 
 class Row(Protocol):
-    """What is read of a collective of a per-device program; `report.traffic.CollectiveRow` is one."""
+    """The part of a collective that is used here; `report.traffic.CollectiveRow` provides it."""
 
     @property
     def kind(self) -> str: ...  # noqa: D102
@@ -49,17 +50,19 @@ class Row(Protocol):
     def cause(self) -> str | None: ...  # noqa: D102
     @property
     def source(self) -> tuple[str, int, int] | None: ...  # noqa: D102
+    @property
+    def user_source(self) -> tuple[str, int, int] | None: ...  # noqa: D102
 
 
 class Cause(NamedTuple):
-    """What of a traced program made a collective necessary.
+    """The cause of a collective in a traced program.
 
     Attributes:
-        reason: In words.
+        reason: The cause in words.
         operand: The value that is resharded or summed.
-        places: The values and dimensions whose axes meet, with these axes.
-        mismatch: The conflict, if it is one.
-        op: The op that needs it; None if it is the return, or cannot be told.
+        places: The values and dimensions with conflicting axes, and these axes.
+        mismatch: The conflict, if there is one.
+        op: The op that needs it; None for the return, or if unknown.
     """
 
     reason: str
@@ -70,10 +73,10 @@ class Cause(NamedTuple):
 
 
 class Matcher:
-    """Finds what of a traced program made each collective necessary.
+    """Finds the cause of each collective of a traced program.
 
-    Collectives carry the name and line of the op that needs them, and which operand or result it was. Where several ops
-    have one name and line, as in unrolled layers, collectives and ops are paired in program order.
+    The location of a collective has the name and line of the op that needs it, and the operand or result. If several
+    ops have one name and line, as in unrolled layers, collectives and ops are paired in program order.
 
     Args:
         why: Explains the values of the propagated program.
@@ -101,7 +104,7 @@ class Matcher:
                 self._moving.setdefault(_place(self.names.label(op))[1:], []).append(op)
 
     def _key_of(self, mismatch: Mismatch) -> tuple[Any, ...]:
-        """What a cause says of a meeting."""
+        """The cause for a conflict."""
         subject = self.why.subject
         if mismatch.op >= subject.op_count:
             index = subject.main_result(subject.tensors(mismatch.op)[-1])
@@ -127,7 +130,7 @@ class Matcher:
         return ("operand", mismatch.tensor, False, *place)
 
     def causes(self, rows: Sequence[Row]) -> list[Cause]:
-        """The causes of collectives, in their order."""
+        """The causes of collectives, in order."""
         alike: dict[tuple[Any, ...], list[int]] = {}
         for number, row in enumerate(rows):
             alike.setdefault((row.cause, row.op, row.source), []).append(number)
@@ -169,13 +172,23 @@ class Matcher:
     def _of_moving(self, op: int) -> Cause:
         places = list(dict.fromkeys(split_dims(self.why, op, FactorKind.PERMUTATION)))
         both = " and ".join(has_text(self.names.value(value), dim, axes) for value, dim, axes in places)
-        reason = (
-            f"{self.names.op(op)} needs elements that lie on other devices, because it moves along a split dimension"
-        )
-        return Cause(f"{reason}: {both}", places[0][0], tuple(places), op=op)
+        is_slice = self.why.subject.program.kind(op).name == _SLICE
+        cause = "its piece does not begin and end where shards do" if is_slice else "it moves along a split dimension"
+        reason = f"{self.names.op(op)} needs elements that lie on other devices, because {cause}: {both}"
+        advice = self._apart(op, places[0][1]) if is_slice else ""
+        return Cause(reason + advice, places[0][0], tuple(places), op=op)
+
+    def _apart(self, op: int, dim: int) -> str:
+        """Advice that keeps the pieces of a dimension on their devices, if they are equal."""
+        program = self.why.subject.program
+        whole, piece = program.shapes[program.operands[op][0]], program.shapes[program.results[op][0]]
+        if not whole or not piece or whole[dim] % piece[dim]:
+            return ""
+        shape = [*whole[:dim], whole[dim] // piece[dim], *piece[dim:]]
+        return f"; pieces along a dimension of their own, as in {shape}, stay on their devices"
 
     def _unknown(self, row: Row) -> Cause:
-        """Of a collective that is for no conflict: the program itself, or an op that cannot run on shards."""
+        """The cause of a collective without a conflict: the program itself, or an op that cannot run on shards."""
         match = None if row.cause is None else _CAUSE.fullmatch(row.cause)
         ops = self._ops.get((row.op, *(row.source or (None, 0, 0))), ())
         own = next((op for op in ops if self.names.label(op).name in _COLLECTIVES), None)
@@ -185,12 +198,13 @@ class Matcher:
         if found:
             return found[0]
         text = (
-            f"`{(row.op or '').rpartition('/')[2] or row.kind}`{place_text(Label('', None, None, *row.source or ()))}"
+            f"`{(row.op or '').rpartition('/')[2] or row.kind}`"
+            f"{place_text(Label('', None, None, *(row.user_source or row.source or ())))}"
         )
         return Cause(f"{text} needs elements that lie on other devices" + (f": {row.cause}" if row.cause else ""))
 
     def _needing(self, row: Row, match: re.Match[str] | None) -> Callable[[int], Cause | None]:
-        """What makes the cause of an op that needs what it cannot have as it is split."""
+        """The cause for an op that needs data from other shards."""
 
         def cause(op: int) -> Cause | None:
             program, subject = self.why.subject.program, self.why.subject
@@ -224,18 +238,18 @@ class Matcher:
 
 
 def _is_along(axis: AxisRef, row: Row) -> bool:
-    """Whether a collective works along an axis or a part of it."""
+    """Whether a collective communicates along an axis or a part of it."""
     return any(one.startswith(quote(axis.name)) for one in row.axes or ())
 
 
 def _place(label: Label) -> tuple[Any, ...]:
-    return label.name, label.scope, label.file, label.line, label.column
+    return label.name, label.scope, *label.places[-1]
 
 
 def _pick(candidates: Sequence[Cause], place: int, count: int) -> Cause | None:
-    """The cause of one of several collectives of one name and line, in order.
+    """The cause of one of several collectives with the same name and line, in order.
 
-    A reshard may take several collectives, and several ops may share one.
+    A reshard may need several collectives, and several ops may share one.
     """
     if len(candidates) > count:
         candidates = list({(one.operand, one.reason): one for one in candidates}.values())

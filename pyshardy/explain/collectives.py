@@ -1,38 +1,36 @@
-"""Why devices talk to each other: one sentence per collective, with where both sides come from."""
+"""Explains collectives: one sentence per collective, with the annotations on both sides."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from pyshardy.core.axes import Axes
 from pyshardy.core.text import format_bytes
+from pyshardy.explain.alike import common, general_text
 from pyshardy.explain.collective_causes import Cause, Matcher, Row
 from pyshardy.explain.explanation import AxisCame
 from pyshardy.explain.why import Why
 
-_INDEX = re.compile(r"\[\d+\]")
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CollectiveStory:
-    """A collective, or several alike, with its reason; `str` is the sentence.
+    """The explanation of a collective, or of several equal ones; `str` is the sentence.
 
     Attributes:
         text: The collective and its reason in words.
         reason: The reason alone.
         kind: Its kind, such as "all_gather".
-        axes: The mesh axes along which devices work together; None if their groups fit no axes.
-        sent_bytes_per_device: Bytes that every device sends each time.
-        times: How often it runs in all.
-        is_lower_bound: Whether that may be more, because a loop is of unknown length.
-        operand: The value that is resharded or summed, in words; None if it cannot be told.
-        file: The file of the user's program; None if it is not known.
+        axes: The mesh axes along which devices communicate; None if the groups do not follow mesh axes.
+        sent_bytes_per_device: The bytes that every device sends per run.
+        times: The number of runs.
+        is_lower_bound: Whether that may be more, because the trip count of a loop is unknown.
+        operand: The value that is resharded or summed, in words; None if unknown.
+        file: The file of the user's program; None if unknown.
         line: The line there.
-        sides: Where the axes that meet were given, and how they came.
-        hint: An annotation that makes the program send less, tried before it is said; None if none is known.
+        sides: The annotations of the conflicting axes, and how these axes propagated.
+        hint: An annotation that makes the program send less, which has been tried; None if none is known.
     """
 
     text: str
@@ -50,68 +48,62 @@ class CollectiveStory:
 
     @property
     def total_bytes(self) -> int:
-        """Bytes that every device sends for it in all."""
+        """The bytes that every device sends in all runs."""
         return self.times * self.sent_bytes_per_device
 
     def with_hint(self, hint: str | None) -> CollectiveStory:
-        """The same with a hint."""
+        """The explanation with a hint."""
         return replace(self, hint=hint)
 
     def to_json(self) -> dict[str, Any]:
-        """The story as JSON-ready data; the keys are the names of the attributes."""
+        """The explanation as JSON-ready data; the keys are the names of the attributes."""
         return asdict(self)
 
     def __str__(self) -> str:
         return self.text if self.hint is None else f"{self.text} Hint: {self.hint}"
 
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
 
 class Found(NamedTuple):
-    """A story with the causes that it tells of, one per collective."""
+    """An explanation with its causes, one per collective."""
 
     story: CollectiveStory
     causes: tuple[Cause, ...]
 
 
 def tell(why: Why, rows: Sequence[Row]) -> list[Found]:
-    """The stories of collectives, those that send most bytes in all first; those that are alike make one.
+    """The explanations of collectives, those that send most bytes first; equal ones share an explanation.
 
     Args:
         why: Explains the values of the propagated program.
-        rows: The collectives of the program per device, in program order.
+        rows: The collectives of the per-device program, in program order.
     """
     causes = Matcher(why).causes(rows)
     folded: dict[tuple[Any, ...], list[tuple[Row, Cause]]] = {}
     for row, cause in zip(rows, causes):
-        key = row.kind, row.axes, row.sent_bytes_per_device, row.is_lower_bound, general(cause.reason)
+        key = row.kind, row.axes, row.sent_bytes_per_device, row.is_lower_bound, general_text(cause.reason)
         folded.setdefault(key, []).append((row, cause))
     found = [_story(why, alike) for alike in folded.values()]
     return sorted(found, key=lambda one: -one.story.total_bytes)
 
 
-def general(text: str) -> str:
-    """A text that is the same for all members of a list.
-
-    >>> general("`params['layers'][3]['w2']`")
-    "`params['layers'][*]['w2']`"
-    """
-    return _INDEX.sub("[*]", text)
-
-
 def _story(why: Why, alike: Sequence[tuple[Row, Cause]]) -> Found:
     row, cause = alike[0]
-    reasons = {one.reason for _, one in alike}
-    reason = cause.reason if len(reasons) == 1 else general(cause.reason)
+    told = list({one.reason: one for _, one in alike}.values())
+    reason = common(one.reason for one in told)
     times = sum(one.times for one, _ in alike)
-    operand = None if cause.operand is None else why.names.value(cause.operand)
-    sides = tuple(_sides(why, cause.places))
-    origins = "; ".join(dict.fromkeys(f"{one.axis} was given {one.origin}" for one in sides))
-    if len(reasons) > 1:
-        origins, operand = general(origins), None if operand is None else general(operand)
+    operands = [why.names.value(one.operand) for one in told if one.operand is not None]
+    operand = common(operands) if len(operands) == len(told) else None
+    sides = [tuple(_sides(why, one.places)) for one in told]
+    origins = [dict.fromkeys(f"{one.axis} was given {one.origin}" for one in found) for found in sides]
+    origin = _common_origin(["; ".join(found) for found in origins])
     axes = "" if row.axes is None else f" along {', '.join(row.axes)}"
     often = "" if times == 1 else f", {'at least ' if row.is_lower_bound else ''}{times} times"
     head = f"{row.kind.replace('_', '-')} of {format_bytes(row.sent_bytes_per_device)} per device{axes}{often}"
-    text = f"{head}: {reason}." + (f" There {origins}." if origins else "")
-    file, line, _ = row.source or (None, 0, 0)
+    text = f"{head}: {reason}." + (f" There {origin}." if origin else "")
+    file, line, _ = row.user_source or row.source or (None, 0, 0)
     story = CollectiveStory(
         text,
         reason,
@@ -123,9 +115,14 @@ def _story(why: Why, alike: Sequence[tuple[Row, Cause]]) -> Found:
         operand,
         file,
         line,
-        sides,
+        sides[0],
     )
     return Found(story, tuple(one for _, one in alike))
+
+
+def _common_origin(origins: Sequence[str]) -> str:
+    """Where the axes come from in one text; those of the first that have other origins stand for the others."""
+    return common(one for one in origins if general_text(one) == general_text(origins[0]))
 
 
 def _sides(why: Why, places: Iterable[tuple[int, int, Axes]]) -> Iterator[AxisCame]:

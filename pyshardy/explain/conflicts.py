@@ -248,8 +248,8 @@ def mismatch_text(why: Why, mismatch: Mismatch) -> str:
     loser = names.value(mismatch.value)
     kind = subject.kind(mismatch.op)
     if mismatch.op >= subject.op_count:
-        output = names.value(subject.tensors(mismatch.op)[-1])
-        return f"{loser} is {has}, and the output {output} is to be {needs}"
+        output = subject.tensors(mismatch.op)[-1]
+        return f"{loser} is {has}, and the output {names.value(output)} is to be {needs}{_why_otherwise(why, output)}"
     if kind.name == CONSTRAINT:
         return f"{loser} is {has}, and the {names.op(mismatch.op)} says {needs}"
     if kind.name in _IDENTITIES:
@@ -287,6 +287,15 @@ def clashing(why: Why, mismatch: Mismatch) -> Iterator[tuple[int, int, Axes]]:
     for dim, given in enumerate(() if sharding is None or winner == subject.holder(mismatch.value) else sharding.dims):
         if lists_overlap(given.axes, axes):
             yield winner, dim, given.axes
+
+
+def _why_otherwise(why: Why, output: int) -> str:
+    """Why an output is not sharded as propagation found, if its user has not asked for that."""
+    found, final = why.subject.sharding(output), why.subject.final_sharding(output)
+    if found is None or output in why.subject.given or (final is not None and final.dim_axes == found.dim_axes):
+        return ""
+    has_parts = any(not axis.is_full for axes in found.dim_axes for axis in axes)
+    return f", because inputs and outputs have {'no parts of axes' if has_parts else 'shards of one size'}"
 
 
 def split_dims(why: Why, op: int, kind: FactorKind) -> Iterator[tuple[int, int, Axes]]:

@@ -151,7 +151,12 @@ def _of_tensor(
     if isinstance(sharding.mesh, Mesh):
         mesh = sharding.mesh
     if mesh is None:
-        raise UsageError(_DOING, got=f"a sharding on the mesh {sharding.mesh!r}", needed="that mesh as `mesh`")
+        raise UsageError(
+            _DOING,
+            got=f"a sharding on the mesh {sharding.mesh!r}",
+            needed="that mesh as `mesh`",
+            hint=f"`mesh=result.meshes[{sharding.mesh!r}]`, or a sharding of JAX, as in `result.in_shardings`",
+        )
     if sharding.rank != len(shape):
         raise UsageError(_DOING, got=f"{sharding} for the shape {shape}", needed=f"{len(shape)} dimensions in both")
     if mesh.size > MOST_DEVICES:

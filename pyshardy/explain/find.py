@@ -74,14 +74,16 @@ def _line(label: Label) -> str | None:
 
 
 def _is_at(label: Label, line: re.Match[str]) -> bool:
-    if label.file is None or label.line != int(line[2]):
-        return False
-    if line[3] is not None and label.column != int(line[3]):
+    return any(file is not None and _is_place(file, at, column, line) for file, at, column in label.places)
+
+
+def _is_place(file: str, at: int, column: int, line: re.Match[str]) -> bool:
+    if at != int(line[2]) or (line[3] is not None and column != int(line[3])):
         return False
     wanted = PurePath(line[1]).parts
-    if cell_name(label.file) is not None:
-        return cell_name(label.file) == line[1]
-    return PurePath(label.file).parts[-len(wanted) :] == wanted
+    if cell_name(file) is not None:
+        return cell_name(file) == line[1]
+    return PurePath(file).parts[-len(wanted) :] == wanted
 
 
 def _is_named(label: Label, wanted: str) -> bool:

@@ -70,6 +70,15 @@ def user_scopes(label: Label) -> list[str]:
     return found
 
 
+def is_gradient(label: Label) -> bool:
+    """Whether JAX made an op for the gradient, going back through what a user wrote.
+
+    >>> is_gradient(Label("stablehlo.dot_general", "jit(step)/transpose(jvp(mlp))/dot_general"))
+    True
+    """
+    return any(part.startswith("transpose(") for part in (label.scope or "").split("/"))
+
+
 def place_text(label: Label) -> str:
     """The source line of an op as a phrase, " at model.py:41"; empty if unknown.
 
@@ -106,7 +115,9 @@ class Names:
             return "the return"
         inside = named_scope(label) or (label.function or "").rpartition(".")[2]
         is_name = inside and not inside.startswith("<") and inside not in _OF_JAX and label.name not in _REGIONS
-        found = f"`{short_scope(label)}`" + (f" in `{inside}`" if is_name else "") + place_text(label)
+        gradient = is_gradient(label)
+        scope = f" in {'the gradient of ' if gradient else ''}`{inside}`" if is_name else " in the gradient" * gradient
+        found = f"`{short_scope(label)}`{scope}{place_text(label)}"
         return found if label.file is not None else found + self._near(op)
 
     def _near(self, op: int) -> str:

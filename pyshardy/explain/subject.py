@@ -25,6 +25,7 @@ class Label(NamedTuple):
         file: The file of the user's program; None if unknown.
         line: The line there, from 1.
         column: The column there.
+        library_place: File, line and column in the library that the user's line calls, if that makes the op.
     """
 
     name: str
@@ -33,6 +34,13 @@ class Label(NamedTuple):
     file: str | None = None
     line: int = 0
     column: int = 0
+    library_place: tuple[str, int, int] | None = None
+
+    @property
+    def places(self) -> tuple[tuple[str | None, int, int], ...]:
+        """The place in the user's program, and behind it that in a library if there is one."""
+        own = self.file, self.line, self.column
+        return (own,) if self.library_place is None else (own, self.library_place)
 
 
 @dataclass(frozen=True)

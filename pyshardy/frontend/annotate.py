@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -32,9 +33,14 @@ from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.importing.import_hlo_shardings import read_axes
+from pyshardy.report.folding import fold
+from pyshardy.report.places import is_library
 
 _DOING = "annotating a module"
 _PART = re.compile(r"\[\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|([^\]]*))\s*\]|([^.\[\]]+)")
+_VARIABLE = re.compile(r"\*|(?<!\d)\d+(?:,\d+)?\.\.\d+(?!\d)")
+_LAST = 2
+_MOST_LAYERS = 100_000
 _MOST_NAMES = 8
 Annotations = Mapping[str, Any]
 Given = tuple[str, InterfaceTensor, Any]
@@ -147,8 +153,16 @@ def _warn_of_explicit_axes(module: Module, annotations: Iterable[tuple[str, Inte
             f"JAX has decided along its explicit axes {', '.join(axes)} how everything in the function is sharded, "
             "without these shardings: they only apply to inputs and outputs. For axes that propagation is free to "
             "use, load the function with mesh={'axis': size} or axis_types=(jax.sharding.AxisType.Auto, ...)",
-            stacklevel=4,
+            stacklevel=_user_level(),
         )
+
+
+def _user_level() -> int:
+    """How far up the stack the user's own code calls, for `warn` in the calling function."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and is_library(frame.f_code.co_filename):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _shape(tensor: InterfaceTensor) -> str:
@@ -177,13 +191,16 @@ def matching_names(pattern: str, names: Sequence[str]) -> list[int]:
     [0]
     >>> matching_names("params.*.w", ["params['layers'][0]['w']", "params['layers'][0]['b']", "x"])
     [0]
+    >>> matching_names("net[2,4..6].w", [f"net[{layer}].w" for layer in range(8)])
+    [2, 4, 6]
     """
-    matcher, pieces = _matcher(pattern), [piece for text, _ in _parts(pattern) for piece in text.split("*")]
+    matcher, pieces = _matcher(pattern), [piece for text, _ in _parts(pattern) for piece in _VARIABLE.split(text)]
     near = [position for position, name in enumerate(names) if all(piece in name for piece in pieces)]
     found = [position for position in near if matcher.match(_path(names[position]))]
     if found:
         return found
-    nearest = get_close_matches(pattern, names, n=3, cutoff=0.3) or list(names)[:_MOST_NAMES]
+    folded = [found.name for found in fold((name, None) for name in names)]
+    nearest = get_close_matches(pattern, folded, n=3, cutoff=0.3) or folded[:_MOST_NAMES]
     raise UsageError(
         _DOING,
         got=f"{pattern!r}, which matches no input or output",
@@ -209,9 +226,20 @@ def _path(name: str) -> str:
 def _matcher(pattern: str) -> re.Pattern[str]:
     parts = []
     for text, is_bare in _parts(pattern):
-        one = "[^\0]*" if is_bare and text == "*" else ".*".join(map(re.escape, text.split("*")))
-        parts.append(f"{one}\0")
+        fixed = [*map(re.escape, _VARIABLE.split(text)), ""]
+        between = ["[^\0]*" if is_bare and text == "*" else _variable(found) for found in _VARIABLE.findall(text)]
+        parts += [part for pair in zip(fixed, [*between, ""]) for part in pair] + ["\0"]
     return re.compile("".join(parts), re.DOTALL)
+
+
+def _variable(found: str) -> str:
+    """What `*` in a name stands for, or the numbers of layers, `0..23` or `2,8..140`, as tables write them."""
+    if found == "*":
+        return ".*"
+    numbers = [int(number) for number in re.split(r",|\.\.", found)]
+    first, last, step = numbers[0], numbers[-1], max(1, numbers[1] - numbers[0]) if len(numbers) > _LAST else 1
+    run = range(first, min(last, first + _MOST_LAYERS) + 1, step)
+    return f"(?:{'|'.join(map(str, run))}|{re.escape(found)})"
 
 
 # Meshes
@@ -256,7 +284,9 @@ def _mesh_for_specs(meshes: Mapping[str, Mesh], mesh: Mesh | None) -> str:
     if names and (mesh is not None or len({meshes[name] for name in names}) == 1):
         return names[0]
     got = "a module without a mesh" if not names else f"the meshes {', '.join(map(format_symbol, names))}"
-    raise UsageError("finding the mesh of a PartitionSpec", got=got, needed="one mesh", hint="say which, as mesh=")
+    raise UsageError(
+        "finding the mesh of a PartitionSpec", got=got, needed="one mesh", hint="say which, as mesh= or --mesh"
+    )
 
 
 # Shardings

@@ -12,16 +12,17 @@ from pyshardy.explain.subject import Label, Subject
 from pyshardy.explain.why import Why
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 from pyshardy.ir.causes import scope_of
-from pyshardy.ir.diagnostics import source_position
+from pyshardy.ir.diagnostics import THIS_FILE
 from pyshardy.ir.dtypes import element_bits
 from pyshardy.ir.functions import result_sharding
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.program_index import FunctionResultPlace
 from pyshardy.ir.shardings import get_sharding
+from pyshardy.report.places import user_place
 from pyshardy.transforms.context import Traced
 
-_FUNCTION = re.compile(r'"((?:[^"\\]|\\.)*)"\("(?:[^"\\]|\\.)*":\d+:\d+')
+_FRAME = re.compile(r'(?:"((?:[^"\\]|\\.)*)"\()?"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
 
 
 def make_why(
@@ -146,23 +147,29 @@ class _Labels(Sequence[Label]):
 
 
 def label_of(op: str, location: Any, name: str = "-") -> Label:
-    """The label of an op at a location.
+    """The label of an op at a location; its place is the user's innermost line, if there is one.
 
     >>> location = 'loc("jit(f)/dot_general"(callsite("mlp"("model.py":41:8 to :20) at "f"("model.py":50:2 to :9))))'
     >>> label_of("stablehlo.dot_general", location)
     Label(name='stablehlo.dot_general', scope='jit(f)/dot_general', function='mlp', file='model.py', line=41, column=8)
     """
     text = str(location)
-    position, function, scope = source_position(text), _FUNCTION.search(text), scope_of(text)
-    is_call = function is not None and function[1] != scope
-    file, line, column = position or (None, 0, 0)
+    scope = scope_of(text)
+    functions = {
+        (name if file == THIS_FILE else file, int(line), int(column)): function
+        for function, file, line, column in reversed(_FRAME.findall(text))
+    }
+    frames = list(reversed(functions))
+    place = user_place(frames)
+    if place is None:
+        return Label(op, scope)
+    function = functions[place]
     return Label(
         op,
         scope,
-        function[1] if function is not None and is_call else None,
-        name if file == "-" else file,
-        line,
-        column,
+        function if function and function != scope else None,
+        *place,
+        library_place=None if place == frames[0] else frames[0],
     )
 
 

@@ -28,10 +28,11 @@ from pyshardy.frontend.jax_lower import (
     sharding_leaves,
     stage,
 )
+from pyshardy.frontend.jax_nnx import NnxCall, is_nnx_jitted, nnx_call
 from pyshardy.frontend.jax_private import compile_arg, devices_of, inspections, kept_leaves, stand_in_mesh
 from pyshardy.frontend.jax_shardings import NamedShardings, abstract_mesh, jax_mesh, partition_spec
 from pyshardy.frontend.load import load_content
-from pyshardy.frontend.nnx_names import is_nnx_jitted, with_nnx_names
+from pyshardy.frontend.nnx_names import with_nnx_names
 from pyshardy.ir.module import Module
 
 __all__ = ["JaxSignature", "NamedShardings", "jax_mesh", "partition_spec"]
@@ -58,6 +59,7 @@ class JaxSignature:
         example: The positional and keyword arguments that it was loaded with, without the data of arrays; None if
             unknown.
         inspections: The callbacks of `jax.debug.inspect_array_sharding`, by their numbers in the module.
+        nnx: The function under `flax.nnx.jit`, if it is one, with its caller and the structure of its models.
         lowered: The lowered function. It keeps Python functions such as partitioners alive, which JAX references
             weakly.
     """
@@ -76,6 +78,7 @@ class JaxSignature:
     static_argnums: tuple[int, ...] = ()
     example: tuple[Any, Any] | None = field(default=None, repr=False, compare=False)
     inspections: Mapping[int, Any] = field(default_factory=dict, repr=False, compare=False)
+    nnx: NnxCall | None = field(default=None, repr=False, compare=False)
     lowered: Any = field(default=None, repr=False, compare=False)
 
 
@@ -175,6 +178,7 @@ def load_function(
     )
     if is_nnx_jitted(function):
         module = with_nnx_names(module, function, args, kwargs)
+        module.origin = replace(module.origin, nnx=nnx_call(function, args))
     if target.spec_mesh is not None:
         module = _on_mesh(module, target.spec_mesh, target)
     return _with_own_shardings(module, in_shardings, out_shardings, target.spec_mesh, keeps_own)

@@ -18,7 +18,7 @@ def load_file(path: str | Path, allow_unregistered_dialects: bool = False, isola
     Args:
         path: The file.
         allow_unregistered_dialects: Whether ops of unknown dialects are accepted, in generic form.
-        isolate: Whether it is read in a process of its own, which its bytes may end.
+        isolate: Whether to read it in a separate process, because its bytes may crash the reader.
 
     Raises:
         UsageError: There is no such file, or it cannot be read.
@@ -60,7 +60,7 @@ def load_bytes(
         content: StableHLO or HLO as text, as bytecode or as a protocol buffer, or a serialized `jax.export.Exported`.
         name: Its name in messages.
         allow_unregistered_dialects: Whether ops of unknown dialects are accepted, in generic form.
-        isolate: Whether it is read in a process of its own, which its bytes may end.
+        isolate: Whether to read it in a separate process, because its bytes may crash the reader.
 
     Raises:
         InvalidModuleError: It is not a valid module.

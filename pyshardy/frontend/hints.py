@@ -9,7 +9,8 @@ from typing import NamedTuple
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.core.text import format_bytes, quote
 from pyshardy.errors import ShardyError
-from pyshardy.explain.collectives import Found, general
+from pyshardy.explain.alike import common, general
+from pyshardy.explain.collectives import Found
 from pyshardy.explain.conflicts import Mismatch, clashing
 from pyshardy.explain.origins import OriginKind, origin_of
 from pyshardy.explain.why import Why
@@ -144,7 +145,7 @@ def _text(edit: Edit, now: Trial, then: Trial) -> str:
     old, new = (now.inputs, then.inputs) if edit.is_input else (now.outputs, then.outputs)
     was = next(tensor for tensor in old if tensor.index in edit.indices)
     tensor = next(tensor for tensor in new if tensor.index in edit.indices)
-    name = general(tensor.name) if len(edit.indices) > 1 else tensor.name
+    name = common(one.name for one in new if one.index in edit.indices)
     saved = f"send {format_bytes(then.sent_bytes)} per device instead of {format_bytes(now.sent_bytes)}"
     held = f"a device holds {format_bytes(then.held_bytes)} at most instead of {format_bytes(now.held_bytes)}"
     change = f"annotate `{name}` as {spec_text(tensor)} instead of {spec_text(was)}"

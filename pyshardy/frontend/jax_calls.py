@@ -15,6 +15,46 @@ from pyshardy.frontend.jax_private import key_name
 Tree = Any
 
 
+class OtherArgumentsError(Exception):
+    """A function is called with other arguments than it was loaded for.
+
+    Args:
+        leaf: The number of the first leaf of another shape; None if it is not that.
+        shape: Its shape.
+        is_static: Whether all leaves fit, and something else in the trees differs, such as a function.
+    """
+
+    def __init__(self, leaf: int | None = None, shape: tuple[int, ...] = (), is_static: bool = False) -> None:
+        super().__init__()
+        self.leaf = leaf
+        self.shape = shape
+        self.is_static = is_static
+
+
+def call(
+    signature: JaxSignature, args: Sequence[Any], kwargs: Mapping[str, Any], run_flat: Callable[[list[Any]], Any]
+) -> Any:
+    """Call a function by its program.
+
+    Args:
+        signature: The signature of the function.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+        run_flat: The program: from the inputs of the module to its outputs.
+
+    Raises:
+        OtherArgumentsError: Other arguments than it was loaded for.
+    """
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        inputs = inputs_of_call(signature, args, kwargs)
+        if inputs is None:
+            raise _other_arguments(signature, args, kwargs)
+        return result_of_call(signature, run_flat(inputs))
+
+    return called(*args, **kwargs) if signature.nnx is None else signature.nnx.run(called, args, kwargs)
+
+
 def inputs_of_call(signature: JaxSignature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any] | None:
     """The inputs of the module for a call of its function; None if the function was not loaded for such arguments.
 
@@ -55,6 +95,17 @@ def result_of_call(signature: JaxSignature, outputs: Sequence[Any]) -> Tree:
     typed = [_typed(output, info) for output, info in zip(outputs, infos, strict=True)]
     tree = jax.tree.unflatten(signature.out_tree, typed)
     return jax.tree.map(lambda node: node.value if is_static(node) else node, tree, is_leaf=is_static)
+
+
+def _other_arguments(signature: JaxSignature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> OtherArgumentsError:
+    leaves, structure = jax.tree.flatten((tuple(args), dict(kwargs)))
+    infos = _infos(signature)
+    if len(leaves) != len(infos) or not all(map(is_argument, leaves)):
+        return OtherArgumentsError()
+    others = [number for number, (leaf, info) in enumerate(zip(leaves, infos)) if not _fits(leaf, info)]
+    if structure == signature.in_tree and others:
+        return OtherArgumentsError(others[0], jnp.shape(leaves[others[0]]))
+    return OtherArgumentsError(is_static=not others)
 
 
 class _Wanted:

@@ -307,15 +307,20 @@ def _has_static(tree: Any) -> bool:
     return any(map(is_static, jax.tree.leaves(tree, is_leaf=is_static)))
 
 
-def _taking_static(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function for arguments with `Static` leaves; its results may have such leaves too."""
+def _taking_static(function: Callable[..., Any], keeps: Callable[[Any], bool] = is_argument) -> Callable[..., Any]:
+    """The function for arguments with `Static` leaves; its results may have such leaves too.
+
+    Args:
+        function: The function.
+        keeps: Whether a leaf of the results is not static.
+    """
 
     @wraps(function, updated=())
     def taking(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = jax.tree.map(
             lambda node: node.value if is_static(node) else node, (args, kwargs), is_leaf=is_static
         )
-        return filtered(function(*args, **kwargs), is_argument)
+        return filtered(function(*args, **kwargs), keeps)
 
     return taking
 
@@ -338,7 +343,7 @@ def _unfiltered(
     if donated and "donate_argnums" not in options:
         options = {**options, "donate_argnums": donated}
     args, kwargs = filtered((tuple(args), dict(kwargs)), is_array)
-    return _taking_static(function.__wrapped__), args, kwargs, options
+    return _taking_static(function.__wrapped__, is_array), args, kwargs, options
 
 
 def _fixed_positions(options: Mapping[str, Any], count: int) -> set[int]:

@@ -169,7 +169,7 @@ _alike_p.def_abstract_eval(lambda x, y, **_: [x, y])
 
 
 def _alike_transpose(cotangents: Any, *_: Any, pair: _Pair) -> Any:
-    del pair  # the cotangents are a pair of their own
+    del pair  # the cotangents form a separate pair
     return _alike_p.bind(*map(ad.instantiate_zeros, cotangents), pair=_Pair())
 
 

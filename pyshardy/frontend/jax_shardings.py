@@ -86,8 +86,7 @@ class NamedShardings:
         try:
             return partition_spec(sharding, len(tensor.shape) if rank is None else rank)
         except InvalidShardingError as error:
-            doing = f"{error.doing} of {tensor.name}"
-            raise InvalidShardingError(doing, got=error.got, needed=error.needed) from error
+            raise error.located(f"{error.doing} of {tensor.name}") from None
 
     def _mesh_of(self, tensor: InterfaceTensor) -> Mesh | None:
         mesh = None if tensor.sharding is None else mesh_of(tensor.sharding, self.meshes)

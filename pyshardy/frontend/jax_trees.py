@@ -86,7 +86,7 @@ def input_tree(signature: Any, tensors: Sequence[InterfaceTensor], convert: Conv
     for leaf, tensor in zip(signature.kept, tensors):
         leaves[leaf] = convert(tensor, signature.in_ranks[leaf])
     args, _ = _without_static(jax.tree.unflatten(signature.in_tree, leaves))
-    return args
+    return args if signature.nnx is None else signature.nnx.input_states(args)
 
 
 def output_tree(signature: Any, tensors: Sequence[InterfaceTensor], convert: Convert) -> Tree:
@@ -94,7 +94,8 @@ def output_tree(signature: Any, tensors: Sequence[InterfaceTensor], convert: Con
     if not isinstance(signature, JaxSignature):
         return tuple(convert(tensor, None) for tensor in tensors)
     leaves = [convert(tensor, rank) for tensor, rank in zip(tensors, signature.out_ranks)]
-    return _without_static(jax.tree.unflatten(signature.out_tree, leaves))
+    tree = _without_static(jax.tree.unflatten(signature.out_tree, leaves))
+    return tree if signature.nnx is None else signature.nnx.result(tree)
 
 
 def _without_static(tree: Tree) -> Tree:

@@ -16,6 +16,7 @@ from jaxlib.mlir import ir
 
 from pyshardy.core.text import quote
 from pyshardy.frontend.interface import input_tensors, output_tensors
+from pyshardy.frontend.jax_nnx import is_model
 from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.strings import named_location
@@ -23,11 +24,6 @@ from pyshardy.ir.strings import named_location
 _INPUT = re.compile(r"(\w+)\.states\[0\]\[(\d+)\]")
 _OUTPUT = re.compile(r"result\[0\]\[(\d+)\]\.states\[0\]\[(\d+)\]")
 _RESULT_INFO = "jax.result_info"
-
-
-def is_nnx_jitted(function: Any) -> bool:
-    """Whether a function is under `flax.nnx.jit`. The check does not import flax."""
-    return type(function).__module__.startswith("flax.nnx.") and hasattr(function, "lower")
 
 
 def with_nnx_names(module: Module, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Module:
@@ -74,7 +70,7 @@ Paths = Sequence[tuple[str, tuple[int, ...]]]
 def _paths(value: Any) -> Paths:
     """The path and the shape of every array of a model, in the order of `nnx.jit`; empty if it is not a model."""
     nnx = sys.modules["flax.nnx"]
-    if not isinstance(value, (nnx.Module, nnx.Optimizer)):
+    if not is_model(value):
         return ()
     flat = nnx.to_flat_state(nnx.state(value))
     return [(_text(path), tuple(getattr(variable.get_value(), "shape", ()))) for path, variable in flat]

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
+
+PART: Final = "pyshardy.part"
+"""Attribute of the ops of a program from which layers were left out. It says nothing of what an op does, but where it
+is: the stretch of equal layers, the part of it, and the place in its layer, a number that no op of another stretch has.
+"""
 
 
 class Attributes(dict[str, Any]):

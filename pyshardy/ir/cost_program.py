@@ -74,6 +74,7 @@ class Interned:
         self.tensors: dict[Tensor, Tensor] = {}
         self.kinds: dict[Hashable, Kind] = {}
         self.decoded: dict[Any, Hashable] = {}
+        self.units: dict[Any, int | None] = {}
 
 
 class NodePlace:
@@ -83,6 +84,11 @@ class NodePlace:
 
     def __init__(self, node: Node, name: str) -> None:
         self._node, self._name = node, name
+
+    @property
+    def node(self) -> Node:
+        """The node."""
+        return self._node
 
     @property
     def scope(self) -> str | None:
@@ -117,6 +123,7 @@ class CostReader:
         self.root, self.meshes, self.name = root, meshes, name
         self.interned = Interned() if interned is None else interned
         self.specs, self.kinds, self.decoded = self.interned.specs, self.interned.kinds, self.interned.decoded
+        self.units = self.interned.units
         self.trips = TripCounts(root)
         self.traffic = TrafficReader(root, meshes)
         self.by_name = {function.attrs["sym_name"]: function for function in functions(root)}
@@ -280,9 +287,17 @@ class CostReader:
         ]
         if node.name in ("stablehlo.constant", "sdy.constant"):
             found.append(("is_splat", bool(getattr(node.attrs.get("value"), "is_splat", False))))
+            found.append(("unit", self._unit(node.attrs.get("value"))))
         elif node.regions and node.name not in _WITH_REGIONS and node.name not in _RUN_ONCE:
             found.append(("body", _body_names(node)))
         return tuple(found)
+
+    def _unit(self, attr: Any) -> int | None:
+        """0 or 1 if a constant is that everywhere."""
+        if attr not in self.units:
+            number = getattr(attr.get_splat_value(), "value", None) if getattr(attr, "is_splat", False) else None
+            self.units[attr] = int(number) if number is not None and number in (0, 1) else None
+        return self.units[attr]
 
     def _decode(self, name: str, attr: Any) -> Hashable:
         if attr not in self.decoded:

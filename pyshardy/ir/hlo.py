@@ -58,7 +58,7 @@ def bytecode_of_portable(content: bytes, name: str) -> bytes:
     with make_context() as context, errors_of(context) as errors:  # MLIR would print the errors
         try:
             found = stablehlo.deserialize_portable_artifact(context, content)
-        except _CONVERTER_ERRORS as error:
+        except CONVERTER_ERRORS as error:
             needed = "a StableHLO artifact of no later version"
             got = "; ".join(dict.fromkeys(found.message for found in errors)) or _one_line(error)
             raise InvalidModuleError("reading a module", where=name, got=got, needed=needed) from error
@@ -91,11 +91,11 @@ def has_converted() -> bool:
 def _convert(convert: Callable[[], Any], name: str, needed: str) -> Any:
     try:
         return convert()
-    except _CONVERTER_ERRORS as error:
+    except CONVERTER_ERRORS as error:
         raise InvalidModuleError("reading a module", where=name, got=_one_line(error), needed=needed) from error
 
 
-_CONVERTER_ERRORS = (RuntimeError, ValueError, MemoryError, ir.MLIRError)
+CONVERTER_ERRORS = (RuntimeError, ValueError, MemoryError, ir.MLIRError)
 """The exceptions of the converters; jaxlib's own errors are RuntimeErrors."""
 
 

@@ -20,13 +20,15 @@ class Anchor(Enum):
 class Pass(Record):
     """A pass; its options are the fields of the subclass, spelled with dashes on the command line.
 
-    name: Its name on the command line.
+    Attributes:
         name: Its name on the command line.
         anchor: Whether it runs on the module or on every function.
+        own_options: Those of its fields that the reference's pass of the same name lacks.
     """
 
     name: ClassVar[str]
     anchor: ClassVar[Anchor] = Anchor.MODULE
+    own_options: ClassVar[frozenset[str]] = frozenset()
 
     def run(self, op: Op, context: PassContext) -> None:
         """Change the module or function `op` in place.

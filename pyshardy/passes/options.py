@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, Protocol, TypeVar, get_type_hints
 
 from pyshardy.core.intern import register_cache
+from pyshardy.core.options import did_you_mean
 from pyshardy.errors import UsageError
 from pyshardy.passes.base import Pass
 
@@ -52,7 +53,8 @@ def read_options(cls: type[D], options: dict[str, str]) -> D:
     for option, text in options.items():
         if option not in known:
             needed = f"one of {', '.join(known)}" if known else "no options"
-            raise UsageError(f"reading the options of {cls.name}", got=f"'{option}'", needed=needed)
+            hint = did_you_mean(option, known)
+            raise UsageError(f"reading the options of {cls.name}", got=f"'{option}'", needed=needed, hint=hint)
         values[known[option]] = _parse_value(cls, option, text, hints[known[option]])
     return cls(**values)
 
@@ -66,7 +68,7 @@ register_cache(_type_hints.cache_clear)
 
 
 def _parse_value(cls: type[HasOptions], option: str, text: str, kind: Any) -> Any:
-    needed = "a value"
+    needed, hint = "a value", None
     if kind is bool:
         needed = "true or false"
         if text in BOOLEANS:
@@ -80,11 +82,12 @@ def _parse_value(cls: type[HasOptions], option: str, text: str, kind: Any) -> An
     elif kind is str:
         return text
     elif issubclass(kind, Enum):
-        needed = "one of " + ", ".join(member.value for member in kind)
+        values = [member.value for member in kind]
+        needed, hint = f"one of {', '.join(values)}", did_you_mean(text, values)
         for member in kind:
             if member.value == text:
                 return member
-    raise UsageError(f"reading option {option} of {cls.name}", got=f"'{text}'", needed=needed)
+    raise UsageError(f"reading option {option} of {cls.name}", got=f"'{text}'", needed=needed, hint=hint)
 
 
 def format_options(pass_: Pass) -> str:

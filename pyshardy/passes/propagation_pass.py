@@ -117,7 +117,7 @@ def _shardings_in_groups(root: Op) -> dict[Value, TensorSharding]:
 
 
 def _equalise_groups(root: Op, context: PassContext) -> None:
-    """Give all members of a sharding group one sharding, or remove their shardings if they differ.
+    """Give all members of a sharding group one sharding; if theirs differ, put open constraints in their place.
 
     Source: docs/semantics/propagation.md#sharding-groups
     """
@@ -145,7 +145,8 @@ def _equalise_group(group_id: int, values: list[Value], context: PassContext) ->
     first = values[0].defining_op or values[0].block.parent_op
     context.diagnostics.warn(
         first,
-        f"the members of sharding group {group_id} have different shardings; these are removed",
+        f"the members of sharding group {group_id} have different shardings; "
+        "open constraints replace them in the group",
     )
     for value in values:
         _constrain_openly(value, found[0])

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from pyshardy.core.intern import register_cache
+from pyshardy.core.options import did_you_mean
 from pyshardy.errors import UsageError
 from pyshardy.passes.base import Pass
 
@@ -101,7 +102,8 @@ def pass_class(name: str) -> type[Pass]:
         UsageError: There is no pass of this name.
     """
     if name not in PASSES:
-        raise UsageError("looking for a pass", got=f"'{name}'", needed=f"one of {', '.join(PASSES)}")
+        needed, hint = f"one of {', '.join(PASSES)}", did_you_mean(name, PASSES)
+        raise UsageError("looking for a pass", got=f"'{name}'", needed=needed, hint=hint)
     module, class_name = PASSES[name].split(":")
     found: type[Pass] = getattr(import_module(f"pyshardy.passes.{module}"), class_name)
     return found

@@ -21,7 +21,7 @@ from pyshardy.propagation.prepare import OWNER_AND_USERS, classify_readers, find
 from pyshardy.propagation.recorder import Visit
 from pyshardy.propagation.schedule import ROUNDS
 from pyshardy.propagation.step import Strategy, Update
-from pyshardy.propagation.trace import GROUP
+from pyshardy.propagation.trace import ERASED, GROUP
 from pyshardy.propagation.views import from_other_side, to_other_side
 
 _IS_TO_VISIT = [bytes([not mask >> round_ & 1 for mask in range(256)]) for round_ in range(ROUNDS)]
@@ -141,6 +141,8 @@ class PropagationEngine:
             todo[number] = 0
             if state[number]:
                 if state[number] == DEAD:
+                    if self._trace is not None:
+                        self._trace.append((ERASED, number))
                     self._erase(number)
             elif not clean[number] >> round_ & 1:
                 self._visit(number, clean, plans, round_)

@@ -5,14 +5,16 @@ Source: docs/semantics/propagation.md#running-again-after-an-edit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import InvalidShardingError
 from pyshardy.graph.program import Program
+from pyshardy.propagation.erasures import Erasures
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.prepare import with_main_results
+from pyshardy.propagation.recorder import Recording
 from pyshardy.propagation.schedule import LAST_ROUND, ROUNDS, directions
 from pyshardy.propagation.step import StepError, StepInput, Strategy, Update, propagate_step
 from pyshardy.rules.properties import Priority
@@ -29,15 +31,16 @@ class Layout:
     Args:
         program: The program.
         options: How to propagate.
-        other_readers: Per value, the ops whose step looks at its sharding without computing or using it.
+        recording: The record of a run over it.
 
     Attributes:
+        erasures: Its dead ops.
         turns: The sweeps in order.
         width: The times of one sweep: restoring a priority, the results of the main function, every op, the results.
         end: The time behind the last phase.
     """
 
-    def __init__(self, program: Program, options: PropagateOptions, other_readers: Mapping[int, Sequence[int]]) -> None:
+    def __init__(self, program: Program, options: PropagateOptions, recording: Recording) -> None:
         self.program = program
         self.options = options
         self.kinds, self.kind_of, self.tensors = with_main_results(program)
@@ -49,7 +52,8 @@ class Layout:
         self.turns: list[Turn] = list(product(self.priorities, rounds, options.strategy.strategies))
         self.end = len(self.turns) * self.width
         self.group_of = {value: group for group in program.groups for value in group}
-        self._other_readers = other_readers
+        self.erasures = Erasures(program, recording.visits)
+        self._other_readers = recording.other_readers
         self._steps: dict[tuple[int, int, Strategy], StepInput | None] = {}
         self._outcomes: dict[StepInput, dict[Current, tuple[Update, ...]]] = {}
         self._readers: dict[int, tuple[int, ...]] = {}
@@ -101,15 +105,27 @@ class Layout:
             )  # fmt: skip
         return self._steps[key]
 
-    def waits(self, op: int, turn: Turn) -> bool:
-        """Whether an op takes no part in a sweep because an operand has other uses."""
+    def waits(self, op: int, turn: Turn, is_erased: Callable[[int], bool]) -> bool:
+        """Whether an op takes no part in a sweep because an operand has other uses.
+
+        Args:
+            op: The op.
+            turn: The sweep.
+            is_erased: Whether an op is erased by now.
+        """
         if turn[1] or op >= self.count:
             return False
         program = self.program
         if self.kinds[self.kind_of[op]].priority not in (Priority.PASS_THROUGH, Priority.FORWARD):
             return False
         starts, shapes = program.users.starts, program.shapes
-        return any(starts[value + 1] - starts[value] != 1 and shapes[value] != () for value in program.operands[op])
+        for value in program.operands[op]:
+            uses = starts[value + 1] - starts[value]
+            if self.erasures.turns:
+                uses -= sum(is_erased(user) for user in program.users[value])
+            if uses != 1 and shapes[value] != ():
+                return True
+        return False
 
     def outcome(self, op: int, step: StepInput, current: Current) -> tuple[Update, ...]:
         """What a step gives for some shardings.

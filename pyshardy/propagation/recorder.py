@@ -15,18 +15,19 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.graph.program import Program
 from pyshardy.propagation.prepare import with_main_results
 from pyshardy.propagation.step import Move, StepInput, explain_step
-from pyshardy.propagation.trace import GROUP, MAIN_RESULT, Step
+from pyshardy.propagation.trace import ERASED, GROUP, MAIN_RESULT, Step
 
 Visit = tuple[Any, ...]
 """Op number, step, shardings before, user priority and op-priority round. For a copy between members of a sharding
-group: `GROUP`, the member that was given the sharding, the member that gets it, the sharding."""
+group: `GROUP`, the member that was given the sharding, the member that gets it, the sharding. For a dead op
+that is erased: `ERASED`, its number; those inside of it go with it."""
 
 
 class Recording(NamedTuple):
     """What a run with other annotations is compared with.
 
     Attributes:
-        visits: The visits that changed something, in order.
+        visits: The visits that changed something, and the ops that were erased, in order.
         other_readers: Per value, the ops whose step looks at its sharding without computing or using it.
     """
 
@@ -96,6 +97,8 @@ def steps_of(program: Program, visits: Sequence[Visit]) -> Iterator[Step]:
     known: dict[tuple[StepInput, tuple[TensorSharding | None, ...]], tuple[Move, ...]] = {}
     number, cause = -1, None
     for visit in visits:
+        if visit[0] == ERASED:
+            continue
         if visit[0] == GROUP:
             assert cause is not None
             yield from _copies(cause, *visit[1:])

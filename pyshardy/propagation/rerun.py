@@ -46,7 +46,7 @@ def rerun(timeline: Timeline, changes: Changes, most_visits: int) -> Rerun | Non
     """Run again from other annotations; None if a run over everything is needed, or faster.
 
     Args:
-        timeline: The recorded run, of a program without dead code.
+        timeline: The recorded run.
         changes: The annotations that differ, by value; None where one is taken away.
         most_visits: How many visits may be made.
     """
@@ -74,6 +74,7 @@ class _Rerun(Board):
         self.originals = {value: found for value, found in timeline.originals.items() if value not in changes}
         self.differing: dict[int, TensorSharding | None] = {}
         self.phase: dict[int, TensorSharding] = {}
+        self.erased: set[int] = set()
         self.time = -1
         self.agenda: list[int] = []
         self.waiting: dict[int, list[int]] = {}
@@ -128,8 +129,8 @@ class _Rerun(Board):
 
     def _schedule(self, op: int) -> None:
         """Wait for the next time at which an op is visited, or may be."""
-        time = min(self._next_turn(op), self.timeline.next_told(op, self.time))
-        if time < self.layout.end:
+        time = min(self._next_turn(op), self.timeline.next_told(op, self.time), self._next_woken(op))
+        if time < self.layout.end and time <= self._end_of(op):
             heapq.heappush(self.agenda, time)
             self.waiting.setdefault(time, []).append(op)
         else:
@@ -144,6 +145,17 @@ class _Rerun(Board):
         start = max(self.time, 0) // layout.width * layout.width
         times = [start + slot + further for further in (0, layout.width) for slot in slots]
         return min(time for time in times if time > self.time)
+
+    def _next_woken(self, op: int) -> int:
+        """The next time at which an op is visited because others are erased; the end if it is not."""
+        woken = self.layout.erasures.woken.get(op, ())
+        times = [time for turn in woken if (time := self.layout.sweep_of(turn)) > self.time]
+        return min(times, default=self.layout.end)
+
+    def _end_of(self, op: int) -> int:
+        """The time at which an op is erased; the end if it is not."""
+        turn = self.layout.erasures.turns.get(op)
+        return self.layout.end if turn is None else self.layout.sweep_of(turn)
 
     def _differs_at(self, op: int) -> bool:
         """Whether an op may read or write a value that differs."""
@@ -164,7 +176,7 @@ class _Rerun(Board):
         layout = self.layout
         number, slot = divmod(self.time, layout.width)
         turn = layout.turns[number]
-        self.phase = {}
+        self.phase, self.erased = {}, set()
         sweep = slot - 1 - layout.main_count
         if slot == 0:
             self._restore(self.restores[self.time])
@@ -187,8 +199,14 @@ class _Rerun(Board):
                 self.set(value, new)
 
     def _visit(self, op: int, turn: Turn) -> None:
+        if op in self.layout.erasures.turns:
+            if self._is_erased(op):
+                return
+            if self._is_dead(op):
+                self._erase(op)
+                return
         step = self.layout.step(op, turn)
-        if step is None or self.layout.waits(op, turn):
+        if step is None or self.layout.waits(op, turn, self._is_erased):
             return
         self.visits += 1
         self.visited.add(op)
@@ -197,6 +215,30 @@ class _Rerun(Board):
             self.visiting = op
             self.write(op, updates)
             self.visiting = -1
+
+    # Dead code
+
+    def _is_erased(self, op: int) -> bool:
+        time = self._end_of(op)
+        return time < self.time or op in self.erased
+
+    def _is_dead(self, op: int) -> bool:
+        """Whether an op is to be erased now."""
+        program = self.layout.program
+        users = (user for value in program.results[op] for user in program.users[value])
+        return self._end_of(op) == self.time and all(self._is_erased(user) for user in users)
+
+    def _erase(self, op: int) -> None:
+        """Erase an op, inner ops first, and have the ops visited that computed its operands."""
+        erasures = self.layout.erasures
+        for inner in erasures.inner(op):
+            if not self._is_erased(inner):
+                self._erase(inner)
+        self.erased.add(op)
+        for owner in erasures.visited_after(op, self._is_erased):
+            self._push(owner)
+
+    # The board
 
     def get(self, value: int) -> TensorSharding | None:  # noqa: D102
         if value in self.phase:
@@ -212,8 +254,13 @@ class _Rerun(Board):
         if not self.is_sweep:
             return
         for op in self.layout.program.to_revisit(value):
-            if 0 <= op < self.next and op != self.visiting and op not in self.stack:
-                self.stack.append(op)
+            if op >= 0:
+                self._push(op)
+
+    def _push(self, op: int) -> None:
+        """Have an op visited next, unless its turn is still to come."""
+        if op < self.next and op != self.visiting and op not in self.stack:
+            self.stack.append(op)
 
     def _compare(self) -> None:
         """Note what differs behind this phase, and wait for those who read it."""

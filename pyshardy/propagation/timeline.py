@@ -18,7 +18,7 @@ from pyshardy.propagation.board import Board
 from pyshardy.propagation.layout import Layout
 from pyshardy.propagation.masked_annotations import masked_all, restored
 from pyshardy.propagation.recorder import Visit
-from pyshardy.propagation.trace import GROUP
+from pyshardy.propagation.trace import ERASED, GROUP
 
 
 class Timeline(Board):
@@ -55,6 +55,9 @@ class Timeline(Board):
         tensors, starts = layout.tensors.numbers, layout.tensors.starts
         for visit in visits:
             if visit[0] == GROUP:
+                continue
+            if visit[0] == ERASED:
+                at, latest = 0, max(latest, layout.sweep_of(visit[1]))
                 continue
             op, step, current, priority, round_ = visit
             number = numbers[priority, round_, step.strategy]

@@ -50,3 +50,4 @@ class Step:
 
 MAIN_RESULT = -1
 GROUP = -2
+ERASED = -3

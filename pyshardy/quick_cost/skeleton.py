@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
 from pyshardy.core.sharding import TensorSharding
+from pyshardy.ir.attributes import PART
 from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.nodes import Block, Op, Value, walk
 from pyshardy.ir.opspec import CONTEXT_FACTS
@@ -17,6 +18,10 @@ STRUCTURE = frozenset(("stablehlo.while", "stablehlo.case", "stablehlo.if"))
 """Ops of which the ops inside are looked at one by one."""
 _ON_ITS_OWN = frozenset(("sdy.manual_computation", "sdy.named_computation", "stablehlo.async_start"))
 """Ops that are taken with all they hold."""
+_OF_THE_PLACE = frozenset((SHARDING, PART))
+"""Attributes that say nothing of what an op does."""
+_OF_THE_PLACE = frozenset((SHARDING, PART))
+"""Attributes that say nothing of what an op does."""
 
 
 class Entry:
@@ -133,7 +138,7 @@ class Skeleton:
     def _static_key(self, op: Op) -> Hashable:
         key: list[Hashable] = [op.name, len(op.results)]
         for name, value in op.attrs.items():
-            if name != SHARDING:
+            if name not in _OF_THE_PLACE:
                 key.append(name)
                 key.append(value)
         for value in op.operands:

@@ -1,4 +1,4 @@
-"""What differs between two results, as plain data: tensors, collectives and totals."""
+"""The difference between two results, as plain data: tensors, collectives and totals."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from pyshardy.report.specs import Notation, axis_to_json, format_sharding
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Tensors that are sharded otherwise, or that only one of both has.
+    """Tensors with different shardings, or that only one of the two results has.
 
     Attributes:
-        kind: "input", "output" or "value": what an op computes.
-        name: What they are called: `params['layers'][0..23]['w1']`, "`dot_general` in `mlp` at model.py:41".
+        kind: "input", "output" or "value", the result of an op.
+        name: Their name: `params['layers'][0..23]['w1']`, "`dot_general` in `mlp` at model.py:41".
         shape: The shape of one.
-        dtype: Its element type; empty if it is not known.
-        before: How it was sharded; None if it was not.
-        after: How it is sharded.
-        count_before: How many there were.
-        count_after: How many there are.
-        bytes_before: Bytes that one device held of all of them, of inputs and outputs.
-        bytes_after: Bytes that it holds now.
+        dtype: Its element type; empty if unknown.
+        before: The old sharding; None if there was none.
+        after: The new sharding.
+        count_before: The old number of tensors.
+        count_after: The new number of tensors.
+        bytes_before: The old bytes per device of all of them, for inputs and outputs.
+        bytes_after: The new bytes per device.
     """
 
     kind: str
@@ -42,13 +42,13 @@ class Change:
 
     @property
     def is_resharded(self) -> bool:
-        """Whether both have them, and shard them otherwise, be it over devices in another order."""
+        """Whether both have them, with different shardings; another device order also counts."""
         is_other = self.before is not self.after or self.count_before == self.count_after
         return bool(self.count_before and self.count_after) and is_other
 
     @property
     def is_more_alike(self) -> bool:
-        """Whether both have them, sharded alike, but one has more."""
+        """Whether both have them with equal shardings, but in different numbers."""
         return bool(self.count_before and self.count_after) and not self.is_resharded
 
     def to_json(self) -> dict[str, Any]:
@@ -71,17 +71,17 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class CollectiveChange:
-    """Collectives that are alike, of which there are more, fewer, or larger ones than before.
+    """Equal collectives whose number or size has changed.
 
     Attributes:
         kind: Their name, such as "all_gather".
-        axes: The mesh axes along which devices work together; None if their groups fit no axes.
-        cause: What made them necessary, such as "reshard of operand 1 of stablehlo.dot_general".
+        axes: The mesh axes along which devices communicate; None if the groups do not follow mesh axes.
+        cause: Their cause, such as "reshard of operand 1 of stablehlo.dot_general".
         place: The line of the user's program that needs them.
-        count_before: How often one of them ran.
-        count_after: How often one runs now.
-        bytes_before: Bytes that every device sent for all of them.
-        bytes_after: Bytes that it sends now.
+        count_before: The old number of runs.
+        count_after: The new number of runs.
+        bytes_before: The old bytes that every device sent for all of them.
+        bytes_after: The new bytes.
     """
 
     kind: str
@@ -95,7 +95,7 @@ class CollectiveChange:
 
     @property
     def what(self) -> str:
-        """Whether they came, went, or changed."""
+        """Whether they were added, removed or changed."""
         return "came" if not self.count_before else "went" if not self.count_after else "changed"
 
     def to_json(self) -> dict[str, Any]:
@@ -115,12 +115,12 @@ class CollectiveChange:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """Bytes of one device before and after.
+    """The bytes per device before and after.
 
     Attributes:
-        name: What they are: "inputs", "outputs", "sent in collectives", "held at most".
-        before: How many there were.
-        after: How many there are.
+        name: Their kind: "inputs", "outputs", "sent in collectives", "held at most".
+        before: The old number.
+        after: The new number.
     """
 
     name: str
@@ -134,12 +134,12 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """What devices send otherwise.
+    """The difference in communication.
 
     Attributes:
-        collectives: The collectives that came, went or changed, those that differ most first.
-        totals: What a device sends, and the most that it holds.
-        unknown: Why it is not known, if it is not.
+        collectives: The added, removed and changed collectives, those that differ most first.
+        totals: The bytes that a device sends, and its peak memory.
+        unknown: Why the difference is unknown, if it is.
     """
 
     collectives: tuple[CollectiveChange, ...] = ()
@@ -148,7 +148,7 @@ class Talk:
 
 
 def folded_changes(changes: Sequence[Change]) -> tuple[Change, ...]:
-    """The changes with those of repeated layers as one.
+    """The changes, with those of repeated layers folded.
 
     >>> changes = [Change("input", f"w[{layer}]", (8,), "f32", None, None, 1, 0, 32, None) for layer in range(3)]
     >>> [(found.name, found.count_before, found.bytes_before) for found in folded_changes(changes)]

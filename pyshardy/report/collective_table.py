@@ -1,8 +1,8 @@
-"""Collectives as tables: those that are alike as one, and the totals per kind."""
+"""Collectives as tables, with equal ones folded, and the totals per kind."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pyshardy.report.folding import fold
 from pyshardy.report.layout import Cell, Column, Table
@@ -12,40 +12,43 @@ from pyshardy.report.specs import Notation, format_axis
 from pyshardy.report.summary import format_bytes, format_shape
 from pyshardy.report.traffic import CollectiveGroup, CollectiveRow, KindTotal, Traffic
 
-_COLLECTIVE_COLUMNS = (
-    Column("kind"),
-    Column(""),
-    Column("bytes sent", is_number=True),
-    Column("along", rank=1),
-    Column("because of", rank=3, wraps=True),
-    Column("source", rank=1),
-    Column("on one device", rank=4),
-    Column("op", rank=5),
-)
+_ColumnOfGroups = tuple[Column, Callable[[CollectiveGroup], Cell]]
 _KIND_COLUMNS = Column("kind"), Column("count", is_number=True), Column("bytes sent", is_number=True)
 
 
 def collectives_table(title: str, groups: Sequence[CollectiveGroup], traffic: Traffic, options: TableOptions) -> Table:
-    """One row per group of collectives."""
+    """The table with one row per group of collectives."""
     is_one_mesh = len({row.mesh for row in traffic.collectives if row.mesh is not None}) < 2
-    return Table(title, _COLLECTIVE_COLUMNS, [_collective_cells(group, is_one_mesh, options) for group in groups])
+    columns, cells = zip(*_collective_columns(is_one_mesh, options))
+    return Table(title, columns, [tuple(cell(group) for cell in cells) for group in groups])
 
 
-def _collective_cells(group: CollectiveGroup, is_one_mesh: bool, options: TableOptions) -> tuple[Cell, ...]:
-    row = group.first
-    cause = row.cause or "the op itself"
-    place = format_place(row.place)
-    inner = format_place(row.source)
+def _collective_columns(is_one_mesh: bool, options: TableOptions) -> tuple[_ColumnOfGroups, ...]:
+    """Each column with the function that gives its cell for a group."""
     return (
-        Cell(row.kind),
-        Cell(_times_sent(group)),
-        Cell(format_bytes(group.total_bytes)),
-        Cell(_along(row, is_one_mesh, options.notation)),
-        Cell(cause, short=cause.replace("of result of ", "of ").replace("stablehlo.", "")),
-        Cell(place if inner == place else f"{place} ({inner})", short=format_place(row.place, only_name=True)),
-        Cell(f"{format_shape(row.shape_before, row.dtype)} → {format_shape(row.shape_after, row.dtype)}"),
-        Cell(_ops(group)),
+        (Column("kind"), lambda group: Cell(group.first.kind)),
+        (Column(""), lambda group: Cell(_times_sent(group))),
+        (Column("bytes sent", is_number=True), lambda group: Cell(format_bytes(group.total_bytes))),
+        (Column("along", rank=1), lambda group: Cell(_along(group.first, is_one_mesh, options.notation))),
+        (Column("because of", rank=3, wraps=True), lambda group: _cause(group.first)),
+        (Column("source", rank=1), lambda group: _source(group.first)),
+        (Column("on one device", rank=4), lambda group: _before_and_after(group.first)),
+        (Column("op", rank=5), lambda group: Cell(_ops(group))),
     )
+
+
+def _cause(row: CollectiveRow) -> Cell:
+    cause = row.cause or "the op itself"
+    return Cell(cause, short=cause.replace("of result of ", "of ").replace("stablehlo.", ""))
+
+
+def _source(row: CollectiveRow) -> Cell:
+    place, inner = format_place(row.place), format_place(row.source)
+    return Cell(place if inner == place else f"{place} ({inner})", short=format_place(row.place, only_name=True))
+
+
+def _before_and_after(row: CollectiveRow) -> Cell:
+    return Cell(f"{format_shape(row.shape_before, row.dtype)} → {format_shape(row.shape_after, row.dtype)}")
 
 
 def _times_sent(group: CollectiveGroup) -> str:
@@ -64,7 +67,7 @@ def _along(row: CollectiveRow, is_one_mesh: bool, notation: Notation) -> str:
 
 
 def _ops(group: CollectiveGroup) -> str:
-    """The ops of a group under one name, or under that of the first."""
+    """The name of the ops of a group: a folded name, or that of the first."""
     names = list(dict.fromkeys(row.op for row in group.rows if row.op is not None))
     folded = fold([(name, None) for name in names])
     if not folded:
@@ -73,7 +76,7 @@ def _ops(group: CollectiveGroup) -> str:
 
 
 def kinds_table(traffic: Traffic) -> Table:
-    """How many collectives of each kind there are, and what a device sends in them."""
+    """The count of collectives of each kind, and the bytes that a device sends in them."""
     kinds = traffic.kinds
     count = sum(total.count for total in kinds)
     rows = []

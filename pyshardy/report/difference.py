@@ -1,4 +1,4 @@
-"""What differs between two results, as plain data and as tables."""
+"""The difference between two results, as plain data and as tables."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Any
 
 from pyshardy.report.changes import Change, CollectiveChange, Talk, Total
 from pyshardy.report.difference_tables import difference_lines
-from pyshardy.report.printing import DEFAULTS, Page, TableOptions, html, plain_text
+from pyshardy.report.printing import DEFAULTS, Page, TableOptions, html, printed
 
 DIFFERENCE_VERSION = 1
-"""The version of what `to_json` gives; it grows when a key goes or changes its meaning."""
+"""The version of `to_json`'s data. It grows when a key is removed or changes its meaning."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """What differs between two results.
+    """The difference between two results.
 
     Attributes:
-        changes: The tensors that are sharded otherwise: inputs, outputs, then what ops compute.
-        sizes: The bytes that a device holds of inputs and outputs.
-        compared: How many inputs and outputs, and how many values of ops, were compared.
-        how: What was propagated for it, if that is of interest.
-        find_talk: Finds out what the devices send otherwise, which takes partitioning both.
+        changes: The tensors with different shardings: inputs, outputs, then results of ops.
+        sizes: The bytes per device of inputs and outputs.
+        compared: The number of compared inputs and outputs, and of results of ops.
+        how: How the results were propagated, if that is relevant.
+        find_talk: Computes the difference in communication, which partitions both programs.
     """
 
     changes: tuple[Change, ...]
@@ -35,22 +35,22 @@ class Difference:
 
     @cached_property
     def talk(self) -> Talk:
-        """What the devices send otherwise; both programs are partitioned when it is first asked for."""
+        """The difference in communication. The first use partitions both programs."""
         return self.find_talk()
 
     @property
     def collectives(self) -> tuple[CollectiveChange, ...]:
-        """The collectives that came, went or changed, those that differ most first."""
+        """The added, removed and changed collectives, those that differ most first."""
         return self.talk.collectives
 
     @property
     def totals(self) -> tuple[Total, ...]:
-        """Bytes on one device: of inputs, of outputs, sent in collectives, held at most."""
+        """The bytes per device: of inputs, of outputs, sent in collectives, peak memory."""
         return (*self.sizes, *self.talk.totals)
 
     @property
     def shardings(self) -> tuple[Change, ...]:
-        """The tensors that both have and shard otherwise."""
+        """The tensors that both have, with different shardings."""
         return tuple(change for change in self.changes if change.is_resharded)
 
     @property
@@ -59,7 +59,7 @@ class Difference:
         return bool(self.changes or self.collectives)
 
     def without_talk(self) -> Difference:
-        """The same without what the devices send, for which nothing is partitioned then."""
+        """The difference without communication, so that nothing is partitioned."""
         return replace(self, find_talk=lambda: Talk(unknown="it was not asked for"))
 
     def to_json(self) -> dict[str, Any]:
@@ -79,7 +79,11 @@ class Difference:
         return Page(lambda width: difference_lines(self, options, width))
 
     def __str__(self) -> str:
-        return plain_text(self.tables())
+        return printed(self.tables())
+
+    def __repr__(self) -> str:
+        count = len(self.shardings)
+        return f"<Difference: {count or 'no'} {'sharding differs' if count == 1 else 'shardings differ'}>"
 
     def _repr_html_(self) -> str:
         return html(self.tables())

@@ -1,4 +1,4 @@
-"""What differs between two results as tables."""
+"""The difference between two results as tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyshardy.report.difference import Difference
 
 MOST_VALUES = 12
-"""So many rows of what ops compute are shown unless all are to be shown."""
+"""The number of rows of results of ops to show by default."""
 _NOT_THERE = "not there"
 _CHANGE_COLUMNS = (
     Column("", rank=0),
@@ -58,7 +58,7 @@ def difference_lines(difference: Difference, options: TableOptions, width: int) 
 
 
 def _sharding_lines(changes: Sequence[Change], options: TableOptions, width: int) -> list[Text]:
-    """The tensors that are sharded otherwise; unless all is to be shown, the first ones of what ops compute."""
+    """The tensors with different shardings; by default only the first results of ops."""
     if not changes:
         return paragraph("every tensor is sharded alike", width)
     if options.unfold:

@@ -47,18 +47,22 @@ class Cell:
         text: Its text.
         short: A shorter text.
         style: Its style in `rich`.
+        shortest: A text for still less room.
     """
 
     text: str
     short: str | None = None
     style: str = ""
+    shortest: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", _in_one_line(self.text))
 
-    def shown(self, is_short: bool) -> str:
-        """The long or the short text."""
-        return self.short if is_short and self.short is not None else self.text
+    def shown(self, level: int) -> str:
+        """The text, shorter the higher the level, which is 0, 1 or 2."""
+        if level == 2 and self.shortest is not None:
+            return self.shortest
+        return self.short if level and self.short is not None else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,11 @@ class Table:
     title: str
     columns: tuple[Column, ...]
     rows: Sequence[tuple[Cell, ...]]
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"a row of {len(row)} cells under {len(self.columns)} headings")
 
     def lines(self, width: int) -> list[Text]:
         """The table in lines of at most this width, unless a single word is longer.
@@ -133,13 +142,13 @@ def _best_fit(table: Table, width: int) -> _Fit:
     ranks = sorted({column.rank for column in table.columns}, reverse=True)
     extra = [column.rank for column in table.columns if column.is_extra]
     for most in (rank for rank in ranks if extra and rank >= min(extra) - 1):
-        fit = _Fit(table, _up_to(table, most), False)
+        fit = _Fit(table, _up_to(table, most), 0)
         if fit.total <= width:
             return fit
     for most in ranks:
         shown = _up_to(table, most)
-        for is_short in (False, True):
-            fit = _Fit(table, shown, is_short)
+        for level in range(3):
+            fit = _Fit(table, shown, level)
             if fit.total <= width:
                 return fit
         narrow = fit.wrapped(width)
@@ -156,13 +165,13 @@ def _up_to(table: Table, most: int) -> tuple[int, ...]:
 class _Fit:
     """A table with some of its columns and their widths."""
 
-    def __init__(self, table: Table, shown: tuple[int, ...], is_short: bool) -> None:
+    def __init__(self, table: Table, shown: tuple[int, ...], level: int) -> None:
         self._columns = [table.columns[index] for index in shown]
         distinct = {id(row): tuple(row[index] for index in shown) for row in table.rows}
         self._rows = [distinct[id(row)] for row in table.rows]
-        self._is_short = is_short
+        self._level = level
         self.widths = [
-            max([cell_len(column.heading), *(cell_len(row[at].shown(is_short)) for row in self._rows)])
+            max([cell_len(column.heading), *(cell_len(row[at].shown(level)) for row in self._rows)])
             for at, column in enumerate(self._columns)
         ]
 
@@ -180,7 +189,7 @@ class _Fit:
         room = self.widths[at] - (self.total - width)
         if room < _LEAST_WRAPPED:
             return None
-        texts = {row[at].shown(self._is_short) for row in self._rows} | {self._columns[at].heading}
+        texts = {row[at].shown(self._level) for row in self._rows} | {self._columns[at].heading}
         lines = [_wrapped(text, room) for text in texts]
         if max(map(len, lines)) > _MOST_LINES or max(cell_len(line) for text in lines for line in text) > room:
             return None
@@ -200,7 +209,7 @@ class _Fit:
             yield from self._row(row)
 
     def _row(self, row: tuple[Cell, ...]) -> Iterator[Text]:
-        texts = [cell.shown(self._is_short) for cell in row]
+        texts = [cell.shown(self._level) for cell in row]
         if texts and cell_len(texts[0]) > self.widths[0]:
             yield Text(texts[0], style=row[0].style)
             texts[0] = ""

@@ -45,7 +45,7 @@ class PlanRow:
         seconds: Estimated time of a step.
         bytes: Estimated peak memory of a device.
         fits: Whether that is within the limit.
-        is_exact: Whether the program was partitioned for the estimate; if not, it is the quick one of the search.
+        is_exact: Whether it is what `pyshardy.cost` says; if not, it is a quicker estimate of the search.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Reason:
 
     Attributes:
         decision: The decision in words.
-        seconds: How much longer a step takes without it, by the quick estimate; negative if it is faster.
+        seconds: How much longer a step takes without it, by a quicker estimate; negative if it is faster.
         bytes: How much more memory it takes.
     """
 
@@ -85,7 +85,7 @@ class PlanSummary:
         front: Other candidates, each the fastest with so little memory.
         reasons: What the decisions are worth.
         candidates: How many assignments were looked at.
-        exact: How many of them were partitioned.
+        exact: Of how many of them the program of one device was looked at.
         seconds: How long the search took.
         seed: Of what it chose at random.
         ended_by: "nothing better", "time", "candidates" or "interruption".
@@ -113,7 +113,7 @@ def plan_tables(found: PlanSummary) -> Page:
     """The shardings of a plan, what they and others would cost, and why, for a `rich` console."""
     parts: list[RenderableType] = [_heading(found), "", _specs(found), "", _costs(found)]
     if found.reasons:
-        parts += ["", Text("what decisions are worth (by the quick estimate, each taken back alone)", style="bold")]
+        parts += ["", Text("what decisions are worth (by a quicker estimate, each taken back alone)", style="bold")]
         parts += [Text("  " + sentence(reason)) for reason in found.reasons]
     if len(found.front) > 1:
         parts += ["", _front(found)]
@@ -157,7 +157,7 @@ def _heading(found: PlanSummary) -> Text:
         style="" if chosen.fits else "red",
     )
     text.append(
-        f"\n{found.candidates} candidates, {found.exact} of them partitioned, in {found.seconds:.1f} s; "
+        f"\n{found.candidates} candidates, {found.exact} of them looked at carefully, in {found.seconds:.1f} s; "
         f"ended by {found.ended_by}; seed {found.seed}",
         style="dim",
     )
@@ -184,7 +184,7 @@ def _specs(found: PlanSummary) -> Table:
 
 
 def _costs(found: PlanSummary) -> Table:
-    table = _titled("estimated cost beside what experts do (~ is the quick estimate)")
+    table = _titled("estimated cost beside what experts do (~ is a quicker estimate)")
     table.add_column("", overflow="fold")
     table.add_column("step", justify="right")
     table.add_column("to the plan", justify="right")
@@ -199,7 +199,7 @@ def _costs(found: PlanSummary) -> Table:
 
 
 def _front(found: PlanSummary) -> Table:
-    table = _titled("time against memory, of what was partitioned")
+    table = _titled("time against memory")
     table.add_column("step", justify="right")
     table.add_column("to the plan", justify="right")
     table.add_column("peak", justify="right")

@@ -1,7 +1,7 @@
 """Summaries and collectives as tables for the terminal, for plain text and for notebooks.
 
-The verdict comes first: the devices, the bytes, who shards what, what is sent, and warnings. Tables of every input,
-output and collective follow.
+The summary comes first: the devices, the bytes, the origin of shardings, the bytes sent, and warnings. Tables of every
+input, output and collective follow.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from pyshardy.report.collective_table import collectives_table, kinds_table
+from pyshardy.report.given_by import ShortNames
 from pyshardy.report.layout import Table, paragraph
 from pyshardy.report.printing import DEFAULTS, Page, TableOptions, html, plain_text
 from pyshardy.report.summary import Summary
@@ -17,32 +18,34 @@ from pyshardy.report.traffic import CollectiveGroup, Traffic
 from pyshardy.report.verdict import stage_times, verdict
 
 _MOST_GROUPS = 3
-"""So many of the largest collectives are part of a verdict."""
+"""The number of the largest collectives to show in a summary."""
 _FEWEST_GROUPS = 2
-"""So many where there is little room."""
+"""The number if there is little room."""
 
 
 def summary_tables(summary: Summary, options: TableOptions = DEFAULTS) -> Page:
-    """The verdict, the inputs and the outputs."""
+    """The summary, the inputs and the outputs."""
 
     def lines(width: int) -> list[Text]:
         found = verdict(summary, None, options, width)
+        shorten = ShortNames(summary)
         for title, rows in (("inputs", summary.inputs), ("outputs", summary.outputs)):
             if rows:
-                found += [Text(), *tensor_table(title, rows, options, len(summary.meshes) > 1).lines(width)]
+                table = tensor_table(title, rows, options, len(summary.meshes) > 1, shorten)
+                found += [Text(), *table.lines(width)]
         return found + stage_times(summary, options, width)
 
     return Page(lines)
 
 
 def run_tables(summary: Summary, traffic: Traffic | None, more: str, options: TableOptions = DEFAULTS) -> Page:
-    """The verdict, the largest collectives, and the inputs that are sharded, if and as far as there is room.
+    """The summary, the largest collectives, and the sharded inputs as far as there is room.
 
     Args:
         summary: The program.
-        traffic: What its devices send, if that is known.
+        traffic: The collectives, if known.
         more: The command that shows all of it.
-        options: What to show.
+        options: The display options.
     """
     if options.unfold:
         return Page(lambda width: _all_of_a_run(summary, traffic, options, width))
@@ -52,7 +55,7 @@ def run_tables(summary: Summary, traffic: Traffic | None, more: str, options: Ta
         if traffic is not None and traffic.collectives:
             found += [Text(), *_largest(traffic, options).lines(width)]
         rows = [row for row in summary.inputs if row.is_split]
-        table = tensor_table("inputs that are sharded", rows, options, len(summary.meshes) > 1)
+        table = tensor_table("inputs that are sharded", rows, options, len(summary.meshes) > 1, ShortNames(summary))
         if rows and options.most_rows != 0:
             found += [Text(), *_cut(table, options.most_rows, more, width), Text()]
         return found + stage_times(summary, options, width)
@@ -61,7 +64,7 @@ def run_tables(summary: Summary, traffic: Traffic | None, more: str, options: Ta
 
 
 def partition_tables(summary: Summary, traffic: Traffic, options: TableOptions = DEFAULTS) -> Page:
-    """The verdict, and the collectives."""
+    """The summary and the collectives."""
     return Page(
         lambda width: [
             *verdict(summary, traffic, options, width), Text(), *traffic_tables(traffic, options).lines(width),
@@ -71,7 +74,7 @@ def partition_tables(summary: Summary, traffic: Traffic, options: TableOptions =
 
 
 def traffic_tables(traffic: Traffic, options: TableOptions = DEFAULTS) -> Page:
-    """The collectives, those that are alike as one and the largest first, and the totals per kind."""
+    """The collectives, with equal ones folded and the largest first, and the totals per kind."""
     if not traffic.collectives:
         return Page(lambda width: paragraph("no collectives: no device needs anything from another", width))
     groups = traffic.groups
@@ -97,9 +100,9 @@ def summary_html(summary: Summary) -> str:
 
 
 def _cut(table: Table, most: int | None, more: str, width: int) -> list[Text]:
-    """The first rows of a table, and how many there are more."""
+    """The first rows of a table, and the number of remaining rows."""
     left = 0 if most is None else len(table.rows) - most
-    if left < 2:  # one row takes as much room as saying that there is one
+    if left < 2:  # a message would take as much room as the row
         return table.lines(width)
     shown = Table(table.title, table.columns, table.rows[:most])
     return [*shown.lines(width), *paragraph(f"and {left} more rows: {more}", width, style="dim")]

@@ -1,19 +1,17 @@
-"""Inputs and outputs as a table: how each is sharded, by whom, and what one device holds."""
+"""Inputs and outputs as a table: shardings, their origins, and shards."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from pyshardy.core.text import format_symbol
 from pyshardy.report.folding import fold
+from pyshardy.report.given_by import Shorten, given_by_cell
 from pyshardy.report.layout import Cell, Column, Table
 from pyshardy.report.printing import TableOptions
 from pyshardy.report.specs import format_sharding
 from pyshardy.report.summary import TensorRow, format_bytes, format_shape
 
-_MOST_ORIGINS = 2
-"""So many annotations are named that a sharding comes from."""
 _TENSOR_COLUMNS = (
     Column("name"),
     Column(""),
@@ -25,14 +23,17 @@ _TENSOR_COLUMNS = (
 )
 
 
-def tensor_table(title: str, rows: Sequence[TensorRow], options: TableOptions, has_meshes: bool) -> Table:
-    """Inputs or outputs, those that are alike as one row unless all are to be shown.
+def tensor_table(
+    title: str, rows: Sequence[TensorRow], options: TableOptions, has_meshes: bool, shorten: Shorten
+) -> Table:
+    """Inputs or outputs; equal ones share a row unless all are shown.
 
     Args:
         title: The title of the table.
         rows: The tensors.
-        options: What to show.
-        has_meshes: Whether to name the mesh of a sharding, as there are several.
+        options: The display options.
+        has_meshes: Whether to name the mesh of a sharding, because there are several.
+        shorten: Shorter names of annotations, for narrow tables.
     """
     cells = [_tensor_cells(row, options, has_meshes) for row in rows]
     folded = fold(
@@ -42,7 +43,7 @@ def tensor_table(title: str, rows: Sequence[TensorRow], options: TableOptions, h
     table = []
     for found in folded:
         tensor, sharding, local = cells[found.members[0]]
-        given_by = given_by_cell([rows[member] for member in found.members])
+        given_by = given_by_cell([rows[member] for member in found.members], shorten)
         count = f"×{len(found.members)}" if len(found.members) > 1 else ""
         size = sum(rows[member].bytes_per_device for member in found.members)
         table.append((Cell(found.name), Cell(count), tensor, sharding, given_by, local, Cell(format_bytes(size))))
@@ -59,29 +60,3 @@ def _tensor_cells(row: TensorRow, options: TableOptions, has_meshes: bool) -> tu
         Cell(sharding, style="green" if is_smaller else "dim"),
         Cell(format_shape(row.local_shape, row.dtype)),
     )
-
-
-class Given(Protocol):
-    """What tells who gave a tensor its sharding."""
-
-    @property
-    def given_by(self) -> str:
-        """Who."""
-
-    @property
-    def is_inferred(self) -> bool:
-        """Whether it was propagation."""
-
-    @property
-    def origins(self) -> tuple[str, ...]:
-        """The annotations that it comes from."""
-
-
-def given_by_cell(rows: Sequence[Given]) -> Cell:
-    """Who gave tensors that share a row their sharding; where propagation did, from where, if that is known."""
-    giver = rows[0].given_by
-    origins = dict.fromkeys(origin for row in rows if row.is_inferred for origin in row.origins)
-    names = [found.name for found in fold((origin, None) for origin in origins)]
-    more = f" and {len(names) - _MOST_ORIGINS} more" if len(names) > _MOST_ORIGINS else ""
-    text = ", ".join(names[:_MOST_ORIGINS]) + more
-    return Cell(text or giver, short="inferred" if rows[0].is_inferred else None)

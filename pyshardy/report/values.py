@@ -200,10 +200,10 @@ class Values(Sequence[ValueRow]):
         }
 
     def __str__(self) -> str:
-        from pyshardy.report.printing import plain_text
+        from pyshardy.report.printing import printed
         from pyshardy.report.value_tables import value_tables
 
-        return plain_text(value_tables(self))
+        return printed(value_tables(self))
 
     def __repr__(self) -> str:
         return f"<Values of {self.title}: {len(self)}>"

@@ -1,4 +1,4 @@
-"""The verdict on a program: the devices, the bytes, who shards what, what is sent, and warnings."""
+"""The summary of a program: the devices, the bytes, the origin of shardings, the bytes sent, and warnings."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pyshardy.report.summary import Summary, format_bytes, format_seconds
 from pyshardy.report.traffic import Traffic
 
 _MOST_WARNINGS = 8
-"""So many warnings are shown unless all is to be shown."""
+"""The number of warnings to show by default."""
 
 
 def verdict(summary: Summary, traffic: Traffic | None, options: TableOptions, width: int) -> list[Text]:
-    """The devices, the bytes before and after, who shards what, what is sent, and warnings."""
+    """The devices, the bytes before and after, the origin of shardings, the bytes sent, and warnings."""
     lines = paragraph(_title(summary, options), width, style="bold")
     if summary.inputs or summary.outputs:
         lines += _totals(summary).lines(width)
@@ -75,7 +75,7 @@ def _warnings(summary: Summary, options: TableOptions, width: int) -> list[Text]
 
 
 def stage_times(summary: Summary, options: TableOptions, width: int) -> list[Text]:
-    """How long every step took, if that is to be said."""
+    """The time of every step, if requested."""
     if not (options.times and summary.stages):
         return []
     times = ", ".join(f"{name} {format_seconds(seconds)}" for name, seconds in summary.stages)

@@ -34,6 +34,7 @@ from pyshardy.results.propagation import finish_propagation
 from pyshardy.results.sharded_program import finish_sharding, shard
 
 R = TypeVar("R", bound=ProgramResult)
+_UNTOLD = ("sdy.constant", "sdy.sharding_constraint")
 _KINDS = {"arg_attrs": "input", "res_attrs": "output"}
 
 
@@ -168,7 +169,7 @@ def _difference(edit: Edit[R], old: State, new: State) -> Difference:
     return Difference(
         changes=(*folded_changes(changes), *joined_changes([*_values(base, old, new)])),
         sizes=tuple(Total(f"{name}s", sizes[0][kind], sizes[1][kind]) for kind, name in _KINDS.items()),
-        compared=(count, len(base.program.results.numbers)),
+        compared=(count, base.computed_values),
         how=str(edit.reach),
         find_talk=lambda: talk_of(edit.before, edit.result),
     )
@@ -181,7 +182,7 @@ def _values(base: Base, old: State, new: State) -> Iterator[Change]:
     for value in sorted({*old.shardings, *new.shardings} - tensors):
         before, after = old.sharding(value), new.sharding(value)
         shape, owner = program.shapes[value], program.owners[value]
-        if shape is None or program.kind(owner).name in ("sdy.constant", "sdy.sharding_constraint"):
+        if shape is None or owner in base.erased or program.kind(owner).name in _UNTOLD:
             continue
         one, other = before and before.closed(), after and after.closed()
         if not _is_alike(one, other):

@@ -104,6 +104,17 @@ class Base:
         """The program as propagation saw it."""
         return self.run.program
 
+    @cached_property
+    def erased(self) -> frozenset[int]:
+        """The ops that were removed as dead code."""
+        return frozenset(self.run.propagated.erased)
+
+    @cached_property
+    def computed_values(self) -> int:
+        """How many values ops compute."""
+        results = self.program.results
+        return len(results.numbers) - sum(len(results[op]) for op in self.erased)
+
     @property
     def meshes(self) -> Mapping[str, Mesh]:
         """The meshes of the program as it was given."""
@@ -115,7 +126,7 @@ class Base:
         program, options = self.program, self.sharded.applied
         recording = self.run.propagated.recording or propagate_program(program, options).recording
         assert recording is not None
-        return Timeline(Layout(program, options, recording.other_readers), recording.visits)
+        return Timeline(Layout(program, options, recording), recording.visits)
 
     @cached_property
     def imported(self) -> Imported:

@@ -59,13 +59,10 @@ def propagate_edits(base: Base, annotations: Mapping[tuple[str, int], Checked]) 
     """
     changes, run = _changes(base, annotations), base.run
     count = len(base.program.kind_of)
-    why = "the program has ops that nothing uses"
-    if not run.propagated.erased:
-        timeline = base.timeline
-        found = rerun(timeline, changes, max(LEAST, count // PART))
-        if found is not None:
-            return found.shardings, Reach(found.ops, count)
-        why = "the edit reaches most of them"
+    found = rerun(base.timeline, changes, max(LEAST, count // PART))
+    if found is not None:
+        return found.shardings, Reach(found.ops, count)
+    why = "the edit reaches most of them"
     after = propagate_program(_edited_program(base, annotations), base.sharded.applied).shardings
     pairs = enumerate(zip(after, run.propagated.shardings))
     return {value: new for value, (new, old) in pairs if new is not old}, Reach(count, count, why)

@@ -21,7 +21,8 @@ from pyshardy.passes.flow import partition_ending
 from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.report.partition_summary import PartitionSummary
-from pyshardy.report.tables import traffic_tables
+from pyshardy.report.printing import DEFAULTS, TableOptions
+from pyshardy.report.tables import partition_tables
 from pyshardy.report.traffic import Traffic
 from pyshardy.results.completed_sums import leave_sums_to_passes
 from pyshardy.results.dumps import write_index
@@ -178,9 +179,10 @@ class Partition(ProgramResult):
 
         return LocalExecutable(self.module, self.interface, devices)
 
-    def tables(self) -> Any:
-        """The table of the collectives and their totals, for a `rich` console."""
-        return traffic_tables(self.traffic)
+    def tables(self, options: TableOptions = DEFAULTS) -> Any:
+        """The devices, the bytes, what is sent and warnings, and the collectives, for a `rich` console."""
+        summary = replace(self.propagated.summary, stages=self.stages, warnings=self.warnings)
+        return partition_tables(summary, self.traffic, options)
 
 
 def finish_partition(

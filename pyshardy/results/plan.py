@@ -17,7 +17,7 @@ from pyshardy.frontend.annotate import annotate
 from pyshardy.ir.module import Module
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.report.plan import PlanRow, PlanSpec, PlanSummary, Reason, plan_tables
-from pyshardy.report.printing import html, plain_text
+from pyshardy.report.printing import html, printed
 from pyshardy.results.propagation import Propagation, finish_propagation
 from pyshardy.results.sharded_program import shard
 
@@ -118,7 +118,7 @@ class Plan:
         return plan_tables(self.summary)
 
     def __str__(self) -> str:
-        return plain_text(self.tables())
+        return printed(self.tables())
 
     def __repr__(self) -> str:
         return str(self)

@@ -17,12 +17,13 @@ from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.report.places import short_path, user_place
-from pyshardy.report.printing import plain_text
+from pyshardy.report.printing import printed
 from pyshardy.results.engines import Engine, as_engine, executable_of, run_on
 from pyshardy.results.sharded_program import ShardedProgram
 from pyshardy.results.stopwatch import Seconds
 
 if TYPE_CHECKING:
+    from pyshardy.frontend.jax_calls import OtherArgumentsError
     from pyshardy.report.page.render import PageFormat
     from pyshardy.report.traffic import Traffic
     from pyshardy.results.edit import Edit
@@ -174,21 +175,41 @@ class ProgramResult(ABC):
             ShardyError: The engine cannot compile the program, or fails while it runs.
         """
         signature = self.before.origin
-        if hasattr(signature, "in_tree"):
-            from pyshardy.frontend.jax_calls import inputs_of_call, result_of_call
+        is_function = hasattr(signature, "in_tree")
+        if is_function:
+            from pyshardy.frontend.jax_calls import OtherArgumentsError, call
 
-            inputs = inputs_of_call(signature, arrays, keywords)
-            if inputs is not None:
-                return result_of_call(signature, self.run_flat(inputs, devices, engine, force))
-        is_other_call = hasattr(signature, "in_tree") and len(arrays) != len(self.inputs)
+            try:
+                return call(signature, arrays, keywords, lambda inputs: self.run_flat(inputs, devices, engine, force))
+            except OtherArgumentsError as error:
+                other = error
+        is_other_call = is_function and len(arrays) != len(self.inputs)
         if keywords or is_other_call or not all(map(_may_be_array, arrays)):
             got = ", ".join(map(named_type, (*arrays, *keywords.values()))) or "nothing"
             needed = f"{_counted(len(self.inputs), 'array')}, one per input"
-            if hasattr(signature, "in_tree"):
+            if is_function:
+                self._check_leaves(signature, other)
                 needed = f"arguments like those that it was loaded for, {_shortened(signature.in_tree)}, or {needed}"
-            hint = "run_flat, for functions whose arguments are not the leaves of a tree, such as those of nnx.jit"
-            raise UsageError(f"running {self.title}", got=got, needed=needed, hint=hint if is_other_call else None)
+            raise UsageError(f"running {self.title}", got=got, needed=needed)
         return self.run_flat(arrays, devices, engine, force)
+
+    def _check_leaves(self, signature: Any, error: OtherArgumentsError) -> None:
+        """Refuse arguments of which it is known how they differ from those that the function was loaded for."""
+        if error.is_static:
+            raise UsageError(
+                f"running {self.title}",
+                got="arguments in which something that is no array differs",
+                needed="the same functions and flags as in the arguments that it was loaded for",
+                hint="make what is static, such as an optimizer of optax, once: for load and for run",
+            )
+        if error.leaf in signature.kept:
+            tensor = self.inputs[signature.kept.index(error.leaf)]
+            raise UsageError(
+                f"running {self.title}",
+                got=f"an array of shape {error.shape} for {tensor.name}",
+                needed=f"shape {tensor.shape}, that of the argument that it was loaded for",
+                hint="pyshardy.jit loads a function for other shapes by itself",
+            )
 
     def run_flat(
         self,
@@ -279,7 +300,7 @@ class ProgramResult(ABC):
         write_report(report_bytes([self] if compare is None else [self, compare], format, hints=hints), path)
 
     def __str__(self) -> str:
-        return plain_text(self.tables())
+        return printed(self.tables())
 
     def __repr__(self) -> str:
         inputs, outputs = len(self.inputs), len(self.outputs)
@@ -290,8 +311,10 @@ class ProgramResult(ABC):
 
     def _repr_html_(self) -> str:
         from pyshardy.report.page.notebook import notebook_html
+        from pyshardy.report.tables import traffic_tables
 
-        return notebook_html(self.propagated.summary, self._sent, self.tables())
+        folded = self.tables() if self._sent is None else traffic_tables(self._sent)
+        return notebook_html(self.propagated.summary, self._sent, folded)
 
 
 def _shortened(tree: Any) -> str:

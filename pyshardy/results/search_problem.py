@@ -10,7 +10,7 @@ from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.passes.flow import for_module, sharding_stages
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.propagation.options import PropagateOptions
-from pyshardy.transforms.search_program import build_problem
+from pyshardy.transforms.search_program import build_problem, short_program
 
 
 def problem_of(module: Module, topology: Topology, collectives: CollectiveModel, limit: float) -> Problem:
@@ -26,8 +26,8 @@ def problem_of(module: Module, topology: Topology, collectives: CollectiveModel,
         UsageError: No mesh, or several.
         PassError: A module that breaks what propagation needs.
     """
-    with pause_gc():
-        root = module.copy_root()
-        stage = sharding_stages(for_module(PropagateOptions(), root))[0]
-        context = run_on_root(module, root, stage.passes)
-        return build_problem(root, context.specs, topology, collectives, limit)
+    with module.context, pause_gc():
+        short, families = short_program(module.root)
+        stage = sharding_stages(for_module(PropagateOptions(), short.root))[0]
+        context = run_on_root(module, short.root, stage.passes)
+        return build_problem(module.root, short, families, context.specs, topology, collectives, limit)

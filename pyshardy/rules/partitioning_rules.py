@@ -6,7 +6,7 @@ Source: docs/semantics/rules.md#rules-of-the-user
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,8 @@ from pyshardy.rules.rule import Shape
 _BATCHING = "\u2026"
 """The value of JAX's `BATCHING`; it stands for leading dimensions, optionally with a number behind it."""
 _ARGUMENTS_OF_CALLBACK = 3
+_PAIR = 2
+_SPECIAL_FACTORS = ("reduction", "need_replication", "permutation")
 
 
 @dataclass(frozen=True)
@@ -64,11 +66,24 @@ def notation_of(rule: Any) -> tuple[str, dict[str, Any]]:
     >>> notation_of(rule)[0]
     '... i (j k) -> ... i'
     """
-    options = {
-        name: tuple(getattr(rule, f"{name}_factors", ())) for name in ("reduction", "need_replication", "permutation")
-    }
+    options = {name: tuple(getattr(rule, f"{name}_factors", ())) for name in _SPECIAL_FACTORS}
     text = f"{_values(rule.operand_mappings)} -> {_values(rule.result_mappings)}"
     return text, {**options, "sizes": dict(getattr(rule, "factor_sizes", {}))}
+
+
+def split_answer(found: Any) -> tuple[Any, dict[str, Any]]:
+    """The rule in the answer of a callback, and the options of `einsum_rule` that may come with a notation.
+
+    >>> split_answer(("i k, k j -> i j", {"reduction_factors": ("k",), "i": 4}))
+    ('i k, k j -> i j', {'reduction': ('k',), 'sizes': {'i': 4}})
+    """
+    if not (isinstance(found, (list, tuple)) and len(found) == _PAIR and isinstance(found[1], Mapping)):
+        return found, {}
+    sizes = dict(found[1])
+    options: dict[str, Any] = {
+        name: tuple(sizes.pop(f"{name}_factors")) for name in _SPECIAL_FACTORS if f"{name}_factors" in sizes
+    }
+    return found[0], options | {"sizes": sizes}
 
 
 def _values(mappings: Iterable[Iterable[Any]]) -> str:

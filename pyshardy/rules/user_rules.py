@@ -12,7 +12,7 @@ from pyshardy.core.intern import clear_caches
 from pyshardy.core.text import named_type
 from pyshardy.errors import InvalidRuleError, UsageError
 from pyshardy.rules.opspec import OpSpec
-from pyshardy.rules.partitioning_rules import call, is_callback, is_jax_rule, notation_of
+from pyshardy.rules.partitioning_rules import call, is_callback, is_jax_rule, notation_of, split_answer
 from pyshardy.rules.rule import Rule
 
 if TYPE_CHECKING:
@@ -112,9 +112,9 @@ def unregister_rule(name: str) -> None:
 
 def user_rule_of(spec: OpSpec, conservative: bool) -> Rule | None:
     """The rule from a user's rule for an op; raises `InvalidRuleError` if it does not fit the op."""
-    found = USER_RULES[spec.key](spec, conservative)
+    found, options = split_answer(USER_RULES[spec.key](spec, conservative))
     if isinstance(found, str):
-        found = _einsum_rule(found)(spec)
+        found = _einsum_rule(found, **options)(spec)
     elif is_jax_rule(found):
         notation, options = notation_of(found)
         found = _einsum_rule(notation, **options)(spec)

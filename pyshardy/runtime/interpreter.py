@@ -191,7 +191,7 @@ def _any_dialect(context: Any) -> Iterator[None]:
 
 
 def _evaluate(module: Module, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The results of the main function, in a process of its own."""
+    """The results of the main function, computed in a separate process."""
     with _any_dialect(module.context):  # the dialect that runs programs is the interpreter's own
         code = module.bytecode()
     child = [sys.executable, "-m", "pyshardy.runtime.interpreter_process"]

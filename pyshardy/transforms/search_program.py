@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyshardy.autopartition.problem import InputFact, OutputFact, Problem
 from pyshardy.core.mesh import Mesh
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.topology import Topology
 from pyshardy.errors import UsageError
+from pyshardy.graph.program import NO_VALUE
+from pyshardy.ir.attributes import PART
 from pyshardy.ir.dtypes import known_bytes
-from pyshardy.ir.functions import CALL, arg_attrs, main_function, result_attrs, return_op
+from pyshardy.ir.functions import CALL, SHARDING, arg_attrs, main_function, result_attrs, return_op
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.program import build_program
@@ -18,6 +22,8 @@ from pyshardy.ir.shardings import module_meshes
 from pyshardy.ir.strings import location_name, shown, string_value
 from pyshardy.ir.trip_counts import LOOP
 from pyshardy.rules.properties import CONDITIONALS
+from pyshardy.transforms.layers import Family, find_families
+from pyshardy.transforms.shorten import BETWEEN, MIDDLE, Short, shorten, stretch_counts
 
 _AROUND_OTHERS = CONDITIONALS | {
     LOOP, CALL, "func.func", "builtin.module", "sdy.manual_computation", "sdy.named_computation",
@@ -38,13 +44,27 @@ def mesh_to_search(root: Op) -> tuple[str, Mesh]:
     return next(iter(found.items()))
 
 
+def short_program(root: Op) -> tuple[Short, tuple[Family, ...]]:
+    """A program with three layers of every family of repeated ones, with the families."""
+    families = find_families(root)
+    return shorten(root, families, range(len(families))), families
+
+
 def build_problem(
-    root: Op, specs: OpSpecReader, topology: Topology, collectives: CollectiveModel, limit: float
+    root: Op,
+    short: Short,
+    families: Sequence[Family],
+    specs: OpSpecReader,
+    topology: Topology,
+    collectives: CollectiveModel,
+    limit: float,
 ) -> Problem:
     """The input of a search.
 
     Args:
-        root: The module, ready for propagation; inputs with a sharding keep it.
+        root: The module as the user gave it; inputs with a sharding keep it.
+        short: The short version of it, as propagation takes it.
+        families: The repeated layers of which the short version has three.
         specs: Describes ops for the sharding rules.
         topology: The chip, and the position of the mesh in its network.
         collectives: The prices of collectives.
@@ -55,24 +75,47 @@ def build_problem(
         PassError: The sharding rule of an op does not fit it.
     """
     name, mesh = mesh_to_search(root)
-    program, index = build_program(root, specs)
-    main = main_function(root)
+    program, index = build_program(short.root, specs)
+    main, short_main = main_function(root), main_function(short.root)
+    counts = stretch_counts(families)
+    layers = [_layer(op, counts) for op in _marked(short_main, index)]
+    times = _times(short.root, index)
     return Problem(
         program=program,
         mesh_name=name,
         mesh=mesh,
-        inputs=_inputs(main, index),
-        outputs=_outputs(main, index),
-        times=_times(root, index),
+        inputs=_inputs(main, short, short_main, index),
+        outputs=_outputs(main, short, short_main, index),
+        times=[count * weight for count, (_, weight) in zip(times, layers)],
         bytes=_element_bytes(index),
         topology=topology,
         collectives=collectives,
         limit=limit,
+        layers=layers if families else (),
     )
 
 
-def _inputs(main: Op, index: ProgramIndex) -> tuple[InputFact, ...]:
+def _marked(main: Op, index: ProgramIndex) -> list[Op | None]:
+    """Per op that which tells in which layer it is: what import has made is where the op before it is."""
+    marked: dict[Op, Op | None] = {}
+    latest: Op | None = None
+    for op in main.region.blocks[0]:
+        latest = marked[op] = op if PART in op.attrs else latest
+    return [next((marked[one] for one in (op, *op.ancestors()) if one in marked), None) for op in index.ops]
+
+
+def _layer(op: Op | None, counts: Sequence[int]) -> tuple[int, int]:
+    """The stretch of layers that an op is in, and how many layers its own stands for."""
+    if op is None:
+        return -1, 1
+    stretch, kind, _ = op.attrs[PART]
+    return (-1 if kind == BETWEEN else stretch), (counts[stretch] - 2 if kind == MIDDLE else 1)
+
+
+def _inputs(main: Op, short: Short, short_main: Op, index: ProgramIndex) -> tuple[InputFact, ...]:
     numbers = {id(value): number for number, value in enumerate(index.values) if isinstance(value, Value)}
+    args = short_main.region.blocks[0].args
+    value_of = {place: numbers[id(args[at])] for at, place in enumerate(short.inputs) if id(args[at]) in numbers}
     found = []
     for arg in main.region.blocks[0].args:
         shape, element = arg.type.shape, arg.type.element
@@ -82,21 +125,26 @@ def _inputs(main: Op, index: ProgramIndex) -> tuple[InputFact, ...]:
         attrs = arg_attrs(main, arg.index)
         donated = "tf.aliasing_output" in attrs or "jax.buffer_donor" in attrs
         text = f"arg{arg.index}" if name is None else shown(name)
-        found.append(InputFact(text, numbers[id(arg)], shape, element, known_bytes(shape, element), donated))
+        value, size = value_of.get(arg.index, NO_VALUE), known_bytes(shape, element)
+        found.append(InputFact(text, value, shape, element, size, donated, attrs.get(SHARDING)))
     return tuple(found)
 
 
-def _outputs(main: Op, index: ProgramIndex) -> tuple[OutputFact, ...]:
+def _outputs(main: Op, short: Short, short_main: Op, index: ProgramIndex) -> tuple[OutputFact, ...]:
+    value_of = {
+        short.outputs[place.result]: number
+        for number, place in enumerate(index.values)
+        if isinstance(place, FunctionResultPlace) and place.function is short_main
+    }
     returned = return_op(main).operands
     found = []
-    for number, place in enumerate(index.values):
-        if not isinstance(place, FunctionResultPlace) or place.function is not main:
-            continue
-        shape, element = returned[place.result].type.shape, returned[place.result].type.element
-        if shape is not None:
-            name = _result_name(main, place.result, len(returned))
-            found.append((place.result, OutputFact(name, number, shape, element, known_bytes(shape, element))))
-    return tuple(fact for _, fact in sorted(found, key=lambda pair: pair[0]))
+    for place, value in enumerate(returned):
+        if value.type.shape is not None:
+            name = _result_name(main, place, len(returned))
+            size = known_bytes(value.type.shape, value.type.element)
+            number = value_of.get(place, NO_VALUE)
+            found.append(OutputFact(name, number, value.type.shape, value.type.element, size))
+    return tuple(found)
 
 
 def _result_name(main: Op, index: int, count: int) -> str:

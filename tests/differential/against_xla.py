@@ -25,14 +25,14 @@ MORE = {
     "linear_solve": "a linear solver runs on whole matrices, each of which is gathered on its own",
 }
 """Programs for which more bytes are sent than by XLA's partitioner, and why."""
-HEAD = """# Collectives, beside those of XLA's own partitioner
+HEAD = """# Collectives, compared with XLA's own partitioner
 
-Written by `PYTHONPATH=tests python -m tests.differential.against_xla`, with jaxlib {version}, from the programs in
-`tests/programs` on eight devices: the collectives in what XLA compiles from the program per device, and in what its own
-partitioner makes of the same propagated program (`pyshardy.running.compiled_collectives`). A collective in a loop
-counts once per round, on both sides where XLA knows how many there are; a loop of which it does not counts as one
-round, and the numbers are marked ≥. Of the branches of a conditional, the one that sends most counts. Where a program
-sends more bytes in all than XLA's, the last column says why; a test refuses any other.
+`PYTHONPATH=tests python -m tests.differential.against_xla` writes this page, with jaxlib {version}, from the programs in
+`tests/programs` on eight devices. It compares the collectives that XLA compiles from the per-device program with those
+that XLA's own partitioner makes of the same propagated program (`pyshardy.running.compiled_collectives`). A collective
+in a loop counts once per round, on both sides, if XLA knows the trip count; otherwise the loop counts as one round, and
+the numbers are marked ≥. Of a conditional, the branch that sends most counts. If a program sends more bytes in all than
+with XLA's partitioner, the last column says why; a test refuses other cases.
 
 | program | kind | count | of XLA | bytes that each device sends | of XLA | why more |
 | --- | --- | --: | --: | --: | --: | --- |

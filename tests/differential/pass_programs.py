@@ -15,6 +15,7 @@ from typing import get_type_hints
 
 from programs import PROGRAMS
 from pyshardy.errors import UsageError
+from pyshardy.passes.base import Pass
 from pyshardy.passes.export_options import ExportOptions, PartitionerStage
 from pyshardy.passes.options import HasOptions, format_options, format_value
 from pyshardy.passes.pipelines import parse_pipeline
@@ -49,8 +50,6 @@ LATE_STAGES = tuple(
     if stage.reaches(PartitionerStage.PAD_FOR_DIVISIBILITY)
 )
 """Stages of export that are compared on propagated programs alone, in test_late_stages.py: other modules are refused."""
-NOT_THE_REFERENCE = frozenset(["trace", "module_dump_index", "name_causes", "exchange_windows"])
-"""Options of pyshardy's that the reference does not have, with no influence on the module."""
 
 Named = tuple[str, str]
 """A module and where it comes from."""
@@ -76,7 +75,7 @@ def variants(cls: type[HasOptions], in_pairs: tuple[str, ...] = ()) -> list[str]
     found = [{}, base] if base else [base]
     for field in fields(cls):
         option = field.name.replace("_", "-")
-        if field.name not in NOT_THE_REFERENCE:
+        if not (issubclass(cls, Pass) and field.name in cls.own_options):
             found += [base | {option: value} for value in _values(name, option, hints[field.name])]
     for option in in_pairs:
         default = getattr(cls, option.replace("-", "_"))

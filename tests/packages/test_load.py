@@ -177,3 +177,137 @@ def test_keras() -> None:
     module = pyshardy.load(model.stateless_call, weights, [], X, mesh=CLUSTER, **options)
     found = pyshardy.propagate(module.annotate({"trainable_variables[0]": P(None, "model"), "args[0]": P("data")}))
     assert found.in_specs[0][1:3] == [P("model"), P("model", None)]
+
+
+@needs("flax")
+@pytest.mark.parametrize("options", [{}, {"graph": False}, {"graph": True}])
+def test_run_updates_the_models_of_nnx_jit(options: dict[str, bool]) -> None:
+    import optax
+    from flax import nnx
+
+    rule = optax.sgd(0.1)
+
+    def make(rule=rule):
+        model = nnx.Linear(32, 64, rngs=nnx.Rngs(0))
+        return model, nnx.Optimizer(model, rule, wrt=nnx.Param)
+
+    def step(model, optimizer, x, *, y):
+        loss, gradients = nnx.value_and_grad(lambda model: jnp.mean((model(x) - y) ** 2))(model)
+        optimizer.update(model, gradients)
+        return loss
+
+    x, y = np.arange(64.0, dtype="float32").reshape(2, 32) / 64, np.ones((2, 64), "float32")
+    step = nnx.jit(step, **options)
+    (here, optimizer), (there, other) = make(), make()
+    module = pyshardy.load(step, *make(), x, y=y, mesh={"data": 2, "model": 2})
+    found = pyshardy.partition(module.annotate({"model.kernel": P(None, "model"), "x": P("data")}))
+    for _ in range(3):
+        np.testing.assert_allclose(found.run(there, other, x, y=y), step(here, optimizer, x, y=y), rtol=1e-5)
+    np.testing.assert_allclose(there.kernel[...], here.kernel[...], rtol=1e-5)
+    assert there.kernel[...].sharding.spec == P(None, "model")
+    assert int(other.step[...]) == 3
+    assert found.propagated.out_specs == P()
+    with pytest.raises(UsageError, match=r"got an array of shape \(3, 32\) for x, needed shape \(2, 32\)"):
+        found.run(there, other, np.ones((3, 32), "float32"), y=y)
+    with pytest.raises(UsageError, match="got arguments in which something that is no array differs"):
+        found.run(*make(optax.sgd(0.2)), x, y=y)
+    with pytest.raises(UsageError, match="needed arguments like those"):
+        found.run(there, x, y=y)
+
+
+@needs("flax")
+def test_shardings_of_a_model_under_nnx_jit_are_a_state() -> None:
+    from flax import nnx
+
+    class Net(nnx.Module):
+        def __init__(self, rngs):
+            self.blocks = nnx.List([nnx.Linear(32, 32, rngs=rngs) for _ in range(12)])  # "10" comes before "9"
+
+        def __call__(self, x):
+            for block in self.blocks:
+                x = block(x)
+            return x
+
+    def apply(model, x):
+        return model(x)
+
+    model, x = Net(nnx.Rngs(0)), np.ones((4, 32), "float32")
+    module = pyshardy.load(nnx.jit(apply), nnx.eval_shape(lambda: Net(nnx.Rngs(0))), x, mesh={"data": 2, "model": 2})
+    module = module.annotate({"model.blocks[10].kernel": P(None, "model"), "x": P("data")})
+    result = pyshardy.propagate(module)
+    state, batch = result.in_specs
+    assert [state.blocks[number].kernel.get_value() for number in (2, 10, 11)] == [
+        P(),
+        P(None, "model"),
+        P("model", None),
+    ]
+    shardings, placed = result.input_shardings(devices=jax.devices()[:4])
+    nnx.update(model, jax.device_put(nnx.state(model), shardings))
+    assert model.blocks[10].kernel[...].sharding.spec == P(None, "model")
+    jitted = nnx.jit(apply, in_shardings=(nnx.StateSharding(shardings), placed))
+    np.testing.assert_allclose(jitted(model, jax.device_put(x, placed)), apply(model, x), rtol=1e-5)
+    assert result.out_specs == P("data", None) == batch
+
+    grouped = pyshardy.propagate(pyshardy.load(jitted, model, jax.device_put(x, placed)))
+    assert jax.tree.leaves(grouped.in_specs[0], is_leaf=lambda leaf: isinstance(leaf, P)).count(P(None, "model")) == 1
+    np.testing.assert_allclose(grouped.run(model, jax.device_put(x, placed)), apply(model, x), rtol=1e-5)
+
+
+@needs("flax")
+def test_run_updates_statistics_keys_and_metrics() -> None:
+    from flax import nnx
+
+    class Net(nnx.Module):
+        def __init__(self, rngs):
+            self.norm, self.drop = nnx.BatchNorm(16, rngs=rngs), nnx.Dropout(0.3, rngs=rngs)
+            self.dense = nnx.Linear(16, 4, rngs=rngs)
+
+        def __call__(self, x):
+            return self.dense(self.drop(self.norm(x)))
+
+    @nnx.jit(donate_argnums=0)
+    def step(model, metric, x):
+        loss, gradients = nnx.value_and_grad(lambda model: (model(x) ** 2).mean())(model)
+        metric.update(values=loss)
+        return gradients
+
+    x = np.arange(128.0, dtype="float32").reshape(8, 16) / 64
+    here, there = ((Net(nnx.Rngs(0)), nnx.metrics.Average()) for _ in range(2))
+    module = pyshardy.load(step, Net(nnx.Rngs(0)), nnx.metrics.Average(), x, mesh={"data": 4, "model": 2})
+    found = pyshardy.partition(module.annotate({"x": P("data"), "model.dense.kernel": P("model")}))
+    for _ in range(2):
+        expected, gradients = step(*here, x), found.run(*there, x)
+        assert jax.tree.structure(gradients) == jax.tree.structure(expected)
+    np.testing.assert_allclose(gradients.dense.kernel[...], expected.dense.kernel[...], atol=1e-5)
+    np.testing.assert_allclose(there[0].norm.mean[...], here[0].norm.mean[...], rtol=1e-2)  # sums in another order
+    assert int(there[0].drop.rngs.count[...]) == int(here[0].drop.rngs.count[...]) == 2
+    np.testing.assert_allclose(there[1].compute(), here[1].compute(), rtol=1e-5)
+    assert {"metric.count.value", "metric.total.value"} <= {tensor.name for tensor in found.inputs}
+    state, metric, _ = found.propagated.in_specs
+    assert (state.dense.kernel.get_value(), metric.total.get_value()) == (P("model", None), P())
+    assert found.propagated.out_specs.dense.kernel == P("model", None)
+
+
+@needs("equinox")
+def test_what_filter_jit_returns_is_what_equinox_returns() -> None:
+    import equinox as eqx
+
+    @eqx.filter_jit
+    def step(model, x):
+        gradients = eqx.filter_grad(lambda model: jnp.sum(model(x)[0] ** 2))(model)
+        return eqx.apply_updates(model, jax.tree.map(lambda g: -0.01 * g, gradients))
+
+    class Model(eqx.Module):
+        linear: eqx.nn.Linear
+        dropout: eqx.nn.Dropout
+
+        def __call__(self, x):
+            return jax.vmap(self.linear)(self.dropout(x, inference=True)), self.dropout.p
+
+    model = Model(eqx.nn.Linear(16, 8, key=jax.random.key(0)), eqx.nn.Dropout(0.5))
+    x = np.ones((4, 16), "float32")
+    found = pyshardy.partition(pyshardy.load(step, model, x, mesh={"data": 2}).annotate({"x": P("data")}))
+    assert len(found.outputs) == 2  # not the rate of dropout
+    twice = found.run(found.run(model, x), x)
+    assert (twice.dropout.p, twice.dropout.inference) == (0.5, False)
+    np.testing.assert_allclose(twice.linear.weight, step(step(model, x), x).linear.weight, rtol=1e-5)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import executed
+import generate
 import pytest
 
 FOLDER = Path(__file__).parent.parent.parent / "docs"
-sys.path.insert(0, str(FOLDER))
-
-import executed  # noqa: E402  (a module of the pages)
-import generate  # noqa: E402  (another one)
-
 MISSING = [name for name in generate.PACKAGES if find_spec(name) is None]
 
 pytestmark = [

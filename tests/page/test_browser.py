@@ -197,6 +197,42 @@ def test_two_results_side_by_side(browser: Browser, tmp_path: Path) -> None:
     browser.wait("document.getElementById('main').innerText.includes('do not talk')")
 
 
+def layers(annotation: str) -> pyshardy.Propagation:
+    """Four layers named by numbers, one weight each."""
+    weights = ", ".join(
+        f"%w{n}: tensor<64x64xf32> {annotation} loc(\"params['block_{n}']['Dense_0']['w']\")" for n in range(4)
+    )
+    ops = "\n".join(
+        f"  %{n + 1} = stablehlo.dot_general %{n}, %w{n}, contracting_dims = [1] x [0]\n"
+        f'    : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32> loc("jit(f)/block_{n}/dot"("m.py":3:1))'
+        for n in range(4)
+    )
+    return pyshardy.propagate(
+        f"""sdy.mesh @mesh = <["data"=4, "model"=2]>
+func.func @main({weights}, %0: tensor<64x64xf32>) -> tensor<64x64xf32> {{\n{ops}\n  return %4 : tensor<64x64xf32>\n}}""",
+        trace=True,
+    )
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_a_comparison_folds_layers_and_shows_both_sides_on_a_phone(
+    browser: Browser, tmp_path: Path, width: int
+) -> None:
+    whole, split = layers(""), layers('{sdy.sharding = #sdy.sharding<@mesh, [{}, {"model"}]>}')
+    whole.report(tmp_path / "page.html", compare=split, hints=False)
+    browser.look(width)
+    browser.open(tmp_path / "page.html")
+    browser.run("location.hash = '#0/compare'")
+    browser.wait("document.querySelector('[aria-selected=true]').dataset.tab === 'compare'")
+    text = browser.run("return document.getElementById('main').innerText")
+    assert "params['block_*']['Dense_0']['w']" in text and "×4" in text
+    assert "params['block_2']" not in text
+    hidden = browser.run(
+        "return [...document.querySelectorAll('.compare .scroll')].map((box) => box.scrollWidth - box.clientWidth)"
+    )
+    assert max(hidden) == 0, "one has to scroll sideways to see the other result"
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 820, 1400])
 def test_it_fits_and_can_be_read(browser: Browser, large: Path, width: int, scheme: str) -> None:

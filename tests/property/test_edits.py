@@ -18,7 +18,14 @@ from pyshardy.propagation.rerun import Rerun, rerun
 from pyshardy.propagation.run import Propagated, propagate_program
 from pyshardy.propagation.timeline import Timeline
 from pyshardy.results.edit_base import INPUT
-from support.edits import Changes, random_annotations, random_changes, random_options, with_changes
+from support.edits import (
+    Changes,
+    program_with_dead_code,
+    random_annotations,
+    random_changes,
+    random_options,
+    with_changes,
+)
 
 from ..differential.random_programs import Features, random_program
 
@@ -41,7 +48,7 @@ def run_of(seed: int, features: Features, options: PropagateOptions) -> tuple[Pr
 
 def timeline_of(program: Program, run: Propagated, options: PropagateOptions) -> Timeline:
     assert run.recording is not None
-    return Timeline(Layout(program, options, run.recording.other_readers), run.recording.visits)
+    return Timeline(Layout(program, options, run.recording), run.recording.visits)
 
 
 def check_rerun(program: Program, run: Propagated, changes: Changes, found: Rerun, options: PropagateOptions) -> None:
@@ -56,7 +63,6 @@ def check_rerun(program: Program, run: Propagated, changes: Changes, found: Reru
 def test_a_timeline_ends_with_what_propagation_found(seed: int, features: Features) -> None:
     options = random_options(Random(seed))
     program, run = run_of(seed, features, options)
-    assume(not run.erased)
     assert tuple(timeline_of(program, run, options).last[: len(program.shapes)]) == run.shardings
 
 
@@ -66,8 +72,22 @@ def test_running_again_gives_what_a_run_over_everything_gives(seed: int, feature
     random = Random(seed)
     options = random_options(random)
     program, run = run_of(seed, features, options)
-    assume(not run.erased)
     timeline = timeline_of(program, run, options)
+    for _ in range(4):
+        changes = random_changes(random, program, run)
+        found = rerun(timeline, changes, EVERYTHING)
+        if found is not None:
+            check_rerun(program, run, changes, found, options)
+
+
+@given(SEEDS)
+def test_running_again_through_dead_code_gives_what_a_run_over_everything_gives(seed: int) -> None:
+    random = Random(seed)
+    program, options = program_with_dead_code(random), random_options(random)
+    run = propagate_program(program, options)
+    timeline = timeline_of(program, run, options)
+    assert tuple(timeline.last[: len(program.shapes)]) == run.shardings
+    assert sorted(timeline.layout.erasures.turns) == list(run.erased)
     for _ in range(4):
         changes = random_changes(random, program, run)
         found = rerun(timeline, changes, EVERYTHING)
@@ -80,7 +100,7 @@ def test_a_wrong_run_is_found() -> None:
     for seed in range(40):
         program, run = run_of(seed, Features(annotated=0, constraints=0), options)
         changes = random_changes(Random(seed), program, run)
-        found = None if run.erased else rerun(timeline_of(program, run, options), changes, EVERYTHING)
+        found = rerun(timeline_of(program, run, options), changes, EVERYTHING)
         if found is not None and len(found.shardings) > 1:
             some = dict(list(found.shardings.items())[1:])
             with pytest.raises(AssertionError):

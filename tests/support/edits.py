@@ -6,11 +6,13 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.graph.program import Program
 from pyshardy.propagation.options import PropagateOptions, StrategyOption, View
 from pyshardy.propagation.run import Propagated
 from pyshardy.results.program_result import ProgramResult
+from support.small_programs import Builder
 
 Changes = dict[int, TensorSharding | None]
 
@@ -49,6 +51,37 @@ def random_sharding(random: Random, pool: list[TensorSharding], rank: int) -> Te
     return found.with_dims(
         DimSharding(dim.axes, random.random() < 0.5, dim.priority if dim.axes else None) for dim in found.dims
     )
+
+
+def program_with_dead_code(random: Random) -> Program:
+    """A short program of which most ops are used by nothing but each other, some in regions."""
+    b = Builder(m=Mesh([("p", 2), ("q", 2)]))
+    annotations = [None, '[{"p", ?}, {?}]', '[{?}, {"q", ?}]', '[{"q", ?}, {"p", ?}]', '[{"p"}p1, {?}]', "[{}, {?}]"]
+    values = [b.value((8, 8), random.choice(annotations)) for _ in range(3)]
+    for _ in range(random.randint(4, 14)):
+        if random.random() < 0.1:
+            ops_with_region(b, random, values)
+        else:
+            values.append(random_op(b, random, values[-6:]))
+    b.returns(*random.choices(values, k=random.randint(1, 2)))
+    return b.build()
+
+
+def random_op(b: Builder, random: Random, values: list[int]) -> int:
+    """The result of an op on some of the values."""
+    kind = random.choice([b.elementwise, b.elementwise, b.transpose, b.dot])
+    operands = [random.choice(values) for _ in range(1 if kind == b.transpose else 2)]
+    sharding = '[{"p", ?}, {?}]' if random.random() < 0.1 else None
+    return kind(*operands[: random.choice([1, 2]) if kind == b.elementwise else 2], sharding=sharding)
+
+
+def ops_with_region(b: Builder, random: Random, values: list[int]) -> None:
+    """An op, dead unless it has effects, with some ops on values from outside in its region."""
+    number = len(b.ops)
+    b.op("region", None, results=[], is_erasable=random.random() < 0.7)
+    with b.inside(number):
+        inner = [random_op(b, random, values) for _ in range(random.randint(1, 3))]
+        b.terminator(random.choice(inner))
 
 
 def with_changes(program: Program, changes: Changes) -> Program:

@@ -44,6 +44,15 @@ def test_a_message_holds_the_parts_that_there_are(parts: dict[str, str], text: s
     )
 
 
+def test_one_that_knows_more_keeps_the_rest() -> None:
+    error = ShardyError("cutting", got="a spoon", needed="a knife", hint="the drawer")
+    assert str(error.located("cutting bread")) == "cutting bread: got a spoon, needed a knife\n  try: the drawer"
+    assert str(error.located("cutting", "the table")) == (
+        "cutting: got a spoon, needed a knife\n  at the table\n  try: the drawer"
+    )
+    assert error.located("cutting", "the floor").where == "the table"
+
+
 @pytest.mark.parametrize(
     "kind", [InvalidShardingError, InvalidModuleError, InvalidRuleError, UnsupportedVersionError, UsageError]
 )

@@ -93,3 +93,20 @@ def test_what_is_refused() -> None:
     assert cluster.propagate(jax.ShapeDtypeStruct((512,), np.float32)).out_specs == P("data")
     with pytest.raises(UsageError, match="needed 512"):
         cluster(np.ones(512, np.float32))
+
+
+def test_what_jax_takes_as_no_argument_is_refused_as_by_jax() -> None:
+    def scaled(x, mode="double"):
+        return x * (2 if mode == "double" else 3)
+
+    for jit in (jax.jit, pyshardy.jit):
+        options = {} if jit is jax.jit else {"mesh": MESH}
+        with pytest.raises(
+            TypeError, match="(?s)Error interpreting argument to .*scaled.* as an abstract array.*'str'"
+        ):
+            jit(scaled, **options)(X, "double")
+        with pytest.raises(TypeError, match="as an abstract array"):
+            jit(scaled, **options)(X, mode="double")
+        for static in ({"static_argnames": "mode"}, {"static_argnums": 1}, {"static_argnums": -1}):
+            same(jit(scaled, **options, **static)(X, "triple"), X * 3)
+        same(jit(scaled, **options, static_argnames=("mode",))(X, mode="triple"), X * 3)

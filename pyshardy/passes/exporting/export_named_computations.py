@@ -21,7 +21,7 @@ _OWN_ATTRIBUTES = frozenset(("name", "in_shardings", "out_shardings", "execution
 
 
 class ExportNamedComputations(Pass):
-    """Move the body of every named computation into a private function of its own, and call it."""
+    """Move the body of every named computation into a new private function, and call it."""
 
     name = "sdy-export-named-computations"
 

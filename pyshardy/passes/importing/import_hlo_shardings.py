@@ -126,7 +126,7 @@ class _Importer:
         try:
             self.tilings = TilingMesh(axes, device_order(tilings))
         except InvalidShardingError as error:
-            raise UsageError(error.doing, got=error.got, needed=error.needed) from error
+            raise UsageError(error.doing, got=error.got, needed=error.needed, hint=error.hint) from error
         for site, text in zip(self.sites, texts):
             self._add(site, text)
         self.texts = texts

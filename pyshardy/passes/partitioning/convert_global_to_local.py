@@ -50,6 +50,7 @@ class ConvertGlobalToLocal(Pass):
     name_causes: bool = False
 
     name = "sdy-convert-global-to-local"
+    own_options = frozenset(("rgv3_where_same", "name_causes"))
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         if self.replica_count > 1 and self.partition_count > 1:

@@ -54,6 +54,7 @@ class InsertExplicitReshards(Pass):
     name_causes: bool = False
 
     name = "sdy-insert-explicit-reshards"
+    own_options = frozenset(("name_causes",))
     anchor = Anchor.FUNCTION
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102

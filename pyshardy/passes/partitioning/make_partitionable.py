@@ -82,7 +82,7 @@ class MakePartitionable(Pass):
             elif inner.name in WRITTEN:
                 reshard_if_operand_changed(inner, meshes)
             elif _target(inner) == _INSPECTION:
-                context.diagnostics.warn(inner, f"'{inner.name}' of @{_INSPECTION} goes: only XLA calls it back")
+                context.diagnostics.warn(inner, f"'{inner.name}' of @{_INSPECTION} is removed: only XLA calls it back")
                 inner.result.replace_uses(inner.operands[0])
                 inner.erase()
             elif takes_shards(inner):

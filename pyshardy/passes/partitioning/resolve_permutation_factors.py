@@ -55,6 +55,7 @@ class ResolvePermutationFactors(Pass):
     name_causes: bool = False
 
     name = "sdy-resolve-permutation-factors"
+    own_options = frozenset(("exchange_windows", "name_causes"))
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         env = Environment(context.attrs, Channels(op, context.attrs), self.replica_count > 1)

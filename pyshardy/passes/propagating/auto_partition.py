@@ -13,7 +13,6 @@ from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.topology import make_topology
 from pyshardy.errors import ShardyError
-from pyshardy.ir.copy_module import copy_module
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import (
     SHARDING,
@@ -26,7 +25,7 @@ from pyshardy.ir.functions import (
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.base import Pass
 from pyshardy.transforms.context import PassContext
-from pyshardy.transforms.search_program import build_problem, mesh_to_search
+from pyshardy.transforms.search_program import build_problem, mesh_to_search, short_program
 
 _GIB = 2**30
 
@@ -74,14 +73,15 @@ class AutoPartition(Pass):
 
         hardware = find_hardware(self.hardware)
         topology = make_topology(hardware, mesh_to_search(root)[1].axes)
-        copy = copy_module(root)
+        short, families = short_program(root)
+        copy = short.root
         inner = PassContext(copy, context.attrs, context.specs)
         for step in passes_of(import_steps()):
             functions = [one for one in copy.region.block if one.name == "func.func"]
             for target in [copy] if step.anchor.value == "module" else functions:
                 step.run(target, inner)
         limit = float(self.memory_gib * _GIB) or hardware.memory_bytes
-        return build_problem(copy, context.specs, topology, CollectiveModel.FORMULA, limit)
+        return build_problem(root, short, families, context.specs, topology, CollectiveModel.FORMULA, limit)
 
 
 def _store(main: Op, space: Space, assignment: Assignment, mesh: str) -> None:

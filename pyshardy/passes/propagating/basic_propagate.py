@@ -27,6 +27,7 @@ class BasicPropagate(Pass):
     """
 
     name = "sdy-basic-propagate"
+    own_options = frozenset(("module_dump_index", "trace"))
 
     keep_sharding_rules: bool = False
     module_dump_directory: str = ""

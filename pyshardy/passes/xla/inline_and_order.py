@@ -12,6 +12,7 @@ from pyshardy.passes.base import Pass
 from pyshardy.rules.properties import CONTROL_FLOW
 from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.xla.captured import add_captured, drop_captured
+from pyshardy.transforms.xla.forgotten_lines import has_forgotten, recall
 from pyshardy.transforms.xla.layouts import has_default_layout
 from pyshardy.transforms.xla.loops import without_invariants
 from pyshardy.transforms.xla.simplifier import is_dead, remove_dead
@@ -65,6 +66,7 @@ class _Inliner:
     def __init__(self, root: Op) -> None:
         self.symbols = SymbolTable(root)
         self._has_order: dict[Region, bool] = {}
+        self._forgot_lines: dict[Op, bool] = {}
         calls = calls_in_post_order(root)
         kept = {call.attrs["callee"] for call in calls if not self._is_inlined(call)}
         self.calls = {call.attrs["callee"] for call in calls} - kept
@@ -86,10 +88,13 @@ class _Inliner:
         """Inline the calls in a function."""
         for call in ops_named(function, (CALL,)):
             if self._is_inlined(call):
-                _inline(call, self.symbols.callee(call))
+                callee = self.symbols.callee(call)
+                if callee not in self._forgot_lines:
+                    self._forgot_lines[callee] = has_forgotten(callee)
+                _inline(call, callee, self._forgot_lines[callee])
 
 
-def _inline(call: Op, callee: Op) -> None:
+def _inline(call: Op, callee: Op, forgot_lines: bool) -> None:
     """Replace a call by a copy of the callee's body at the end of the block, as in HLO."""
     body, block = callee.region.block, call.block
     assert block is not None
@@ -99,7 +104,9 @@ def _inline(call: Op, callee: Op) -> None:
         if op is body.last:
             returned = tuple(mapping.get(value, value) for value in op.operands)
         else:
-            block.append(op.clone(mapping))
+            copy = block.append(op.clone(mapping))
+            if forgot_lines:
+                recall(copy, call)
     if len(returned) > 1:
         held = Op(_RESULTS, returned, [value.type for value in returned], None, 0, call.place).insert_before(call)
         returned = held.results

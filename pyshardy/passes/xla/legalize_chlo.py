@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyshardy.ir.functions import main_function, return_op
-from pyshardy.ir.hlo import from_hlo, to_hlo
+from pyshardy.ir.hlo import CONVERTER_ERRORS, from_hlo, to_hlo
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_in
 from pyshardy.ir.read import read_module
@@ -19,7 +19,10 @@ _Kind = tuple[Any, ...]
 
 
 class LegalizeChlo(Pass):
-    """Lower ops of CHLO as XLA does: to ops of StableHLO, or to a single op of MHLO if XLA has one."""
+    """Lower ops of CHLO as XLA does: to ops of StableHLO, or to a single op of MHLO if XLA has one.
+
+    An op that XLA's converter cannot read, such as `chlo.mulhi`, stays.
+    """
 
     name = "pyshardy-legalize-chlo"
 
@@ -35,11 +38,24 @@ class LegalizeChlo(Pass):
             else:
                 others.setdefault(_kind(found), []).append(found)
         kinds = {kind: ops for kind, ops in others.items() if _is_static(ops[0])}
-        if kinds:
-            templates = _Templates([ops[0] for ops in kinds.values()], context)
-            for number, ops in enumerate(kinds.values()):
+        for templates, several in _with_templates(list(kinds.values()), context):
+            for number, ops in enumerate(several):
                 for found in ops:
                     templates.replace(number, found)
+
+
+def _with_templates(kinds: list[list[Op]], context: PassContext) -> Iterator[tuple[_Templates, list[list[Op]]]]:
+    """What XLA makes of ops of several kinds, with the ops; those that it cannot convert are left out."""
+    if not kinds:
+        return
+    try:
+        found = _Templates([ops[0] for ops in kinds], context)
+    except CONVERTER_ERRORS:
+        if len(kinds) > 1:
+            for ops in kinds:
+                yield from _with_templates([ops], context)
+        return
+    yield found, kinds
 
 
 def _kind(op: Op) -> _Kind:
@@ -111,7 +127,7 @@ def _copied(value: Value, mapping: dict[Value, Value], anchor: Op) -> Value:
 
 
 def _text_of(ops: Sequence[Op]) -> str:
-    """A module with one of each op, on arguments of its own."""
+    """A module with one op of each kind, on separate arguments."""
     args, lines, results, types = [], [], [], []
     for number, op in enumerate(ops):
         names = [f"%a{number}_{index}" for index in range(len(op.operands))]

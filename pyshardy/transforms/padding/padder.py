@@ -53,7 +53,7 @@ class Padder:
         self._needs: dict[tuple[tuple[TensorSharding, ...], ValueType], bool] = {}
 
     def builder(self, op: Op, sharding: TensorSharding | None = None) -> Builder:
-        """Makes ops in front of an op."""
+        """Makes ops before an op."""
         return Builder(self.context.attrs, op, op.location, sharding)
 
     def like(self, value: Value, op: Op) -> Builder:

@@ -9,7 +9,7 @@ from pyshardy.ir.shardings import get_sharding
 
 
 def before_barriers(value: Value) -> Value:
-    """The value behind all barriers."""
+    """The operand of the first barrier in a chain of barriers; other values unchanged."""
     while True:
         op = value.defining_op
         if op is None or op.name != BARRIER:
@@ -18,5 +18,5 @@ def before_barriers(value: Value) -> Value:
 
 
 def sharding_before_barriers(value: Value) -> TensorSharding | None:
-    """The sharding of the value behind all barriers."""
+    """The sharding of that operand."""
     return get_sharding(before_barriers(value))

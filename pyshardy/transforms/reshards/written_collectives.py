@@ -1,4 +1,4 @@
-"""Collectives of Shardy in the program itself, which are right for one sharding of what they take."""
+"""Collectives of Shardy in the user's program, which are valid for one sharding of their operand."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pyshardy.ir.shardings import get_sharding
 from pyshardy.transforms.rewriting.all_to_all import read_params
 
 WRITTEN = frozenset(("sdy.all_gather", "sdy.all_slice", "sdy.all_to_all", "sdy.collective_permute"))
-"""The collectives that only move data: a reshard to the same sharding does the same."""
+"""The collectives that only move data; a reshard to the same sharding is equivalent."""
 
 
 def reshard_if_operand_changed(op: Op, meshes: Meshes) -> None:
-    """Make a reshard of a collective that is written for another sharding of its operand than that has by now.
+    """Replace a collective by a reshard if its operand no longer has the sharding that the collective was written for.
 
-    An input that the devices do not divide loses axes after propagation; what is computed from it is resharded then.
+    An input whose shardings do not divide it loses axes after propagation, and values computed from it are resharded.
 
     Args:
         op: One of `WRITTEN`.
@@ -33,7 +33,7 @@ def reshard_if_operand_changed(op: Op, meshes: Meshes) -> None:
 
 
 def _leads_to(op: Op, before: tuple[Axes, ...], after: tuple[Axes, ...], mesh: Mesh) -> bool:
-    """Whether the collective makes one sharding of the other."""
+    """Whether the collective turns one sharding into the other."""
 
     def joined(dims: tuple[Axes, ...], added: tuple[Axes, ...]) -> list[Axes]:
         return [join_axes(lists, mesh) for lists in zip(dims, added)]

@@ -64,7 +64,7 @@ func.func @two_groups(%arg0: tensor<8xf32>) {
 
 // Members with different shardings are freed.
 sdy.mesh @mesh = <["p"=2]>
-// expected-warning@+1 {{the members of sharding group 0 have different shardings; these are removed}}
+// expected-warning@+1 {{the members of sharding group 0 have different shardings; open constraints replace them in the group}}
 func.func @conflict(%arg0: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"p"}, {?}]>}, %arg1: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{?}, {"p"}]>}) -> tensor<8x8xf32> {
   sdy.sharding_group %arg0 group_id=0 : tensor<8x8xf32>
   sdy.sharding_group %arg1 group_id=0 : tensor<8x8xf32>

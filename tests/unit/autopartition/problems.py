@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pyshardy
-from pyshardy.autopartition.fold_layers import fold_layers
 from pyshardy.autopartition.problem import Problem
 from pyshardy.autopartition.space import Space
 from pyshardy.costing.chips import find_hardware
@@ -47,5 +46,4 @@ def problem_from(text: str, chip: str = "h100", limit: float | None = None) -> P
 
 
 def space_from(text: str) -> Space:
-    problem = problem_from(text)
-    return Space(problem, fold_layers(problem))
+    return Space(problem_from(text))

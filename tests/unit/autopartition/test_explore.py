@@ -4,8 +4,9 @@ import time
 
 import pytest
 
-from pyshardy.autopartition.explore import Limits
-from pyshardy.autopartition.moves import batch_class, put, store, take
+from pyshardy.autopartition.explore import Explorer, Limits
+from pyshardy.autopartition.moves import all_moves, batch_class, put, store, take
+from pyshardy.autopartition.pricing import Quick
 from pyshardy.autopartition.registry import (
     SearchTask,
     assignment_of,
@@ -58,6 +59,32 @@ def test_search_is_no_worse_than_its_seeds_and_depends_on_nothing_but_them() -> 
     for tactic in first.explorer.tactics.values():
         quick = first.explorer.found[tactic]
         assert quick is not None and score(best) <= score(quick)
+
+
+def test_climbing_ends_where_no_step_is_better() -> None:
+    found = task()
+    limits = Limits(time.monotonic() + 60, 400, 0)
+    checker = Explorer(found.space, limits, None, found.explorer.price)
+    checker.look_at("what is there", [found.space.empty])
+    first = checker.best
+    checker.climb({})
+    assert first is not None and checker.best is not None and not checker.ended_by
+    best = checker.score(checker.best.quick)
+    assert best < checker.score(first.quick)
+    for step in all_moves(found.space, checker.best.assignment):
+        quick = found.explorer.price(step)
+        assert quick is None or checker.score(quick)[0] > best[0] * 0.998
+
+
+def test_steps_that_seem_bad_are_not_taken() -> None:
+    found = task()
+    limits = Limits(time.monotonic() + 60, 400, 0)
+    checker = Explorer(found.space, limits, None, found.explorer.price)
+    checker.look_at("what is there", [found.space.empty])
+    steps = dict.fromkeys(all_moves(found.space, found.space.empty))
+    slow = {step: Quick(1e9, 0.0) for step in steps} | {found.space.empty: Quick(1.0, 0.0)}
+    assert checker._promising(found.space.empty, slow) == []
+    assert set(checker._promising(found.space.empty, {})) == set(steps) - {found.space.empty}
 
 
 def test_candidates_end_a_search() -> None:

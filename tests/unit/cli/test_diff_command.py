@@ -79,7 +79,7 @@ def test_one_of_both_is_needed(cli: Cli, arguments: tuple[object, ...]) -> None:
 
 def test_names_and_files_that_are_not_there(cli: Cli) -> None:
     found = cli("diff", MLP, "--edit", "w9=data")
-    assert (found.status, found.out) == (2, "") and "which no input or output is called" in found.err
+    assert (found.status, found.out) == (2, "") and "which matches no input or output" in found.err
     found = cli("diff", MLP, "nowhere.mlir")
     assert (found.status, found.out) == (2, "") and "nowhere.mlir" in found.err
     found = cli("diff", MLP, "--edit", "=data")

@@ -16,7 +16,6 @@ import pyshardy
 from pyshardy.cli.main import main
 from pyshardy.frontend.origins import origins_of
 from pyshardy.propagation.options import StrategyOption
-from pyshardy.report.places import short_path
 from pyshardy.report.summary import Summary
 from pyshardy.report.tables import summary_text
 from support.tables import column, tables_in
@@ -121,7 +120,8 @@ def test_through_a_pipe_no_name_and_no_line_is_lost(cli: Cli, monkeypatch: pytes
             found[command] = cli(command, "-").out
         names = column(cli("show", MLP).out, "inputs", "name")
         assert (column(found["show"], "inputs", "name") == names) == is_named
-        assert (column(found["partition"], "collectives", "source") == [f"{short_path(str(MLP))}:10"]) == is_named
+        (source,) = column(found["partition"], "collectives", "source")
+        assert source.endswith("mlp.mlir:10") == is_named
         assert column(found["show"], "outputs", "name") == ["result"]
     assert f'loc("{MLP}":10:8)' in propagated.out and '"-":' not in propagated.out
 

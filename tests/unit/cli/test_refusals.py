@@ -101,10 +101,34 @@ def test_a_command_line_that_makes_no_sense_is_refused(args: list[Any], message:
 
 
 @pytest.mark.parametrize("command", ["show", "propagate", "partition", "run"])
-@pytest.mark.parametrize("extra", ["--nonsense", "--strat=basic", "-x", "second.mlir"])
-def test_an_unknown_flag_is_refused(extra: str, command: str, cli: Cli) -> None:
-    message = f"error: reading the command line: got unknown argument '{extra}'\n  try: pyshardy --help\n"
+@pytest.mark.parametrize(
+    ("extra", "hint"),
+    [
+        ("--nonsense", "pyshardy --help"),
+        ("--strat=basic", "--strategy"),
+        ("-x", "pyshardy --help"),
+        ("second.mlir", "pyshardy --help"),
+    ],
+)
+def test_an_unknown_flag_is_refused(extra: str, hint: str, command: str, cli: Cli) -> None:
+    message = f"error: reading the command line: got unknown argument '{extra}'\n  try: {hint}\n"
     assert cli(command, MLP, extra) == Outcome(2, "", message)
+
+
+@pytest.mark.parametrize(
+    ("args", "hint"),
+    [
+        (["propagat", MLP], "propagate"),
+        (["show", MLP, "--strategy", "agressive"], "aggressive"),
+        (["completion", "bsh"], "bash"),
+        (["show", "example", "--layer", "2"], "--layers"),
+        (["show", "example", "--layers", "1", "--stratgy=basic"], "--strategy"),
+    ],
+)
+def test_a_misspelled_command_flag_or_value_is_found(args: list[Any], hint: str, cli: Cli) -> None:
+    found = cli(*args)
+    assert (found.status, found.out) == (2, "")
+    assert found.err.startswith("error: reading the command line: ") and found.err.endswith(f"\n  try: {hint}\n")
 
 
 def test_an_unknown_command_is_refused(cli: Cli) -> None:

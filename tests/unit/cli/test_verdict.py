@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyshardy.cli.verdict import comparison_to_json, exit_status, print_comparison
+from pyshardy.cli.verdict import comparison_texts, comparison_to_json, exit_status
 from pyshardy.runtime.compare import Difference
 from pyshardy.runtime.noise import Noise
 
@@ -73,33 +73,36 @@ def test_the_worst_output_decides(differences: list[Difference], tolerance: floa
         (None, None, ""),
     ],
 )  # fmt: skip
-def test_what_is_printed(
-    differences: list[Difference], tolerance: float | None, text: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    print_comparison(differences, tolerance)
-    assert " ".join(capsys.readouterr().out.split()) == " ".join(text.split())  # it may be broken into lines
+def test_what_is_said(differences: list[Difference], tolerance: float | None, text: str) -> None:
+    assert comparison_texts(differences, tolerance) == text.splitlines()
 
 
-def remarks(differences: list[Difference], capsys: pytest.CaptureFixture[str], unfold: bool = False) -> list[str]:
+def remarks(differences: list[Difference], unfold: bool = False) -> list[str]:
     """What is said of single outputs."""
-    print_comparison(differences, None, unfold)
-    lines = " ".join(capsys.readouterr().out.split()).replace(" output ", "\noutput ").partition("compared")[0]
-    return [line.strip() for line in lines.splitlines()]
+    *texts, last = comparison_texts(differences, None, unfold)
+    assert last.startswith("compared")
+    return texts
 
 
-def test_of_many_outputs_the_worst_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_of_many_outputs_the_worst_are_named() -> None:
     differing = [Difference(f"b{number}", 0.5, 0.25, 100.0 + number, noise(1e-6)) for number in range(20)]
-    found = remarks(differing, capsys)
+    found = remarks(differing)
     assert found[0] == "output b19: error 0.5"
-    assert found[-1] == "output b12: error 0.5 12 more outputs differ; --all shows them"
-    assert len(remarks(differing, capsys, unfold=True)) == 20
-    assert remarks(differing[:8], capsys)[0] == "output b0: error 0.5"
+    assert found[-2:] == ["output b12: error 0.5", "12 more outputs differ; --all shows them"]
+    assert len(remarks(differing, unfold=True)) == 20
+    assert remarks(differing[:8])[0] == "output b0: error 0.5"
 
 
-def test_of_outputs_in_which_errors_go_unnoticed_one_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    (said,) = remarks([Difference(f"c{move}", 0.01, 0.005, 1.0, noise(move)) for move in (0.01, 0.03, 0.02)], capsys)
+def test_of_outputs_in_which_errors_go_unnoticed_one_is_named() -> None:
+    said, more = remarks([Difference(f"c{move}", 0.01, 0.005, 1.0, noise(move)) for move in (0.01, 0.03, 0.02)])
     assert said.startswith("output c0.03: rounding alone moves it by 3%")
-    assert said.endswith("2 more outputs are like this, only less so; --all shows them")
+    assert more == "2 more outputs are like this, only less so; --all shows them"
+
+
+def test_a_short_screen_hears_nothing_of_outputs_that_agree() -> None:
+    assert len(comparison_texts([CHAOTIC, DIFFERS], None, is_brief=True)) == 3
+    blunt = Difference("c", 0.01, 0.005, 1.0, noise(0.03))
+    assert [len(comparison_texts([blunt], None, is_brief=brief)) for brief in (False, True)] == [2, 1]
 
 
 def test_what_is_not_known_is_null() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import InvalidShardingError
 
 EMPTY = Mesh([])
@@ -167,3 +168,10 @@ def test_unknown_axes_are_refused(mesh: Mesh, needed: str) -> None:
     with pytest.raises(InvalidShardingError) as caught:
         mesh.axis_size("w")
     assert str(caught.value) == f'looking up a mesh axis: got unknown axis name "w", needed {needed}'
+
+
+def test_an_axis_that_is_misspelled_is_found() -> None:
+    with pytest.raises(InvalidShardingError, match="needed one of 'data', 'model'\n  try: model$"):
+        Mesh({"data": 2, "model": 4}).axis_size("modle")
+    with pytest.raises(InvalidShardingError, match="^sharding a tensor: .*\n  try: model$"):
+        TensorSharding(Mesh({"data": 2, "model": 4}), ["modle"])

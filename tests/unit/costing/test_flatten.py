@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pyshardy.costing.compilers import Compiler
 from pyshardy.costing.flatten import flatten
 
 from .build import described
@@ -40,6 +41,38 @@ def test_ops_with_other_attributes_are_not_taken_for_one_another() -> None:
       return %0, %1, %2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
     }"""
     assert names(text) == ["slice", "slice"]
+
+
+def test_what_changes_nothing_is_no_op() -> None:
+    text = """func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      %one = stablehlo.constant dense<1.0> : tensor<8xf32>
+      %two = stablehlo.constant dense<2.0> : tensor<8xf32>
+      %0 = stablehlo.broadcast_in_dim %zero, dims = [] : (tensor<f32>) -> tensor<8xf32>
+      %1 = stablehlo.add %0, %x : tensor<8xf32>
+      %2 = stablehlo.divide %1, %one : tensor<8xf32>
+      %3 = stablehlo.subtract %2, %0 : tensor<8xf32>
+      %4 = stablehlo.multiply %3, %one : tensor<8xf32>
+      OPS
+      return %5 : tensor<8xf32>
+    }"""
+    assert names(text.replace("OPS", "%5 = stablehlo.tanh %4 : tensor<8xf32>")) == ["tanh"]
+    for kept in ("subtract %0, %4", "divide %one, %4", "multiply %4, %two", "add %4, %one"):
+        found = names(text.replace("OPS", f"%5 = stablehlo.{kept} : tensor<8xf32>"))
+        assert found[-1] == kept.split()[0]
+
+
+def test_reshapes_are_ops_to_compilers_that_keep_them() -> None:
+    text = """func.func @main(%x: tensor<8x1xf32>) -> (tensor<2x4xf32>, tensor<8x1xf32>) {
+      %0 = stablehlo.reshape %x : (tensor<8x1xf32>) -> tensor<8xf32>
+      %1 = stablehlo.reshape %0 : (tensor<8xf32>) -> tensor<2x4xf32>
+      %2 = stablehlo.reshape %0 : (tensor<8xf32>) -> tensor<8x1xf32>
+      return %1, %2 : tensor<2x4xf32>, tensor<8x1xf32>
+    }"""
+    assert names(text) == []
+    body = flatten(described(text), Compiler(keeps_reshapes=True)).body
+    assert [flat.op.kind.name for flat in body.ops] == ["xla.bitcast"]
+    assert body.results == (body.ops[0].op.results[0], body.arguments[0])
 
 
 def test_calls_are_inlined_with_numbers_of_their_own() -> None:

@@ -11,7 +11,8 @@ from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.counting import count_collectives
 from pyshardy.costing.estimate import Estimate, estimate
 from pyshardy.costing.flatten import flatten
-from pyshardy.costing.fusion import Kernel, fuse
+from pyshardy.costing.fusion import fuse
+from pyshardy.costing.kernels import Kernel
 from pyshardy.costing.program import Kind, Op, Tensor, Traffic
 from pyshardy.costing.roofline import Bound, Roofline
 from pyshardy.costing.schedule import COMPUTE, Scheduler, Task, makespan

@@ -8,7 +8,7 @@ import pytest
 
 import pyshardy
 from pyshardy import Partition, Propagation
-from pyshardy.explain.collectives import general
+from pyshardy.explain.alike import common, general, general_text
 from pyshardy.explain.conflicts import mismatches
 from pyshardy.frontend.hints import work_of
 from pyshardy.ir.module import Module
@@ -130,9 +130,16 @@ def test_no_hint_lets_every_device_compute_everything() -> None:
     assert work_of(whole.module.root) > work_of(partition.module.root)
 
 
-def test_members_of_lists_are_told_as_one() -> None:
+@pytest.mark.parametrize(
+    ("name", "as_one"),
+    [
+        ("params['layers'][{}]['w']", "`params['layers'][*]['w']`"),
+        ("params['block_{}']['Dense_0']['w']", "`params['block_*']['Dense_0']['w']`"),
+    ],
+)
+def test_layers_are_told_as_one(name: str, as_one: str) -> None:
     tensor = "tensor<64x64xf32>"
-    arguments = ", ".join(f"%w{n}: {tensor} {ROWS} loc(\"params['layers'][{n}]['w']\")" for n in range(3))
+    arguments = ", ".join(f'%w{n}: {tensor} {ROWS} loc("{name.format(n)}")' for n in range(3))
     ops = "\n".join(
         f"""  %h{n} = stablehlo.tanh %{n} : {tensor} loc("jit(f)/mlp/tanh"("model.py":6:4))
   %{n + 1} = stablehlo.dot_general %h{n}, %w{n}, contracting_dims = [1] x [0]
@@ -144,8 +151,63 @@ def test_members_of_lists_are_told_as_one() -> None:
     )
     stories = pyshardy.partition(module).collectives
     (story,) = [one for one in stories if one.times > 1]
-    assert "`params['layers'][*]['w']`" in story.reason
-    assert general("x[12][3]") == "x[*][*]"
+    assert as_one in story.reason
+    assert story.text.count(as_one) == 2  # in the reason, and where its axis was given
+
+
+def test_names_that_are_alike() -> None:
+    assert general("x[12][3]['w1']['b_2']") == "x[*][*]['w1']['b_*']"
+    assert general_text("[8] of `x[12]`") == "[8] of `x[*]`"
+    assert common(["x[0]['b_2']", "x[0]['b_7']"]) == "x[0]['b_*']"
+    assert common(["x[0]"]) == "x[0]"
+
+
+def test_a_place_in_a_library_is_told_by_the_line_of_the_user() -> None:
+    calls = 'callsite("/v/site-packages/flax/linear.py":287:8 at "train.py":31:4)'
+    text = f"""{HEAD}
+func.func @main(%a: tensor<8x8xf32> {COLUMNS}, %b: tensor<8x8xf32> {ROWS}) -> tensor<8x8xf32> {{
+  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+    : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32> loc("jit(f)/mlp/dot_general"({calls}))
+  return %0 : tensor<8x8xf32>
+}}"""
+    (story,) = pyshardy.partition(text).collectives
+    assert "`dot_general` in `mlp` at train.py:31" in story.reason
+    assert (story.file, story.line) == ("train.py", 31)
+
+
+SLICED = f"""{HEAD}
+func.func @main(%a: tensor<8x48xf32> {COLUMNS} loc("a")) -> tensor<8x16xf32> {{
+  %0 = stablehlo.slice %a [0:8, 16:32] : (tensor<8x48xf32>) -> tensor<8x16xf32> loc("split"("model.py":3:1))
+  %1 = stablehlo.tanh %0 : tensor<8x16xf32>
+  return %1 : tensor<8x16xf32>
+}}"""
+
+
+def test_a_slice_says_what_keeps_its_pieces_where_they_are() -> None:
+    stories = pyshardy.partition(SLICED).collectives
+    assert stories
+    assert all("its piece does not begin and end where shards do" in one.reason for one in stories)
+    assert all("pieces along a dimension of their own, as in [8, 3, 16], stay" in one.reason for one in stories)
+    pieces = pyshardy.partition(SLICED.replace("16:32", "16:36").replace("8x16xf32", "8x20xf32")).collectives
+    assert pieces and all("dimension of their own" not in one.reason for one in pieces)
+
+
+@pytest.mark.parametrize(
+    ("given", "end"),
+    [
+        ("", "is to be [{}], because inputs and outputs have shards of one size"),
+        ("{sdy.sharding = #sdy.sharding<@mesh, [{}]>}", "is to be [{}]"),
+    ],
+)
+def test_an_output_says_why_it_is_otherwise_unless_its_user_said_so(given: str, end: str) -> None:
+    module = pyshardy.load(f"""{HEAD}
+func.func @main(%a: tensor<6xf32> loc("a")) -> (tensor<6xf32> {given}) {{
+  %0 = sdy.sharding_constraint %a <@mesh, [{{"y"}}]> : tensor<6xf32>
+  %1 = stablehlo.tanh %0 : tensor<6xf32>
+  return %1 : tensor<6xf32>
+}}""")
+    texts = [one.text.split(" (")[0] for one in pyshardy.propagate(module).conflicts()]
+    assert any(one.endswith(end) for one in texts), texts
 
 
 def test_every_meeting_of_a_program_costs_what_partitioning_sends() -> None:

@@ -42,6 +42,13 @@ def test_an_output_by_its_path(found: Callable[[str], list[str]]) -> None:
     assert found("result['y']") == ["`result['y']`"]
 
 
+def test_a_line_of_the_user_and_the_line_in_a_library_that_it_calls() -> None:
+    location = 'callsite("up"("/v/site-packages/flax/linear.py":287:8) at "f"("src/model.py":42:4))'
+    library = pyshardy.propagate(TEXT.replace('"src/model.py":42:4', location))
+    for line in ("model.py:42", "linear.py:287", "flax/linear.py:287:8"):
+        assert "the result of `tanh` in `act` at model.py:42" in [one.value for one in library.explain(line).values]
+
+
 DOT = "the result of `dot_general` in `mlp` at model.py:41"
 TANH = "the result of `tanh` in `act` at model.py:42"
 ADD = "the result of `add` at model.py:42"

@@ -32,6 +32,24 @@ def test_an_op_without_a_scope_has_its_own_name() -> None:
     assert short_scope(Label("stablehlo.while", "jit(f)/while")) == "loop"
 
 
+GRADIENT = """
+sdy.mesh @mesh = <["x"=2]>
+func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>} loc("a")) -> tensor<8xf32> {
+  %0 = stablehlo.tanh %a : tensor<8xf32> loc("jit(f)/jvp(mlp)/tanh"("model.py":5:1))
+  %1 = stablehlo.multiply %0, %a : tensor<8xf32> loc("jit(f)/transpose(jvp(mlp))/mul"("model.py":5:1))
+  %2 = stablehlo.negate %1 : tensor<8xf32> loc("jit(f)/transpose(jvp())/neg"("model.py":6:1))
+  return %2 : tensor<8xf32>
+}
+"""
+
+
+def test_ops_of_the_gradient_are_told_from_what_the_user_wrote() -> None:
+    text = str(pyshardy.propagate(GRADIENT).explain("result"))
+    assert "`tanh` in `mlp` at model.py:5" in text
+    assert "`mul` in the gradient of `mlp` at model.py:5" in text
+    assert "`neg` in the gradient at model.py:6" in text
+
+
 def test_places_name_the_file_and_no_folder() -> None:
     assert place_text(Label("a", file="/home/me/model.py", line=3)) == " at model.py:3"
     assert place_text(Label("a")) == ""

@@ -72,7 +72,7 @@ NAMES = [
 )
 def test_globs(pattern: str, found: list[int] | None) -> None:
     if found is None:
-        with pytest.raises(UsageError, match="which no input or output is called"):
+        with pytest.raises(UsageError, match="which matches no input or output"):
             matching_names(pattern, NAMES)
     else:
         assert matching_names(pattern, NAMES) == found
@@ -199,11 +199,37 @@ def test_explicit_axes_of_jax_are_warned_about() -> None:
         jax.sharding.AbstractMesh((4,), ("data",), axis_types=(kind,)) for kind in (kinds.Explicit, kinds.Auto)
     )
     module = pyshardy.load(lambda x: x + 1, x, mesh=explicit)
-    with pytest.warns(UserWarning, match="along its explicit axes data"):
+    with pytest.warns(UserWarning, match="along its explicit axes data") as caught:
         module.annotate(given)
+        pyshardy.annotate(module, given)
+    assert [warning.filename for warning in caught] == [__file__] * 2  # not a line of pyshardy
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         module.annotate({"x": None})
         annotated = pyshardy.load(lambda x: x + 1, x, mesh=auto).annotate(given)
         pyshardy.load(lambda x: x + 1, x, mesh=explicit, in_shardings=given["x"])
     assert pyshardy.propagate(annotated).out_specs == jax.sharding.PartitionSpec("data", None)
+
+
+def test_the_nearest_names_of_layers_are_one() -> None:
+    names = [f"params['layers'][{layer}]['{name}']" for layer in range(24) for name in ("up", "down")]
+    with pytest.raises(UsageError, match=r"needed params\['layers'\]\[0\.\.23\]\['up'\]"):
+        matching_names("params['layers'][*]['upp']", names)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("params['layers'][0..2]['w']", [0, 1, 2]),
+        ("params['layers'][1,3..9]['w']", [1, 3]),
+        ("params['layers'][3..3]['w']", [3]),
+        ("params['block_1..2']['w']", [4, 5]),
+        ("params['block_*']['w']", [4, 5]),
+        ("params['mlp_1..3/~/linear_0']['w']", [6]),
+        ("params['a0..1b']", [7]),  # a key that is written so
+    ],
+)
+def test_names_of_layers_as_tables_write_them(pattern: str, found: list[int]) -> None:
+    names = [f"params['layers'][{layer}]['w']" for layer in range(4)]
+    names += ["params['block_1']['w']", "params['block_2']['w']", "params['mlp_2/~/linear_0']['w']", "params['a0..1b']"]
+    assert matching_names(pattern, names) == found

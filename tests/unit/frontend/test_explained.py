@@ -52,4 +52,15 @@ def test_explanations_show_the_shardings_of_the_result(name: str) -> None:
     ],
 )
 def test_labels(location: str, expected: tuple[object, ...]) -> None:
-    assert label_of("stablehlo.add", location, "prog")[1:] == expected
+    assert label_of("stablehlo.add", location, "prog")[1:] == (*expected, None)
+
+
+def test_the_place_is_the_line_of_the_user() -> None:
+    library = '"Dense.__call__"("/v/lib/python3.13/site-packages/flax/linear.py":287:8 to :90)'
+    user = 'callsite("mlp"("train.py":31:4) at "step"("train.py":50:1))'
+    label = label_of("stablehlo.add", f'loc("jit(f)/up/add"(callsite({library} at {user})))')
+    assert (label.function, label.file, label.line, label.column) == ("mlp", "train.py", 31, 4)
+    assert label.library_place == ("/v/lib/python3.13/site-packages/flax/linear.py", 287, 8)
+    assert label.places == (("train.py", 31, 4), label.library_place)
+    alone = label_of("stablehlo.add", f'loc("jit(f)/up/add"({library}))')
+    assert (alone.line, alone.function, alone.library_place) == (287, "Dense.__call__", None)

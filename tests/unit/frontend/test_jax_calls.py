@@ -127,8 +127,13 @@ def test_what_is_not_for_the_function_is_refused() -> None:
         (ARGS, KEYWORDS | {"other": "plain"}),
     ):
         assert inputs_of_call(partition.before.origin, args, keywords) is None
-        with pytest.raises(UsageError, match=r"running module @jit_step: got .* needed arguments like those"):
+        with pytest.raises(
+            UsageError, match=r"running module @jit_step: got .* needed (arguments like those|the same functions)"
+        ):
             partition.run(*args, **keywords)
+    module_ = pyshardy.load(lambda tree, x: x @ tree["w"], {"w": W}, X, mesh=MESH)
+    with pytest.raises(UsageError, match=r"array of shape \(4, 8\) for tree\['w'\], needed shape \(16, 8\)"):
+        pyshardy.run(module_, {"w": W[:4]}, X)
     with pytest.raises(UsageError, match="got a ndarray, needed arguments like .*, or 4 arrays, one per input"):
         partition.run(X)
     with pytest.raises(

@@ -77,9 +77,16 @@ def test_without_options_a_pass_has_its_defaults() -> None:
             "reading option strategy of sample: got 'BASIC', needed one of basic, aggressive, basic-then-aggressive",
         ),
         (
+            "strategy",
+            "agressive",
+            "reading option strategy of sample: got 'agressive', needed one of basic, aggressive, "
+            "basic-then-aggressive\n  try: aggressive",
+        ),
+        (
             "some_flag",
             "true",
-            "reading the options of sample: got 'some_flag', needed one of some-flag, how-many, some-text, strategy",
+            "reading the options of sample: got 'some_flag', needed one of some-flag, how-many, some-text, strategy"
+            "\n  try: some-flag",
         ),
         (
             "name",

@@ -15,6 +15,8 @@ from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.rerun import Rerun, rerun
 from pyshardy.propagation.run import propagate_program
 from pyshardy.propagation.timeline import Timeline
+from pyshardy.rules.properties import Priority
+from pyshardy.rules.rule_builder import identity_rule
 from support.edits import with_changes
 from support.small_programs import Builder
 
@@ -27,7 +29,7 @@ OPTIONS = PropagateOptions()
 def timeline_of(program: Program) -> Timeline:
     recording = propagate_program(program, OPTIONS).recording
     assert recording is not None
-    return Timeline(Layout(program, OPTIONS, recording.other_readers), recording.visits)
+    return Timeline(Layout(program, OPTIONS, recording), recording.visits)
 
 
 def sharding(text: str | None) -> TensorSharding | None:
@@ -120,6 +122,52 @@ def test_results_that_share_a_list_are_opened_together() -> None:
     program = b.build()
     assert again(program, x, '[{"p", ?}, {?}]') is not None
     assert again(program, x, "[{}, {}]") is not None
+
+
+def test_dead_code_is_visited_as_long_as_it_is_there() -> None:
+    b = Builder(m=mesh("p=2 q=2"))
+    x, y = b.value(S, '[{"p", ?}, {?}]'), b.value(S)
+    kept = b.elementwise(y)
+    both = b.op("test.both", identity_rule(S, 2), x, y, priority=Priority.FIXED)[0]  # hands on to y, and goes
+    b.elementwise(both)
+    b.returns(kept)
+    program = b.build()
+    found = again(program, x, '[{?}, {"q", ?}]')
+    assert found is not None
+    assert found.shardings[y] is found.shardings[kept] is sharding('[{?}, {"q", ?}]')
+
+
+def test_who_has_only_one_use_left_is_visited_at_once() -> None:
+    """`one` waits in the first round because x has two uses; when the other is erased, it goes on without a sweep."""
+    b = Builder(m=mesh("p=2 q=2"))
+    x, y = b.value(S), b.value(S, '[{"p", ?}, {?}]')
+    one = b.elementwise(x)
+    b.elementwise(one, x)
+    both = b.elementwise(one, y)
+    b.returns(both)
+    program = b.build()
+    timeline = timeline_of(program)
+    dead = program.owners[one] + 1
+    assert timeline.layout.erasures.turns == {dead: dead}
+    assert timeline.layout.erasures.woken == {program.owners[one]: [dead]}
+    for text in ('[{?}, {"q", ?}]', None, '[{"q", ?}, {"p", ?}]'):
+        assert again(program, x, text) is not None
+        assert again(program, y, text) is not None
+
+
+def test_ops_inside_of_a_dead_op_go_with_it() -> None:
+    b = Builder(m=mesh("p=2 q=2"))
+    x, y = b.value(S, '[{"p", ?}, {?}]'), b.value(S)
+    region = len(b.ops)
+    b.op("region", None, results=[])
+    with b.inside(region):
+        b.terminator(b.elementwise(x, y))
+    b.returns(b.elementwise(y))
+    program = b.build()
+    assert timeline_of(program).layout.erasures.turns == dict.fromkeys(range(region, region + 3), region)
+    found = again(program, x, '[{?}, {"q", ?}]')
+    assert found is not None
+    assert y not in found.shardings
 
 
 def test_a_sharding_that_is_not_valid_is_left_to_a_run_over_everything(monkeypatch: pytest.MonkeyPatch) -> None:

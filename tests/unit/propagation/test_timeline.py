@@ -9,6 +9,7 @@ from pyshardy.core.notation import parse_sharding
 from pyshardy.graph.program import Program
 from pyshardy.propagation.layout import Layout, priorities_of
 from pyshardy.propagation.options import PropagateOptions, StrategyOption
+from pyshardy.propagation.recorder import Recording
 from pyshardy.propagation.run import propagate_program
 from pyshardy.propagation.step import Strategy
 from pyshardy.propagation.timeline import Timeline
@@ -31,16 +32,16 @@ def chain(sharding: str = '[{"p", ?}, {?}]') -> tuple[Program, list[int]]:
 def timeline_of(program: Program, options: PropagateOptions = PropagateOptions()) -> Timeline:
     recording = propagate_program(program, options).recording
     assert recording is not None
-    return Timeline(Layout(program, options, recording.other_readers), recording.visits)
+    return Timeline(Layout(program, options, recording), recording.visits)
 
 
 def test_turns_are_those_of_a_run() -> None:
     program, _ = chain('[{"p"}p1, {?}]')
-    layout = Layout(program, PropagateOptions(strategy=StrategyOption.BASIC_THEN_AGGRESSIVE), {})
+    layout = Layout(program, PropagateOptions(strategy=StrategyOption.BASIC_THEN_AGGRESSIVE), Recording())
     assert layout.priorities == (0, 1)
     assert layout.turns[:3] == [(0, 0, Strategy.BASIC), (0, 0, Strategy.AGGRESSIVE), (0, 1, Strategy.BASIC)]
     assert len(layout.turns) == 2 * 5 * 2
-    assert Layout(program, PropagateOptions(user_priorities=False), {}).priorities == (0,)
+    assert Layout(program, PropagateOptions(user_priorities=False), Recording()).priorities == (0,)
 
 
 def test_values_before_and_behind_a_phase() -> None:

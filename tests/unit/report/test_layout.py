@@ -98,3 +98,8 @@ def test_a_paragraph_is_broken_at_spaces() -> None:
     ]
     assert [str(line) for line in paragraph("a_word_that_is_long", 5)] == ["a_word_that_is_long"]
     assert [str(line) for line in paragraph("", 5)] == [""]
+
+
+def test_a_cell_that_is_forgotten_is_noticed() -> None:
+    with pytest.raises(ValueError, match="^a row of 3 cells under 4 headings$"):
+        Table("", COLUMNS, [(Cell("first"), Cell("×2"), Cell("10"))])

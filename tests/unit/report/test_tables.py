@@ -12,7 +12,7 @@ from rich.console import Console
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
-from pyshardy.report.printing import Page, TableOptions, plain_text
+from pyshardy.report.printing import PLAIN_WIDTH, Page, TableOptions, plain_text, printed
 from pyshardy.report.specs import Notation
 from pyshardy.report.summary import Summary, TensorRow
 from pyshardy.report.tables import partition_tables, run_tables, summary_html, summary_tables, summary_text
@@ -180,7 +180,31 @@ def test_all_unfolds_them() -> None:
     assert column(text, "inputs", "name") == [row.name for row in MODEL.inputs]
 
 
+def test_in_little_room_origins_are_named_by_their_last_keys() -> None:
+    names = [f"params['layers'][{layer}]['{name}']" for layer in range(24) for name in ("w1", "w2")]
+    given = [replace(GIVEN, name=name) for name in names[::2]]
+    found = [replace(FOUND, name=name, origins=(origin.name,)) for name, origin in zip(names[1::2], given)]
+    states = [replace(row, name=f"state{row.name}", origins=(row.name,), is_inferred=True) for row in given]
+    page = summary_tables(replace(SUMMARY, inputs=(*given, *found, *states), outputs=()))
+    by_width = {width: column(plain_text(page, width), "inputs", "given by") for width in (200, 80)}
+    assert by_width == {
+        200: ["user", *["params['layers'][0..23]['w1']"] * 2],
+        80: ["user", *["*['w1']"] * 2],
+    }
+
+
 # Widths
+
+
+def test_print_is_as_wide_as_columns_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = summary_tables(MODEL)
+    assert printed(page) == plain_text(page, PLAIN_WIDTH)
+    for width in (60, 200):
+        monkeypatch.setenv("COLUMNS", str(width))
+        assert printed(page) == plain_text(page, width)
+    for nonsense in ("", "0", "-3", "wide", "9" * 9):
+        monkeypatch.setenv("COLUMNS", nonsense)
+        assert printed(page) == plain_text(page, PLAIN_WIDTH)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -188,7 +212,7 @@ def test_no_name_is_cut_at_any_width(width: int) -> None:
     text = plain_text(summary_tables(MODEL, TableOptions(unfold=True)), width)
     assert column(text, "inputs", "name") == [row.name for row in MODEL.inputs]
     words = set(re.split(r"\s+", plain_text(summary_tables(MODEL, TableOptions(unfold=True)), 400)))
-    assert set(re.split(r"\s+", text)) - {"inferred"} - words <= {"─" * count for count in range(400)}
+    assert set(re.split(r"\s+", text)) - {"inferred", "*['w1']"} - words <= {"─" * count for count in range(400)}
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 200])
@@ -311,3 +335,22 @@ def test_a_notebook_shows_a_table_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(shown) == 1  # what a console of rich does there by itself
     assert "@net" in summary_html(SUMMARY) and "@net" in summary_text(SUMMARY)
     assert len(shown) == 1
+
+
+def contrast(one: str, other: str) -> float:
+    """How well one colour can be read on another, as WCAG 2 has it: 1 to 21."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    light, dark = sorted([luminance(one), luminance(other)], reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_colours_in_a_notebook_can_be_read_on_white_and_on_black() -> None:
+    found = set(re.findall(r"color: (#[0-9a-f]{6})", summary_html(SUMMARY)))
+    assert len(found) > 1
+    assert min(contrast(colour, ground) for colour in found for ground in ("#ffffff", "#111111")) > 4
+    assert contrast("#800000", "#111111") < 2

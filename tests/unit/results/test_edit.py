@@ -51,6 +51,31 @@ def test_an_edit_is_local_and_right(result: Propagation) -> None:
     }
 
 
+DEAD = """
+sdy.mesh @mesh = <["a"=2, "b"=2]>
+func.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>} loc("x"),
+                %y: tensor<8x8xf32> loc("y")) -> tensor<8x8xf32> {
+  %0 = stablehlo.tanh %x : tensor<8x8xf32>
+  %1 = stablehlo.negate %0 : tensor<8x8xf32>
+  %2 = stablehlo.sine %y : tensor<8x8xf32>
+  return %2 : tensor<8x8xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("view", ["xla", "stablehlo"])
+def test_dead_code_is_no_reason_to_go_over_everything(view: str) -> None:
+    result = pyshardy.propagate(DEAD, view=view)
+    assert bool(result.sharded.runs[-1].propagated.erased) is (view == "stablehlo")
+    annotations = {"x": "b", "y": "a"}
+    edit = result.edit(annotations)
+    assert edit.reach.why_all is None
+    same(edit, annotations, result)
+    found, compared = edit.difference, pyshardy.diff(result, edit.result)
+    assert [(one.kind, one.name) for one in found.changes] == [(one.kind, one.name) for one in compared.changes]
+    assert found.compared == compared.compared
+
+
 def test_the_difference_is_that_of_both_results(result: Propagation) -> None:
     edit = result.edit({"params['w2']": "None,model"})
     compared = pyshardy.diff(result, edit.result)
@@ -207,7 +232,7 @@ def test_a_result_without_a_recording_is_run_for_one(monkeypatch: pytest.MonkeyP
 
 
 def test_wrong_edits(result: Propagation) -> None:
-    with pytest.raises(UsageError, match="which no input or output is called"):
+    with pytest.raises(UsageError, match="which matches no input or output"):
         result.edit({"params['w3']": "data"})
     with pytest.raises(pyshardy.InvalidShardingError, match="params\\['w1'\\]"):
         result.edit({"params['w1']": "nothing"})

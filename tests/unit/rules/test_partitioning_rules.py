@@ -84,3 +84,18 @@ def test_a_callback_that_fails() -> None:
     register_rule("@user", lambda mesh, args, result: mesh.shape)
     with pytest.raises(InvalidRuleError, match="(?s)calling the callback .* got AttributeError.*the mesh is None"):
         rule_of(SPEC)
+
+
+def test_a_callback_that_gives_options_with_a_notation() -> None:
+    def pair(mesh, args, result):
+        return "... i j, ... j k -> ... i k", {"reduction_factors": ("j",), "need_replication_factors": ("i",)}
+
+    register_rule("@user", pair)
+    found = rule_of(SPEC)
+    unregister_rule("@user")
+    register_rule("@user", "... i j, ... j k -> ... i k", reduction="j", need_replication="i")
+    assert found == rule_of(SPEC)
+    unregister_rule("@user")
+    register_rule("@user", lambda mesh, args, result: ("... i j, ... j k -> ... i k", 3))
+    with pytest.raises(InvalidRuleError, match="got a tuple, needed a Rule"):
+        rule_of(SPEC)

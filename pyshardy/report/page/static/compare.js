@@ -2,7 +2,7 @@
 
 function compareView([a, b]) {
   const names = [a, b].map((program) => program.overview.source);
-  return el("div", { class: "cards" }, totalsCard(a, b, names), portsCard(a, b, names, "inputs"), portsCard(a, b, names, "outputs"), sentCard(a, b, names), opsCard(a, b, names));
+  return el("div", { class: "cards compare" }, totalsCard(a, b, names), portsCard(a, b, names, "inputs"), portsCard(a, b, names, "outputs"), sentCard(a, b, names), opsCard(a, b, names));
 }
 
 function wide(section) {
@@ -46,8 +46,8 @@ function portsCard(a, b, names, side) {
     const texts = values.map((value, at) => (value === undefined ? "not there" : `${[a, b][at].typeText(value)} ${[a, b][at].stories.shardingText(value)}`));
     if (texts[0] === texts[1]) continue;
     const key = `${general(name)} ${texts.join(" ")}`;
-    if (!rows.has(key)) rows.set(key, { name, values, count: 0 });
-    rows.get(key).count += 1;
+    if (!rows.has(key)) rows.set(key, { names: [], values });
+    rows.get(key).names.push(name);
   }
   return differing(a, b, names, `${side[0].toUpperCase()}${side.slice(1)} that differ`, [...rows.values()]);
 }
@@ -56,9 +56,13 @@ function differing(a, b, names, title, rows) {
   if (!rows.length) return wide(card(title, el("p", { class: "quiet" }, "None.")));
   const cell = (program, value) => (value === undefined ? el("span", { class: "quiet" }, "not there")
     : el("span", {}, valueLink(program, value, program.typeText(value)), " ", shardingChips(program, program.tensor(value))));
-  return wide(card(title, table([["name"], [names[0]], [names[1]]], rows.slice(0, MANY).map(({ name, values, count }) => [
-    [rich(name.includes("`") ? name : `\`${count > 1 ? general(name) : name}\``), count > 1 ? el("span", { class: "times" }, `×${count}`) : ""], cell(a, values[0]), cell(b, values[1])]), { label: title }),
+  return wide(card(title, table([["name"], [names[0]], [names[1]]], rows.slice(0, MANY).map(({ names: alike, values }) => [
+    [rich(quoted(common(alike))), alike.length > 1 ? el("span", { class: "times" }, `×${alike.length}`) : ""], cell(a, values[0]), cell(b, values[1])]), { label: title }),
   rows.length > MANY ? el("p", { class: "quiet" }, `and ${counted(rows.length - MANY, "more group")}`) : null));
+}
+
+function quoted(name) {
+  return name.includes("`") ? name : `\`${name}\``;
 }
 
 function sentCard(a, b, names) {
@@ -101,9 +105,9 @@ function opsCard(a, b, names) {
     if (!other) continue;
     const texts = [a.stories.shardingText(one.value), b.stories.shardingText(other.value)];
     if (texts[0] === texts[1]) continue;
-    const group = [a.opText(one.op), a.typeText(one.value), ...texts].join("|");
-    if (!rows.has(group)) rows.set(group, { name: a.opText(one.op), values: [one.value, other.value], count: 0 });
-    rows.get(group).count += 1;
+    const group = [general(a.opText(one.op)), a.typeText(one.value), ...texts].join("|");
+    if (!rows.has(group)) rows.set(group, { names: [], values: [one.value, other.value] });
+    rows.get(group).names.push(a.opText(one.op));
   }
   return differing(a, b, names, "Computed values that are sharded otherwise", [...rows.values()]);
 }

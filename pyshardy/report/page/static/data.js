@@ -155,7 +155,19 @@ function starts([lengths, numbers]) {
   return [found, numbers];
 }
 
-/* A text that is the same for all members of a list. */
+const LAYER = /(?<=\[)\d+(?=\])|(?<=[A-Za-z]_)\d+(?![A-Za-z0-9])/g;
+
+/* A text that is the same for all members of a list, and for all layers that are numbered. */
 function general(text) {
-  return text.replace(/\[\d+\]/g, "[*]");
+  return text.replace(LAYER, "*");
+}
+
+/* One text for several that are the same in general: only numbers that differ become stars. */
+function common(texts) {
+  const numbers = texts.map((text) => text.match(LAYER) || []);
+  let at = -1;
+  return texts[0].replace(LAYER, (number) => {
+    at += 1;
+    return numbers.every((one) => one[at] === number) ? number : "*";
+  });
 }

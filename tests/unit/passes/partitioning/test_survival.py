@@ -80,7 +80,7 @@ BEFORE = {
 OF_THE_MANUAL_COMPUTATION = {"my.manual", '"at manual"', '"at local"'}
 """What has no place once the body of a manual computation has taken its place."""
 OF_THE_CALL = {
-    "my.call", '"at call"', 'file.py":7:8', "my.frontend", "mhlo.frontend_attributes", '"at end"',
+    "my.call", "my.frontend", "mhlo.frontend_attributes", '"at end"',
     *OF_THE_CALLEE, '"at z"',
 }  # fmt: skip
 """What has no place once a function stands where it was called."""

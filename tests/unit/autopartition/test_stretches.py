@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from pyshardy.autopartition.fold_layers import Stretch, find_stretches
+from pyshardy.autopartition.stretches import Stretch, find_stretches
 
 
 def test_stretches_are_found_in_order() -> None:

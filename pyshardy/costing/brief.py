@@ -1,0 +1,182 @@
+"""Time and memory of a program alone, for who compares many: the figures of `estimate` without its tables.
+
+Of many equal layers the program may have three: the first, one that stands for all in the middle, the last. Time grows
+with every further layer by what the one in the middle adds. Memory grows by what it leaves for later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
+
+from pyshardy.costing.collectives import CollectiveModel, collective_seconds, network_of
+from pyshardy.costing.compilers import ACCELERATOR, Compiler
+from pyshardy.costing.counting import count_collectives
+from pyshardy.costing.donation import with_aliases
+from pyshardy.costing.estimate import straggling
+from pyshardy.costing.flat import Flat
+from pyshardy.costing.flatten import flatten
+from pyshardy.costing.fusion import fuse
+from pyshardy.costing.kernels import Kernel, Kernels
+from pyshardy.costing.lowering import lower
+from pyshardy.costing.memory import MemoryPlan, Planner
+from pyshardy.costing.peak import fixed_bytes
+from pyshardy.costing.program import Input, Op, Program, Traffic
+from pyshardy.costing.roofline import Roofline
+from pyshardy.costing.schedule import Scheduler
+from pyshardy.costing.topology import Topology
+
+
+class Brief(NamedTuple):
+    """Time and memory of a program.
+
+    Attributes:
+        seconds: Of one run.
+        bytes: Peak memory; holes between buffers are not counted.
+    """
+
+    seconds: float
+    bytes: float
+
+
+class Part(NamedTuple):
+    """Where an op is.
+
+    Attributes:
+        op: The same number for the same op of all layers of a stretch.
+        more: So many further layers there are that the one stands for in which it is; 0 for any other.
+    """
+
+    op: int
+    more: int
+
+
+NOWHERE = Part(-1, 0)
+"""In no layer."""
+_MOST_OPS = 1 << 32
+"""Ops that nobody knows of have numbers that are further from 0 than this."""
+PartOf = Callable[[Op], Part | None]
+
+
+def brief_estimate(
+    program: Program,
+    topology: Topology,
+    model: CollectiveModel = CollectiveModel.FORMULA,
+    compiler: Compiler = ACCELERATOR,
+    part_of: PartOf = lambda op: NOWHERE,
+) -> Brief:
+    """Time and memory of one run of a program.
+
+    Args:
+        program: The program of one device.
+        topology: The chip, and where the mesh lies.
+        model: How collectives are priced.
+        compiler: What is known of the compiler.
+        part_of: Where an op is; None for that of what it reads.
+    """
+    program = with_aliases(program)
+    flat = lower(flatten(program), compiler)
+    block = fuse(flat, compiler)
+    priced: dict[Traffic, float] = {}
+
+    def seconds_of(traffic: Traffic) -> float:
+        if traffic not in priced:
+            priced[traffic] = collective_seconds(traffic, topology, model)
+        return priced[traffic]
+
+    scheduler = Scheduler(Roofline(topology.hardware, flat.tensors), seconds_of, lambda one: network_of(one, topology))
+    parts = _parts(block.kernels, part_of)
+    counts = sorted({part.more for part in parts if part.more})
+    left_out = [frozenset(at for at, part in enumerate(parts) if part.more == count) for count in counts]
+    seconds, shorter = scheduler.seconds(block, left_out)
+    seconds += sum(count * (seconds - other) for count, other in zip(counts, shorter))
+    seconds += seconds * straggling(count_collectives(program), topology)
+    base = sum(fixed_bytes(program, flat, block)) + _further_bytes(program, flat, block, parts)
+    blocks = [(block, program.inputs), *(_without(block, program.inputs, parts, kernels) for kernels in left_out)]
+    plans = [Planner(flat, compiler).main(*one) for one in blocks]
+    return Brief(seconds, base + _peak(plans, counts))
+
+
+def _without(
+    block: Kernels, inputs: Sequence[Input], parts: Sequence[Part], left_out: Collection[int]
+) -> tuple[Kernels, list[Input]]:
+    """A block without some kernels, and without the results that they make, with what is known of its arguments.
+
+    What reads the results of these kernels reads those of the layer before.
+    """
+    latest: dict[int, Kernel] = {}
+    instead: dict[int, int] = {}
+    kept = []
+    for at, (kernel, part) in enumerate(zip(block.kernels, parts)):
+        if at in left_out:
+            before = latest.get(part.op)
+            instead.update(zip(kernel.writes, () if before is None else before.writes))
+            continue
+        latest[part.op] = kernel
+        if not instead.keys().isdisjoint(kernel.reads):
+            kernel = kernel._replace(reads=tuple([instead.get(value, value) for value in kernel.reads]))
+        kept.append(kernel)
+    made = {value for at in left_out for value in block.kernels[at].writes}
+    results = [place for place, value in enumerate(block.results) if value not in made]
+    place_of = {place: new for new, place in enumerate(results)}
+    aliases = [None if entry.alias is None else place_of.get(entry.alias) for entry in inputs]
+    kept_block = block._replace(kernels=tuple(kept), results=tuple([block.results[place] for place in results]))
+    return kept_block, [entry._replace(alias=alias) for entry, alias in zip(inputs, aliases)]
+
+
+def _parts(kernels: Sequence[Kernel], part_of: PartOf) -> list[Part]:
+    """Where every kernel is: of one that nobody knows of where what it reads is made, else where its result is read."""
+    own = [part_of(kernel.root) for kernel in kernels]
+    reader: dict[int, Part] = {}
+    for kernel, part in zip(reversed(kernels), reversed(own)):
+        if part is not None:
+            reader.update((value, part) for value in kernel.reads)
+    maker: dict[int, Part] = {}
+    found = []
+    nearby = 0
+    for kernel, part in zip(kernels, own):
+        nearby = nearby + 1 if part is None else 0
+        if part is None:
+            part = next((maker[value] for value in reversed(kernel.reads) if value in maker), None)
+            if part is None:
+                part = next((reader[value] for value in kernel.writes if value in reader), NOWHERE)
+            part = part._replace(op=-nearby * _MOST_OPS - part.op)
+        found.append(part)
+        maker.update((value, part) for value in kernel.writes)
+    return found
+
+
+def _further_bytes(program: Program, flat: Flat, block: Kernels, parts: Sequence[Part]) -> float:
+    """The arguments and results of the layers that others stand for."""
+    more: dict[int, int] = {}
+    made: dict[int, int] = {}
+    for kernel, part in zip(block.kernels, parts):
+        more.update((value, min(part.more, more.get(value, part.more))) for value in kernel.reads)
+        made.update((value, part.more) for value in kernel.writes)
+    aliased = {entry.alias for entry in program.inputs if entry.alias is not None}
+    arguments = sum(flat.tensors[value].bytes * more.get(value, 0) for value in block.arguments)
+    return arguments + sum(
+        flat.tensors[value].bytes * made.get(value, more.get(value, 0))
+        for place, value in enumerate(block.results)
+        if place not in aliased
+    )
+
+
+def _peak(plans: Sequence[MemoryPlan], counts: Sequence[int]) -> float:
+    """The most that is held beside arguments and results: every layer adds what the one in the middle adds.
+
+    Args:
+        plans: The memory of the program, and of the program without the layers in the middle of each count.
+        counts: So many further layers each of these stands for.
+    """
+    whole, *others = plans
+    held = list(whole.held)
+    places = {kernel.writes: at for at, kernel in enumerate(whole.kernels)}
+    places[()] = len(whole.kernels)
+    for plan, count in zip(others, counts):
+        added = [0] * len(held)
+        for kernel, less in zip((*plan.kernels, None), plan.held):
+            at = places[kernel.writes if kernel is not None else ()]
+            added[at] = max(0, count * (whole.held[at] - less))
+        held = [one + more for one, more in zip(held, added)]
+    return max(held)

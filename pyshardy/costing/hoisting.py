@@ -1,0 +1,92 @@
+"""What no round of a loop changes is computed once, before the loop, as XLA does.
+
+What only moves data, such as a slice, goes with what is computed of it and stays otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyshardy.costing.flat import BITCAST, CONSTANTS, NEVER_TWICE, FlatBlock, FlatOp
+from pyshardy.costing.flatten import renumbered_op, without_dead
+from pyshardy.costing.program import Kind
+from pyshardy.rules.opspec import op_names
+
+_ONLY_WITH_USERS = CONSTANTS | frozenset(
+    (BITCAST, *op_names("stablehlo.", "bitcast_convert broadcast_in_dim iota reshape reverse slice transpose"))
+)
+"""Ops that are not worth being kept in memory through a loop."""
+_STAYING = NEVER_TWICE | frozenset(op_names("stablehlo.", "partition_id replica_id"))
+"""Ops that run where they are."""
+
+
+def hoisted(block: FlatBlock, everywhere: frozenset[int]) -> FlatBlock:
+    """A block whose loops hold nothing that is the same in every round.
+
+    Args:
+        block: The block.
+        everywhere: The values that each block makes for itself.
+    """
+    return without_dead(_hoisted(block, everywhere))
+
+
+def _hoisted(block: FlatBlock, everywhere: frozenset[int]) -> FlatBlock:
+    return without_twins(_with_hoisted(block, everywhere))
+
+
+def without_twins(block: FlatBlock) -> FlatBlock:
+    """A block in which what two loops computed of the same values is computed once."""
+    first: dict[tuple[Kind, tuple[int, ...]], tuple[int, ...]] = {}
+    same: dict[int, int] = {}
+    ops = []
+    for flat in block.ops:
+        flat = renumbered_op(flat, same) if same else flat
+        op = flat.op
+        if flat.inner or op.traffic is not None or not op.operands or op.kind.name in NEVER_TWICE:
+            ops.append(flat)
+            continue
+        twin = first.setdefault((op.kind, op.operands), op.results)
+        if twin is op.results:
+            ops.append(flat)
+        else:
+            same.update(zip(op.results, twin))
+    return block._replace(ops=tuple(ops), results=tuple([same.get(value, value) for value in block.results]))
+
+
+def _with_hoisted(block: FlatBlock, everywhere: frozenset[int]) -> FlatBlock:
+    ops: list[FlatOp] = []
+    for flat in block.ops:
+        inner = tuple([_hoisted(region, everywhere) for region in flat.inner])
+        if flat.op.is_loop:
+            before, body = _without_invariant(inner[1], everywhere)
+            ops += before
+            inner = (inner[0], body)
+        ops.append(FlatOp(flat.op, inner))
+    return block._replace(ops=tuple(ops))
+
+
+def _without_invariant(body: FlatBlock, everywhere: frozenset[int]) -> tuple[list[FlatOp], FlatBlock]:
+    """What goes before a loop, and the body that is left."""
+    changing = set(body.arguments)
+    invariant: list[FlatOp] = []
+    for flat in body.ops:
+        is_same = changing.isdisjoint(flat.op.operands) and not flat.inner and flat.op.kind.name not in _STAYING
+        if is_same:
+            invariant.append(flat)
+        else:
+            changing.update(flat.op.results)
+    taken = _worth_hoisting(invariant, everywhere)
+    left = tuple([flat for flat in body.ops if flat.op.results[:1] == () or flat.op.results[0] not in taken])
+    return [flat for flat in invariant if flat.op.results[0] in taken], body._replace(ops=left)
+
+
+def _worth_hoisting(ops: Iterable[FlatOp], everywhere: frozenset[int]) -> set[int]:
+    """The first results of the ops that go: those that compute, and what they are computed of."""
+    taken: set[int] = set()
+    needed: set[int] = set()
+    for flat in reversed([*ops]):
+        is_alone = flat.op.kind.name not in _ONLY_WITH_USERS and everywhere.isdisjoint(flat.op.results)
+        if flat.op.results and (is_alone or needed.intersection(flat.op.results)):
+            taken.add(flat.op.results[0])
+            needed.update(flat.op.operands)
+    return taken

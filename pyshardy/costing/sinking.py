@@ -1,0 +1,85 @@
+"""Element-wise ops on what is spread over more elements are done before it is spread, as XLA does."""
+
+from __future__ import annotations
+
+from pyshardy.costing.flat import FlatOp
+from pyshardy.costing.program import Kind, Op, Tensor
+from pyshardy.rules.properties import ELEMENTWISE
+
+BROADCAST = "stablehlo.broadcast_in_dim"
+
+
+class Sinker:
+    """Does ops of one block before what they read is spread.
+
+    Args:
+        tensors: The type of every value; types of new ones are added.
+        uniform: The values that are one number everywhere; new ones are added.
+    """
+
+    def __init__(self, tensors: list[Tensor], uniform: set[int]) -> None:
+        self.tensors, self.uniform = tensors, uniform
+        self.spread: dict[int, Op] = {}
+
+    def ops(self, op: Op) -> list[FlatOp]:
+        """The ops that do what an op does; itself if nothing can be done earlier."""
+        if op.kind.name == BROADCAST and op.results[0] not in self.uniform:
+            self.spread[op.results[0]] = op
+        elif op.kind.name in ELEMENTWISE and len(op.results) == 1 and op.results[0] not in self.uniform:
+            found = self._source(op)
+            if found is not None:
+                return self._earlier(op, found)
+        return [FlatOp(op)]
+
+    def _source(self, op: Op) -> Op | None:
+        """The one broadcast that an op reads, beside numbers; None if there is none, or something else."""
+        found: Op | None = None
+        for value in op.operands:
+            if value in self.uniform:
+                continue
+            broadcast = self.spread.get(value)
+            if broadcast is None or (found is not None and not _is_alike(broadcast, found)):
+                return None
+            found = broadcast
+        if found is None or found.kind.operands[0].elements >= op.kind.results[0].elements:
+            return None
+        return found
+
+    def _earlier(self, op: Op, broadcast: Op) -> list[FlatOp]:
+        """An op on what is spread, and the broadcast of its result."""
+        shape = broadcast.kind.operands[0].shape
+        types = tuple([_resized(tensor, shape) for tensor in op.kind.operands])
+        result = _resized(op.kind.results[0], shape)
+        operands = []
+        for value, tensor in zip(op.operands, types):
+            if value in self.uniform:
+                operands.append(self._new(tensor))
+                self.uniform.add(operands[-1])
+            else:
+                operands.append(self.spread[value].operands[0])
+        small = self._new(result)
+        first = Op(Kind(op.kind.name, types, (result,), op.kind.facts), tuple(operands), (small,), place=op.place)
+        kind = Kind(BROADCAST, (result,), op.kind.results, broadcast.kind.facts)
+        second = Op(kind, (small,), op.results, place=op.place)
+        self.spread[op.results[0]] = second
+        return [FlatOp(first), FlatOp(second)]
+
+    def _new(self, tensor: Tensor) -> int:
+        self.tensors.append(tensor)
+        return len(self.tensors) - 1
+
+
+def _is_alike(left: Op, right: Op) -> bool:
+    """Whether two broadcasts spread values of the same shape in the same way."""
+    return (
+        left.operands == right.operands
+        and left.kind.facts == right.kind.facts
+        and left.kind.results[0].shape == right.kind.results[0].shape
+    )
+
+
+def _resized(tensor: Tensor, shape: tuple[int, ...] | None) -> Tensor:
+    """A type of the same elements in another shape."""
+    size = tensor.bytes // max(1, tensor.elements)
+    found = Tensor(shape, tensor.dtype, 0)
+    return Tensor(shape, tensor.dtype, size * found.elements)

@@ -1,0 +1,122 @@
+"""Calling a function that was under `flax.nnx.jit`, and its shardings as states of the models.
+
+`nnx.jit` takes models apart before it calls what `jax.jit` gives it, and puts into them what comes back. It does the
+same here: only what it calls in between is another program.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from pyshardy.frontend.jax_lower import is_array, is_sharding
+
+Tree = Any
+
+
+def is_nnx_jitted(function: Any) -> bool:
+    """Whether a function is under `flax.nnx.jit`; flax is not imported to find out."""
+    return type(function).__module__.startswith("flax.nnx.") and hasattr(function, "lower")
+
+
+@dataclass(frozen=True, slots=True)
+class NnxCall:
+    """A function under `nnx.jit`, and the models among its arguments.
+
+    Attributes:
+        function: The function.
+        states: The arguments with the state of a model, of shapes alone, in the place of the model.
+    """
+
+    function: Any
+    states: tuple[Any, ...]
+
+    def run(self, program: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """What the function returns; models among the arguments are updated as it updates them.
+
+        Args:
+            program: What takes and returns the trees that `nnx.jit` makes of arguments and results.
+            args: The positional arguments.
+            kwargs: The keyword arguments.
+        """
+        other = copy(self.function)
+        other.jitted_fn = program
+        return other(*args, **kwargs)
+
+    def input_states(self, args: Tree) -> Tree:
+        """Shardings for positional arguments, those of a model as its state: `jax.device_put` takes both."""
+        if type(self.function).__name__ != _SPLITTING or len(args) != len(self.states):
+            return args
+        return tuple(map(_with_states, self.states, args))
+
+    def result(self, tree: Tree) -> Tree:
+        """The part of a result that the function returns; what it updates comes before it, or behind it."""
+        found = tree[-1] if type(self.function).__name__ == _SPLITTING else tree[0]
+        return jax.tree.map(_of_variable, found, is_leaf=_is_taken_apart)
+
+
+_SPLITTING = "JitWrapped"
+"""The form of `nnx.jit` that makes lists of models; others, for `graph=False`, keep them as trees."""
+_TAKEN_APART = "NodeStates"
+"""What it makes of a model: lists of arrays, and what else is needed to put it together."""
+
+
+def nnx_call(function: Any, args: Sequence[Any]) -> NnxCall:
+    """What is needed to call a function under `nnx.jit` again.
+
+    Args:
+        function: The function.
+        args: The positional arguments that it was lowered for.
+    """
+    nnx = sys.modules["flax.nnx"]
+
+    def shapes(node: Any) -> Any:
+        return jax.tree.map(_shape, nnx.state(node) if is_model(node) else node)
+
+    return NnxCall(function, tuple(jax.tree.map(shapes, arg, is_leaf=is_model) for arg in args))
+
+
+def is_model(value: Any) -> bool:
+    """Whether `nnx.jit` takes this apart: a module, an optimizer, metrics, or another object of nnx."""
+    nnx = sys.modules["flax.nnx"]
+    return isinstance(value, getattr(nnx, "Pytree", None) or nnx.Object)
+
+
+def _shape(leaf: Any) -> Any:
+    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if is_array(leaf) else leaf
+
+
+def _is_state(node: Any) -> bool:
+    return isinstance(node, sys.modules["flax.nnx"].State)
+
+
+def _with_states(states: Any, shardings: Any) -> Any:
+    """The shardings of an argument, those of models in it as states; as they are if its form is not known."""
+    try:
+        return jax.tree.map(_as_state, states, shardings, is_leaf=_is_state)
+    except ValueError:  # such as a variable by itself
+        return jax.tree.map(_of_variable, shardings, is_leaf=_is_taken_apart)
+
+
+def _is_taken_apart(node: Any) -> bool:
+    return is_sharding(node) or type(node).__name__ == _TAKEN_APART
+
+
+def _of_variable(node: Any) -> Any:
+    """The sharding of a variable that was taken apart; anything else as it is."""
+    leaves = [node] if is_sharding(node) else jax.tree.leaves(node, is_leaf=is_sharding)
+    return leaves[0] if len(leaves) == 1 else node
+
+
+def _as_state(state: Any, shardings: Any) -> Any:
+    """The shardings of a model as its state; as they are if they are in groups, as `nnx.StateSharding` makes them."""
+    if not _is_state(state) or type(shardings).__name__ != _TAKEN_APART or len(shardings.states) != 1:
+        return shardings
+    leaves, structure = jax.tree.flatten(state)
+    found = jax.tree.leaves(shardings, is_leaf=is_sharding)
+    return jax.tree.unflatten(structure, found) if len(found) == len(leaves) else shardings

@@ -1,0 +1,84 @@
+"""When a run erases which dead ops.
+
+An op dies with the last use of its results, whatever the shardings are. So every run over a program erases the same ops
+in the same phases, and gives the same ops another visit there.
+
+Source: docs/semantics/propagation.md#dead-ops
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from pyshardy.graph.program import Program
+from pyshardy.propagation.recorder import Visit
+from pyshardy.propagation.trace import ERASED
+
+
+class Erasures:
+    """The dead ops of a program. All are erased in the first sweep.
+
+    Args:
+        program: The program.
+        visits: The record of a run over it.
+
+    Attributes:
+        turns: Per op that is erased, the op in whose turn it is.
+        woken: Per op, the ops in whose turns it is visited because others were erased.
+    """
+
+    def __init__(self, program: Program, visits: Sequence[Visit]) -> None:
+        self.program = program
+        self.turns = _turns(program, [visit[1] for visit in visits if visit[0] == ERASED])
+        self.woken: dict[int, list[int]] = {}
+        for op in sorted(self.turns):
+            turn = self.turns[op]
+            for owner in self.visited_after(op, self._erased_by(turn)):
+                self.woken.setdefault(owner, []).append(turn)
+
+    def _erased_by(self, turn: int) -> Callable[[int], bool]:
+        return lambda op: self.turns.get(op, turn + 1) <= turn
+
+    def visited_after(self, op: int, is_erased: Callable[[int], bool]) -> Iterator[int]:
+        """The ops that are visited, or erased, next after an op was erased.
+
+        Args:
+            op: The op.
+            is_erased: Whether an op, of those that use a value, is erased by now.
+        """
+        program = self.program
+        for value in program.operands[op]:
+            owner = program.owners[value]
+            if owner >= 0 and value in program.results[owner]:
+                users = {user for user in program.users[value] if not is_erased(user)}
+                if len(users) <= 1:
+                    yield owner
+
+    def inner(self, op: int) -> Iterator[int]:
+        """The ops in the regions of an op, but for those in their regions, the last one first."""
+        parents = self.program.parents
+        end = op + 1
+        while end < len(parents) and parents[end] >= op:
+            end += 1
+        return (inner for inner in range(end - 1, op, -1) if parents[inner] == op)
+
+
+def _turns(program: Program, erased: Sequence[int]) -> Mapping[int, int]:
+    """Per op that is erased, the op in whose turn it is.
+
+    Args:
+        program: The program.
+        erased: The ops that are erased, in order, but for those that go with the op around them.
+    """
+    found: dict[int, int] = {}
+    latest = -1
+    for op in erased:
+        latest = found[op] = max(latest, op)
+    parents = program.parents
+    for op in sorted(found):
+        inner = op + 1
+        while inner < len(parents) and parents[inner] >= op:
+            if inner not in found and parents[inner] in found:
+                found[inner] = found[parents[inner]]
+            inner += 1
+    return found

@@ -1,0 +1,161 @@
+"""A program with fewer layers: of each family of repeated layers the first and the last stay, or three.
+
+What stays is what a program with so few layers would be: its arguments and results are left out with the others. Where
+an op takes what a layer made that is left out, it takes that of the nearest layer before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, Final, NamedTuple
+
+from pyshardy.autopartition.stretches import Stretch
+from pyshardy.ir.attributes import NO_ATTRS, PART
+from pyshardy.ir.functions import main_function, return_op, signature
+from pyshardy.ir.nodes import Op, Value, walk
+from pyshardy.transforms.layers import Family, Placed, top_ops
+
+FIRST, MIDDLE, LAST, BETWEEN = range(4)
+"""What a part of a stretch is, as `PART` has it: the first layer, the one that stands for all in the middle, the last
+one; what is in no layer has the stretch behind it.
+"""
+_ALIAS: Final = "tf.aliasing_output"
+
+
+class Short(NamedTuple):
+    """A short program.
+
+    Attributes:
+        root: The module.
+        inputs: The positions of its arguments among those of the whole program.
+        outputs: The positions of its results among those of the whole program.
+    """
+
+    root: Op
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+def shorten(root: Op, families: Sequence[Family], three: Collection[int]) -> Short:
+    """A program with two layers of most families, and three of some.
+
+    Args:
+        root: The module; it does not change.
+        families: Its families of layers.
+        three: The families of which three layers stay.
+    """
+    return _Shortener(root, families, three).shortened()
+
+
+class _Shortener:
+    def __init__(self, root: Op, families: Sequence[Family], three: Collection[int]) -> None:
+        self.root, self.main = root, main_function(root)
+        self.ops = top_ops(root)
+        self.parts: dict[Op, tuple[int, int, int]] = {}
+        self.stand_in: dict[Op, Op] = {}
+        self._choose(families, three)
+
+    def _choose(self, families: Sequence[Family], three: Collection[int]) -> None:
+        """Decide of every op whether it stays, and in which part it is."""
+        ops = self.ops
+        found = _in_order(families)
+        place = 0
+        for number, (stretch, placed, family) in enumerate(found):
+            has_middle = families.index(family) in three
+            for op in ops[place : stretch.start]:
+                self.parts[op] = number, BETWEEN, -1
+            latest = -1
+            for round_ in range(stretch.rounds):
+                start = stretch.start + round_ * stretch.period
+                kind = _kind(placed.layer(round_), family, has_middle)
+                for offset in range(stretch.period):
+                    op = ops[start + offset]
+                    if kind is None:
+                        self.stand_in[op] = ops[latest + offset]
+                    else:
+                        self.parts[op] = number, kind, stretch.start + offset
+                latest = start if kind is not None else latest
+            place = stretch.end
+        for op in ops[place:]:
+            self.parts[op] = len(found), BETWEEN, -1
+
+    def shortened(self) -> Short:
+        new = Op("builtin.module", attrs=self.root.attrs, region_count=1, location=self.root.place)
+        top = new.region.add_block()
+        for op in self.root.region.block:
+            if op is not self.main:
+                top.append(op.clone())
+        function = Op("func.func", attrs=self.main.attrs, region_count=1, location=self.main.place)
+        top.append(function)
+        inputs, outputs = self._fill(function)
+        self._set_border(function, inputs, outputs)
+        return Short(new, tuple(inputs), tuple(outputs))
+
+    def _fill(self, function: Op) -> tuple[list[int], list[int]]:
+        """Fill a function with what stays; the positions of its arguments and results."""
+        block, mapping = function.region.add_block(), dict[Value, Value]()
+        dropped = self._dropped_arguments()
+        inputs = []
+        for argument in self.main.region.blocks[0].args:
+            if argument not in dropped:
+                mapping[argument] = block.add_arg(argument.type, argument.place)
+                inputs.append(argument.index)
+        for op in self.ops:
+            part = self.parts.get(op)
+            if part is None:
+                for result, other in zip(op.results, self.stand_in[op].results):
+                    mapping[result] = mapping[other]
+                continue
+            block.append(op.clone(mapping)).set_attr(PART, part)
+        end = return_op(self.main)
+        outputs = [
+            index
+            for index, value in enumerate(end.operands)
+            if value not in dropped and (value.defining_op is None or value.defining_op in self.parts)
+        ]
+        block.append(Op(end.name, [mapping[end.operands[index]] for index in outputs], (), end.attrs, 0, end.place))
+        return inputs, outputs
+
+    def _dropped_arguments(self) -> set[Value]:
+        """The arguments that only ops use that are left out."""
+        left_out = {value for op in self.stand_in for value in _used(op) if value.defining_op is None}
+        return left_out.difference(value for op in self.parts for value in _used(op))
+
+    def _set_border(self, function: Op, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        place_of = {index: place for place, index in enumerate(outputs)}
+        for kind, kept in (("arg_attrs", inputs), ("res_attrs", outputs)):
+            entries = function.attrs.get(kind)
+            if entries:
+                function.set_attr(kind, tuple([_renumbered(entries[index], place_of) for index in kept]))
+        function.set_attr("function_type", signature(function))
+
+
+def stretch_counts(families: Sequence[Family]) -> list[int]:
+    """How many layers there are, by the number of the stretch."""
+    return [family.size for _, _, family in _in_order(families)]
+
+
+def _in_order(families: Sequence[Family]) -> list[tuple[Stretch, Placed, Family]]:
+    return sorted((placed.stretch, placed, family) for family in families for placed in family.stretches)
+
+
+def _kind(layer: int, family: Family, has_middle: bool) -> int | None:
+    """What a layer is; None if it is left out."""
+    if not family.first <= layer <= family.last:
+        return BETWEEN
+    if layer in (family.first, family.last):
+        return FIRST if layer == family.first else LAST
+    return MIDDLE if has_middle and layer == family.first + 1 else None
+
+
+def _used(op: Op) -> Sequence[Value]:
+    return [value for one in walk(op) for value in one.operands] if op.regions else op.operands
+
+
+def _renumbered(attrs: Any, place_of: dict[int, int]) -> Any:
+    """The attributes of an argument, whose memory a result takes that has another number, or none."""
+    alias = attrs.get(_ALIAS) if attrs else None
+    if alias is None:
+        return attrs or NO_ATTRS
+    place = place_of.get(int(alias))
+    return attrs.without(_ALIAS) if place is None else attrs.with_value(_ALIAS, place)

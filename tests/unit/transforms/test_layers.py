@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import pyshardy
+from pyshardy.ir.attributes import PART
+from pyshardy.ir.functions import main_function
+from pyshardy.ir.nodes import Op
+from pyshardy.transforms.layers import find_families, top_ops
+from pyshardy.transforms.shorten import BETWEEN, FIRST, LAST, MIDDLE, shorten
+
+from ..autopartition.problems import layered
+
+
+def two_ways(layers: int) -> str:
+    """Layers with a weight each, and a second pass over them in the opposite order, which uses what the first made."""
+    shape = "tensor<8x8xf32>"
+    arguments = ", ".join([f"%x: {shape}", *(f"%w{layer}: {shape}" for layer in range(layers))])
+    lines, value = [], "%x"
+    for layer in range(layers):
+        lines += [
+            f"%a{layer} = stablehlo.add {value}, %w{layer} : {shape}",
+            f"%b{layer} = stablehlo.tanh %a{layer} : {shape}",
+        ]
+        value = f"%b{layer}"
+    for layer in reversed(range(layers)):
+        lines += [f"%c{layer} = stablehlo.multiply {value}, %a{layer} : {shape}",
+                  f"%d{layer} = stablehlo.subtract %c{layer}, %w{layer} : {shape}",
+                  f"%g{layer} = stablehlo.multiply %d{layer}, %d{layer} : {shape}"]  # fmt: skip
+        value = f"%d{layer}"
+    results = [value, *(f"%g{layer}" for layer in range(layers))]
+    types = ", ".join([shape] * len(results))
+    body = "\n".join(lines)
+    return (
+        f'sdy.mesh @mesh = <["a"=2]>\nfunc.func @main({arguments}) -> ({types}) {{\n{body}\n'
+        f"return {', '.join(results)} : {types}\n}}"
+    )
+
+
+def test_what_runs_backward_is_of_the_same_layers() -> None:
+    (family,) = find_families(pyshardy.load(two_ways(9)).root)
+    assert [(one.stretch.period, one.stretch.rounds, one.sign) for one in family.stretches] == [(2, 9, 1), (3, 9, -1)]
+    assert [one.layer(0) for one in family.stretches] == [0, 8]
+    assert family.size == 9
+
+
+def test_few_layers_are_no_family() -> None:
+    assert find_families(pyshardy.load(two_ways(3)).root) == ()
+
+
+def test_layers_of_two_kinds_are_two_families() -> None:
+    shape = "tensor<8x8xf32>"
+    lines = [f"%a{at + 1} = stablehlo.tanh %a{at} : {shape}" for at in range(6)]
+    lines += [f"%a{at + 1} = stablehlo.negate %a{at} : {shape}" for at in range(6, 14)]
+    text = f"func.func @main(%a0: {shape}) -> {shape} {{\n" + "\n".join(lines) + f"\nreturn %a14 : {shape}\n}}"
+    assert sorted(family.size for family in find_families(pyshardy.load(text).root)) == [6, 8]
+
+
+def described(root: Op) -> list[object]:
+    """What a program computes of what, without names."""
+    main = main_function(root)
+    numbers = {value: number for number, value in enumerate(main.region.blocks[0].args)}
+    found: list[object] = [[str(value.type) for value in numbers]]
+    for op in main.region.blocks[0]:
+        attrs = {name: str(value) for name, value in op.attrs.items() if name != PART}
+        found.append(
+            (op.name, [numbers[value] for value in op.operands], attrs, [str(value.type) for value in op.results])
+        )
+        numbers.update({value: len(numbers) + index for index, value in enumerate(op.results)})
+    return found
+
+
+def test_what_stays_is_the_program_with_fewer_layers() -> None:
+    for write in (two_ways, layered):
+        whole, small = (pyshardy.load(write(layers)) for layers in (9, 3))
+        families = find_families(whole.root)
+        short = shorten(whole.root, families, range(len(families)))
+        kinds = {op.attrs[PART][1] for op in top_ops(short.root)}
+        assert kinds <= {FIRST, MIDDLE, LAST, BETWEEN} and MIDDLE in kinds
+        assert described(short.root) == described(small.root)
+        assert described(shorten(whole.root, families, ()).root) != described(small.root)
+
+
+def test_two_layers_stay_without_one_in_the_middle() -> None:
+    whole = pyshardy.load(two_ways(9))
+    short = shorten(whole.root, find_families(whole.root), ())
+    assert short.inputs == (0, 1, 9) and short.outputs == (0, 1, 9)
+
+
+def test_the_memory_of_an_argument_goes_to_the_result_under_its_new_number() -> None:
+    text = two_ways(9).replace("%w8: tensor<8x8xf32>", "%w8: tensor<8x8xf32> {tf.aliasing_output = 9 : i32}")
+    text = text.replace("%w4: tensor<8x8xf32>", "%w4: tensor<8x8xf32> {tf.aliasing_output = 5 : i32}")
+    whole = pyshardy.load(text)
+    short = shorten(whole.root, find_families(whole.root), ())
+    attrs = short.root.region.block.last.attrs["arg_attrs"]
+    assert [entry.get("tf.aliasing_output") for entry in attrs] == [None, None, 2]
