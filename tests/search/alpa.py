@@ -1,6 +1,6 @@
 """Alpa's integer program, rebuilt: one strategy per op, collectives where strategies differ, memory as a limit.
 
-After "Alpa: Automating Inter- and Intra-Operator Parallelism for Distributed Deep Learning", arXiv 2201.12023:
+After "Alpa: Automating Inter- and Intra-Operator Parallelism for Distributed Deep Learning" (arXiv 2201.12023), within ops:
 ops that compute little follow one of their operands; the others, and inputs, choose. HiGHS (`scipy.optimize.milp`)
 solves it. What its costs are made of is what `pyshardy.cost` is made of too: rates of the chip, and times of collectives.
 """
