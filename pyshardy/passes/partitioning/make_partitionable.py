@@ -22,6 +22,7 @@ from pyshardy.rules.ops import ops_that
 from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.reshards.batches import TOP_K, batch_rank, is_top_k, split_batch
 from pyshardy.transforms.reshards.causes import CauseNamer
+from pyshardy.transforms.reshards.claimed_sums import reshard_complete_results
 from pyshardy.transforms.reshards.most_split import most_split
 from pyshardy.transforms.reshards.op_reshards import reshard_around
 from pyshardy.transforms.reshards.op_rules import is_buffer, is_pointwise, rule_with_dynamic_sizes, takes_shards
@@ -47,13 +48,14 @@ _BY_NAME = (
 class MakePartitionable(Pass):
     """Remove what only propagation needs, and gather operands of ops that cannot run on shards, with a warning.
 
-    Propagation barriers are removed. A collective of Shardy's in the program becomes a reshard where the sharding of
-    its operand has changed. A reshard to a mesh with other axes is split in two: a gather to the whole tensor,
-    and a slice. A replicated operand on a mesh with other axes is resharded as its user needs it. Partial results move
-    to the mesh of the op's operands if only the device order differs. An op without a sharding rule gets whole tensors,
-    unless it is elementwise: then all its tensors get the same sharding. A rule that a user has registered counts as no
-    rule here: it says how shardings propagate, not that the op may run on shards. An op that states its number of batch
-    dimensions stays sharded along these. An op that only XLA's partitioner can replace is an error.
+    Propagation barriers are removed. A collective of Shardy's in the program becomes a reshard where the sharding
+    of its operand has changed. A result that is complete is resharded to the unreduced axes that its sharding
+    states. A reshard to a mesh with other axes is split in two: a gather to the whole tensor, and a slice. A
+    replicated operand on a mesh with other axes is resharded as its user needs it. Partial results move to the mesh
+    of the op's operands if only the device order differs. An op without a sharding rule gets whole tensors, unless
+    it is elementwise: then all its tensors get the same sharding. A rule that a user has registered counts as no
+    rule here: it says how shardings propagate, not that the op may run on shards. An op that states its number of
+    batch dimensions stays sharded along these. An op that only XLA's partitioner can replace is an error.
 
     Attributes:
         replicate: Whether an op that cannot run on shards gets whole tensors; if not, it is left to
@@ -94,6 +96,10 @@ class MakePartitionable(Pass):
                     self._make_runnable(inner, context)
                     is_changed = True
                 if is_changed:
+                    namer.name(inner)
+        if any(sharding.unreduced for sharding in distinct_shardings(op)):
+            for inner in ops_in(op):
+                if reshard_complete_results(inner, meshes):
                     namer.name(inner)
         for reshard in ops_named(op, ("sdy.reshard",)):
             go_through_whole(reshard, meshes)
