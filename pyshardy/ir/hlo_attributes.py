@@ -10,7 +10,7 @@ from pyshardy.ir.attributes import Attributes
 from pyshardy.ir.functions import arg_attrs, functions, is_declaration, result_attrs, result_count
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_with
-from pyshardy.ir.strings import string_of
+from pyshardy.ir.strings import check_names, string_of
 
 HLO_SHARDING = "mhlo.sharding"
 FRONTEND_ATTRIBUTES = "mhlo.frontend_attributes"
@@ -78,6 +78,7 @@ def with_frontend_attribute(attrs: Attributes, name: str, text: str | None) -> A
     found = attrs.get(FRONTEND_ATTRIBUTES)
     entries: dict[str, Any] = {}
     if isinstance(found, ir.DictAttr):
+        check_names(found)
         entries = {found[index].name: found[index].attr for index in range(len(found))}
     entries.pop(name, None)
     if text is not None:

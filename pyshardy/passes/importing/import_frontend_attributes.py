@@ -28,7 +28,7 @@ from pyshardy.ir.hlo_attributes import (
 )
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_with
-from pyshardy.ir.strings import is_utf8, shown
+from pyshardy.ir.strings import check_names, is_utf8, shown
 from pyshardy.passes.base import Pass
 from pyshardy.rules.notation import parse_rule
 from pyshardy.transforms.context import PassContext
@@ -70,6 +70,7 @@ def _import_meshes(root: Op, text: str, context: PassContext) -> None:
     entries = _read(root, MESHES, text, ir.Attribute.parse)
     if not isinstance(entries, ir.DictAttr):
         raise PassError(root, f"has {MESHES} = {text}, and needs names with meshes in braces")
+    check_names(entries)
     known = context.meshes
     last: Op | None = None
     for index in range(len(entries)):

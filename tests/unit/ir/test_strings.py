@@ -152,3 +152,16 @@ def test_names_of_attributes_are_refused_everywhere(where: str) -> None:
     }}"""
     with pytest.raises(InvalidModuleError, match="got an attribute whose name is not UTF-8"):
         pyshardy.propagate(pyshardy.load(text))
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        'xla.sdy.meshes = "{mesh = #sdy.mesh<[\\22x\\22=2]>}", "\\FF" = "x"',
+        'xla.sdy.meshes = "{mesh = #sdy.mesh<[\\22x\\22=2]>, \\22\\5CFF\\22 = 1}"',
+    ],
+)
+def test_frontend_attributes_of_such_names_are_refused(attributes: str) -> None:
+    text = f"module attributes {{mhlo.frontend_attributes = {{{attributes}}}}} {{ func.func @main() {{ return }} }}"
+    with pytest.raises(InvalidModuleError, match="got an attribute whose name is not UTF-8"):
+        pyshardy.propagate(pyshardy.load(text))
