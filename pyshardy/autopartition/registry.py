@@ -57,7 +57,7 @@ class SearchTask:
         return self.problem.inputs
 
     def cost(self, annotations: Annotations) -> Quick | None:
-        """What annotations would cost, quickly estimated; None if they cannot be propagated.
+        """What annotations would cost, quickly estimated; None if they cannot be propagated, or the search is over.
 
         Raises:
             UsageError: An input that there is not, or axes that do not fit it.
