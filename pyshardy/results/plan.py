@@ -106,8 +106,8 @@ class Plan:
 
         Args:
             devices: The devices, in the order of the mesh; by default those of the program that the plan was made for,
-                an abstract mesh if its mesh was only names and sizes. JAX lowers over an abstract mesh, but does not
-                run on arrays over it.
+                an abstract mesh if its mesh was only names and sizes. JAX lowers over an abstract mesh, but takes no
+                arrays there.
 
         Raises:
             UsageError: Fewer devices than the mesh has.
