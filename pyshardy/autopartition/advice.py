@@ -6,8 +6,7 @@ from math import ceil, prod
 
 from pyshardy.autopartition.moves import batch_class
 from pyshardy.autopartition.space import Assignment, Space
-
-_GIB = 2**30
+from pyshardy.core.text import format_bytes
 
 
 def advice(space: Space, assignment: Assignment, peak: float, limit: float) -> list[str]:
@@ -23,8 +22,8 @@ def advice(space: Space, assignment: Assignment, peak: float, limit: float) -> l
     rest = max(0.0, peak - held)
     devices = prod(size for _, size in space.axes)
     found = [
-        f"nothing that was tried fits: the nearest needs {peak / _GIB:.1f} GiB, {peak / limit:.2f} times the limit; "
-        f"inputs and outputs hold {held / _GIB:.1f} GiB of it, the rest is {rest / _GIB:.1f} GiB"
+        f"nothing that was tried fits: the nearest needs {format_bytes(round(peak))}, {peak / limit:.2f} times the "
+        f"limit; inputs and outputs hold {format_bytes(round(held))} of it, the rest is {format_bytes(round(rest))}"
     ]
     whole = sum(group.bytes * len(group.members) for group in space.groups)
     if whole / max(1, devices) > limit:
@@ -37,7 +36,8 @@ def advice(space: Space, assignment: Assignment, peak: float, limit: float) -> l
             size = space.groups[group].shape[dim]
             found.append(
                 f"a batch of {max(1, size // factor)} in the place of {size} would make the rest about "
-                f"{rest / factor / _GIB:.1f} GiB (if it shrinks with the batch), as would jax.checkpoint around layers"
+                f"{format_bytes(round(rest / factor))} (if it shrinks with the batch), "
+                f"as would jax.checkpoint around layers"
             )
     else:
         found.append(

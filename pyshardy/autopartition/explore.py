@@ -88,7 +88,7 @@ class Explorer:
         self.ended_by = ""
         self.tactics: dict[str, Assignment] = {}
         self._random = random.Random(limits.seed)
-        self._at = ""
+        self._at = "first candidates"
 
     def evaluate(self, assignment: Assignment) -> Quick | None:
         """The quick estimate of an assignment; None if it does not propagate, or the search has ended."""
@@ -125,7 +125,7 @@ class Explorer:
 
     def seed(self) -> None:
         """Price what experts do."""
-        self._at = "tactics"
+        self._at = "what experts do"
         self.tactics = tactics(self.space)
         for assignment in self.tactics.values():
             self.evaluate(assignment)

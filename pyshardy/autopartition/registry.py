@@ -5,7 +5,7 @@ A partitioner is a function from a `SearchTask` to annotations: axes by the name
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +14,12 @@ from pyshardy.autopartition.pricing import Quick
 from pyshardy.autopartition.problem import InputFact, Problem
 from pyshardy.autopartition.space import Assignment, Dims, Space
 from pyshardy.core.mesh import Mesh
+from pyshardy.core.spec import PartitionSpec, axis_text
 from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
 
-Axes = Sequence[Sequence[str]]
-"""Per dimension of an input the names of its mesh axes, major to minor."""
+Axes = PartitionSpec | Iterable[str | Iterable[str] | None]
+"""Per dimension of an input the names of its mesh axes, major to minor: a `PartitionSpec`, or lists of names."""
 Annotations = Mapping[str, Axes]
 """Axes by the names of inputs; those that are not named are not sharded."""
 Partitioner = Callable[["SearchTask"], Annotations]
@@ -56,7 +57,7 @@ class SearchTask:
         return self.problem.inputs
 
     def cost(self, annotations: Annotations) -> Quick | None:
-        """What annotations would cost, quickly estimated; None if they cannot be propagated.
+        """What annotations would cost, quickly estimated; None if they cannot be propagated, or the search is over.
 
         Raises:
             UsageError: An input that there is not, or axes that do not fit it.
@@ -106,14 +107,36 @@ def assignment_of(space: Space, annotations: Annotations) -> Assignment:
         if name not in names:
             raise UsageError(doing, got=f"{name!r}", needed=f"one of {', '.join(list(names)[:8])}")
         number = names[name]
-        dims = tuple(tuple(one) for one in axes)
-        dims = (*dims, *[()] * (len(space.groups[number].shape) - len(dims)))
+        rank = len(space.groups[number].shape)
+        needed = f"axes of {', '.join(space.sizes)}, each once, that divide {list(space.groups[number].shape)}"
+        try:
+            dims = _dims_of(axes)
+        except TypeError:
+            raise UsageError(
+                doing, got=f"{axes!r} for {name}", needed=needed, hint='[["x"], []], or PartitionSpec("x", None)'
+            ) from None
+        dims = (*dims, *[()] * (rank - len(dims)))
         unknown = [axis for one in dims for axis in one if axis not in space.sizes]
-        if unknown or len(dims) > len(space.groups[number].shape) or not space.fits(number, dims):
-            needed = f"axes of {', '.join(space.sizes)}, each once, that divide {list(space.groups[number].shape)}"
+        if unknown or len(dims) > rank or not space.fits(number, dims):
             raise UsageError(doing, got=f"{dims} for {name}", needed=needed)
         found[number] = dims
     return tuple(found)
+
+
+def _dims_of(axes: Axes) -> Dims:
+    """The axes of every dimension, which are written as one name, several, or None.
+
+    Raises:
+        TypeError: They are written in another way, or say more than names of axes: open dimensions, priorities.
+    """
+    if isinstance(axes, str):
+        raise TypeError(axes)
+    if not isinstance(axes, PartitionSpec):
+        return tuple(() if entry is None else (entry,) if isinstance(entry, str) else tuple(entry) for entry in axes)
+    dims = tuple(tuple(map(axis_text, dim.axes)) for dim in axes.dims)
+    if PartitionSpec(*dims) != axes:
+        raise TypeError(axes)
+    return dims
 
 
 _registered: list[Partitioner] = []

@@ -87,14 +87,36 @@ class Plan:
         return finish_propagation(*shard(self.apply(), PropagateOptions()))
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What else is to be known of it; where nothing fits, what would help."""
+        return self.summary.notes
+
+    @property
     def in_shardings(self) -> Any:
-        """The shardings of all inputs, fit for `jax.jit(in_shardings=...)`."""
-        return self.propagated.input_shardings(sub_axes="gather")
+        """The shardings of all inputs, fit for `jax.jit(in_shardings=...)`: `input_shardings()`."""
+        return self.input_shardings()
 
     @property
     def out_shardings(self) -> Any:
-        """The shardings of all outputs, fit for `jax.jit(out_shardings=...)`."""
-        return self.propagated.output_shardings(sub_axes="gather")
+        """The shardings of all outputs, fit for `jax.jit(out_shardings=...)`: `output_shardings()`."""
+        return self.output_shardings()
+
+    def input_shardings(self, devices: Any = None) -> Any:
+        """The shardings of all inputs on devices, as `Propagation.input_shardings` gives them.
+
+        Args:
+            devices: The devices, in the order of the mesh; by default those of the program that the plan was made for,
+                an abstract mesh if its mesh was only names and sizes. JAX lowers over an abstract mesh, but takes no
+                arrays there.
+
+        Raises:
+            UsageError: Fewer devices than the mesh has.
+        """
+        return self.propagated.input_shardings(devices, sub_axes="gather")
+
+    def output_shardings(self, devices: Any = None) -> Any:
+        """The shardings of all outputs on devices, like `input_shardings`."""
+        return self.propagated.output_shardings(devices, sub_axes="gather")
 
     def to_json(self) -> dict[str, Any]:
         """The plan as JSON-ready data."""

@@ -160,6 +160,21 @@ def test_stock_jax_shards_as_the_plan_says() -> None:
         np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-3)
 
 
+def test_a_plan_over_names_and_sizes_runs_on_devices() -> None:
+    """JAX does not run on arrays over an abstract mesh; so the shardings are asked for with devices."""
+    shapes = [jax.ShapeDtypeStruct(shape, "float32") for shape in ((4096, 128), (128, 512))]
+    plan = pyshardy.search(jax.numpy.matmul, *shapes, mesh={"data": 8}, hardware="v5e", candidates=20)
+    devices = jax.devices()
+    into, out = plan.input_shardings(devices), plan.output_shardings(devices)
+    assert into != plan.in_shardings and {leaf.mesh.size for leaf in jax.tree.leaves((into, out))} == {8}
+    arrays = [jax.numpy.ones(shape.shape, shape.dtype) for shape in shapes]
+    found = jax.jit(jax.numpy.matmul, in_shardings=into, out_shardings=out)(*arrays)
+    assert found.sharding.is_equivalent_to(out, 2) and len(found.addressable_shards) == 8
+    np.testing.assert_allclose(found, np.full((4096, 512), 128.0))
+    with pytest.raises(UsageError, match="8"):
+        plan.input_shardings(devices[:4])
+
+
 def test_memory_is_a_hard_limit() -> None:
     module = pyshardy.load(TWO_LAYERS)
     free = pyshardy.search(module, hardware="h100", budget_s=60, candidates=60)
@@ -167,7 +182,8 @@ def test_memory_is_a_hard_limit() -> None:
     assert free.peak_bytes > 150e6 >= tight.peak_bytes and tight.fits
     assert free.step_seconds < tight.step_seconds
     none = pyshardy.search(module, hardware="h100", budget_s=60, candidates=60, memory=1e6)
-    assert not none.fits and "nothing that was tried fits" in none.summary.notes[0]
+    assert not none.fits and "nothing that was tried fits" in none.notes[0]
+    assert "MiB, " in none.notes[0] and "0.0 GiB" not in "".join(none.notes)
     assert none.peak_bytes <= tight.peak_bytes
 
 

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
+from jax.sharding import PartitionSpec as JaxSpec
 
+import pyshardy
 from pyshardy.autopartition.explore import Explorer, Limits
 from pyshardy.autopartition.moves import all_moves, batch_class, put, store, take
 from pyshardy.autopartition.pricing import Quick
@@ -112,10 +115,38 @@ def test_a_registered_partitioner_takes_our_place() -> None:
 
 
 @pytest.mark.parametrize(
-    "annotations, message",
-    [({"z": [["data"]]}, "'z'"), ({"x": [["nothing"]]}, "nothing"), ({"x": [["data"], ["data"]]}, "each once")],
+    "axes",
+    [
+        [[], ["data", "model"]],
+        [None, ("data", "model")],
+        pyshardy.PartitionSpec(None, ("data", "model")),
+        JaxSpec(None, ("data", "model")),
+    ],
 )
-def test_wrong_annotations_are_refused(annotations: dict[str, list[list[str]]], message: str) -> None:
+def test_axes_may_be_written_as_in_jax(axes: Any) -> None:
+    space = space_from(layered(1))
+    assert assignment_of(space, {"x": axes})[0] == ((), ("data", "model"))
+    assert (
+        assignment_of(space, {"x": ["data"]})[0] == assignment_of(space, {"x": JaxSpec("data")})[0] == (("data",), ())
+    )
+
+
+@pytest.mark.parametrize(
+    "annotations, message",
+    [
+        ({"z": [["data"]]}, "'z'"),
+        ({"x": [["nothing"]]}, "nothing"),
+        ({"x": [["data"], ["data"]]}, "each once"),
+        ({"x": 3}, "got 3 for x"),
+        ({"x": "data"}, "got 'data' for x"),
+        ({"x": [3]}, r"got \[3\] for x"),
+        ({"x": JaxSpec(JaxSpec.UNCONSTRAINED)}, "PartitionSpec"),
+        ({"x": pyshardy.PartitionSpec("data", pyshardy.PartitionSpec.UNCONSTRAINED)}, r"try: \[\["),
+        ({"x": pyshardy.PartitionSpec("data", priorities=(1,))}, r"try: \[\["),
+        ({"x": pyshardy.PartitionSpec("data:(1)2")}, r"data:\(1\)2"),
+    ],
+)
+def test_wrong_annotations_are_refused(annotations: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         assignment_of(space_from(layered(1)), annotations)
 
