@@ -150,8 +150,9 @@ def label_of(op: str, location: Any, name: str = "-") -> Label:
     """The label of an op at a location; its place is the user's innermost line, if there is one.
 
     >>> location = 'loc("jit(f)/dot_general"(callsite("mlp"("model.py":41:8 to :20) at "f"("model.py":50:2 to :9))))'
-    >>> label_of("stablehlo.dot_general", location)
-    Label(name='stablehlo.dot_general', scope='jit(f)/dot_general', function='mlp', file='model.py', line=41, column=8)
+    >>> label = label_of("stablehlo.dot_general", location)
+    >>> label.name, label.scope, label.function, label.file, label.line, label.column
+    ('stablehlo.dot_general', 'jit(f)/dot_general', 'mlp', 'model.py', 41, 8)
     """
     text = str(location)
     scope = scope_of(text)

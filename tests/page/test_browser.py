@@ -332,7 +332,7 @@ def test_a_part_of_the_program_has_a_graph_and_results_are_listed(browser: Brows
     browser.wait("document.querySelector('[role=treeitem]')")
     browser.run("[...document.querySelectorAll('.row')].find((row) => row.textContent.includes('layer')).click()")
     text = browser.run("return document.getElementById('panel').innerText")
-    assert "2 ops" in text and "Collectives" in text
+    assert "4 ops" in text and "Collectives" in text
     assert browser.run("return document.querySelectorAll('svg.graph .node:not(.port)').length") == 2
     for _ in range(3):
         browser.run(

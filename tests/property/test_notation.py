@@ -121,7 +121,7 @@ def _read_or_refused(parse: Callable[[str], Any], text: str) -> None:
         value = parse(text)
     except NotationError as error:
         assert 0 <= error.position <= len(text)
-        assert str(error).splitlines()[-1] == " " * (2 + error.position) + "^"
+        assert " " * (2 + error.position) + "^" in str(error).splitlines()
     else:
         printed = format_sharding_list(value) if isinstance(value, tuple) else str(value)
         assert parse(printed) == value

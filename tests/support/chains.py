@@ -16,7 +16,7 @@ from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.recorder import Visit
 from pyshardy.propagation.run import Propagated, propagate_program
 from pyshardy.propagation.step import StepInput, propagate_step
-from pyshardy.propagation.trace import GROUP
+from pyshardy.propagation.trace import ERASED, GROUP
 from pyshardy.rules.rule import Rule
 
 Shardings = list[TensorSharding | None]
@@ -118,7 +118,7 @@ def _joined(first: TensorSharding | None, second: TensorSharding, dim: int) -> T
 
 
 def _plans(visits: Sequence[Visit]) -> list[tuple[StepInput, tuple[TensorSharding | None, ...], int]]:
-    return [(visit[1], visit[2], visit[0]) for visit in visits if visit[0] != GROUP]
+    return [(visit[1], visit[2], visit[0]) for visit in visits if visit[0] not in (GROUP, ERASED)]
 
 
 def _front(sharding: TensorSharding, dim: int, chain: Chain) -> TensorSharding | None:
