@@ -333,7 +333,7 @@ def test_a_part_of_the_program_has_a_graph_and_results_are_listed(browser: Brows
     browser.run("[...document.querySelectorAll('.row')].find((row) => row.textContent.includes('layer')).click()")
     text = browser.run("return document.getElementById('panel').innerText")
     assert "4 ops" in text and "Collectives" in text
-    assert browser.run("return document.querySelectorAll('svg.graph .node:not(.port)').length") == 2
+    assert browser.run("return document.querySelectorAll('svg.graph .node:not(.port)').length") == 4
     for _ in range(3):
         browser.run(
             "document.querySelectorAll('[role=treeitem][aria-expanded=false] > .row').forEach((row) => row.click())"
