@@ -15,9 +15,9 @@ MEMORY = {  # how far the estimate of the peak may be off
     "example_2_layers": 0.06, "example_4_layers": 0.07, "example_8_layers_sgd": 0.04, "example_wide": 0.04,
 }  # fmt: skip
 FLOPS = {  # how far the estimate of the FLOPs may be off; before jaxlib 0.11, XLA repeats one multiplication less of
-    # those of embedding_training
+    # those of embedding_training, and counts 2.02 % less in moe_sorted_dispatch
     "mlp_training": 0.02, "gan_training": 0.02, "transformer_scan_remat": 0.02, "fully_sharded": 0.02,
-    "moe_sorted_dispatch": 0.02, "per_example_gradients": 0.02, "embedding_training": 0.06, "resnet_block": 0.02,
+    "moe_sorted_dispatch": 0.021, "per_example_gradients": 0.02, "embedding_training": 0.06, "resnet_block": 0.02,
     "cnn_training": 0.03, "zero_optimizer": 0.02,
     "example_2_layers": 0.02, "example_4_layers": 0.02, "example_8_layers_sgd": 0.02, "example_wide": 0.02,
 }  # fmt: skip
