@@ -24,7 +24,8 @@ test-fast: $(VENV)/.tested  ## what takes longer than five seconds left out: les
 	$(BIN)/pytest -n auto -q -m "not slow" --hypothesis-profile=fast -p no:cacheprovider
 
 test-reference: $(COMPILED)/.tested  ## what compares with the reference, and the ratios, with the compiled core
-	cd $(COMPILED) && .venv/bin/pytest -n auto --dist worksteal -q tests/differential tests/test_filecheck.py tests/test_benchmarks.py
+	cd $(COMPILED) && .venv/bin/pytest -n auto --dist worksteal -q tests/differential tests/test_filecheck.py
+	cd $(COMPILED) && .venv/bin/pytest -q tests/test_benchmarks.py
 
 test-packages: $(PACKAGES_VENV)/.installed  ## programs of published packages, against the reference
 	PYTHONHASHSEED=0 $(PACKAGES_VENV)/bin/pytest -n auto -q tests/packages  # numpyro orders operands by hash

@@ -203,7 +203,7 @@ def all_rows(layers: tuple[int, ...], repeat: int) -> list[Row]:
         print(f"timing {count} layers ...", file=sys.stderr)
         is_large = len(layers) > 1 and count == layers[-1]
         rows += transformer_rows(count, _fewer(repeat) if is_large else repeat, with_details=count == details)
-    for target, count in SMALL_CHAINS.items() if layers == LAYERS else ():
+    for target, count in SMALL_CHAINS.items():
         rows += chain_rows(count, repeat, target)
     rows += chain_rows(layers[0], repeat)
     rows += conflict_rows(CONFLICT_LAYERS if layers == LAYERS else 10 * layers[0], repeat)
