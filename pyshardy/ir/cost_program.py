@@ -11,7 +11,6 @@ from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.costing.program import Block, Input, Kind, Op, OpOrigin, Program, SourceLine, Tensor, Traffic
 from pyshardy.ir.attributes import PART
 from pyshardy.ir.causes import cause_of, scope_of
-from pyshardy.ir.diagnostics import source_position
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import (
     CALL,
@@ -30,8 +29,9 @@ from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.plain_attributes import plain_attribute
 from pyshardy.ir.strings import location_name, shown, string_value
-from pyshardy.ir.traffic import COLLECTIVES, TrafficReader
+from pyshardy.ir.traffic import COLLECTIVES, TrafficReader, frames_of
 from pyshardy.ir.trip_counts import LOOP, TripCounts
+from pyshardy.report.places import user_place
 from pyshardy.rules.properties import ELEMENTWISE
 
 _Known = tuple[tuple[int, int], ...]
@@ -104,10 +104,7 @@ class NodePlace:
     @property
     def source(self) -> SourceLine | None:
         """The user's line."""
-        position = source_position(self._node.location)
-        if position is not None and position[0] == "-":
-            return (self._name, *position[1:])
-        return position
+        return user_place(frames_of(self._node, self._name))
 
 
 class CostReader:

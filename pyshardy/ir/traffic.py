@@ -73,7 +73,7 @@ class TrafficReader:
 
 def _row(op: Op, groups: Grouping, sent_bytes: int, runs: Runs, name: str) -> CollectiveRow:
     before, after = op.operands[0].type, op.results[0].type
-    frames = _frames(op, name)
+    frames = frames_of(op, name)
     return CollectiveRow(
         kind=_KINDS[op.name].value,
         mesh=None if groups.mesh_name is None else format_symbol(groups.mesh_name),
@@ -94,8 +94,13 @@ def _row(op: Op, groups: Grouping, sent_bytes: int, runs: Runs, name: str) -> Co
     )
 
 
-def _frames(op: Op, name: str) -> list[SourcePlace]:
-    """The calls that led to an op, innermost first."""
+def frames_of(op: Op, name: str) -> list[SourcePlace]:
+    """The calls that led to an op, innermost first.
+
+    Args:
+        op: The op.
+        name: The name of the text that the program was read from.
+    """
     frames = source_frames(op.location)
     return [(name if file == THIS_FILE else file, line, column) for file, line, column in frames]
 

@@ -30,15 +30,16 @@ def _collective_columns(is_one_mesh: bool, options: TableOptions) -> tuple[_Colu
         (Column(""), lambda group: Cell(_times_sent(group))),
         (Column("bytes sent", is_number=True), lambda group: Cell(format_bytes(group.total_bytes))),
         (Column("along", rank=1), lambda group: Cell(_along(group.first, is_one_mesh, options.notation))),
-        (Column("because of", rank=3, wraps=True), lambda group: _cause(group.first)),
+        (Column("because of", rank=3, wraps=True), lambda group: cause_cell(group.first.cause)),
         (Column("source", rank=1), lambda group: _source(group.first)),
         (Column("on one device", rank=4), lambda group: _before_and_after(group.first)),
         (Column("op", rank=5), lambda group: Cell(_ops(group))),
     )
 
 
-def _cause(row: CollectiveRow) -> Cell:
-    cause = row.cause or "the op itself"
+def cause_cell(cause: str | None) -> Cell:
+    """What made a collective necessary, in full and short."""
+    cause = cause or "the op itself"
     return Cell(cause, short=cause.replace("of result of ", "of ").replace("stablehlo.", ""))
 
 

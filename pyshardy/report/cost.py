@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
-from rich.console import Group, RenderableType
-from rich.table import Table
+from collections.abc import Sequence
+
 from rich.text import Text
 
-from pyshardy.costing.estimate import Estimate
-from pyshardy.report.printing import Page, rendered
+from pyshardy.costing.estimate import CollectiveCost, Estimate
+from pyshardy.costing.peak import LiveValue
+from pyshardy.report.collective_table import cause_cell
+from pyshardy.report.folding import fold
+from pyshardy.report.layout import Cell, Column, Table, paragraph
+from pyshardy.report.places import SourcePlace, format_place
+from pyshardy.report.printing import Page
 from pyshardy.report.summary import format_bytes, format_shape
 
 _MOST_ROWS = 24
 _BARS = " ▁▂▃▄▅▆▇█"
 _CURVE_WIDTH = 72
+_FIGURES = Column(""), Column("estimated", is_number=True)
+_COLLECTIVES = (
+    *(Column("kind"), Column(""), Column("bytes sent", is_number=True), Column("time", is_number=True)),
+    *(Column("along", rank=1), Column("over", rank=3), Column("because of", rank=4, wraps=True)),
+    Column("source", rank=2),
+)
+_LIVE = (
+    *(Column("name"), Column(""), Column("bytes", is_number=True), Column("category", rank=1)),
+    *(Column("on one device", rank=3), Column("source", rank=2)),
+)
 
 
 def cost_tables(found: Estimate) -> Page:
-    """The time, collectives and memory of an estimate, for a `rich` console."""
-    parts: list[RenderableType] = [_heading(found), "", _times(found), ""]
-    if found.collectives:
-        parts += [_collectives(found), ""]
-    parts += [_memory(found), "", _live(found)]
-    parts += [Text(f"note: {note}", style="dim") for note in found.notes]
-    if found.unknown_ops:
-        names = ", ".join(f"{name} x {count}" if count > 1 else name for name, count in found.unknown_ops)
-        parts.append(Text(f"note: what these compute is not known and not counted: {names}", style="yellow"))
-    return rendered(Group(*parts))
+    """The time, collectives and memory of an estimate, in the width in which they are printed."""
+
+    def lines(width: int) -> list[Text]:
+        shown = [*_heading(found, width), Text(), *_times(found).lines(width), Text()]
+        if found.collectives:
+            shown += [*_collectives(found).lines(width), Text()]
+        shown += [*_memory(found, width), Text(), *_live(found).lines(width)]
+        for note in found.notes:
+            shown += paragraph(f"note: {note}", width, "dim")
+        if found.unknown_ops:
+            names = ", ".join(f"{name} x {count}" if count > 1 else name for name, count in found.unknown_ops)
+            shown += paragraph(f"note: what these compute is not known and not counted: {names}", width, "yellow")
+        return shown
+
+    return Page(lines)
 
 
 def format_duration(seconds: float) -> str:
@@ -51,108 +71,110 @@ def format_count(number: float) -> str:
     return f"{number:.0f}"
 
 
-def _heading(found: Estimate) -> Text:
-    text = Text()
-    text.append(f"estimated cost on {found.devices} x {found.hardware}", style="bold")
-    text.append("\nall figures are estimates, none is measured; what matters most: " + found.assumption)
+def _heading(found: Estimate, width: int) -> list[Text]:
+    assumption = f"all figures are estimates, none is measured; what matters most: {found.assumption}"
+    lines = paragraph(f"estimated cost on {found.devices} x {found.hardware}", width, "bold")
+    lines += paragraph(assumption, width)
     for axis, where in found.topology:
-        text.append(f"\naxis {axis} over {where}")
-    return text
-
-
-def _titled(title: str) -> Table:
-    return Table(title=title, title_justify="left", title_style="bold", header_style="bold", show_edge=False)
+        lines += paragraph(f"axis {axis} over {where}", width)
+    return lines
 
 
 def _times(found: Estimate) -> Table:
-    table = _titled("time per step (estimated)")
-    table.add_column("")
-    table.add_column("estimated", justify="right")
-    table.add_row("step", format_duration(found.step_seconds))
-    table.add_row("  without overlap", format_duration(found.serial_seconds))
-    table.add_row("kernels", format_duration(found.compute_seconds))
-    for name, seconds in found.compute_by_bound:
-        table.add_row(f"  spent on {name}", format_duration(seconds))
-    table.add_row("collectives", format_duration(found.communication_seconds))
-    table.add_row("  not hidden behind kernels", format_duration(found.exposed_seconds))
+    rows = [
+        ("step", format_duration(found.step_seconds)),
+        ("  without overlap", format_duration(found.serial_seconds)),
+        ("kernels", format_duration(found.compute_seconds)),
+        *((f"  spent on {name}", format_duration(seconds)) for name, seconds in found.compute_by_bound),
+        ("collectives", format_duration(found.communication_seconds)),
+        ("  not hidden behind kernels", format_duration(found.exposed_seconds)),
+    ]
     if found.waiting_seconds:
-        table.add_row("  waiting for the slowest device", format_duration(found.waiting_seconds))
-    table.add_row("FLOPs per device", format_count(found.flops_per_device))
-    table.add_row("  of the peak of products", f"{found.utilization:.1%}")
-    table.add_row("read and written per device", format_bytes(round(found.bytes_per_device)))
-    return table
+        rows.append(("  waiting for the slowest device", format_duration(found.waiting_seconds)))
+    rows += [
+        ("FLOPs per device", format_count(found.flops_per_device)),
+        ("  of the peak of products", f"{found.utilization:.1%}"),
+        ("read and written per device", format_bytes(round(found.bytes_per_device))),
+    ]
+    return _table("time per step (estimated)", _FIGURES, rows)
+
+
+def _table(title: str, columns: tuple[Column, ...], rows: Sequence[tuple[str, ...]]) -> Table:
+    return Table(title, columns, [tuple(map(Cell, row)) for row in rows])
 
 
 def _collectives(found: Estimate) -> Table:
-    table = _titled(f"collectives (estimated by the {found.collective_model} model)")
-    table.add_column("kind", no_wrap=True)
-    for heading in ("along", "over"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("count", "bytes sent", "time"):
-        table.add_column(heading, justify="right")
-    for heading in ("because of", "source"):
-        table.add_column(heading, overflow="fold")
-    for row in found.collectives[:_MOST_ROWS]:
-        source = "" if row.source is None else f"{row.source[0]}:{row.source[1]}"
-        table.add_row(
-            row.kind,
-            row.axes or "",
-            row.networks,
-            str(row.count),
-            format_bytes(row.sent_bytes_per_device),
-            format_duration(row.seconds),
-            row.cause or "the op itself",
-            source,
-        )
+    rows = [_collective(row) for row in found.collectives[:_MOST_ROWS]]
     rest = found.collectives[_MOST_ROWS:]
     if rest:
         sent = sum(row.sent_bytes_per_device for row in rest)
         seconds = sum(row.seconds for row in rest)
-        count = sum(row.count for row in rest)
-        table.add_row(f"{len(rest)} more", "", "", str(count), format_bytes(sent), format_duration(seconds), "", "")
-    return table
+        texts = f"{len(rest)} more", _times_of(sum(row.count for row in rest)), format_bytes(sent)
+        rows.append(tuple(map(Cell, (*texts, format_duration(seconds), "", "", "", ""))))
+    return Table(f"collectives (estimated by the {found.collective_model} model)", _COLLECTIVES, rows)
 
 
-def _memory(found: Estimate) -> RenderableType:
+def _collective(row: CollectiveCost) -> tuple[Cell, ...]:
+    texts = row.kind, _times_of(row.count), format_bytes(row.sent_bytes_per_device), format_duration(row.seconds)
+    return *map(Cell, texts), Cell(row.axes or ""), Cell(row.networks), cause_cell(row.cause), _place(row.source)
+
+
+def _times_of(count: int) -> str:
+    return f"×{count}" if count > 1 else ""
+
+
+def _place(place: SourcePlace | None) -> Cell:
+    return Cell(format_place(place), short=format_place(place, only_name=True))
+
+
+def _memory(found: Estimate, width: int) -> list[Text]:
     memory = found.memory
     limit = format_bytes(round(found.memory_limit_bytes))
-    verdict = f"fits in {limit}" if found.fits else f"does not fit in {limit}"
-    table = _titled("peak memory per device (estimated)")
-    table.add_column("")
-    table.add_column("estimated", justify="right")
-    table.add_row("peak", format_bytes(memory.bytes), style="" if found.fits else "red")
-    for name, count in memory.categories:
-        table.add_row(f"  {name}", format_bytes(count))
+    verdict, style = (f"fits in {limit}", "green") if found.fits else (f"does not fit in {limit}", "red")
+    rows = [("peak", format_bytes(memory.bytes))]
+    rows += [(f"  {name}", format_bytes(count)) for name, count in memory.categories]
     if memory.minimized_bytes is not None:
-        table.add_row("in an order chosen for memory", format_bytes(memory.minimized_bytes))
-    at = f"the peak {verdict}; it is at {memory.at:.0%} of the program"
-    over = f"memory over the program, from 0 to {format_bytes(memory.bytes)} (estimated):"
-    return Group(table, Text(at, style="green" if found.fits else "red"), Text(over), Text(curve(memory.curve)))
+        rows.append(("in an order chosen for memory", format_bytes(memory.minimized_bytes)))
+    return [
+        *_table("peak memory per device (estimated)", _FIGURES, rows).lines(width),
+        *paragraph(f"the peak {verdict}; it is at {memory.at:.0%} of the program", width, style),
+        *paragraph(f"memory over the program, from 0 to {format_bytes(memory.bytes)} (estimated):", width),
+        Text(curve(memory.curve, min(width, _CURVE_WIDTH))),
+    ]
 
 
-def curve(points: tuple[int, ...]) -> str:
+def curve(points: tuple[int, ...], width: int = _CURVE_WIDTH) -> str:
     """Memory over the program as a row of bars from 0 to the peak.
+
+    Args:
+        points: Bytes, one after the other.
+        width: The most bars.
 
     >>> curve((1, 4, 8))
     '▁▄█'
     """
-    step = -(-len(points) // _CURVE_WIDTH)
+    step = -(-len(points) // width)
     shown = [max(points[start : start + step]) for start in range(0, len(points), step)] if points else []
     most = max(shown, default=0)
     return "".join(_BARS[round(8 * point / most)] if most else _BARS[0] for point in shown)
 
 
 def _live(found: Estimate) -> Table:
-    table = _titled("alive at the peak (estimated)")
-    for heading in ("name", "category", "on one device"):
-        table.add_column(heading, overflow="fold")
-    table.add_column("bytes", justify="right")
-    table.add_column("source", overflow="fold")
-    for one in found.memory.live[:_MOST_ROWS]:
-        shape = "" if one.shape is None else format_shape(one.shape, one.dtype)
-        source = "" if one.source is None else f"{one.source[0]}:{one.source[1]}"
-        table.add_row(Text(one.name), one.category, Text(shape), format_bytes(one.bytes), source)
-    rest = found.memory.live[_MOST_ROWS:]
-    if rest:
-        table.add_row(f"{len(rest)} more", "", "", format_bytes(sum(one.bytes for one in rest)), "")
-    return table
+    """What is alive at the peak, with like tensors of several layers in one row."""
+    groups = [
+        (folded.name, [found.memory.live[member] for member in folded.members])
+        for folded in fold((one.name, (one.category, one.shape, one.dtype, one.source)) for one in found.memory.live)
+    ]
+    groups.sort(key=lambda group: -sum(one.bytes for one in group[1]))
+    rows = [_live_row(name, ones) for name, ones in groups[:_MOST_ROWS]]
+    if rest := [one for _, ones in groups[_MOST_ROWS:] for one in ones]:
+        texts = f"{len(rest)} more", "", format_bytes(sum(one.bytes for one in rest)), "", "", ""
+        rows.append(tuple(map(Cell, texts)))
+    return Table("alive at the peak (estimated)", _LIVE, rows)
+
+
+def _live_row(name: str, ones: Sequence[LiveValue]) -> tuple[Cell, ...]:
+    one = ones[0]
+    shape = "" if one.shape is None else format_shape(one.shape, one.dtype)
+    texts = name, _times_of(len(ones)), format_bytes(sum(one.bytes for one in ones)), one.category, shape
+    return *map(Cell, texts), _place(one.source)
