@@ -22,6 +22,12 @@ _OPTIMIZER_NAMES = re.compile(
     r"(opt|state|moment|mean|square|\bmu\b|\bnu\b|\bm\b|\bv\b|velocity|accum|count|\btrace\b)", re.I
 )
 _PARAMETER_NAMES = re.compile(r"(param|weight|kernel|bias|theta|embed|variables|model|\bw\w*\b|\bb\d*\b)", re.I)
+_OPTIMIZER_PARTS = re.compile(
+    r"opt|opt_state|optimizer\w*|mu|nu|mean|square\w*|trace|momentum|moment\w*|velocity|accum\w*|count"
+)
+"""Parts of a path below which an optimizer keeps what it needs."""
+_WEIGHTS = re.compile(r"kernel|bias|embedding|scale|weight|w|b|offset")
+"""The last part of a weight's path in flax, haiku and equinox."""
 _BACKWARD = "transpose("
 _MOST_POINTS = 512
 
@@ -202,14 +208,25 @@ class _Live:
 def argument_category(name: str) -> str:
     """What an argument is, by its path in the user's program.
 
+    The name of the argument comes first. What lies deeper decides for a "state", which holds the weights of a model as
+    often as those of an optimizer, and for a name that says nothing.
+
     >>> argument_category("params['layers'][0]['w1']"), argument_category("state['mean']['w1']")
+    ('parameters', 'optimizer state')
+    >>> argument_category("state['blocks'][0]['attn']['q']['kernel']"), argument_category("args[0][2].mu['dense']['w']")
     ('parameters', 'optimizer state')
     >>> argument_category("tokens")
     'other arguments'
     """
-    first, *rest = re.split(r"[\[.]", name, maxsplit=1)
+    first, *rest = re.findall(r"[^\[\]'\".]+", name) or [""]
     if _PARAMETER_NAMES.search(first):
-        return OPTIMIZER if rest and re.match(r"'?(opt_state|opt)", rest[0]) else PARAMETERS
-    if _OPTIMIZER_NAMES.search(first):
-        return PARAMETERS if rest and re.match(r"'?params", rest[0]) else OPTIMIZER
-    return INPUTS
+        return OPTIMIZER if rest and re.match(r"opt_state|opt", rest[0]) else PARAMETERS
+    is_state = re.search(r"(?<!opt_)(?<!optimizer_)state", first, re.I) is not None
+    is_optimizer = _OPTIMIZER_NAMES.search(first) is not None
+    if is_optimizer and rest and rest[0].startswith("params"):
+        return PARAMETERS
+    if is_optimizer and not is_state or rest[:1] in (["m"], ["v"]) or any(map(_OPTIMIZER_PARTS.fullmatch, rest)):
+        return OPTIMIZER
+    if len(rest) > 1 and _WEIGHTS.fullmatch(rest[-1]):
+        return PARAMETERS
+    return OPTIMIZER if is_optimizer else INPUTS

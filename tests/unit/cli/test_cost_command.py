@@ -125,3 +125,33 @@ def test_tables_fit_the_terminal(cli: Cli, put: Put, monkeypatch: pytest.MonkeyP
     assert max(len(line) for line in found.out.splitlines()) <= columns
     assert "memory over the program, from 0 to" in found.out
     assert "all_reduce" in found.out or "all_gather" in found.out or "reduce_scatter" in found.out
+
+
+LAYERS = """
+sdy.mesh @mesh = <["data"=4, "model"=2]>
+#dense = loc("jit(step)/dot_general"(callsite("/opt/lib/python3.13/site-packages/flax/nnx/nn/linear.py":422:8 at
+  callsite("Model.__call__"("/home/me/experiments/transformer.py":45:16) at "/home/me/experiments/train.py":9:4))))
+func.func @main(%x: tensor<64x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {"model"}]>} loc("x"),
+                %0: tensor<64x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"model"}, {}]>} loc("params['blocks'][0]['attention']['query']['kernel']"),
+                %1: tensor<64x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"model"}, {}]>} loc("params['blocks'][1]['attention']['query']['kernel']"),
+                %2: tensor<64x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"model"}, {}]>} loc("params['blocks'][2]['attention']['query']['kernel']"))
+    -> tensor<64x64xf32> {
+  %3 = stablehlo.dot_general %x, %0, contracting_dims = [1] x [0] : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32> loc(#dense)
+  %4 = stablehlo.dot_general %3, %1, contracting_dims = [1] x [0] : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32> loc(#dense)
+  %5 = stablehlo.dot_general %4, %2, contracting_dims = [1] x [0] : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32> loc(#dense)
+  return %5 : tensor<64x64xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("columns", [80, 120, 200])
+def test_tables_name_whole_values_once_and_the_line_of_the_user(
+    cli: Cli, put: Put, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    found = cli("cost", put(LAYERS), "--hardware", "h100").out
+    (weights,) = [line.split() for line in found.splitlines() if "params" in line]
+    assert weights[:2] == ["params['blocks'][0..2]['attention']['query']['kernel']", "×3"]
+    (sums,) = [line.split() for line in found.splitlines() if line.startswith("reduce_scatter")]
+    assert sums[1] == "×2" and sums[-1].endswith("transformer.py:45")
+    assert "linear.py" not in found

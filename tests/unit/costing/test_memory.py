@@ -127,7 +127,13 @@ def test_packing(buffers: list[tuple[int, int, int]], wanted: int) -> None:
 @pytest.mark.parametrize(
     "name, category",
     [("params['w']", "parameters"), ("opt_state[0].mu['w']", "optimizer state"), ("x", "other arguments"),
-     ("state.params['w']", "parameters"), ("state.opt_state[0]", "optimizer state"), ("batch['tokens']", "other arguments")],
+     ("state.params['w']", "parameters"), ("state.opt_state[0]", "optimizer state"), ("batch['tokens']", "other arguments"),
+     ("state['blocks'][0]['attn']['q']['kernel']", "parameters"), ("state[0].mu['dense']['kernel']", "optimizer state"),
+     ("train_state['model']['norm']['scale']", "parameters"), ("state['step']", "optimizer state"),
+     ("s[0]['linear']['w']", "parameters"), ("s[2][0].nu['linear']['w']", "optimizer state"),
+     ("batch['weight']", "other arguments"), ("cache['k']", "other arguments"), ("opt[0].mu['kernel']", "optimizer state"),
+     ("opt_state[0]['dense']['kernel']", "optimizer state"), ("state['m']['dense']['kernel']", "optimizer state"),
+     ("state['attn']['v']['kernel']", "parameters"), ("", "other arguments")],
 )  # fmt: skip
 def test_what_an_argument_is(name: str, category: str) -> None:
     assert argument_category(name) == category
