@@ -22,7 +22,7 @@ from .judge import Report, is_one_devices, is_readers, problems
 _CASES = 400
 """After so many cases a worker is replaced, so that what it keeps does not add up."""
 _START_SECONDS = 120
-_WAITING = 5
+_WAITING = 12
 """So many times as long as a command may take of the processor it may take by the clock, as the machine may be busy."""
 _READER = "jaxlib's reader"
 _EARLIER = "jaxlib's reader, some bytecode before"
@@ -111,9 +111,9 @@ class Worker:
         while True:
             try:
                 answer = self._answer(self._seconds if command[0] != "(making it)" else first)
-            except TimeoutError:
+            except TimeoutError as error:
                 stack = self._stack_and_end()
-                return [*found, _ended(case, command, f"hang: over {self._seconds:g} s", stack)]
+                return [*found, _ended(case, command, f"hang: {error}", stack)]
             if answer is None:
                 status, stack = self._status_and_end()
                 return [*found, _ended(case, command, f"signal: {status}", stack)]
@@ -143,16 +143,18 @@ class Worker:
     def _answer(self, seconds: float) -> dict[str, Any] | None:
         """The next line of the worker; None if it has ended; `TimeoutError` if it takes too long."""
         assert self._process is not None and self._process.stdout is not None
-        channel, deadline = self._process.stdout.fileno(), time.monotonic() + _WAITING * seconds
-        spent = _processor_time(self._process.pid) + seconds
+        channel, process = self._process.stdout.fileno(), self._process.pid
+        deadline, limit = time.monotonic() + _WAITING * seconds, _processor_time(process) + seconds
         while b"\n" not in self._rest:
             if select.select([channel], [], [], 0.2)[0]:
                 more = os.read(channel, 1 << 20)
                 if not more:
                     return None
                 self._rest += more
-            elif time.monotonic() > deadline or _processor_time(self._process.pid) > spent:
-                raise TimeoutError
+            elif _processor_time(process) > limit:
+                raise TimeoutError(f"over {seconds:g} s of the processor")
+            elif time.monotonic() > deadline:
+                raise TimeoutError(f"over {_WAITING * seconds:g} s")
         line, _, self._rest = self._rest.partition(b"\n")
         answer: dict[str, Any] = json.loads(line)
         return answer
