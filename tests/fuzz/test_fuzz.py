@@ -16,7 +16,7 @@ from pyshardy.cli import main as main_command
 from pyshardy.errors import ShardyError
 from pyshardy.ir.write import OpByOpWarning
 
-from . import planted
+from . import planted, process
 from .campaign import main
 from .cases import KINDS, Case, mutant_of, program_of
 from .corpus import bytecodes, originals
@@ -158,6 +158,25 @@ def test_a_reader_that_ends_is_counted_apart(tmp_path: Path, capfd: pytest.Captu
     out = capfd.readouterr().out
     assert "tried: 1 text, 1 text in a process of its own\n" in out
     assert "not of pyshardy: jaxlib's reader signal: 1\n0 findings\n" in out
+
+
+GOOD_BYTECODE = pyshardy.load(MODULE).bytecode()
+
+
+@pytest.mark.parametrize("is_readers", [False, True])
+def test_a_signal_over_bytecode_is_the_readers_if_it_alone_ends(
+    is_readers: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert not process.ends_reader(GOOD_BYTECODE)
+    if is_readers:
+        monkeypatch.setattr(process, "_READ", "import os; os.abort()")
+        assert process.ends_reader(GOOD_BYTECODE)
+    arguments = ["--texts=0", "--bytecodes=1", "--programs=0", "--plant=signals", "--workers=1", "--seconds=60"]
+    status = main([*arguments, f"--findings={tmp_path}"])
+    out = capfd.readouterr().out
+    if is_readers:  # in a process of its own the planted signal comes again, and is nobody else's
+        assert "not of pyshardy: jaxlib's reader signal: 1\n" in out
+    assert status == 1 and "FOUND signal: 1\n" in out
 
 
 def test_waiting_for_the_processor_is_no_hang(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
