@@ -34,6 +34,7 @@ from pyshardy.frontend.from_text import (
 )
 from pyshardy.ir.diagnostics import THIS_FILE, Diagnostic, Diagnostics, Severity, source_position
 from pyshardy.ir.module import Module
+from pyshardy.ir.readable import check_readable
 from pyshardy.passes.options import format_options
 
 
@@ -191,7 +192,10 @@ class _Driver:
             if "emit-bytecode" in self._command.flags:
                 return module.bytecode()
             with module.context:
-                return print_op(module.mlir.operation, self._command).encode()
+                text = print_op(module.mlir.operation, self._command)
+            if "mlir-pretty-debuginfo" not in self._command.flags:
+                check_readable(text, module.context)
+            return text.encode()
 
     def _report(self, diagnostics: Iterable[Diagnostic], chunk: str | bytes) -> None:
         lines = chunk.split("\n") if isinstance(chunk, str) else []

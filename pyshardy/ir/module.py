@@ -19,6 +19,7 @@ from pyshardy.ir.diagnostics import Diagnostic, errors_of, source_position
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.read import read_module
+from pyshardy.ir.readable import check_readable
 from pyshardy.ir.write import write_module
 
 
@@ -121,10 +122,15 @@ class Module:
         Args:
             debug_info: Whether to print locations.
             generic: Whether to print every op in generic form.
+
+        Raises:
+            InvalidModuleError: The module holds a name, an attribute or a type that MLIR prints but cannot read again,
+                such as an empty symbol.
         """
         with self.context:
-            text = self.mlir.operation.get_asm(enable_debug_info=debug_info, print_generic_op_form=generic)
-        return str(text).rstrip("\n") + "\n"
+            text = str(self.mlir.operation.get_asm(enable_debug_info=debug_info, print_generic_op_form=generic))
+        check_readable(text, self.context)
+        return text.rstrip("\n") + "\n"
 
     def bytecode(self) -> bytes:
         """The module as MLIR bytecode."""

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from end_to_end.number_programs import FAMILIES, ending, typed_program
 from end_to_end.numbers_campaign import outcome
-from end_to_end.numbers_compare import Verdict, compare_numbers, difference, inputs_for
+from end_to_end.numbers_compare import Verdict, compare_numbers, difference, inputs_for, specials_of
 from end_to_end.typed_programs import kind_of
 from end_to_end.typed_reductions import ALL
 
@@ -232,6 +232,27 @@ def test_a_special_number_does_not_hide_its_neighbours() -> None:
 @pytest.mark.parametrize("other", [ONE[0], ONE.astype(np.float64), ONE.T[:1]])
 def test_another_shape_or_type_is_a_difference(other: np.ndarray) -> None:
     assert " instead of float32(2, 2)" in difference(other, ONE)
+
+
+@pytest.mark.parametrize("generic", [False, True])
+@pytest.mark.parametrize(
+    ("window", "is_finite"),
+    [
+        ("pad = [[0, 0]], lhs_dilate = [1], rhs_dilate = [3]", False),
+        ("pad = [[0, 2]], lhs_dilate = [1]", True),
+        ("pad = [[0, 0]], lhs_dilate = [2]", True),
+        ("stride = [2]", False),
+        ("", False),
+    ],
+)
+def test_infinities_in_a_kernel_beside_padding_are_up_to_xla(window: str, is_finite: bool, generic: bool) -> None:
+    text = f"""func.func @main(%a: tensor<1x1x?xf32>, %b: tensor<1x1x1xf32>) {{
+      %0 = stablehlo.convolution(%a, %b) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {{{window}}}
+        {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}}
+        : (tensor<1x1x?xf32>, tensor<1x1x1xf32>) -> tensor<1x1x?xf32>
+      return
+    }}"""
+    assert (specials_of(pyshardy.load(text).text(generic=generic)) == ()) == is_finite
 
 
 def test_inputs_depend_on_the_seed_and_have_all_types() -> None:

@@ -71,3 +71,19 @@ func.func @main(%x: tensor<2x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"
   %3 = stablehlo.negate %1 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a"}, {}, {}]>]>} : tensor<2x3x2xf32>
   return %2, %3 : tensor<2x3x2xf32>, tensor<2x3x2xf32>
 }
+
+// -----
+
+// What is left of a dimension is one axis, where the lost one stood between its parts.
+// CHECK: sdy.mesh @mesh = <["a"=4, "b"=2]>
+// CHECK: %0 = sdy.reshard %arg0 <@mesh, [{"a"}, {}]> : tensor<8x4xf32>
+// CHECK-NEXT: %1 = stablehlo.reshape %0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a"}, {}, {}]>]>, sdy.sharding_rule = #sdy.op_sharding_rule<([i, jk])->([i, j, k]) {i=8, j=2, k=2}>} : (tensor<8x4xf32>) -> tensor<8x2x2xf32>
+// CHECK-NEXT: %2 = sdy.reshard %1 <@mesh, [{"a"}, {}, {}]> : tensor<8x2x2xf32>
+// CHECK-NEXT: return %2 : tensor<8x2x2xf32>
+sdy.mesh @mesh = <["a"=4, "b"=2]>
+func.func @main(%x: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {"b"}]>}) -> tensor<8x2x2xf32> {
+  %0 = sdy.reshard %x <@mesh, [{"a":(1)2, "b", "a":(2)2}, {}]> : tensor<8x4xf32>
+  %1 = stablehlo.reshape %0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a":(1)2, "b", "a":(2)2}, {}, {}]>]>, sdy.sharding_rule = #sdy.op_sharding_rule<([i, jk])->([i, j, k]) {i=8, j=2, k=2}>} : (tensor<8x4xf32>) -> tensor<8x2x2xf32>
+  %2 = sdy.reshard %1 <@mesh, [{"a"}, {}, {}]> : tensor<8x2x2xf32>
+  return %2 : tensor<8x2x2xf32>
+}

@@ -47,8 +47,23 @@ def printed_traceback() -> None:
 
 
 def hang() -> None:
-    """A command does not come back."""
+    """A command waits for ever."""
     _plant("propagate", lambda: time.sleep(3600))
+
+
+def loop() -> None:
+    """A command computes for ever."""
+
+    def spin() -> None:
+        while True:
+            pass
+
+    _plant("propagate", spin)
+
+
+def wait() -> None:
+    """A command takes longer by the clock than it may take of the processor, as on a busy machine: no fault."""
+    _plant("propagate", lambda: time.sleep(4))
 
 
 def signals() -> None:

@@ -15,18 +15,33 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .cases import Case
+from .cases import Case, mutant_of
 from .corpus import ROOT
 from .judge import Report, is_one_devices, is_readers, problems
 
-_CASES = 400
+_CASES = 1000
 """After so many cases a worker is replaced, so that what it keeps does not add up."""
 _START_SECONDS = 120
-_WAITING = 5
+_WAITING = 12
 """So many times as long as a command may take of the processor it may take by the clock, as the machine may be busy."""
 _READER = "jaxlib's reader"
 _EARLIER = "jaxlib's reader, some bytecode before"
 _ONE_DEVICE = "XLA on one device"
+
+_READ = """
+import sys
+from jaxlib.mlir import ir
+from pyshardy.ir.context import make_context
+content = sys.stdin.buffer.read()
+for _ in range(5):
+    context = make_context(allow_unregistered_dialects=True)
+    with context:
+        try:
+            module = ir.Module.parse(content)
+        except Exception as error:
+            str(error)
+    module = context = None
+"""
 
 
 @dataclass(frozen=True)
@@ -51,6 +66,10 @@ class Finding:
     def kind(self) -> str:
         """The kind of problem."""
         return self.problem.partition(":")[0]
+
+
+def _environment() -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests")))}
 
 
 def _processor_time(process: int) -> float:
@@ -89,15 +108,17 @@ class Worker:
 
         What takes too long is tried once more, as the machine may be busy, and so is bytecode that ends the process
         outside of the reader: memory may have been overwritten by bytecode before it, and that is the reader's fault.
+        So it is if the reader alone overwrites memory over this bytecode, which may be noticed later.
         """
         is_first = self._tried == 0 or self._process is None
         found = self._try(case)
         if any(finding.kind == "hang" for finding in found):
             return self._try(case)
-        if case.kind == "bytecode" and not is_first and any(_is_late(finding) for finding in found):
-            again = self._try(case)
-            is_same = any(finding.kind == "signal" for finding in again)
-            return again if is_same else [replace(found[-1], whose=_EARLIER), *again]
+        if case.kind == "bytecode" and any(_is_late(finding) for finding in found):
+            again = found if is_first else self._try(case)
+            if not any(finding.kind == "signal" for finding in again):
+                return [replace(found[-1], whose=_EARLIER), *again]
+            return again if case.is_isolated else [_of_reader_if_alone(finding) for finding in again]
         return found
 
     def _try(self, case: Case) -> list[Finding]:
@@ -111,9 +132,9 @@ class Worker:
         while True:
             try:
                 answer = self._answer(self._seconds if command[0] != "(making it)" else first)
-            except TimeoutError:
+            except TimeoutError as error:
                 stack = self._stack_and_end()
-                return [*found, _ended(case, command, f"hang: over {self._seconds:g} s", stack)]
+                return [*found, _ended(case, command, f"hang: {error}", stack)]
             if answer is None:
                 status, stack = self._status_and_end()
                 return [*found, _ended(case, command, f"signal: {status}", stack)]
@@ -131,28 +152,29 @@ class Worker:
         if self._tried >= _CASES:
             self._end()
         if self._process is None:
-            environment = os.environ | {"PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests")))}
             self._log = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the process is there)
             arguments = [sys.executable, "-m", "tests.fuzz.worker", *([self._plant] if self._plant else [])]
             pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._log}
             folder = self._folder.name  # and a session of its own: an interruption is for the campaign
-            self._process = subprocess.Popen(arguments, cwd=folder, env=environment, start_new_session=True, **pipes)
+            self._process = subprocess.Popen(arguments, cwd=folder, env=_environment(), start_new_session=True, **pipes)
             self._rest, self._tried = b"", 0
         return self._process
 
     def _answer(self, seconds: float) -> dict[str, Any] | None:
         """The next line of the worker; None if it has ended; `TimeoutError` if it takes too long."""
         assert self._process is not None and self._process.stdout is not None
-        channel, deadline = self._process.stdout.fileno(), time.monotonic() + _WAITING * seconds
-        spent = _processor_time(self._process.pid) + seconds
+        channel, process = self._process.stdout.fileno(), self._process.pid
+        deadline, limit = time.monotonic() + _WAITING * seconds, _processor_time(process) + seconds
         while b"\n" not in self._rest:
             if select.select([channel], [], [], 0.2)[0]:
                 more = os.read(channel, 1 << 20)
                 if not more:
                     return None
                 self._rest += more
-            elif time.monotonic() > deadline or _processor_time(self._process.pid) > spent:
-                raise TimeoutError
+            elif _processor_time(process) > limit:
+                raise TimeoutError(f"over {seconds:g} s of the processor")
+            elif time.monotonic() > deadline:
+                raise TimeoutError(f"over {_WAITING * seconds:g} s")
         line, _, self._rest = self._rest.partition(b"\n")
         answer: dict[str, Any] = json.loads(line)
         return answer
@@ -191,6 +213,18 @@ def _ended(case: Case, command: list[str], problem: str, stack: str) -> Finding:
     return Finding(case, command, problem, stack, whose)
 
 
+def _of_reader_if_alone(finding: Finding) -> Finding:
+    """The finding; the reader's if it is a signal, and the reader alone ends a process over the same bytecode."""
+    if not _is_late(finding):
+        return finding
+    return replace(finding, whose=_READER) if ends_reader(mutant_of(finding.case).content) else finding
+
+
+def ends_reader(content: bytes) -> bool:
+    """Whether a process that only reads a bytecode, with jaxlib's reader, and lets go of it, ends with a signal."""
+    return subprocess.run([sys.executable, "-c", _READ], input=content, env=_environment()).returncode < 0
+
+
 def _is_late(finding: Finding) -> bool:
     return finding.kind == "signal" and not finding.whose
 
@@ -210,7 +244,7 @@ def tried(cases: Iterator[Case], workers: Mapping[str, Worker]) -> Iterator[tupl
 
 def save(finding: Finding, folder: Path) -> Path:
     """Write a finding and its input to a folder of its own; that folder."""
-    from .cases import FILES, mutant_of, program_of
+    from .cases import FILES, program_of
 
     own = folder / f"{finding.case.name}-{finding.kind.replace(' ', '-')}"
     own.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,7 @@ from pyshardy.cli import main as main_command
 from pyshardy.errors import ShardyError
 from pyshardy.ir.write import OpByOpWarning
 
-from . import planted
+from . import planted, process
 from .campaign import main
 from .cases import KINDS, Case, mutant_of, program_of
 from .corpus import bytecodes, originals
@@ -54,8 +54,13 @@ IN_A_COMMAND = {
     "other_output": "wrong answer: another output the second time",
 }
 """Per fault that a command can have, what is wrong then."""
-IN_A_PROCESS = {"hang": "hang", "signals": "signal", "isolated_signal": "signal"}
-"""Per fault that ends a process, the kind of finding."""
+IN_A_PROCESS = {
+    "hang": "hang: over 6 s\n",
+    "loop": "hang: over 3 s of the processor\n",
+    "signals": "signal: SIGSEGV\n",
+    "isolated_signal": "signal: SIGSEGV\n",
+}
+"""Per fault that ends a process, what is wrong then."""
 
 
 @pytest.fixture
@@ -98,7 +103,7 @@ def readable_seed() -> int:
 
 @pytest.mark.parametrize("plant", IN_A_PROCESS)
 def test_the_end_of_a_process_is_found(plant: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    seconds, seed = 0.5 if plant == "hang" else 60, readable_seed()
+    seconds, seed = {"hang": 0.5, "loop": 3}.get(plant, 60), readable_seed()
     arguments = [
         f"--start={seed}",
         "--texts=1",
@@ -110,13 +115,13 @@ def test_the_end_of_a_process_is_found(plant: str, tmp_path: Path, capfd: pytest
     ]
     assert main([*arguments, f"--findings={tmp_path}"]) == 1
     out, err = capfd.readouterr()
-    kind = IN_A_PROCESS[plant]
+    kind = IN_A_PROCESS[plant].partition(":")[0]
     assert f"FOUND {kind}: 1\n" in out
     (saved,) = tmp_path.iterdir()
     assert saved.name == f"text-{seed}-isolated-{kind}" if plant == "isolated_signal" else f"text-{seed}-{kind}"
     assert str(saved) in err
     assert (saved / "in.mlir").read_bytes() == mutated_text(seed)[1]
-    assert (saved / "finding.txt").read_text().startswith(kind)
+    assert (saved / "finding.txt").read_text().startswith(IN_A_PROCESS[plant])
 
 
 @pytest.mark.usefixtures("somewhere")
@@ -155,9 +160,34 @@ def test_a_reader_that_ends_is_counted_apart(tmp_path: Path, capfd: pytest.Captu
     assert "not of pyshardy: jaxlib's reader signal: 1\n0 findings\n" in out
 
 
+GOOD_BYTECODE = pyshardy.load(MODULE).bytecode()
+
+
+@pytest.mark.parametrize("is_readers", [False, True])
+def test_a_signal_over_bytecode_is_the_readers_if_it_alone_ends(
+    is_readers: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert not process.ends_reader(GOOD_BYTECODE)
+    if is_readers:
+        monkeypatch.setattr(process, "_READ", "import os; os.abort()")
+        assert process.ends_reader(GOOD_BYTECODE)
+    arguments = ["--texts=0", "--bytecodes=1", "--programs=0", "--plant=signals", "--workers=1", "--seconds=60"]
+    status = main([*arguments, f"--findings={tmp_path}"])
+    out = capfd.readouterr().out
+    if is_readers:  # in a process of its own the planted signal comes again, and is nobody else's
+        assert "not of pyshardy: jaxlib's reader signal: 1\n" in out
+    assert status == 1 and "FOUND signal: 1\n" in out
+
+
+def test_waiting_for_the_processor_is_no_hang(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--texts=1", "--bytecodes=0", "--programs=0", "--plant=wait", "--workers=1", "--seconds=3"]
+    assert main([*arguments, f"--start={readable_seed()}", f"--findings={tmp_path}"]) == 0
+    assert capfd.readouterr().out.endswith("\n0 findings\n")
+
+
 def test_every_fault_is_planted_in_a_test() -> None:
     faults = {name for name, value in vars(planted).items() if getattr(value, "__module__", "") == planted.__name__}
-    tried = {*IN_A_COMMAND, *IN_A_PROCESS, "wrong_answer", "reader_signal"}
+    tried = {*IN_A_COMMAND, *IN_A_PROCESS, "wrong_answer", "reader_signal", "wait"}
     assert {name for name in faults if not name.startswith("_")} == tried
 
 

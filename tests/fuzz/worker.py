@@ -17,6 +17,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,7 @@ def main(plant: str = "") -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what C++ prints is no answer
+    main_command.make_parser = cache(main_command.make_parser)  # a quarter of the time of a short command
     if plant:
         getattr(importlib.import_module("tests.fuzz.planted"), plant)()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyshardy.core.axes import Axes
-from pyshardy.core.axis_lists import subtract_axes
+from pyshardy.core.axis_lists import join_axes, subtract_axes
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.ir.functions import RULE
@@ -106,7 +106,8 @@ def _gather_before(op: Op, reshard: Op, meshes: Meshes) -> list[Op]:
 
 def _without(sharding: TensorSharding, lost: Axes, meshes: Meshes) -> TensorSharding:
     mesh = mesh_of(sharding, meshes)
-    return sharding.with_dims(DimSharding(subtract_axes(dim.axes, lost, mesh)) for dim in sharding.dims)
+    kept = [join_axes([subtract_axes(dim.axes, lost, mesh)], mesh) for dim in sharding.dims]
+    return sharding.with_dims(map(DimSharding, kept))
 
 
 def _cost(op: Op, shardings: Sequence[TensorSharding | None], target: TensorSharding, meshes: Meshes) -> int:
