@@ -62,9 +62,11 @@ class PerInstructionPartitioning(Pass):
         if is_declaration(function):
             return
         passes = self._passes()
+        current = ir.Context.current
+        assert current is not None, "run_on_root enters it"
 
         def partition(module: Op) -> None:
-            run_on_root(Module(ir.Context.current, context.attrs, root=module), module, passes, context.diagnostics)
+            run_on_root(Module(current, context.attrs, root=module), module, passes, context.diagnostics)
 
         for number, ops in enumerate(list(candidates(function))):
             if selection.has(number, ops[0].name):
