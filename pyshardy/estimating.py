@@ -153,7 +153,7 @@ def with_mesh(module: Module, sizes: Mapping[str, int]) -> Module:
         if op.name != "sdy.mesh":
             continue
         mesh: Mesh = op.attrs["mesh"]
-        known.append(", ".join(f"{name}={size}" for name, size in mesh.axes))
+        known.append(",".join(f"{name}={size}" for name, size in mesh.axes))
         if {name for name, _ in mesh.axes} == set(sizes):
             op.set_attr("mesh", Mesh([(name, sizes[name]) for name, _ in mesh.axes]))
             op.remove_attr("stablehlo.mesh")
@@ -161,8 +161,8 @@ def with_mesh(module: Module, sizes: Mapping[str, int]) -> Module:
     if not changed:
         raise UsageError(
             "giving the mesh other sizes",
-            got=", ".join(f"{name}={size}" for name, size in sizes.items()),
-            needed=f"sizes for the axes of {' or of '.join(known)}" if known else "a program with a mesh",
+            got=",".join(f"{name}={size}" for name, size in sizes.items()),
+            needed=f"a size for every axis, as in {' or '.join(known)}" if known else "a program with a mesh",
         )
     return module.with_root(root)
 
