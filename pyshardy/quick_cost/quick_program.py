@@ -83,11 +83,11 @@ class QuickProgram:
         return TripCounts(self.skeleton.root)
 
     def cost_program(self, shardings: Shardings | None = None, results: Shardings | None = None) -> Program:
-        """The cost program of one device, for `pyshardy.costing.estimate.estimate`.
+        """The description of the program of one device, for `pyshardy.costing.estimate.estimate`.
 
         Args:
-            shardings: The sharding of every value of `skeleton`; by default those of the nodes.
-            results: The shardings that the function returns; by default those of the nodes.
+            shardings: The sharding of every value of `skeleton`; as the nodes have it if there are none.
+            results: How the function gives its results; as the nodes say if there are none.
 
         Raises:
             PassError: The program cannot be partitioned under these shardings; the error names the op.

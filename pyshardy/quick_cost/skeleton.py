@@ -89,10 +89,10 @@ class Skeleton:
         self.maker: dict[int, Entry] = {}
         """The op that computes each value."""
         self.users: dict[int, list[Entry]] = {}
-        """The ops that use each value."""
+        """Per value, the ops that use it."""
         self.statics: dict[Hashable, int] = {}
         self.constants: dict[int, Hashable] = {}
-        """The value of each constant."""
+        """Per value that is a constant, what it is."""
         self.body = self._block(function.region.blocks[0])
 
     def shardings(self) -> list[TensorSharding | None]:

@@ -89,7 +89,7 @@ class PlanSummary:
         seconds: How long the search took.
         seed: The seed of random choices.
         ended_by: "nothing better", "time", "candidates" or "interruption".
-        notes: Further remarks for the user.
+        notes: What else there is to know.
     """
 
     hardware: str
@@ -110,7 +110,7 @@ class PlanSummary:
 
 
 def plan_tables(found: PlanSummary) -> Page:
-    """The tables of a plan for a `rich` console: its shardings, their cost and that of others, and reasons."""
+    """The shardings of a plan, what they and others would cost, and why, for a `rich` console."""
     parts: list[RenderableType] = [_heading(found), "", _specs(found), "", _costs(found)]
     if found.reasons:
         parts += ["", Text("what decisions are worth (a quicker estimate without each of them)", style="bold")]
@@ -133,7 +133,7 @@ def sentence(reason: Reason) -> str:
 
 
 def spec_text(axes: tuple[tuple[str, ...], ...]) -> str:
-    """A spec in JAX's notation.
+    """A spec as it is written in JAX.
 
     >>> spec_text((("data", "model"), (), ("x",))), spec_text(((), ()))
     ("P(('data', 'model'), None, 'x')", 'P()')

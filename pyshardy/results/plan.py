@@ -1,4 +1,4 @@
-"""`Plan`: a handful of `PartitionSpec`s for the inputs and outputs of a program, with their estimated cost."""
+"""`Plan`: a handful of `PartitionSpec`s for the inputs and outputs of a program, and what they would cost."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ class Plan:
         return self.summary.candidates
 
     def apply(self, module: Module | None = None) -> Module:
-        """A module with the shardings of the plan on its inputs and outputs, instead of its own.
+        """A module with the shardings of the plan on its inputs and outputs, in the place of those that it had.
 
         Args:
             module: The module; by default the program that the plan was made for.
 
         Raises:
-            UsageError: An input or output of the plan is not in the module.
+            UsageError: No input or output has a name that is in the plan.
         """
         module = self._module() if module is None else module
         return annotate(module, self.specs, Mesh(list(self.summary.mesh)))
