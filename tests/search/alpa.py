@@ -1,8 +1,9 @@
 """Alpa's integer program, rebuilt: one strategy per op, collectives where strategies differ, memory as a limit.
 
-After "Alpa: Automating Inter- and Intra-Operator Parallelism for Distributed Deep Learning" (arXiv 2201.12023), within ops:
-ops that compute little follow one of their operands; the others, and inputs, choose. HiGHS (`scipy.optimize.milp`)
-solves it. What its costs are made of is what `pyshardy.cost` is made of too: rates of the chip, and times of collectives.
+It follows "Alpa: Automating Inter- and Intra-Operator Parallelism for Distributed Deep Learning" (arXiv 2201.12023),
+the part within operators. Ops that compute little follow one of their operands; other ops, and inputs, have a choice.
+HiGHS (`scipy.optimize.milp`) solves the program. Its costs come from the same source as those of `pyshardy.cost`: the
+rates of the chip, and the times of collectives.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from pyshardy.results.search_problem import problem_of
 
 
 class Answer(NamedTuple):
-    """What the integer program says.
+    """The solution of the integer program.
 
     Attributes:
         specs: The shardings by the names of inputs.
-        objective: Seconds, by its own sum of costs.
-        gap: How far it may be from the best of that sum, as a part of it.
-        is_optimal: Whether it is the best of that sum.
-        strategies: How many strategies there are to choose from.
+        objective: The value of the objective, in seconds.
+        gap: The relative gap between the objective and its proven bound.
+        is_optimal: Whether the solution is proven optimal.
+        strategies: The number of strategies to choose from.
     """
 
     specs: dict[str, Spec]
@@ -40,10 +41,10 @@ def alpa(evaluator: Evaluator, seconds: float = 60.0) -> Answer:
 
     Args:
         evaluator: The program, the mesh and the chip.
-        seconds: How long HiGHS may take.
+        seconds: The time limit of HiGHS.
 
     Raises:
-        ValueError: It finds no answer.
+        ValueError: HiGHS finds no solution.
     """
     model = CollectiveModel(evaluator.model)
     problem = problem_of(evaluator.module, evaluator.topology, model, evaluator.memory)

@@ -26,19 +26,19 @@ _IN_PART: dict[str, tuple[int, ...]] = {
     "stablehlo.slice": (0,),
     "stablehlo.gather": (0,),
 }
-"""By op the tensors of which it reads or writes a part alone."""
+"""The tensors of each op of which it reads or writes only a part."""
 _LEANING = 0.01
-"""What a byte of an input counts beside one that is moved."""
+"""The weight of a byte of an input, relative to a byte that is moved."""
 _SPLIT = (FactorKind.PASS_THROUGH, FactorKind.REDUCTION)
 
 
 @dataclass
 class Cluster:
-    """Ops that share a choice.
+    """Ops that share a choice of strategy.
 
     Attributes:
-        strategies: What the first of them may do.
-        seconds: What each strategy costs inside.
+        strategies: The strategies of the first op.
+        seconds: The cost of each strategy within the cluster.
     """
 
     strategies: list[Layout]
@@ -49,23 +49,23 @@ class Cluster:
 
 
 class _Value(NamedTuple):
-    """A tensor: the cluster that makes it, and its layout by strategy."""
+    """A tensor: the cluster that computes it, and its layout by strategy."""
 
     cluster: int
     layouts: tuple[Layout, ...]
 
 
 class Graph:
-    """The choices of a program, and what they cost alone and in pairs.
+    """The choices of a program, with their costs alone and in pairs.
 
     Args:
         problem: The program and the hardware.
-        ties: By the position of an output the position of the input whose place it takes.
+        ties: The position of the input that an output replaces, by position of the output.
 
     Attributes:
         clusters: The choices.
-        pairs: By two clusters what each pair of their strategies costs.
-        inputs: Per input its cluster.
+        pairs: The cost of each pair of strategies, by pair of clusters.
+        inputs: The cluster of each input.
     """
 
     def __init__(self, problem: Problem, ties: dict[int, int]) -> None:
@@ -90,7 +90,7 @@ class Graph:
         self._find_live(ops)
 
     def _prefer_parts(self) -> None:
-        """Let of two answers that cost the same that one win whose inputs are smaller: slices cost nothing."""
+        """Add a small cost per byte of inputs: slices are free, so smaller inputs must win among equal costs."""
         for fact, cluster in zip(self.problem.inputs, self.inputs):
             self.clusters[cluster].seconds += _LEANING * self.prices.kernel(1.0, 0.0, 1.0) * self.held(fact.value)
 
@@ -103,7 +103,7 @@ class Graph:
         return any(value >= 0 and program.shapes[value] for value in tensors)
 
     def _free_value(self, value: int) -> int:
-        """A cluster that chooses the layout of a value."""
+        """Add a cluster that chooses the layout of a value."""
         shape = self.program.shapes[value] or ()
         layouts = [one for one in product(range(-1, len(shape)), repeat=len(self.prices.axes)) if self._fit(shape, one)]
         self.clusters.append(Cluster(layouts))
@@ -128,7 +128,7 @@ class Graph:
             return
         known = [place for place in range(count) if tensors[place] in self.values]
         if not known:
-            return  # of constants alone
+            return  # its operands are constants
         if kind.name in _HEADS:
             cluster, factors = self._head(rule)
         else:
@@ -143,7 +143,7 @@ class Graph:
                 self.values[tensors[place]] = _Value(cluster, layouts)
 
     def _can_split(self, rule: Rule) -> list[bool]:
-        """Per factor whether it may be sharded: without exchange, and as the major part of every dimension it is in."""
+        """Whether each factor may be sharded: without halo exchange, and only as the major part of all dimensions."""
         minor = {factor for tensor in rule.tensors for dim in tensor for factor in dim[1:]}
         kinds = rule.kinds or (FactorKind.PASS_THROUGH,) * len(rule.factor_sizes)
         return [
@@ -152,7 +152,7 @@ class Graph:
         ]
 
     def _head(self, rule: Rule) -> tuple[int, list[Layout]]:
-        """A choice of its own: every axis on a factor, or on none."""
+        """Add a cluster for an op with a choice: every axis on a factor, or on none."""
         allowed = [factor for factor, is_free in enumerate(self._can_split(rule)) if is_free]
         layouts = [
             one for one in product([-1, *allowed], repeat=len(self.prices.axes)) if self._fit(rule.factor_sizes, one)
@@ -161,7 +161,7 @@ class Graph:
         return len(self.clusters) - 1, layouts
 
     def _follow(self, rule: Rule, tensors: Sequence[int], known: list[int]) -> tuple[int, list[Layout]]:
-        """The choice of the largest operand."""
+        """The cluster of the largest operand, which the op follows."""
         sizes = [prod(self.program.shapes[tensors[place]] or ()) for place in known]
         leader = known[sizes.index(max(sizes))]
         value, can_split = self.values[tensors[leader]], self._can_split(rule)
@@ -173,7 +173,7 @@ class Graph:
         return value.cluster, factors
 
     def _need(self, value: int, wanted: _Value, times: int) -> None:
-        """Let a value get the layouts that are wanted."""
+        """Add the cost of resharding a value to the wanted layouts."""
         if value not in self.values or not (shape := self.program.shapes[value]):
             return
         found, size = self.values[value], self.problem.bytes[value]
@@ -188,7 +188,7 @@ class Graph:
         self.pairs[key] = self.pairs.get(key, 0.0) + matrix
 
     def _price(self, op: int, kind: OpKind, rule: Rule, cluster: int, factors: list[Layout]) -> None:
-        """What an op costs by strategy: its kernel, and sums over what is partial."""
+        """Add the cost of an op by strategy: its kernel, and all-reduces of partial sums."""
         problem, prices = self.problem, self.prices
         tensors, count = self.program.tensors[op], len(rule.operands)
         in_part = {place % len(tensors) for place in _IN_PART.get(kind.name, ())}
@@ -211,7 +211,7 @@ class Graph:
         self.clusters[cluster].seconds += problem.times[op] * np.array(costs)
 
     def _flops(self, op: int, kind: OpKind, rule: Rule, factors: Layout) -> float:
-        """Operations of a product on a device."""
+        """The operations of a product on a device."""
         shards = prod(size for (_, size), factor in zip(self.prices.axes, factors) if factor >= 0)
         if kind.name in PRODUCTS:
             return 2.0 * prod(rule.factor_sizes) / shards
@@ -222,7 +222,7 @@ class Graph:
         return 2.0 * prod(result) * prod(kernel) / features / shards
 
     def _find_stored(self) -> list[bool]:
-        """Per value whether it is in memory: not what goes from one element-wise op to another."""
+        """Whether each value is in memory; values between elementwise ops are not."""
         program = self.program
         names = [program.kind(op).name for op in range(len(program.kind_of))]
         inputs = {fact.value for fact in self.problem.inputs}
@@ -237,7 +237,7 @@ class Graph:
         return found
 
     def _find_live(self, ops: list[int]) -> None:
-        """The values that are held when a product runs; inputs always are."""
+        """Find the values in memory when a product runs; inputs always are."""
         inputs = {fact.value for fact in self.problem.inputs}
         last: dict[int, int] = {}
         for place, op in enumerate(ops):
@@ -251,12 +251,12 @@ class Graph:
                 self.live.append(tuple(sorted(v for v in alive if v in self.values and self._stored[v])))
 
     def held(self, value: int) -> np.ndarray[Any, Any]:
-        """Bytes of a value on a device, by the strategy of its cluster."""
+        """The bytes of a value on a device, by the strategy of its cluster."""
         shape, size = self.program.shapes[value] or (), self.problem.bytes[value]
         return np.array([self.prices.local(shape, layout) * size for layout in self.values[value].layouts])
 
 
 def _layout(mapping: Sequence[Sequence[int]], factors: Layout) -> Layout:
-    """Which dimension every axis shards, when it shards a factor."""
+    """The dimension that every axis shards, from the factor that it shards."""
     places = {dim[0]: place for place, dim in enumerate(mapping)}
     return tuple(places.get(factor, -1) if factor >= 0 else -1 for factor in factors)

@@ -1,4 +1,4 @@
-"""What Alpa's integer program pays: seconds of collectives and kernels under a layout."""
+"""The costs of Alpa's integer program: seconds of collectives and kernels under a layout."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyshardy.reshard.collective_plan import plan_collectives
 from pyshardy.reshard.collectives import CollectiveKind
 
 Layout = tuple[int, ...]
-"""Per mesh axis the dimension, or the factor, that it shards; -1 for none."""
+"""The dimension, or the factor, that each mesh axis shards; -1 for none."""
 
 
 class Prices:
@@ -36,11 +36,11 @@ class Prices:
         return TensorSharding(self.problem.mesh_name, dims)
 
     def local(self, shape: tuple[int, ...], layout: Layout) -> int:
-        """Elements on a device."""
+        """The number of elements on a device."""
         return prod(shape) // prod(size for (_, size), place in zip(self.axes, layout) if place >= 0)
 
     def _send(self, before: Layout, after: Layout, shape: tuple[int, ...], size: float) -> float:
-        """Seconds to bring a tensor from one layout to another."""
+        """Seconds to reshard a tensor from one layout to another."""
         if before == after:
             return 0.0
         one, other = self.sharding(before, len(shape)), self.sharding(after, len(shape))
@@ -57,7 +57,7 @@ class Prices:
         return total
 
     def all_reduce(self, used: Sequence[tuple[str, int]], size: float) -> float:
-        """Seconds to add up what devices along some axes hold."""
+        """Seconds of an all-reduce along some axes."""
         group = prod(count for _, count in used)
         if group == 1:
             return 0.0
@@ -70,7 +70,7 @@ class Prices:
         return collective_seconds(traffic, problem.topology, problem.collectives)
 
     def kernel(self, moved: float, flops: float, size: float) -> float:
-        """Seconds of what reads and writes so many bytes, or computes that much."""
+        """Seconds of a kernel that moves so many bytes and does so many operations."""
         chip = self.problem.topology.hardware
         dtype = {1.0: "i8", 2.0: "bf16", 8.0: "f64"}.get(size, "f32")
         rate = chip.matrix_flops_per_s(dtype) * chip.matrix_efficiency

@@ -26,15 +26,15 @@ class _Rows:
 
 
 def solve(graph: Graph, limit: float, seconds: float) -> tuple[list[int], Any]:
-    """The strategy of every cluster, and what HiGHS says.
+    """The strategy of every cluster, and the result of HiGHS.
 
     Args:
         graph: The choices.
-        limit: Bytes that a device may hold.
-        seconds: How long HiGHS may take.
+        limit: The bytes that a device may hold.
+        seconds: The time limit of HiGHS.
 
     Raises:
-        ValueError: It finds no answer.
+        ValueError: HiGHS finds no solution.
     """
     starts = np.cumsum([0, *(len(cluster.strategies) for cluster in graph.clusters)])
     costs = [float(cost) for cluster in graph.clusters for cost in cluster.seconds]
@@ -66,7 +66,7 @@ def solve(graph: Graph, limit: float, seconds: float) -> tuple[list[int], Any]:
 
 
 def _add_pair(rows: _Rows, costs: list[float], matrix: np.ndarray[Any, Any], left: int, right: int) -> None:
-    """A variable for every pair of strategies that costs differently, which is one where both are chosen."""
+    """Add a variable for each class of pairs of strategies with equal cost; it is 1 if such a pair is chosen."""
     _, first, row_of = np.unique(matrix, axis=0, return_index=True, return_inverse=True)
     _, second, column_of = np.unique(matrix, axis=1, return_index=True, return_inverse=True)
     small = matrix[np.ix_(first, second)]

@@ -1,4 +1,4 @@
-"""Other searches with the same cost, and that a worse search of ours would be seen."""
+"""Our search against other searches of the same cost; a worse search of ours would fail."""
 
 from __future__ import annotations
 

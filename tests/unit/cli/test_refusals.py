@@ -107,8 +107,6 @@ def test_a_file_of_something_else_is_refused_with_what_is_needed(tmp_path: Path,
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["diff", MLP], "got one FILE and no --edit, needed either a second FILE or --edit NAME=SPEC"),
-        (["diff", MLP, MLP, "--edit", "x"], "got a second FILE and --edit, needed either a second FILE or --edit NAME=SPEC"),
         (["explain", MLP, "w9"], "\n  try: x, params['w1'], params['w2'], result, mlp.mlir:8\n"),
         (["show", MLP, "--values", "foo"], "\n  try: x, params['w1'], params['w2'], "),
         (["show", MLP, "--mesh", "data=3"], "which has a mesh already, needed mhlo.sharding with tilings"),
