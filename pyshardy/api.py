@@ -48,15 +48,15 @@ def load(
             `jax.export.export(f)(...)`, serialized or not; or a function, jitted (by JAX, `nnx.jit` or
             `eqx.filter_jit`) or not.
         example_args: For a function, its arguments: arrays or `jax.ShapeDtypeStruct`s.
-        in_shardings: For a function that is not jitted, as for `jax.jit`; specs are over `mesh`.
+        in_shardings: For a function that is not jitted, the same as for `jax.jit`; specs refer to `mesh`.
             `pyshardy.PartitionSpec` and `TensorSharding` work too and can express more.
         out_shardings: The same for the results.
         allow_unregistered_dialects: Whether text and bytecode may hold ops of dialects that jaxlib does not know, in
             generic form. For an MLIR module, its context decides.
         module: For a directory with several modules, the name of one; the path may also give it, after `::`.
         mesh: For a function, its mesh: a mesh of JAX; or axes with sizes, such as `{"data": 32, "model": 16}`, or a
-            `jax.sharding.AbstractMesh`, which need no devices. For anything else, the axes of GSPMD's tilings; by
-            default they are found.
+            `jax.sharding.AbstractMesh`, which need no devices. For any other program, the mesh axes of GSPMD tilings;
+            by default pyshardy derives them.
         isolate: Whether to read files, text and bytes in a separate process, which takes half a second more. Use it for
             untrusted bytecode, which may crash MLIR's reader; the crash is then an `InvalidModuleError`.
         platform: For a function, the platform to lower it for: "cpu", "tpu", "cuda" or "rocm"; by default JAX's own.
@@ -66,7 +66,7 @@ def load(
     Raises:
         UsageError: The source is none of these, a file cannot be read, or there are arguments without a function.
         InvalidModuleError: MLIR refuses the module.
-        PassError: A sharding in HLO's notation that cannot be imported; names the op.
+        PassError: A sharding in HLO's notation cannot be imported; the error names the op.
 
     >>> text = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }"
     >>> load(text).text().startswith("module {")
@@ -102,7 +102,7 @@ def load(
 
 
 def _unfit(given: str, source: Any, needed: str, hint: str | None = None) -> UsageError:
-    """The error of `load` for an argument that does not go with the source."""
+    """The error of `load` for an argument that does not suit the source."""
     return UsageError("loading a module", got=f"{given} for {named_type(source)}", needed=needed, hint=hint)
 
 
@@ -155,7 +155,7 @@ def load_text(
     Raises:
         UsageError: The source is neither text nor bytes.
         InvalidModuleError: MLIR refuses the module.
-        PassError: A sharding in HLO's notation that cannot be imported; names the op.
+        PassError: A sharding in HLO's notation cannot be imported; the error names the op.
 
     >>> load_text("module @empty {}").text()
     'module @empty {\\n}\\n'
@@ -180,7 +180,7 @@ def load_file(
     Raises:
         UsageError: The argument is not a path, the file cannot be read, or the directory does not have the module.
         InvalidModuleError: MLIR refuses the module.
-        PassError: A sharding in HLO's notation that cannot be imported; names the op.
+        PassError: A sharding in HLO's notation cannot be imported; the error names the op.
 
     >>> load_file("examples/mlp.mlir").name
     'examples/mlp.mlir'
@@ -213,15 +213,15 @@ def propagate(
     """Infer a sharding for every tensor of a program. The program given does not change.
 
     Args:
-        program: The result of `load`, or anything that `load` takes: a lowered function, a path, text. A program that
-            is propagated or partitioned already is propagated again only if the options differ.
-        options: How to propagate.
+        program: The result of `load`, or anything that `load` takes: a lowered function, a path, text. The result of
+            `propagate` or `partition` is propagated again only if the options differ.
+        options: The options of propagation.
         keywords: Single options, such as `strategy="basic"`; they override `options`. `view="xla"`, the default, gives
-            the shardings that `jax.jit` gives; `view="stablehlo"` those of Shardy's passes on the module as it stands.
+            the shardings of `jax.jit`; `view="stablehlo"` gives those of Shardy's passes on the unchanged module.
 
     Raises:
-        UsageError: An unknown option, a value of the wrong type, or a program that cannot be loaded.
-        PassError: The module breaks a requirement of propagation; names the op.
+        UsageError: An option is unknown or has a value of the wrong type, or the program cannot be loaded.
+        PassError: The module breaks a requirement of propagation; the error names the op.
 
     >>> program = '''
     ... sdy.mesh @mesh = <["x"=2]>
@@ -262,17 +262,17 @@ def partition(
 
     Args:
         program: The result of `propagate`, or of `load`, or anything that `load` takes. It does not change.
-        options: How to partition.
-        propagate_options: How to propagate; by default as the program was propagated before, else the defaults of
-            `propagate`. A program that was propagated with other options is propagated again.
-        keywords: Single options of both, such as `halo_exchange=False`; they override the records of options.
-            `dump_directory` is that of partitioning; the module before propagation goes there too, unless it is
-            propagated already.
+        options: The options of partitioning.
+        propagate_options: The options of propagation; by default those that the program was propagated with, or the
+            defaults of `propagate`. A program that was propagated with other options is propagated again.
+        keywords: Single options of both, such as `halo_exchange=False`; they override `options` and
+            `propagate_options`. `dump_directory` is that of partitioning; it also gets the module before propagation,
+            unless the program is propagated already.
 
     Raises:
-        UsageError: An unknown option, a value of the wrong type, or a program that cannot be loaded.
-        PassError: A program that cannot be partitioned; names the op.
-        ShardyError: Shardings on meshes with different numbers of devices.
+        UsageError: An option is unknown or has a value of the wrong type, or the program cannot be loaded.
+        PassError: The program cannot be partitioned; the error names the op.
+        ShardyError: Shardings are on meshes with different numbers of devices.
 
     >>> program = '''
     ... sdy.mesh @mesh = <["x"=2]>

@@ -50,11 +50,12 @@ def diff(before: Any, after: Any, *, program: Any = None, **keywords: Unpack[Pro
     base = None
     if any(map(_is_annotations, sides)):
         if program is None:
-            needed = "a result or a program among them, or program="
+            needed = "a program or a result as one of the two, or the argument program"
             raise UsageError(_DOING, got="annotations alone", needed=needed)
         base = _result(program, keywords)
     elif not any(program is side for side in sides):
-        raise UsageError(_DOING, got=f"program={named_type(program)}", needed="it for annotations alone")
+        needed = "the argument program only together with annotations"
+        raise UsageError(_DOING, got=f"program={named_type(program)} without annotations", needed=needed)
     if base is not None and (before is program or before is base) and _is_annotations(after):
         return base.edit(after).difference
     one, other = (_side(side, program, base, keywords) for side in sides)
@@ -66,7 +67,7 @@ def _is_annotations(side: Any) -> bool:
 
 
 def _side(side: Any, program: Any, base: ProgramResult | None, keywords: PropagateKeywords) -> ProgramResult:
-    """One side as a result."""
+    """The result for one of the arguments of `diff`."""
     if _is_annotations(side):
         assert base is not None
         return base.edit(side).result if side else base

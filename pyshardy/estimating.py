@@ -34,7 +34,7 @@ class Cost:
 
     Attributes:
         estimate: The figures.
-        partition: The per-device program; None if it was not made.
+        partition: The per-device program; None if the estimate did not need it.
         warnings: Warnings and notes about the program, with places.
     """
 
@@ -86,13 +86,12 @@ def cost(
     Args:
         program: A result of `load`, `propagate` or `partition`, or anything that `load` takes.
         hardware: The name of a chip, such as "h100" or "v5p", a TOML file, or a `Hardware`.
-        networks: The networks of mesh axes, as `{"data": "dcn"}`; other axes use networks from the inside out.
-        shape: The dimensions of the torus, as (16, 16), if the chip has one.
-        collectives: The prices of collectives: "formula", "measured" or "xla".
-        quick: Whether to estimate from shardings alone where that is possible, without making the per-device program.
-            The figures are the same, and it takes less time. `QuickProgram` does this for many shardings of one
-            program.
-        options: How to partition a program that is not partitioned yet.
+        networks: The networks of mesh axes, such as `{"data": "dcn"}`; other axes use networks from the inside out.
+        shape: The dimensions of the torus, such as (16, 16), if the chip has one.
+        collectives: The model of collectives: "formula", "measured" or "xla".
+        quick: Whether to estimate from shardings alone where possible, without making the per-device program. The
+            figures are the same, and it takes less time. `QuickProgram` does this for many shardings of one program.
+        options: The options of partitioning, for a program that is not partitioned yet.
 
     Raises:
         UsageError: A chip, a network or a model is unknown, or the mesh does not fit.
@@ -122,7 +121,7 @@ def cost(
 
 
 def _described(program: Any, quick: bool, options: PartitionOptions) -> tuple[Program, Partition | Propagation]:
-    """The description of the per-device program, and that program, or the propagated one if it was not made."""
+    """The cost program, and the result that it was made from: the per-device program or the propagated one."""
     if quick and not isinstance(program, Partition):
         program = propagate(program)
         if why_not(program.sharded) is None:
@@ -154,7 +153,7 @@ def with_mesh(module: Module, sizes: Mapping[str, int]) -> Module:
         if op.name != "sdy.mesh":
             continue
         mesh: Mesh = op.attrs["mesh"]
-        known.append(", ".join(f"{name}={size}" for name, size in mesh.axes))
+        known.append(",".join(f"{name}={size}" for name, size in mesh.axes))
         if {name for name, _ in mesh.axes} == set(sizes):
             op.set_attr("mesh", Mesh([(name, sizes[name]) for name, _ in mesh.axes]))
             op.remove_attr("stablehlo.mesh")
@@ -162,8 +161,8 @@ def with_mesh(module: Module, sizes: Mapping[str, int]) -> Module:
     if not changed:
         raise UsageError(
             "giving the mesh other sizes",
-            got=", ".join(f"{name}={size}" for name, size in sizes.items()),
-            needed=f"sizes for the axes of {' or of '.join(known)}" if known else "a program with a mesh",
+            got=",".join(f"{name}={size}" for name, size in sizes.items()),
+            needed=f"a size for every axis, as in {' or '.join(known)}" if known else "a program with a mesh",
         )
     return module.with_root(root)
 
@@ -183,7 +182,7 @@ def collective_model(name: CollectiveModel | str) -> CollectiveModel:
     """The model of collectives with this name.
 
     Raises:
-        UsageError: There is none.
+        UsageError: No model has this name.
 
     >>> collective_model("xla")
     <CollectiveModel.XLA: 'xla'>

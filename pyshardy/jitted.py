@@ -34,21 +34,21 @@ def jit(
     engine: Engine | str = Engine.LOCAL,
     **jit_options: Any,
 ) -> Jitted:
-    """A function that runs like one of `jax.jit`, on programs that pyshardy propagates and partitions.
+    """Jit a function as `jax.jit` does, but propagate and partition it with pyshardy.
 
     Args:
         function: A function that is not jitted.
-        mesh: The mesh, as for `load`. Without devices the function can be loaded, propagated and partitioned; it runs
-            if JAX has enough devices.
+        mesh: The mesh, as for `load`. To lower, propagate and partition the function, no devices are needed; to call
+            it, JAX must have enough devices.
         in_shardings: As for `load`.
         out_shardings: As for `load`.
-        options: How shardings propagate.
-        partition_options: How the program of one device is made.
-        engine: The engine that runs it, as for `run`.
+        options: The options of propagation.
+        partition_options: The options of partitioning.
+        engine: The engine that runs the program, as for `run`.
         jit_options: Options of `jax.jit` by name, such as `static_argnums` and `donate_argnums`.
 
     Raises:
-        UsageError: An unknown option, or a function that is jitted already.
+        UsageError: An option is unknown, or the function is jitted already.
 
     >>> from jax.sharding import PartitionSpec as P
     >>> double = jit(lambda x: x * 2, mesh={"data": 1}, in_shardings=P("data"))
@@ -57,7 +57,8 @@ def jit(
     """
     unknown = sorted(jit_options.keys() - JIT_OPTIONS)
     if unknown:
-        raise UsageError("jitting a function", got=f"the option {unknown[0]}", needed=", ".join(sorted(JIT_OPTIONS)))
+        needed = f"one of {', '.join(sorted(JIT_OPTIONS))}"
+        raise UsageError("jitting a function", got=f"the option {unknown[0]!r}", needed=needed)
     if hasattr(function, "lower"):
         raise UsageError("jitting a function", got="one that is jitted already", needed="the function itself")
     shared = {"mesh": mesh, "in_shardings": in_shardings, "out_shardings": out_shardings, **jit_options}
@@ -65,14 +66,14 @@ def jit(
 
 
 class Jitted:
-    """The result of `jit`: call it, or look at the program for given arguments.
+    """The result of `jit`: call it, or get the program for given arguments.
 
     Args:
         function: The function.
-        load_options: How it is loaded.
-        options: How shardings propagate.
-        partition_options: How the program of one device is made.
-        engine: The engine that runs it.
+        load_options: The keyword arguments of `load`.
+        options: The options of propagation.
+        partition_options: The options of partitioning.
+        engine: The engine that runs the program.
     """
 
     def __init__(
@@ -101,11 +102,11 @@ class Jitted:
         return load_function(self._function, args, keywords=keywords, **shared)
 
     def propagate(self, *args: Any, **kwargs: Any) -> Propagation:
-        """The module with a sharding for every tensor."""
+        """The propagated program for these arguments."""
         return propagate(self.lower(*args, **kwargs), self._options)
 
     def partition(self, *args: Any, **kwargs: Any) -> Partition:
-        """The program of one device; made once for arguments of the same shapes, types and static values."""
+        """The per-device program for these arguments; made once per set of shapes, types and static values."""
         key = self._key(args, kwargs)
         found = self._programs.get(key)
         if found is None:
@@ -119,8 +120,8 @@ class Jitted:
         origin: JaxSignature = program.before.origin
         inputs = inputs_of_call(origin, args, kwargs)
         if inputs is None:
-            needed = "static arguments by position or keyword alike"
-            raise UsageError("calling a jitted function", got="other arguments than it was lowered for", needed=needed)
+            needed = "the same static arguments, each by position or by keyword as before"
+            raise UsageError("calling a jitted function", got="arguments that it was not lowered for", needed=needed)
         return result_of_call(origin, program.run_flat(inputs, engine=self._engine))
 
     def _traced(self, args: Any, kwargs: Any) -> Iterator[Any]:
@@ -145,7 +146,7 @@ class Jitted:
 
 
 def _is_no_array(value: Any) -> bool:
-    """Whether JAX refuses this as an argument: it is no tree, and no array."""
+    """Whether JAX refuses this as an argument, because it is neither a tree nor an array."""
     return value is not None and jax.tree_util.all_leaves([value]) and not is_argument(value)
 
 

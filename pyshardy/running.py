@@ -26,31 +26,32 @@ def run(
     force: bool = False,
     **keywords: Any,
 ) -> Any:
-    """Run a program; return its outputs, global arrays with the shardings of the program's outputs.
+    """Run a program and return its outputs as global arrays, sharded as the outputs of the program.
 
-    For a JAX function, or a program of one, arguments and results are those of the function, as trees.
+    For a JAX function, or a program loaded from one, arguments and results are those of the function, as trees.
 
     Args:
         program: The result of `partition` or `propagate`; or the result of `load`, or anything that `load` takes, which
-            is partitioned first.
-        arrays: One global array per input, or the arguments of the function: NumPy's arrays, or JAX's, placed or not.
-            With several processes, every process gives the same arrays, or arrays that are placed. An input that the
-            program donates cannot be used again if it is placed already.
-        devices: The devices, in the order of device ids; by default those that a JAX function was lowered for, or those
-            that JAX has.
+            `run` partitions first.
+        arrays: One global array per input, or the arguments of the function: arrays of NumPy or JAX, placed or not.
+            With several processes, give the same arrays in every process, or placed arrays. If the program donates an
+            input, a placed array for it cannot be used again.
+        devices: The devices, in the order of device ids; by default those that a JAX function was lowered for, or
+            JAX's own.
         engine: "local" runs the per-device program through XLA; "xla" lets XLA partition the propagated program itself,
             for comparison; "interpreter" runs the per-device program without devices, slowly, and gives NumPy arrays.
             The default is "xla" for the result of `propagate`, else "local".
         force: Whether to run a program that seems to need more memory for virtual devices than this machine has.
-        keywords: The keyword arguments of the function; for one that is not loaded yet, also those of `load`, such as
-            `mesh` and `in_shardings`.
+        keywords: The keyword arguments of the function; for a function that is not loaded yet, also those of `load`,
+            such as `mesh` and `in_shardings`.
 
     Returns:
-        The result of the function; for any other program, and for inputs one by one, a tuple of all outputs.
+        The result of the function. A tuple of all outputs for any other program, and if `arrays` are flat inputs.
 
     Raises:
-        UsageError: Inputs that do not fit, too few devices, a device twice, an unknown engine, or too little memory.
-        ShardyError: The engine cannot compile the program, or fails while it runs, such as when another process dies.
+        UsageError: Inputs do not fit, there are too few devices, a device occurs twice, the engine is unknown, or the
+            program needs too much memory.
+        ShardyError: The engine cannot compile the program, or fails while it runs, for example if a process dies.
 
     >>> import numpy as np
     >>> program = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
@@ -71,15 +72,16 @@ _FOR_LOAD = JIT_OPTIONS | (set(signature(load).parameters) - {"source", "example
 def compiled_collectives(
     program: Propagation | Partition, engine: Engine | str = Engine.LOCAL, devices: Sequence[Any] | None = None
 ) -> tuple[KindTotal, ...]:
-    """Count the collectives of XLA's compiled program, per kind, after its clean-up, which may join or drop some.
+    """Count the collectives of each kind in XLA's compiled program. XLA may have joined or dropped some.
 
     Args:
         program: The result of `partition` or `propagate`.
-        engine: "local" for the per-device program, "xla" for what XLA's own partitioner makes of the propagated one.
+        engine: "local" for the per-device program, "xla" for the propagated program, partitioned by XLA.
         devices: The devices, as for `run`.
 
     Raises:
-        UsageError: Too few devices, an engine that does not compile, or a program neither propagated nor partitioned.
+        UsageError: There are too few devices, the engine does not compile, or the program is neither propagated nor
+            partitioned.
         ShardyError: XLA cannot compile the program.
     """
     from pyshardy.runtime.hlo import hlo_kinds

@@ -24,17 +24,22 @@ EXAMPLE = "example"
 SIZES = "--layers --width --heads --vocabulary --batch --sequence --optimizer --learning_rate --data --model"
 
 
-_CHOICE = re.compile(r"invalid choice: '?(.*?)'? \(choose from (.*)\)$")
-"""What argparse says of a value that is none of the choices."""
+_CHOICE = re.compile(r"argument (\S+): invalid choice: '?(.*?)'? \(choose from (.*)\)$")
+"""The message of argparse for a value that is not one of the choices."""
 
 
 class _Parser(argparse.ArgumentParser):
     """A parser that reports a wrong command line like every other error."""
 
     def error(self, message: str) -> NoReturn:
+        doing, hint = "reading the command line", f"{self.prog} --help"
         choice = _CHOICE.search(message)
-        close = choice and did_you_mean(choice[1], re.findall(r"[\w-]+", choice[2]))
-        raise UsageError(f"reading the command line: {message}", hint=close or f"{self.prog} --help")
+        if choice:
+            option, value, choices = choice[1], choice[2], re.findall(r"[\w-]+", choice[3])
+            got = f"{option} {value}" if option.startswith("-") else f"the {option.lower()} {value!r}"
+            needed = f"one of {', '.join(choices)}"
+            raise UsageError(doing, got=got, needed=needed, hint=did_you_mean(value, choices) or hint)
+        raise UsageError(f"{doing}: {message}", hint=hint)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -180,7 +185,7 @@ def refuse_unknown(arguments: argparse.Namespace, rest: Sequence[str]) -> None:
         name = given.partition("=")[0]
         close = did_you_mean(name[2:], known) if name.startswith("--") else None
         if not is_example or (close and name not in sizes):
-            hint = f"--{close}" if close else "pyshardy --help"
+            hint = f"--{close}" if close else f"{arguments.parser.prog} --help"
             raise UsageError("reading the command line", got=f"unknown argument '{given}'", hint=hint)
 
 

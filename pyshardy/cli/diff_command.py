@@ -48,8 +48,8 @@ def find_difference(load: Callable[[], Module], arguments: argparse.Namespace, o
         UsageError: Neither another program nor an edit, or both.
     """
     if (arguments.other is None) == (not arguments.edit):
-        got = "neither" if arguments.other is None else "both"
-        needed = "a second FILE, or --edit NAME=SPEC"
+        got = "one FILE and no --edit" if arguments.other is None else "a second FILE and --edit"
+        needed = "either a second FILE or --edit NAME=SPEC"
         raise UsageError("reading the command line", got=got, needed=needed)
     edits = shardings_of(arguments.edit or [], "--edit")
     before = _propagated(load(), arguments.source, options)

@@ -239,10 +239,12 @@ def _compare(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 
 def _run(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     if arguments.source == EXAMPLE and arguments.inputs:
-        raise UsageError("reading the command line", got="--inputs for the example", needed="it for a file alone")
+        raise UsageError("reading the command line", got="--inputs for the example", needed="--inputs only for a file")
     if arguments.source == EXAMPLE and arguments.shard:
         raise UsageError(
-            "reading the command line", got="--shard for the example", needed="show or partition, or a file"
+            "reading the command line",
+            got="--shard for the example",
+            needed="a file; for the example, only show and partition take --shard",
         )
     from pyshardy.cli import run_command
     from pyshardy.cli.verdict import comparison_texts, exit_status, next_lines

@@ -1,1 +1,1 @@
-"""What a program of one device would cost on hardware that need not be there: time, FLOPs, bytes and peak memory."""
+"""Estimates the cost of a per-device program on hardware that need not be present: time, FLOPs, bytes, peak memory."""

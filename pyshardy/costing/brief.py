@@ -1,7 +1,7 @@
-"""Time and memory of a program alone, for who compares many: the figures of `estimate` without its tables.
+"""Time and memory of a program without the tables of `estimate`, for comparing many programs.
 
-Of many equal layers the program may have three: the first, one that stands for all in the middle, the last. Time grows
-with every further layer by what the one in the middle adds. Memory grows by what it leaves for later.
+A program with many equal layers may have three of them: the first, the last, and one that stands for all in between.
+Every further layer adds the time of the one in between, and the memory that it keeps for later.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Brief(NamedTuple):
     """Time and memory of a program.
 
     Attributes:
-        seconds: Of one run.
-        bytes: Peak memory; holes between buffers are not counted.
+        seconds: The time of one run.
+        bytes: The peak memory, without holes between buffers.
     """
 
     seconds: float
@@ -40,11 +40,11 @@ class Brief(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Where an op is.
+    """The position of an op in the layers.
 
     Attributes:
-        op: The same number for the same op of all layers of a stretch.
-        more: So many further layers there are that the one stands for in which it is; 0 for any other.
+        op: A number that the same op has in all layers of a stretch.
+        more: The number of further layers that the layer of the op stands for; 0 if it stands for itself only.
     """
 
     op: int
@@ -52,9 +52,9 @@ class Part(NamedTuple):
 
 
 NOWHERE = Part(-1, 0)
-"""In no layer."""
+"""The position of an op outside all layers."""
 _MOST_OPS = 1 << 32
-"""Ops that nobody knows of have numbers that are further from 0 than this."""
+"""Ops without a known position have numbers further from 0 than this."""
 PartOf = Callable[[Op], Part | None]
 
 
@@ -70,9 +70,9 @@ def brief_estimate(
     Args:
         program: The program of one device.
         topology: The chip, and where the mesh lies.
-        model: How collectives are priced.
-        compiler: What is known of the compiler.
-        part_of: Where an op is; None for that of what it reads.
+        model: The model of collectives.
+        compiler: What the compiler does.
+        part_of: The position of an op; None if it is where its operands are.
     """
     program = with_aliases(program)
     flat = lower(flatten(program), compiler)
@@ -100,9 +100,9 @@ def brief_estimate(
 def _without(
     block: Kernels, inputs: Sequence[Input], parts: Sequence[Part], left_out: Collection[int]
 ) -> tuple[Kernels, list[Input]]:
-    """A block without some kernels, and without the results that they make, with what is known of its arguments.
+    """A block without some kernels and their results, with what is known of its arguments.
 
-    What reads the results of these kernels reads those of the layer before.
+    Kernels that read these results read those of the previous layer instead.
     """
     latest: dict[int, Kernel] = {}
     instead: dict[int, int] = {}
@@ -125,7 +125,7 @@ def _without(
 
 
 def _parts(kernels: Sequence[Kernel], part_of: PartOf) -> list[Part]:
-    """Where every kernel is: of one that nobody knows of where what it reads is made, else where its result is read."""
+    """The position of every kernel; if it is unknown, that of the kernels it reads from, else of those that read it."""
     own = [part_of(kernel.root) for kernel in kernels]
     reader: dict[int, Part] = {}
     for kernel, part in zip(reversed(kernels), reversed(own)):
@@ -147,7 +147,7 @@ def _parts(kernels: Sequence[Kernel], part_of: PartOf) -> list[Part]:
 
 
 def _further_bytes(program: Program, flat: Flat, block: Kernels, parts: Sequence[Part]) -> float:
-    """The arguments and results of the layers that others stand for."""
+    """The arguments and results of the layers for which one stands."""
     more: dict[int, int] = {}
     made: dict[int, int] = {}
     for kernel, part in zip(block.kernels, parts):
@@ -163,11 +163,11 @@ def _further_bytes(program: Program, flat: Flat, block: Kernels, parts: Sequence
 
 
 def _peak(plans: Sequence[MemoryPlan], counts: Sequence[int]) -> float:
-    """The most that is held beside arguments and results: every layer adds what the one in the middle adds.
+    """The peak memory beside arguments and results; every further layer adds what the one in the middle adds.
 
     Args:
-        plans: The memory of the program, and of the program without the layers in the middle of each count.
-        counts: So many further layers each of these stands for.
+        plans: The memory of the program, and of the program without the middle layers of each count.
+        counts: The number of further layers that each of these stands for.
     """
     whole, *others = plans
     held = list(whole.held)

@@ -29,7 +29,7 @@ def find_hardware(source: Hardware | str | Path) -> Hardware:
     """Hardware by the name of a chip, or from a TOML file.
 
     Raises:
-        UsageError: No such chip, no such file, or a file that does not describe hardware.
+        UsageError: There is no such chip or file, or the file does not describe hardware.
 
     >>> find_hardware("h100").name
     'NVIDIA H100 SXM'
@@ -50,7 +50,7 @@ def find_hardware(source: Hardware | str | Path) -> Hardware:
 
 
 def chip_text(name: str) -> str:
-    """The file of a chip, to start one's own from."""
+    """The text of a chip's TOML file, as a start for your own."""
     find_hardware(name)
     return _text(name.lower())
 

@@ -1,4 +1,4 @@
-"""Which values of a block are kept in memory, and which kernels make the others for themselves."""
+"""Decides which values of a block are kept in memory, and which kernels compute the others for themselves."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from pyshardy.rules.opspec import op_names
 from pyshardy.rules.properties import ELEMENTWISE
 
 _REPEATING = frozenset(op_names("stablehlo.", "broadcast_in_dim dot_general dynamic_slice gather"))
-"""Ops that read elements of their operands several times, or are taken to."""
+"""Ops that read elements of their operands several times, or are assumed to."""
 
 
 @dataclass(slots=True)
 class Reader:
-    """How a kernel reads a value: by which ops' positions, and whether some elements several times."""
+    """How a kernel reads a value: at the positions of which ops, and whether it reads some elements several times."""
 
     ops: set[int] = field(default_factory=set)
     is_repeated: bool = False
 
 
 class Choice:
-    """Which values of a block are kept, and which are made inside of which kernels; users are looked at first.
+    """The values of a block that are kept, and the kernels that compute the others; users are decided first.
 
-    An op whose elements a kernel needs at several places is computed for each of them: element-wise ops pass the
-    places of their users on, others have one place for each place at which they are needed themselves.
+    A kernel that needs the elements of an op at several places computes the op for each of them. Elementwise ops pass
+    on the places of their users; other ops have one place for each place that needs them.
     """
 
     def __init__(self, results: Iterable[int]) -> None:
@@ -44,7 +44,7 @@ class Choice:
         self._bits: dict[int, int] = {}
 
     def find_ancestors(self, block: FlatBlock) -> None:
-        """Find for every value those that it is made of, a bit for each op."""
+        """Find the ops that every value depends on, as a bit for each op."""
         for index, flat in enumerate(block.ops):
             mask = 1 << index
             for value in (*flat.op.operands, *(outer for region in flat.inner for outer in region.outer)):
@@ -53,7 +53,7 @@ class Choice:
                 self._makers[value], self._before[value], self._bits[value] = flat, mask, 1 << index
 
     def find_order(self, block: FlatBlock) -> None:
-        """Find in which order values are visited from the results, operands first."""
+        """Find the order in which a walk from the results visits values, operands first."""
         makers = {value: flat for flat in block.ops for value in flat.op.results}
         roots = [flat.op.results[0] for flat in block.ops if flat.op.results and flat.op.results[0] not in self.users]
         pending = [*reversed([value for value in (*roots, *block.results) if value in makers])]
@@ -70,12 +70,12 @@ class Choice:
             pending += [one for one in reversed(read) if one in makers and one not in opened]
 
     def is_fused(self, kernel: int, value: int) -> bool:
-        """Whether a kernel holds several ops already when a value is looked at: those visited later come first."""
+        """Whether a kernel already holds several ops when a value is decided; later visits are decided first."""
         at = self.visited.get(value, 0)
         return any(self.visited.get(member, 0) > at for member in self.members[kernel])
 
     def is_needed_elsewhere(self, value: int) -> bool:
-        """Whether a user needs a value also through something that is kept, so that it cannot be a part of it alone."""
+        """Whether a user also needs a value through a kept one, so it cannot be part of that user only."""
         bit = self._bits[value]
         return any(self._goes_around(value, bit, user) for user in self.users.get(value, ()))
 
@@ -88,7 +88,7 @@ class Choice:
         return False
 
     def start(self, op: Op) -> None:
-        """Begin a kernel that makes the value of an op."""
+        """Start a kernel that computes the value of an op."""
         (value,) = op.results
         self.members[value] = set()
         self._places[value, value] = 1
@@ -97,11 +97,11 @@ class Choice:
         self._read(op, value, {value}, False)
 
     def places(self, value: int, kernel: int) -> int:
-        """At how many places a kernel needs a value."""
+        """The number of places at which a kernel needs a value."""
         return sum(self._places[kernel, user] for user in self.readers[value][kernel].ops)
 
     def join(self, op: Op, kernel: int) -> None:
-        """Make the value of an op inside of a kernel."""
+        """Compute the value of an op inside a kernel."""
         (value,) = op.results
         self.members[kernel].add(value)
         reader = self.readers[value][kernel]

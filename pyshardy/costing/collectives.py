@@ -1,10 +1,10 @@
-"""How long collectives take: three models.
+"""Estimates how long collectives take, with three models.
 
-- `formula`: what bandwidth and latency allow, by the shape of the network: the default, as it needs nothing but what a
-  data sheet says, holds for every chip, and is within the spread of the other two where those apply.
-- `measured`: published measurements of the chip where there are any for the kind, scaled to the number of devices; the
-  formula elsewhere.
-- `xla`: the form of XLA's own estimator for GPUs: messages in chunks of 4 MiB that pass through the network card.
+- `formula`: bandwidth and latency by the topology of the network. It is the default: it needs only a data sheet, works
+  for every chip, and lies within the spread of the other two where those apply.
+- `measured`: published measurements of this kind on the same chip, scaled to the number of devices; the formula where
+  there are none.
+- `xla`: follows XLA's own estimator for GPUs: messages go through the network card in chunks of 4 MiB.
 
 See docs/cost.md.
 """
@@ -33,7 +33,7 @@ class CollectiveModel(Enum):
 
 
 def collective_seconds(traffic: Traffic, topology: Topology, model: CollectiveModel) -> float:
-    """How long a collective takes when it runs once, and nothing else does."""
+    """The seconds that a collective takes when it runs once and alone."""
     lanes = topology.lanes_of(traffic.axes, traffic.group_size)
     if not lanes or not traffic.sent_bytes:
         return 0.0
@@ -54,9 +54,9 @@ def network_of(traffic: Traffic, topology: Topology) -> int:
 
 
 def _by_formula(traffic: Traffic, lanes: Sequence[Lane], hardware: Hardware) -> float:
-    """Network by network: what is gathered goes over the outer ones first, while it is small.
+    """The time by the formula, network by network: a gather uses the outer ones first, while arrays are small.
 
-    Messages go through the networks in pieces, one after the other, so that the slowest network counts.
+    Messages go through the networks in pieces, one after the other, so the slowest network counts.
     """
     kind, size = traffic.kind, float(traffic.whole_bytes)
     by_network = [
@@ -79,19 +79,19 @@ def _by_formula(traffic: Traffic, lanes: Sequence[Lane], hardware: Hardware) -> 
 
 
 def _ramped(network: Network, seconds: float) -> float:
-    """What takes so long at full bandwidth, with the time that it takes to get there."""
+    """The seconds of a message that takes so long at full bandwidth, with the time to reach that bandwidth."""
     return seconds + math.sqrt(seconds * network.ramp_s)
 
 
 def _latency(network: Network, lanes: Sequence[Lane]) -> float:
-    """What the smallest message takes along lanes of one network."""
+    """The seconds that the smallest message takes along lanes of one network."""
     if network.kind == TORUS:
         return network.latency_s * sum(lane.size / 2 if lane.is_closed else lane.size - 1 for lane in lanes)
     return network.latency_s * _steps(prod(lane.size for lane in lanes))
 
 
 def _gather(network: Network, lanes: Sequence[Lane], size: float) -> float:
-    """An all-gather to so many bytes, or a reduce-scatter from them, along lanes of one network, without latency."""
+    """The seconds of an all-gather or reduce-scatter of so many bytes along lanes of one network, without latency."""
     count = prod(lane.size for lane in lanes)
     links = sum(2 if lane.is_closed else 1 for lane in lanes) if network.kind == TORUS else 1
     return size * (count - 1) / count / (network.bytes_per_s * network.efficiency * links)
@@ -107,7 +107,7 @@ def _all_to_all(network: Network, lanes: Sequence[Lane], size: float) -> float:
 
 
 def _steps(count: int) -> int:
-    """The steps that a message takes through a switch: around a ring as long as rings are short, then by trees."""
+    """The steps of a message through a switch: around a ring if that is short, else along trees."""
     return count - 1 if count <= 8 else 7 + (count - 1).bit_length() - 3
 
 
@@ -128,12 +128,12 @@ def _share(count: int) -> float:
 
 
 def measured_kinds(measured: Sequence[Measured]) -> tuple[str, ...]:
-    """The kinds of collectives that there are measurements for."""
+    """The kinds of collectives with measurements."""
     return tuple(dict.fromkeys(entry.kind for entry in measured))
 
 
 def _by_xla(traffic: Traffic, lanes: Sequence[Lane], hardware: Hardware) -> float:
-    """Chunks through the network card, round after round; inside of a node the fast network takes its place."""
+    """The time by XLA's model: chunks through the network card, round after round; in a node, the fast network."""
     count = prod(lane.size for lane in lanes)
     outer = max(lane.network for lane in lanes)
     network = hardware.networks[outer]

@@ -1,4 +1,4 @@
-"""What is known of compilers: what estimates assume of accelerators, and XLA for CPUs, by which they are checked."""
+"""Describes compilers: the one that estimates assume for accelerators, and XLA for CPUs, to check estimates with."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from enum import Enum
 
 
 class Order(Enum):
-    """In which order kernels run.
+    """The order in which kernels run.
 
     Attributes:
-        PROGRAM: As the program has them.
-        BREADTH: Those first that could have started first, as XLA schedules for CPUs.
-        MEMORY: At every step the one that needs least memory, as schedulers for accelerators aim at.
+        PROGRAM: The order of the program.
+        BREADTH: First the kernels that could have started first, as XLA schedules for CPUs.
+        MEMORY: At every step the kernel that needs least memory, as schedulers for accelerators try to.
     """
 
     PROGRAM = "program"
@@ -22,25 +22,24 @@ class Order(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """What is known of a compiler.
+    """What a compiler does to a program.
 
     Attributes:
-        order: In which order it runs kernels.
-        alignment: Buffers start at multiples of so many bytes.
+        order: The order in which it runs kernels.
+        alignment: The number of bytes to which it aligns the start of a buffer.
         copies_for_products: Whether batched products need operands whose dimensions are in groups.
         splits_all_to_all: Whether an all-to-all sends one array per device, each with memory of its own.
         copies_for_gathers: Whether gathering along another dimension than the first takes a copy.
         copies_first_state: Whether a loop that starts from constants or arguments copies them first.
-        copies_overwritten: Whether it copies what is overwritten before all that read it need have run.
+        copies_overwritten: Whether it copies a value that is overwritten before all its readers must have run.
         expands_pooling: Whether gradients of max-pooling become a search for places and a scatter.
-        joined_bytes: All-reduces over the same devices that do not wait for one another become one, up to so many
-            bytes; 0 for never.
-        recomputes: Whether kernels make a value of several arrays each for themselves.
-        library_elements: From how many elements on a library reduces arrays; 0 for never.
-        sinks_broadcasts: Whether element-wise ops run before what they read is spread.
-        keeps_reshapes: Whether a reshape is an op to it, which kernels end at and are joined to.
+        joined_bytes: Up to how many bytes it joins independent all-reduces over the same devices; 0 for never.
+        recomputes: Whether each kernel computes for itself a value that reads several arrays.
+        library_elements: The number of elements from which a library reduces arrays; 0 for never.
+        sinks_broadcasts: Whether it moves elementwise ops above the broadcasts that they read.
+        keeps_reshapes: Whether it keeps a reshape as an op, at which kernels end or which they absorb.
         sums_inner_products: Whether a product of vectors becomes a multiplication and a sum.
-        hoists: Whether it computes before a loop what no round changes.
+        hoists: Whether it moves loop invariants before the loop.
         packs: Whether the holes between buffers count.
     """
 
@@ -63,12 +62,12 @@ class Compiler:
 
     @property
     def adds_ops(self) -> bool:
-        """Whether it adds anything to a program."""
+        """Whether the compiler adds any ops to a program."""
         return self.copies_for_products or self.splits_all_to_all or self.copies_for_gathers or self.copies_first_state
 
 
 ACCELERATOR = Compiler(order=Order.PROGRAM)
-"""What is assumed of accelerators: layouts that fit, no copies."""
+"""The assumed compiler of accelerators: all layouts fit, and nothing is copied."""
 XLA_ON_CPU = Compiler(
     order=Order.BREADTH,
     alignment=64,
@@ -87,4 +86,4 @@ XLA_ON_CPU = Compiler(
     recomputes=True,
     library_elements=4096,
 )
-"""XLA's compiler for CPUs, by which estimates of memory are checked."""
+"""XLA's compiler for CPUs; tests compare estimates of memory with it."""

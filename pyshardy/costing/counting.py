@@ -1,4 +1,4 @@
-"""The collectives of a program, with how often each runs, as its traffic counts them."""
+"""Counts how often each collective of a program runs, as its table of traffic does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Counted(NamedTuple):
 
     Attributes:
         op: The collective.
-        times: How often it runs; a loop of which the number of rounds is not known counts as one round.
+        times: How often it runs; a loop with an unknown number of rounds counts as one round.
         is_exact: Whether every loop around it makes a known number of rounds.
     """
 
@@ -22,12 +22,12 @@ class Counted(NamedTuple):
 
     @property
     def sent_bytes(self) -> int:
-        """What every device sends for it in all."""
+        """The bytes that every device sends for it in total."""
         return 0 if self.op.traffic is None else self.times * self.op.traffic.sent_bytes
 
 
 def count_collectives(program: Program) -> list[Counted]:
-    """The collectives that run, in program order; of a conditional, those of the branch that sends most."""
+    """The collectives that run, in program order; a conditional counts as the branch that sends most."""
     return [entry for entry in _Counter(program).block(program.body) if entry.times]
 
 

@@ -1,4 +1,4 @@
-"""Which results take the memory of donated arguments where the program leaves that to the compiler."""
+"""Chooses results that reuse the memory of donated arguments, where the program leaves the choice to the compiler."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pyshardy.costing.program import Program
 
 
 def with_aliases(program: Program) -> Program:
-    """A program in which donated arguments that have no result yet give their memory to results of the same size.
+    """The program with a result of the same size for every donated argument that has none yet.
 
-    XLA does so with what `jax.jit(..., donate_argnums=...)` donates where shardings are not known when it is lowered.
+    XLA does so for `jax.jit(..., donate_argnums=...)` where shardings are unknown when JAX lowers the function.
 
     Args:
         program: The program of one device.

@@ -1,4 +1,4 @@
-"""What a program would cost on hardware: all figures together, each an estimate."""
+"""Estimates the cost of a program on a chip: time, traffic and memory together."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class CollectiveCost:
     """Collectives of one kind, along the same axes, from the same line.
 
     Attributes:
-        kind: Its name without the dialect, such as "all_gather".
-        axes: The mesh axes, such as "data"; None if its groups fit none.
-        networks: The networks that it goes over, such as "nvlink 8".
-        source: File, line and column; None if they are not known.
-        cause: What made it necessary; None if it is not known.
-        count: How often one runs.
-        sent_bytes_per_device: What every device sends.
-        seconds: How long they take, if nothing else runs.
+        kind: The op's name without the dialect, such as "all_gather".
+        axes: The mesh axes, such as "data"; None if the groups match no axes.
+        networks: The networks that they use, such as "nvlink 8".
+        source: File, line and column; None if unknown.
+        cause: The op or reshard that needs them; None if unknown.
+        count: How many run.
+        sent_bytes_per_device: The bytes that every device sends.
+        seconds: The time they take if nothing else runs.
     """
 
     kind: str
@@ -50,30 +50,30 @@ class CollectiveCost:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What one run of a program would cost. Nothing in it is measured.
+    """The estimated cost of one run of a program. No figure is measured.
 
     Attributes:
         hardware: The name of the chip.
-        topology: Where every mesh axis lies.
-        devices: Number of devices.
-        collective_model: By which model collectives were priced.
-        step_seconds: From start to end, with collectives beside kernels.
-        serial_seconds: The same if nothing overlaps.
-        compute_seconds: Of kernels.
-        communication_seconds: Of collectives, with waiting for the slowest device.
+        topology: The networks of every mesh axis.
+        devices: The number of devices.
+        collective_model: The model that priced collectives.
+        step_seconds: The time from start to end, with collectives overlapping kernels.
+        serial_seconds: The same without any overlap.
+        compute_seconds: The time of all kernels.
+        communication_seconds: The time of all collectives, with waiting for the slowest device.
         exposed_seconds: The part of the step in which no kernel runs.
-        waiting_seconds: The part of the communication in which devices wait for the slowest of many slices or nodes.
-        compute_by_bound: Seconds of kernels by what they are spent on.
-        flops_per_device: Operations of one device.
-        transcendentals_per_device: Its evaluations of functions such as the exponential.
-        bytes_per_device: What its kernels read and write.
-        utilization: The part of the peak of products that the step reaches.
-        collectives: What is sent, by kind, axes and line, the longest first.
-        memory: Peak memory.
-        memory_limit_bytes: What one device has.
-        unknown_ops: Names of ops of which it is not known what they compute, with how often they run.
+        waiting_seconds: The part of the communication that waits for the slowest of many slices or nodes.
+        compute_by_bound: The seconds of kernels by what limits them.
+        flops_per_device: The floating-point operations of one device.
+        transcendentals_per_device: The evaluations of functions such as the exponential on one device.
+        bytes_per_device: The bytes that the kernels of one device read and write.
+        utilization: The fraction of the peak rate of products that the step reaches.
+        collectives: The collectives by kind, axes and line, the longest first.
+        memory: The peak memory of a device.
+        memory_limit_bytes: The memory that a device has.
+        unknown_ops: The names of ops with an unknown cost, and how often they run.
         assumption: The assumption that matters most.
-        notes: What the figures leave open.
+        notes: What the figures leave out.
     """
 
     hardware: str
@@ -104,7 +104,7 @@ class Estimate:
         return self.memory.bytes <= self.memory_limit_bytes
 
     def to_json(self) -> dict[str, Any]:
-        """All figures as JSON-ready data, under a key that says that they are estimates."""
+        """All figures as JSON-ready data, under the key "estimated"."""
         from dataclasses import asdict
 
         figures = {
@@ -132,13 +132,13 @@ def estimate(
     model: CollectiveModel = CollectiveModel.FORMULA,
     compiler: Compiler = ACCELERATOR,
 ) -> Estimate:
-    """What one run of a program would cost.
+    """Estimate the cost of one run of a program.
 
     Args:
         program: The program of one device.
-        topology: The chip, and where the mesh lies.
-        model: How collectives are priced.
-        compiler: What is known of the compiler.
+        topology: The chip, and the networks of the mesh axes.
+        model: The model of collectives.
+        compiler: What the compiler does.
     """
     hardware = topology.hardware
     program = with_aliases(program)
@@ -182,7 +182,7 @@ def estimate(
 
 
 def _peak(program: Program, flat: Flat, compiler: Compiler, block: Kernels) -> Peak:
-    """The memory of a program, with what it would be in an order chosen for memory."""
+    """The memory of a program in program order, with the peak in an order chosen for memory."""
     peak = find_peak(program, flat, compiler, block=block)
     if compiler.order is Order.MEMORY:
         return peak
@@ -191,7 +191,7 @@ def _peak(program: Program, flat: Flat, compiler: Compiler, block: Kernels) -> P
 
 
 def _product_rate(block: Kernels, roofline: Roofline) -> float:
-    """The highest rate of products on numbers of the types that a program multiplies."""
+    """The highest peak rate of products among the element types that a program multiplies."""
     hardware = roofline.hardware
     products = (op.kind for kernel in all_kernels(block) for op in kernel.ops if roofline.work(op.kind).is_matrix)
     rates = [hardware.matrix_flops_per_s(kind.operands[0].dtype) for kind in dict.fromkeys(products)]
@@ -199,9 +199,9 @@ def _product_rate(block: Kernels, roofline: Roofline) -> float:
 
 
 def straggling(counted: Sequence[Counted], topology: Topology) -> float:
-    """The part of a step for which devices wait for the slowest: the most that any collective's networks ask for.
+    """The fraction of a step that devices wait for the slowest: the largest of any collective's networks.
 
-    Who sends to one other device waits for no more than that.
+    A device that sends to a single other device waits for that one only.
     """
     most = 0.0
     for traffic in dict.fromkeys(entry.op.traffic for entry in counted if entry.op.traffic is not None):
@@ -243,17 +243,17 @@ def _rows(
 
 
 def _assumption(totals: Totals, topology: Topology, model: CollectiveModel) -> str:
-    """What the step time hangs on most."""
+    """The assumption that the step time depends on most."""
     hardware = topology.hardware
     exposed = max(0.0, totals.seconds - totals.compute_seconds)
     if any("rounds" in note for note in totals.notes):
-        return "loops of which the number of rounds is not known run once"
+        return "loops with an unknown number of rounds run once"
     shares: Mapping[str, float] = {
         f"products reach {hardware.matrix_efficiency:.0%} of the peak": totals.by_bound.get(Bound.MATRIX, 0.0),
         f"kernels reach {hardware.memory_efficiency:.0%} of the memory's bandwidth": totals.by_bound.get(
             Bound.MEMORY, 0.0
         ),
         f"a kernel takes at least {hardware.kernel_floor_s * 1e6:g} us": totals.by_bound.get(Bound.FLOOR, 0.0),
-        f"collectives take what the {model.value} model says": exposed,
+        f"collectives take as long as the {model.value} model says": exposed,
     }
     return max(shares.items(), key=lambda pair: pair[1])[0]

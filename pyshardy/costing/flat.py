@@ -9,16 +9,16 @@ from pyshardy.rules.opspec import op_names
 
 CONSTANTS = frozenset(("stablehlo.constant", "sdy.constant"))
 NEVER_TWICE = frozenset(op_names("stablehlo.", "custom_call send recv infeed outfeed rng create_token after_all"))
-"""Ops that are not taken for one another: they do something."""
+"""Ops with effects: two equal ones are not merged."""
 BITCAST = "xla.bitcast"
-"""A reshape that is kept as an op: it takes the memory of its operand, or becomes a part of a kernel."""
+"""A reshape that is kept as an op: it reuses the memory of its operand, or becomes part of a kernel."""
 
 
 class FlatOp(NamedTuple):
-    """An op with the blocks inside of it flattened too.
+    """An op with its inner blocks flattened too.
 
     Attributes:
-        op: The op, with operands and results as they are numbered after flattening.
+        op: The op; its operands and results have the numbers after flattening.
         inner: The blocks of its regions.
     """
 
@@ -30,10 +30,10 @@ class FlatBlock(NamedTuple):
     """A block without calls.
 
     Attributes:
-        arguments: The values that it is given.
+        arguments: The arguments of the block.
         ops: The ops.
-        results: The values that it returns.
-        outer: The values from around it that are used inside, in order of number.
+        results: The values that the block returns.
+        outer: The values from outside that the block uses, in order of number.
     """
 
     arguments: tuple[int, ...]
@@ -47,8 +47,8 @@ class Flat(NamedTuple):
 
     Attributes:
         tensors: The type of every value.
-        body: What runs.
-        uniform: The values that are one number everywhere, and cost nothing to make.
+        body: The block that runs.
+        uniform: The values with one number in all elements, which cost nothing to make.
         constants: The values that are known before the program runs.
     """
 

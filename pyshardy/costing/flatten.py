@@ -1,6 +1,6 @@
-"""A program as a compiler sees it before it fuses: calls inlined, dead ops gone, ops that only rename left out.
+"""Prepares a program as a compiler does before fusion: inlines calls, drops dead ops and ops that only rename.
 
-What is computed twice is computed once, but not across an optimization barrier: recomputation is meant.
+Equal ops are merged, but not across an optimization barrier: there the program recomputes on purpose.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ _RENAMING = frozenset(
         *op_names("sdy.", "sharding_constraint reshard data_flow_edge propagation_barrier"),
     ]
 )
-"""Ops whose results take the memory of their operands."""
+"""Ops whose results reuse the memory of their operands."""
 _RESHAPING = frozenset(op_names("stablehlo.", "reshape transpose broadcast_in_dim"))
 _BROADCAST = "stablehlo.broadcast_in_dim"
 _BARRIER = "stablehlo.optimization_barrier"
 _MOST_FOLDED = 45 * 2**20
-"""Larger constants are not computed ahead."""
+"""Larger constants are not folded."""
 
 
 def flatten(program: Program, compiler: Compiler = ACCELERATOR) -> Flat:
-    """A program with its calls inlined and without what a compiler drops before it fuses.
+    """The program with calls inlined, without the ops that a compiler drops before fusion.
 
     Args:
         program: The program.
-        compiler: What is known of the compiler.
+        compiler: What the compiler does.
     """
     flattener = _Flattener(program, compiler.keeps_reshapes)
     body = flattener.block(program.body, {})
@@ -55,17 +55,17 @@ class _Flattener:
         self.twins: dict[tuple[Kind, tuple[int, ...]], tuple[int, ...]] = {}
 
     def block(self, block: Block, outer: Mapping[int, int]) -> FlatBlock:
-        """A block in which values from around it have other numbers."""
+        """A block with other numbers for the values from outside."""
         numbers = dict(outer)
         arguments = tuple([self._number(value, numbers) for value in block.arguments])
         ops: list[FlatOp] = []
-        around, self.twins = self.twins, {}  # a block computes for itself
+        around, self.twins = self.twins, {}  # ops of a block are merged only with ops of the same block
         self._add(block.ops, numbers, ops)
         self.twins = around
         return FlatBlock(arguments, tuple(ops), tuple([numbers[value] for value in block.results]))
 
     def _number(self, value: int, numbers: dict[int, int]) -> int:
-        """A value's own number, or a new one where its block is there for the second time."""
+        """A value's own number, or a new one if its block was inlined before."""
         if value in self.used:
             self.tensors.append(self.tensors[value])
             numbers[value] = len(self.tensors) - 1
@@ -114,14 +114,14 @@ class _Flattener:
                 ops.append(FlatOp(self._folded(op), inner))
 
     def _run(self, op: Op, block: Block, numbers: dict[int, int], ops: list[FlatOp]) -> None:
-        """Put the ops of a block where an op is that runs it once."""
+        """Replace an op that runs a block once by the ops of the block."""
         numbers.update([(argument, numbers[value]) for argument, value in zip(block.arguments, op.operands)])
         self._add(block.ops, numbers, ops)
         for result, returned in zip(op.results, block.results):
             numbers[result] = numbers[returned]
 
     def _unchanged(self, name: str, operands: tuple[int, ...]) -> int | None:
-        """The operand that an op leaves as it is, such as one to which 0 is added."""
+        """The operand that the result of an op equals, such as that of an addition of 0."""
         if name not in _IDENTITIES or len(operands) != 2:
             return None
         unit = _IDENTITIES[name]
@@ -130,7 +130,7 @@ class _Flattener:
         return operands[1] if name in _COMMUTATIVE and self.units.get(operands[0]) == unit else None
 
     def _reshape(self, op: Op, numbers: dict[int, int], ops: list[FlatOp]) -> None:
-        """Keep a reshape; one of a reshape is one of what that was made of, or nothing."""
+        """Keep a reshape; a reshape of a reshape becomes one, or none."""
         (operand,), (result,) = op.operands, op.results
         source = self.sources.get(numbers[operand], numbers[operand])
         tensor = op.kind.results[0]
@@ -150,7 +150,7 @@ class _Flattener:
     def _inline(self, op: Op, numbers: dict[int, int], ops: list[FlatOp]) -> None:
         assert op.callee is not None
         body = self.program.functions[op.callee]
-        if not body.results and op.results:  # a declaration: nothing is known of it
+        if not body.results and op.results:  # a declaration: its body is unknown
             operands = tuple([numbers[value] for value in op.operands])
             results = tuple([self._number(value, numbers) for value in op.results])
             ops.append(FlatOp(op._replace(operands=operands, results=results, callee=None)))
@@ -161,14 +161,14 @@ class _Flattener:
             numbers[result] = inside[returned]
 
     def _hide(self, value: int, number: int) -> None:
-        """Give a value another number until the end, so that what is computed of it is not computed elsewhere."""
+        """Give a value another number from here on, so that its users are not merged with earlier ops."""
         self.hidden[number] = self.hidden.get(value, value)
         for known in (self.uniform, self.constants):
             if value in known:
                 known.add(number)
 
     def _look(self, op: Op, operands: tuple[int, ...], results: tuple[int, ...]) -> None:
-        """Note what is one number everywhere, and what is constant."""
+        """Note the results that have one number in all elements, and those that are constant."""
         name = op.kind.name
         if name in CONSTANTS:
             self.constants.update(results)
@@ -211,23 +211,23 @@ _IDENTITIES = {
     **dict.fromkeys(op_names("stablehlo.", "multiply divide power"), 1),
     **dict.fromkeys(op_names("stablehlo.", "add subtract shift_left shift_right_logical shift_right_arithmetic"), 0),
 }
-"""Ops that leave their first operand as it is if the second one is this number everywhere."""
+"""Ops that return their first operand if the second one is this number in all elements."""
 _COMMUTATIVE = frozenset(op_names("stablehlo.", "add multiply"))
 _FOLDED = frozenset(
     op_names("stablehlo.", "bitcast_convert concatenate dynamic_slice gather pad reduce reverse slice transpose")
 )
-"""Ops that are computed ahead if all that they read is constant, beside the element-wise ones."""
+"""Ops that are folded if all their operands are constant; elementwise ops are, too."""
 
 
 def _reshapes(op: Op) -> bool:
-    """Whether the result is the operand in another shape."""
+    """Whether an op only gives its operand another shape."""
     if len(op.operands) != 1 or len(op.results) != 1 or op.kind.name not in _RESHAPING:
         return False
     return (op.kind.name in _RENAMING or _renames(op)) and op.kind.operands[0].dtype == op.kind.results[0].dtype
 
 
 def _renames(op: Op) -> bool:
-    """Whether the result is the operand under another type of the same layout."""
+    """Whether an op only gives its operand another type with the same layout."""
     if len(op.operands) != 1 or len(op.results) != 1:
         return False
     name, (before,), (after,) = op.kind.name, op.kind.operands, op.kind.results
@@ -244,13 +244,13 @@ def _renames(op: Op) -> bool:
 
 
 def _renumbered(block: FlatBlock, numbers: Mapping[int, int]) -> FlatBlock:
-    """A block in which some values have other numbers."""
+    """A block with other numbers for some values."""
     ops = tuple([renumbered_op(flat, numbers) for flat in block.ops])
     return FlatBlock(block.arguments, ops, _new(block.results, numbers))
 
 
 def renumbered_op(flat: FlatOp, numbers: Mapping[int, int]) -> FlatOp:
-    """An op that reads values under other numbers, inside of it too.
+    """An op with other numbers for some of the values that it and its blocks read.
 
     Args:
         flat: The op.
@@ -265,7 +265,7 @@ def _new(values: tuple[int, ...], numbers: Mapping[int, int]) -> tuple[int, ...]
 
 
 def without_dead(block: FlatBlock) -> FlatBlock:
-    """A block without ops whose results nothing uses, with what each block uses from around it."""
+    """A block without dead ops, with the values from outside that each block uses."""
     used = set(block.results)
     kept: list[FlatOp] = []
     for flat in reversed(block.ops):

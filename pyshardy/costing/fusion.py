@@ -1,7 +1,7 @@
-"""Which ops run together as one kernel, as a compiler would fuse them.
+"""Groups ops into kernels, as a compiler would fuse them.
 
-An element-wise op, and others that read every element where it is needed, becomes a part of what uses its result; a
-cheap one of every user. What contracts, sorts, sends or calls stays by itself.
+Elementwise ops, and others that can compute single elements, are fused into their users; cheap ones into every user.
+Contractions, sorts, collectives and calls are kernels of their own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _EXPENSIVE = (TRANSCENDENTAL - frozenset(op_names("stablehlo.", "sine cosine")))
 )
 """Ops that are not computed twice to save memory."""
 _ONCE = frozenset(op_names("stablehlo.", "concatenate"))
-"""Ops that move much for little, and are not done twice."""
+"""Ops that move much data for a small result, and are not computed twice."""
 _BRANCHING = frozenset(op_names("stablehlo.", "concatenate pad"))
 """Ops whose elements come from several places, which XLA computes once in a kernel of several ops."""
 _SLICES = frozenset(op_names("stablehlo.", "slice dynamic_slice"))
@@ -79,7 +79,7 @@ class _Fuser:
         return Kernels(block.arguments, tuple(kernels), block.results)
 
     def _decide(self, block: FlatBlock) -> Choice:
-        """Which values are kept in memory, and which each kernel makes for itself."""
+        """The values that are kept in memory, and those that each kernel computes for itself."""
         choice = Choice(block.results)
         if self.recomputes:
             choice.find_ancestors(block)
@@ -104,7 +104,7 @@ class _Fuser:
         return choice
 
     def _join(self, op: Op, choice: Choice) -> None:
-        """Decide for the value of an op which of the kernels that read it make it for themselves."""
+        """Decide which of the kernels that read the value of an op compute it for themselves."""
         (value,) = op.results
         readers = choice.readers.get(value, {})
         consumers = choice.users.get(value, ())
@@ -131,14 +131,14 @@ class _Fuser:
             choice.start(op)
 
     def _may_join(self, op: Op, kernel: int, choice: Choice) -> bool:
-        """Whether a kernel may make the value of an op for itself."""
+        """Whether a kernel may compute the value of an op for itself."""
         (value,) = op.results
         if op.kind.name == "stablehlo.dynamic_update_slice" or len(choice.members[kernel]) >= _MOST_OPS:
             return False
         if kernel in choice.library:
             return op.kind.name in _WITH_LIBRARY_REDUCES and len(choice.users[value]) == 1
         if choice.targets.get(kernel) in op.operands:
-            return False  # what is updated in place is not read elsewhere in the same kernel
+            return False  # a kernel does not read elsewhere what it updates in place
         alone = len(choice.readers[value]) == 1 and value not in choice.kept
         if op.kind.name in _ONCE and not alone and not self.recomputes:
             return False
@@ -153,7 +153,7 @@ class _Fuser:
         return places <= _MOST_PLACES or op.kind.name == "stablehlo.broadcast_in_dim"
 
     def _is_library_reduce(self, op: Op) -> bool:
-        """Whether a library reduces, which takes little else into its kernel."""
+        """Whether a library computes the reduction; its kernel can hold few other ops."""
         return (
             self.library_elements > 0
             and op.kind.name == "stablehlo.reduce"
@@ -163,7 +163,7 @@ class _Fuser:
         )
 
     def _is_unary(self, op: Op, choice: Choice) -> bool:
-        """Whether a copy of it reads no more: one array of as many dimensions, beside what is spread over them."""
+        """Whether computing an op again reads no more: one array of the same rank, and broadcast values."""
         if op.kind.name == "stablehlo.reduce" or (op.kind.name in _ONCE and not self.recomputes):
             return False
         result = self.tensors[op.results[0]]
@@ -189,7 +189,7 @@ class _Fuser:
     def _gather(
         self, root: Op, makers: Mapping[int, FlatOp], members: set[int]
     ) -> tuple[list[Op], list[int], set[int]]:
-        """The ops that run with one, producers first, and what they read."""
+        """The ops that run in one kernel with an op, producers first, and the values that they read."""
         ops: dict[int, Op] = {}
         reads: dict[int, bool] = {}
         size = self.tensors[root.results[0]].bytes
@@ -213,7 +213,7 @@ class _Fuser:
         return [*order, root], self._from_here(reads, makers), in_place
 
     def _is_anywhere(self, value: int) -> bool:
-        """Whether a block makes a value for itself instead of taking it from around it."""
+        """Whether a block computes a value for itself instead of reading it from outside."""
         return value in self.uniform or value in self.constants
 
     def _from_here(self, values: Iterable[int], makers: Mapping[int, FlatOp]) -> list[int]:
@@ -221,19 +221,19 @@ class _Fuser:
 
 
 def _true_rank(tensor: Tensor) -> int:
-    """How many dimensions it has of more than one element."""
+    """The number of dimensions with more than one element."""
     return sum(size != 1 for size in tensor.shape or ())
 
 
 def _is_loop(op: Op) -> bool:
-    """Whether an op can be a part of a kernel that computes element by element; an outer product can."""
+    """Whether an op can be part of a kernel that computes element by element; an outer product can."""
     if op.kind.name == "stablehlo.dot_general" and len(op.results) == 1:
         return not work_of(op.kind).is_matrix
     return op.kind.name in _LOOPS and len(op.results) == 1
 
 
 def can_fuse(name: str) -> bool:
-    """Whether an op of this name can be a part of a kernel that computes element by element.
+    """Whether an op of this name can be part of a kernel that computes element by element.
 
     >>> can_fuse("stablehlo.add"), can_fuse("stablehlo.sort")
     (True, False)

@@ -1,4 +1,4 @@
-"""Chips and the networks between them, as validated data; the table of those that are known is in `chips/`."""
+"""Chips and the networks between them, as validated data; the files of known chips are in `chips/`."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _ADDING = "describing hardware"
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """What connects devices.
+    """A network that connects devices.
 
     Attributes:
-        name: Its name, such as "nvlink".
-        kind: "torus", where every device has links to its neighbours, or "switch", where all reach all.
-        bytes_per_s: What a device sends in one direction at most: over one link of a torus, or into the switch.
-        devices: How many devices one such network connects; None for as many as there are.
-        latency_s: What a message takes for every hop of a torus, or every step through a switch.
-        efficiency: The part of the bandwidth that collectives reach.
-        dims: The dimensions of a torus; 0 for a switch.
-        wraps: Sizes of a dimension from which on a torus is closed: multiples of this number; 0 for never.
-        wraps_only: Whether a dimension is closed at that size alone.
-        reduces: How many times faster than by a ring a switch that adds up all-reduces; 1 for one that does not.
-        straggling: The part of a step for which devices wait for the slowest one, for every doubling of how many groups
-            of devices this network connects.
-        ramp_s: How slowly the bandwidth is reached: what alone would take t seconds takes t + sqrt(t * ramp_s).
+        name: The name, such as "nvlink".
+        kind: "torus", where every device has links to its neighbours, or "switch", where every device reaches all.
+        bytes_per_s: The bandwidth of a device in one direction: over one link of a torus, or into the switch.
+        devices: The number of devices that one such network connects; None for any number.
+        latency_s: The time of a message for each hop of a torus, or each step through a switch.
+        efficiency: The fraction of the bandwidth that collectives reach.
+        dims: The number of dimensions of a torus; 0 for a switch.
+        wraps: A dimension of a torus is closed if its size is a multiple of this number; 0 for never.
+        wraps_only: Whether a dimension is closed only if its size is exactly `wraps`.
+        reduces: The speed-up of all-reduces in a switch that adds up numbers, over a ring; 1 for no such switch.
+        straggling: The fraction of a step that devices wait for the slowest one, for every doubling of the number of
+            groups of devices that this network connects.
+        ramp_s: The time constant until full bandwidth: a message of t seconds takes t + sqrt(t * ramp_s).
     """
 
     name: str
@@ -57,9 +57,8 @@ class Network:
             _check_positive(where, devices=self.devices)
         _check_times(where, latency_s=self.latency_s, ramp_s=self.ramp_s, straggling=self.straggling)
         if (self.kind == TORUS) != (self.dims > 0):
-            raise UsageError(
-                _ADDING, where=where, got=f"dims = {self.dims} for a {self.kind}", needed="1 or more for a torus alone"
-            )
+            needed = "1 or more for a torus, 0 for a switch"
+            raise UsageError(_ADDING, where=where, got=f"dims = {self.dims} for a {self.kind}", needed=needed)
 
     def is_closed(self, size: int) -> bool:
         """Whether a dimension of this size ends where it starts.
@@ -74,13 +73,13 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """How long a collective took in a published measurement.
+    """Published measurements of a collective.
 
     Attributes:
-        kind: Which one, such as "all_reduce".
-        devices: How many devices took part.
-        bytes: Sizes of the whole array.
-        seconds: How long each took.
+        kind: The collective, such as "all_reduce".
+        devices: The number of devices that took part.
+        bytes: The sizes of the whole array.
+        seconds: The time for each size.
     """
 
     kind: str
@@ -92,12 +91,13 @@ class Measured:
         where = f"the measurement of {self.kind} on {self.devices} devices"
         if len(self.bytes) != len(self.seconds) or len(self.bytes) < 2:
             got = f"{len(self.bytes)} sizes and {len(self.seconds)} times"
-            raise UsageError(_ADDING, where=where, got=got, needed="as many of both, two or more")
+            raise UsageError(_ADDING, where=where, got=got, needed="a time for every size, for two or more")
         if any(a >= b for a, b in zip(self.bytes, self.bytes[1:])) or min(*self.bytes, *self.seconds) <= 0:
-            raise UsageError(_ADDING, where=where, got="sizes that do not grow, or no positive numbers")
+            needed = "positive numbers, with the sizes in ascending order"
+            raise UsageError(_ADDING, where=where, got=f"sizes {self.bytes} and times {self.seconds}", needed=needed)
 
     def at(self, size: float) -> float:
-        """The seconds for another size: between two sizes as a power, beyond the last in proportion.
+        """The seconds for another size: between two sizes by a power law, beyond the last in proportion.
 
         >>> Measured("all_gather", 2, (1e6, 4e6), (1e-4, 2e-4)).at(2e6) * 1e6
         141.4...
@@ -116,19 +116,19 @@ class Hardware:
     """A chip and its networks.
 
     Attributes:
-        name: What it is called.
+        name: The name of the chip.
         memory_bytes: The memory of one device.
-        memory_bytes_per_s: How fast it is read and written.
-        flops_per_s: Operations per second in products of matrices, by element type.
-        vector_flops_per_s: Operations per second elsewhere; None if that is not known, and then never the limit.
-        networks: Its networks, the innermost one first.
-        matrix_efficiency: The part of the peak that products reach.
-        memory_efficiency: The part of the memory's bandwidth that kernels reach.
-        kernel_floor_s: What a kernel takes at least.
-        launch_s: What starting a collective takes.
-        overlaps_products: Whether its compiler cuts products and the collectives beside them into pieces that overlap.
+        memory_bytes_per_s: The bandwidth of that memory.
+        flops_per_s: The peak rate of matrix products, by element type.
+        vector_flops_per_s: The peak rate of other arithmetic; None if unknown, and then it is never the limit.
+        networks: The networks, the innermost one first.
+        matrix_efficiency: The fraction of the peak that products reach.
+        memory_efficiency: The fraction of the memory's bandwidth that kernels reach.
+        kernel_floor_s: The minimum time of a kernel.
+        launch_s: The time to start a collective.
+        overlaps_products: Whether its compiler cuts products and neighbouring collectives into pieces that overlap.
         measured: Measurements of collectives.
-        sources: Where every number is from, by the name of the field.
+        sources: The source of every number, by the name of the field.
     """
 
     name: str
@@ -156,13 +156,14 @@ class Hardware:
             raise UsageError(_ADDING, where=where, got=got, needed="at least one of each")
         sizes = [network.devices for network in self.networks]
         if None in sizes[:-1]:
-            raise UsageError(_ADDING, where=where, got="an inner network without a number of devices")
+            needed = "a number of devices for every network but the last"
+            raise UsageError(_ADDING, where=where, got="an inner network without a number of devices", needed=needed)
 
     def matrix_flops_per_s(self, dtype: str) -> float:
-        """The peak of products of an element type.
+        """The peak rate of matrix products of an element type.
 
-        A type that is not in the table goes at the rate of another one as wide, else at half of that of the next
-        narrower one.
+        A type that is not in the table has the rate of another type of the same width, or else half the rate of the
+        next narrower one.
         """
         known = dict(self.flops_per_s)
         if dtype in known:
@@ -179,7 +180,7 @@ class Hardware:
 
 
 def _width(dtype: str) -> int:
-    """Bits of an element; 32 if the name does not say.
+    """The number of bits of an element; 32 if the name does not say.
 
     >>> _width("bf16"), _width("complex<f32>"), _width("i1"), _width("f8E4M3FN")
     (16, 64, 1, 8)
@@ -213,14 +214,14 @@ def _check_fraction(where: str, **numbers: float) -> None:
 
 
 def hardware_from_data(data: Mapping[str, Any], where: str) -> Hardware:
-    """Hardware from what a TOML file holds.
+    """Hardware from the content of a TOML file.
 
     Args:
         data: The tables of the file.
-        where: What to call the file in errors.
+        where: The name of the file in errors.
 
     Raises:
-        UsageError: A field that is missing, unknown, or of a wrong kind.
+        UsageError: A field is missing, unknown, or of a wrong type.
     """
     fields = dict(data)
     try:
@@ -246,7 +247,7 @@ def _made(kind: type[_T], fields: Mapping[str, Any], name: str, where: str) -> _
     """An object from the fields of a table.
 
     Raises:
-        UsageError: A field that is missing, or one that there is not.
+        UsageError: A field is missing or unknown.
     """
     known = {one.name: one.default for one in dataclasses.fields(kind)}
     missing = [one for one, default in known.items() if default is dataclasses.MISSING and one not in fields]
@@ -264,7 +265,7 @@ def _made(kind: type[_T], fields: Mapping[str, Any], name: str, where: str) -> _
 
 
 def _named(table: str, entry: Any, place: int) -> str:
-    """A table of several with what tells it from the others."""
+    """The name of one of several tables in errors: its position, and its name if it has one."""
     name = entry.get("name") if isinstance(entry, Mapping) else None
     return f"{table} entry {place + 1}" + (f" ({name!r})" if name else "")
 

@@ -1,7 +1,7 @@
-"""The one block of memory into which XLA lays all buffers of a program, those of loops and branches among the others.
+"""The single heap in which XLA places all buffers of a program, with those of loops and branches.
 
-Results of several arrays, the states of loops and what branches are given come with a table of pointers; a table has
-memory of its own for the whole program.
+Several results, the state of a loop and the arguments of a branch need a table of pointers. Each table has memory of
+its own for the whole program.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def heap_bytes(plan: MemoryPlan, sizes: Sequence[int], alignment: int) -> int:
     """The memory of all buffers and tables.
 
     Args:
-        plan: Of the main function.
-        sizes: Bytes of every value.
-        alignment: Buffers start at multiples of so many bytes.
+        plan: The memory plan of the main function.
+        sizes: The bytes of every value.
+        alignment: The number of bytes to which the start of a buffer is aligned.
     """
     times = _Times(sizes)
     times.plan(plan)
@@ -74,6 +74,6 @@ def _tables(plan: MemoryPlan) -> Iterator[int]:
 
 
 def _outer(block: Kernels) -> set[int]:
-    """The values from around a block that it uses."""
+    """The values from outside that a block uses."""
     read = {*block.results}.union(*(kernel.reads for kernel in block.kernels))
     return read.difference(block.arguments, *(kernel.writes for kernel in block.kernels))

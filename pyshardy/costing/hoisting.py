@@ -1,6 +1,6 @@
-"""What no round of a loop changes is computed once, before the loop, as XLA does.
+"""Moves loop invariants before the loop, as XLA does.
 
-What only moves data, such as a slice, goes with what is computed of it and stays otherwise.
+An op that only moves data, such as a slice, moves only together with ops that compute with its result.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from pyshardy.rules.opspec import op_names
 _ONLY_WITH_USERS = CONSTANTS | frozenset(
     (BITCAST, *op_names("stablehlo.", "bitcast_convert broadcast_in_dim iota reshape reverse slice transpose"))
 )
-"""Ops that are not worth being kept in memory through a loop."""
+"""Ops whose results are not worth keeping in memory through a loop."""
 _STAYING = NEVER_TWICE | frozenset(op_names("stablehlo.", "partition_id replica_id"))
-"""Ops that run where they are."""
+"""Ops that never move."""
 
 
 def hoisted(block: FlatBlock, everywhere: frozenset[int]) -> FlatBlock:
-    """A block whose loops hold nothing that is the same in every round.
+    """The block with all invariants of its loops moved before them.
 
     Args:
         block: The block.
-        everywhere: The values that each block makes for itself.
+        everywhere: The values that each block computes for itself.
     """
     return without_dead(_hoisted(block, everywhere))
 
@@ -35,7 +35,7 @@ def _hoisted(block: FlatBlock, everywhere: frozenset[int]) -> FlatBlock:
 
 
 def without_twins(block: FlatBlock) -> FlatBlock:
-    """A block in which what two loops computed of the same values is computed once."""
+    """A block with equal invariants of two loops merged."""
     first: dict[tuple[Kind, tuple[int, ...]], tuple[int, ...]] = {}
     same: dict[int, int] = {}
     ops = []
@@ -66,7 +66,7 @@ def _with_hoisted(block: FlatBlock, everywhere: frozenset[int]) -> FlatBlock:
 
 
 def _without_invariant(body: FlatBlock, everywhere: frozenset[int]) -> tuple[list[FlatOp], FlatBlock]:
-    """What goes before a loop, and the body that is left."""
+    """The ops that move before a loop, and the remaining body."""
     changing = set(body.arguments)
     invariant: list[FlatOp] = []
     for flat in body.ops:
@@ -81,7 +81,7 @@ def _without_invariant(body: FlatBlock, everywhere: frozenset[int]) -> tuple[lis
 
 
 def _worth_hoisting(ops: Iterable[FlatOp], everywhere: frozenset[int]) -> set[int]:
-    """The first results of the ops that go: those that compute, and what they are computed of."""
+    """The first results of the ops that move: those that compute, and those that they read."""
     taken: set[int] = set()
     needed: set[int] = set()
     for flat in reversed([*ops]):

@@ -1,4 +1,4 @@
-"""All-reduces over the same devices that do not wait for one another, joined into one as compilers do."""
+"""Joins independent all-reduces over the same devices into one, as compilers do."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pyshardy.costing.kernels import Kernel
 
 
 def joined(kernels: Sequence[Kernel], most_bytes: int) -> list[Kernel]:
-    """The kernels of a block with all-reduces joined, as late as the last of those joined.
+    """The kernels of a block with all-reduces joined; a joined one runs where its last part ran.
 
     Args:
         kernels: The kernels in an order in which they may run.
-        most_bytes: What a joined one may reduce at most.
+        most_bytes: The largest number of bytes that a joined all-reduce may have.
     """
     found = list(kernels)
     keys = dict.fromkeys(key for key in map(_key, kernels) if key is not None)
@@ -26,7 +26,7 @@ def joined(kernels: Sequence[Kernel], most_bytes: int) -> list[Kernel]:
 
 
 def _group(kernels: Sequence[Kernel], key: Hashable, most_bytes: int, done: set[int]) -> list[int] | None:
-    """The first all-reduce that was not looked at, with those that can be joined to it; None if there is none."""
+    """The first all-reduce not yet handled, with those that can be joined to it; None if there is none."""
     group: list[int] = []
     size = 0
     after: set[int] = set()
@@ -58,7 +58,7 @@ def _bytes(kernel: Kernel) -> int:
 
 
 def _with_group(kernels: Sequence[Kernel], group: Sequence[int]) -> list[Kernel]:
-    """The kernels in an order in which those of a group are one, where the last of them was."""
+    """The kernels with each group joined into one, where the last of the group was."""
     merged = _merge([kernels[member] for member in group])
     inside = set(group[:-1])
     return _sorted([
@@ -76,7 +76,7 @@ def _merge(kernels: Sequence[Kernel]) -> Kernel:
 
 
 def _sorted(kernels: Sequence[Kernel]) -> list[Kernel]:
-    """The kernels in the order given, but for those that wait for later ones."""
+    """The kernels in the order given, except for those that depend on later ones."""
     makers = {value: index for index, kernel in enumerate(kernels) for value in kernel.writes}
     found: list[Kernel] = []
     state = [0] * len(kernels)

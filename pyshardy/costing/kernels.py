@@ -1,4 +1,4 @@
-"""What runs together: kernels, and blocks of them."""
+"""Kernels, and blocks of kernels."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class Kernel(NamedTuple):
     """Ops that run together.
 
     Attributes:
-        ops: The ops; the last one makes the results.
-        reads: The values that it reads, in order of number.
-        writes: The values that it makes.
-        in_place: The values among `reads` in whose memory it may put its result.
+        ops: The ops; the last one computes the results.
+        reads: The values that the kernel reads, in order of number.
+        writes: The values that it writes.
+        in_place: The values among `reads` whose memory may hold the result.
         inner: For a loop or a conditional, the blocks inside.
     """
 
@@ -28,7 +28,7 @@ class Kernel(NamedTuple):
 
     @property
     def root(self) -> Op:
-        """The op that makes the results."""
+        """The op that computes the results."""
         return self.ops[-1]
 
 
@@ -36,9 +36,9 @@ class Kernels(NamedTuple):
     """A block as kernels.
 
     Attributes:
-        arguments: The values that it is given.
+        arguments: The arguments of the block.
         kernels: The kernels, in program order.
-        results: The values that it returns.
+        results: The values that the block returns.
     """
 
     arguments: tuple[int, ...]
@@ -55,11 +55,11 @@ def all_kernels(block: Kernels) -> Iterator[Kernel]:
 
 
 def without_bitcasts(block: Kernels, same: Mapping[int, int]) -> Kernels:
-    """A block in which kernels that only reshape are gone, and what they read is read instead.
+    """A block without kernels that only reshape; their readers read the operand instead.
 
     Args:
         block: The block.
-        same: What is read instead of values from around it.
+        same: The values to read instead of some values from outside.
     """
     numbers = dict(same)
     kernels = []

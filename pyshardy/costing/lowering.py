@@ -1,4 +1,4 @@
-"""What a compiler's back end adds to a program: copies for layouts and collectives, collectives that it joins."""
+"""Adds what a compiler's back end adds to a program: copies for layouts and collectives, expansions of ops."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers, Gat
 
 TRANSPOSE, CONCATENATE, SLICE = "stablehlo.transpose", "stablehlo.concatenate", "stablehlo.slice"
 COPY = "stablehlo.copy"
-"""A copy, which programs do not have and compilers add."""
+"""A copy that the compiler adds."""
 KEPT_COPY = "xla.copy"
 """A copy that is a kernel of its own."""
 
 
 def lower(flat: Flat, compiler: Compiler) -> Flat:
-    """A program with what its compiler adds."""
+    """The program with the ops that its compiler adds."""
     if not compiler.adds_ops:
         return flat
     lowering = _Lowering(flat, compiler)
@@ -39,7 +39,7 @@ class _Lowering:
         self.copies: dict[tuple[int, tuple[int, ...]], int] = {}
 
     def block(self, block: FlatBlock, *, has_layout: bool = True) -> FlatBlock:
-        """A block, whose results have the usual layout or one that is free."""
+        """A block; its results have the default layout, or any layout."""
         around, self.copies = self.copies, {}
         ops = self._ops(block, has_layout)
         self.copies = around
@@ -66,7 +66,7 @@ class _Lowering:
         return ops
 
     def _turned(self, block: FlatBlock, makers: dict[int, Op]) -> frozenset[int]:
-        """Results that are transposed right behind a collective: the layout is undone there, and done again."""
+        """Results that are transposed right after a collective: copies restore the layout, and change it again."""
         found = set()
         for value in block.results:
             op = makers.get(value)
@@ -115,7 +115,7 @@ class _Lowering:
         return FlatOp(Op(kind, (value,), (result,)))
 
     def _loop(self, op: Op, ops: list[FlatOp]) -> Op:
-        """A loop that starts from values of its own, not from constants or arguments."""
+        """A loop that starts from copies of constants and arguments."""
         operands = list(op.operands)
         for place, value in enumerate(operands):
             if value in self.fixed or value in operands[:place]:
@@ -124,7 +124,7 @@ class _Lowering:
         return op._replace(operands=tuple(operands))
 
     def _inner_product(self, op: Op, ops: list[FlatOp]) -> Op:
-        """The sum of a multiplication, element by element, instead of a product of vectors."""
+        """An elementwise multiplication and a sum instead of a product of vectors."""
         whole = op.kind.operands[0]
         product = self._new(whole)
         ops.append(FlatOp(Op(Kind("stablehlo.multiply", (whole, whole), (whole,)), op.operands, (product,))))
@@ -132,7 +132,7 @@ class _Lowering:
         return Op(kind, (product,), op.results, place=op.place)
 
     def _product(self, op: Op, makers: dict[int, Op], ops: list[FlatOp]) -> Op:
-        """A product whose operands lie as it wants them: those that are turned only for it are read as they are."""
+        """A product with operands in the layout that it needs; it reads through transposes that serve it alone."""
         numbers = op.kind.fact("dot_dimension_numbers")
         assert isinstance(numbers, DotNumbers)
         sides = (
@@ -160,7 +160,7 @@ class _Lowering:
         return op._replace(operands=tuple(operands))
 
     def _scatter(self, op: Op, ops: list[FlatOp]) -> Op:
-        """A scatter with one dimension of updates, which comes first, and windows as large as those of the operand."""
+        """A scatter whose first dimension of updates is the only one, with windows as large as those of the operand."""
         numbers = op.kind.fact("scatter_dimension_numbers")
         if not isinstance(numbers, GatherNumbers) or len(op.operands) != 3:
             return op
@@ -176,7 +176,7 @@ class _Lowering:
         return op._replace(operands=(target, indices, updates))
 
     def _as_matrix(self, value: int, tensor: Tensor, ops: list[FlatOp]) -> int:
-        """A value in the shape of a matrix, made once in a block."""
+        """A value reshaped to a matrix, once per block."""
         if (value, ()) not in self.copies:
             if value in self.fixed:
                 return value
@@ -186,7 +186,7 @@ class _Lowering:
         return self.copies[value, ()]
 
     def _turned_copy(self, value: int, order: tuple[int, ...], ops: list[FlatOp]) -> int:
-        """A copy of a value with its dimensions in another order, made once in a block."""
+        """A copy of a value with its dimensions in another order, once per block."""
         if (value, order) not in self.copies:
             self.copies[value, order] = self._new(self.tensors[value])
             ops.append(self._copy(value, self.copies[value, order]))
@@ -213,7 +213,7 @@ class _Lowering:
         return Op(Kind(TRANSPOSE, op.kind.results, op.kind.results), (result,), op.results)
 
     def _all_to_all(self, op: Op, ops: list[FlatOp]) -> None:
-        """One array per device that takes part, cut out before and joined behind."""
+        """An all-to-all of one array per device, with slices before it and a concatenation after it."""
         count = 1 if op.traffic is None else op.traffic.group_size
         whole = op.kind.operands[0]
         part = Tensor(None, whole.dtype, -(-whole.bytes // count))
@@ -227,12 +227,12 @@ class _Lowering:
 
 
 def _is_matrix(shape: tuple[int, ...], batching: tuple[int, ...], contracting: tuple[int, ...]) -> bool:
-    """Whether an operand of a product is one matrix for every batch, as it stands."""
+    """Whether an operand of a product is already one matrix per batch."""
     return len(contracting) == 1 and len(shape) == len(batching) + 2 and 1 not in shape
 
 
 def _is_inner(op: Op) -> bool:
-    """Whether a product has one number for every batch: nothing but batches is left of either operand."""
+    """Whether a product has one number per batch: both operands have only batch and contracting dimensions."""
     lhs, rhs = op.kind.operands
     if not lhs.elements or len(op.results) != 1 or op.kind.results[0].dtype != lhs.dtype:
         return False
@@ -264,7 +264,7 @@ def _product_orders(
 ) -> tuple[tuple[int, ...], ...]:
     """The orders of dimensions in which a product takes an operand.
 
-    One matrix may be turned. Of several, the left ones have what is contracted last, the right ones before the rest.
+    A single matrix may be transposed. In batches, contracted dimensions come last on the left and first on the right.
 
     >>> _product_orders(3, (0,), (1,), is_right=False), _product_orders(2, (), (1,), is_right=True)
     (((0, 2, 1),), ((1, 0), (0, 1)))

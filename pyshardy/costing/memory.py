@@ -1,8 +1,8 @@
-"""How much memory a program holds while it runs: who is alive when, in whose memory results may go.
+"""Plans the memory of a program: when values are alive, and which memory they share.
 
-Arguments and results have memory of their own, or share it where arguments are donated. What is made in between lives
-from the kernel that makes it to the last one that reads it; it may take the place of an operand that ends there, and
-the memory of a result that is not there yet.
+Arguments and results have memory of their own, or share it where arguments are donated. An intermediate value lives
+from the kernel that computes it to the last kernel that reads it. It may reuse the memory of an operand that dies
+there, or of a result that is written later.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from pyshardy.costing.overwriting import with_copies
 from pyshardy.costing.program import Input, Tensor
 
 _SMALL_PART = 100_000
-"""A buffer smaller than this part of all is not put into the memory of results: that takes time and saves nothing."""
+"""A buffer smaller than this fraction of all is not put into the memory of results: that would save nothing."""
 
 
 class Buffer(NamedTuple):
-    """Memory that holds one value after the other.
+    """Memory that holds one value after another.
 
     Attributes:
         values: The values, in order of time.
-        bytes: Its size.
-        start: The kernel from which on it is there, as a position.
-        end: The kernel up to which it is there.
+        bytes: The size of the buffer.
+        start: The position of the first kernel during which it is alive.
+        end: The position of the last kernel during which it is alive.
     """
 
     values: tuple[int, ...]
@@ -44,11 +44,11 @@ class MemoryPlan(NamedTuple):
     """The memory of one block.
 
     Attributes:
-        kernels: Its kernels in the order in which they run.
-        buffers: The memory beside that of arguments and results.
-        held: Bytes of buffers at every kernel, with what blocks inside of it hold.
-        inner: The plans of the blocks inside, by position of the kernel.
-        packed: Of the main function: what its buffers take with the holes between them, if the compiler packs them.
+        kernels: The kernels in the order in which they run.
+        buffers: The buffers other than those of arguments and results.
+        held: The bytes of buffers at every kernel, with those of its inner blocks.
+        inner: The plans of inner blocks, by position of the kernel.
+        packed: For the main function, the bytes of all buffers with the holes between them, if the compiler packs them.
     """
 
     kernels: tuple[Kernel, ...]
@@ -59,17 +59,17 @@ class MemoryPlan(NamedTuple):
 
     @property
     def peak(self) -> int:
-        """The most that it takes, with holes between buffers where these are counted."""
+        """The peak of the buffers, with holes between them where these count."""
         return max(self.held, default=0) if self.packed is None else self.packed
 
     @property
     def peak_at(self) -> int:
-        """The first kernel at which most is alive."""
+        """The position of the first kernel at the peak."""
         return self.held.index(max(self.held)) if self.held else 0
 
 
 class _Slot:
-    """Memory that is there all the time, with the intervals in which it is in use."""
+    """Memory that exists all the time, with the intervals in which it is in use."""
 
     def __init__(self, bytes: int) -> None:
         self.bytes = bytes
@@ -77,12 +77,12 @@ class _Slot:
         self.mask = 0
 
     def take(self, start: int, end: int, value: int) -> None:
-        """Put a value there from one kernel to another; -1 is before the first."""
+        """Use the memory for a value from one kernel to another; -1 is before the first kernel."""
         self.busy.append((start, end, value))
         self.mask |= ((1 << (end - start + 1)) - 1) << (start + 1)
 
     def takes(self, start: int, end: int, shared: Iterable[int]) -> bool:
-        """Whether it is free; at the kernel where one ends and another starts, only if that one works in place."""
+        """Whether the memory is free; one value may follow another in one kernel only if that kernel works in place."""
         for first, last, value in self.busy:
             if start <= last and first <= end:
                 is_handed_on = (last == start and value in shared) or (first == end and -1 in shared)
@@ -96,7 +96,7 @@ class Planner:
 
     Args:
         flat: The program.
-        compiler: What is known of the compiler.
+        compiler: What the compiler does.
     """
 
     def __init__(self, flat: Flat, compiler: Compiler) -> None:
@@ -104,7 +104,7 @@ class Planner:
         self.constants = flat.constants
 
     def main(self, block: Kernels, inputs: Sequence[Input]) -> MemoryPlan:
-        """The plan of the main function, whose results may take the memory of donated arguments."""
+        """The plan of the main function, whose results may reuse the memory of donated arguments."""
         aliases = {entry.alias: place for place, entry in enumerate(inputs) if entry.alias is not None}
         slots: list[tuple[int, int | None]] = []
         homes: dict[int, int] = {}
@@ -120,7 +120,7 @@ class Planner:
         )
 
     def size(self, value: int) -> int:
-        """Bytes of a value with what alignment adds."""
+        """The bytes of a value, rounded up to the alignment."""
         alignment = self.compiler.alignment
         return -(-self.tensors[value].bytes // alignment) * alignment
 
@@ -129,7 +129,7 @@ class Planner:
         return len(self.tensors) - 1
 
     def _inner(self, kernel: Kernel) -> tuple[MemoryPlan, ...]:
-        """The plans of the blocks inside of a loop or a conditional."""
+        """The plans of the blocks inside a loop or a conditional."""
         plans = []
         for place, block in enumerate(kernel.inner):
             is_body = kernel.root.is_loop and place == 1
@@ -182,7 +182,7 @@ class Planner:
 
 
 class _Places:
-    """Where the values of one block go."""
+    """Chooses memory for the values of one block."""
 
     def __init__(
         self, planner: Planner, kernels: list[Kernel], made: dict[int, int], last: dict[int, int], end: int
@@ -191,7 +191,7 @@ class _Places:
         self.is_placed: set[int] = set()
 
     def slots(self, slots: list[tuple[int, int | None]], homes: Mapping[int, int]) -> list[_Slot]:
-        """The memory that is there all the time; results are put in theirs where they can be."""
+        """The memory that exists all the time, with results in theirs where possible."""
         found = []
         for size, argument in slots:
             slot = _Slot(size)
@@ -208,7 +208,7 @@ class _Places:
         return found
 
     def buffers(self, fixed: Sequence[_Slot]) -> list[Buffer]:
-        """The memory of all other values; the largest ones go first to slots that are free."""
+        """The memory of all other values; the largest ones take free slots first."""
         found = self._chains()
         small = sum(buffer.bytes for buffer in found) // _SMALL_PART
         slots = sorted(fixed, key=lambda slot: slot.bytes)
@@ -222,7 +222,7 @@ class _Places:
         return sorted(rest, key=lambda one: (one.start, one.values))
 
     def _slot(self, buffer: Buffer, slots: Sequence[_Slot]) -> _Slot | None:
-        """The first slot that is free for a buffer; the slots are the smallest ones first."""
+        """The smallest slot that is free for a buffer."""
         shared = self.kernels[buffer.start].in_place
         if buffer.end < self.end and buffer.values[-1] in self.kernels[buffer.end].in_place:
             shared = shared | {-1}
@@ -236,7 +236,7 @@ class _Places:
         return None
 
     def _chains(self) -> list[Buffer]:
-        """Values that follow one another in the same memory."""
+        """The chains of values that reuse one another's memory."""
         ends: dict[int, list[int]] = {}
         chains: list[list[int]] = []
         for at, kernel in enumerate(self.kernels):
@@ -254,7 +254,7 @@ class _Places:
         return [self._buffer(chain) for chain in chains]
 
     def _taken_over(self, kernel: Kernel, index: int, value: int, at: int, ends: Mapping[int, list[int]]) -> int | None:
-        """The operand in whose memory a result goes."""
+        """The operand whose memory a result reuses."""
         if kernel.root.is_loop:
             candidates: Iterable[int] = kernel.root.operands[index : index + 1]
             if kernel.root.operands.count(kernel.root.operands[index]) > 1:

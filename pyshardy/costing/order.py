@@ -17,14 +17,14 @@ def ordered(
     kept: set[int],
     arguments: Sequence[int] = (),
 ) -> list[Kernel]:
-    """The kernels of a block in another order that is as correct.
+    """The kernels of a block in another correct order.
 
     Args:
         kernels: The kernels in program order.
-        order: Which one.
-        size: The bytes of a value.
-        kept: Values that stay in memory whatever uses them.
-        arguments: The arguments of the block, those first that come first.
+        order: The order to use.
+        size: Gives the bytes of a value.
+        kept: Values that always stay in memory.
+        arguments: The arguments of the block, in order.
     """
     if order is Order.PROGRAM:
         return list(kernels)
@@ -43,7 +43,7 @@ def ordered(
 def _breadth(
     kernels: Sequence[Kernel], users: list[list[int]], waits: list[int], arguments: Sequence[int]
 ) -> list[Kernel]:
-    """First come, first served, where arguments come before all kernels."""
+    """The order in which kernels become ready; arguments are ready before all kernels."""
     readers: dict[int, list[int]] = {value: [] for value in arguments}
     ready: deque[int] = deque()
     for index, kernel in enumerate(kernels):
@@ -73,7 +73,7 @@ def _breadth(
 def _memory(
     kernels: Sequence[Kernel], users: list[list[int]], waits: list[int], size: Callable[[int], int], kept: set[int]
 ) -> list[Kernel]:
-    """Of the kernels that can run, the one that frees most and takes least; of equal ones, the first."""
+    """The order that always runs the ready kernel that frees most and allocates least; of equal ones, the first."""
     uses: dict[int, int] = {}
     made = {value for kernel in kernels for value in kernel.writes}
     for kernel in kernels:

@@ -1,7 +1,7 @@
-"""Copies of what a block overwrites while others may still read it, as XLA inserts them before it orders kernels.
+"""Copies values that a block overwrites while other kernels may still read them, as XLA does before it orders kernels.
 
-The state of a loop and donated arguments give their memory to results. Where a reader of the old value does not come
-before the maker of the new one by what both depend on, XLA copies the old value first.
+Results reuse the memory of donated arguments and of the state of a loop. If dependencies do not force a reader of the
+old value to run before the kernel that writes the new one, XLA copies the old value first.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ def with_copies(
 
     Args:
         kernels: The kernels in an order in which they may run.
-        pairs: An argument of the block, and the result that takes its memory.
+        pairs: Pairs of an argument of the block and the result that reuses its memory.
         tensors: The type of every value.
-        new: Makes a value of a type.
+        new: Makes a new value of a type.
 
     Returns:
-        The kernels, and the results that are copies, by what they copy.
+        The kernels, and the copies that become results, by the value that they copy.
     """
     arguments = {argument for argument, _ in pairs}
     before = _Before(kernels)
@@ -46,7 +46,7 @@ def with_copies(
 
 
 class _Before:
-    """Which kernels come before which, as a bit per kernel."""
+    """The kernels that must run before each kernel, as one bit per kernel."""
 
     def __init__(self, kernels: Sequence[Kernel]) -> None:
         self.kernels = kernels
@@ -63,7 +63,7 @@ class _Before:
             self.masks.append(mask)
 
     def is_read_late(self, argument: int, result: int) -> bool:
-        """Whether a kernel reads an argument that need not come before the one that makes the result."""
+        """Whether some reader of an argument need not run before the kernel that computes the result."""
         maker = self.makers.get(result)
         if maker is None:
             return False
@@ -79,7 +79,7 @@ def _copy(tensor: Tensor, value: int, result: int) -> Kernel:
 
 
 def _reading(kernel: Kernel, copies: dict[int, int]) -> Kernel:
-    """A kernel that reads copies."""
+    """A kernel that reads copies instead of some values."""
     if not any(value in copies for value in kernel.reads):
         return kernel
     root = kernel.root._replace(operands=tuple([copies.get(value, value) for value in kernel.root.operands]))

@@ -1,4 +1,4 @@
-"""Where buffers lie in memory: the largest or the longest-lived first, each in the smallest hole that is free."""
+"""Packs buffers into memory: the largest or the longest-lived first, each in the smallest free hole."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Lifetime(NamedTuple):
-    """A buffer that is in memory from one time to another, both included."""
+    """A buffer that is alive from one time to another, both inclusive."""
 
     bytes: int
     start: int
@@ -16,10 +16,10 @@ class Lifetime(NamedTuple):
 
 
 def packed_bytes(buffers: Iterable[Lifetime], alignment: int = 1) -> int:
-    """The memory that buffers take when they are packed, which is at least as much as is alive at any time.
+    """The memory of packed buffers; it is at least what is alive at any time.
 
-    The largest buffers are placed first, or those that live longest, whichever takes less, as XLA does. The last buffer
-    is not padded.
+    It places the largest buffers first, or those that live longest, whichever takes less, as XLA does. It does not pad
+    the last buffer.
 
     >>> packed_bytes([Lifetime(4, 0, 1), Lifetime(2, 2, 3), Lifetime(3, 1, 2)])
     7
@@ -31,7 +31,7 @@ def packed_bytes(buffers: Iterable[Lifetime], alignment: int = 1) -> int:
 
 
 def _packed(buffers: Iterable[Lifetime], alignment: int) -> int:
-    """The memory that buffers take that are placed in this order."""
+    """The memory of buffers that are placed in this order."""
     placed: list[tuple[int, int, int, int]] = []
     most = 0
     for buffer in buffers:
@@ -43,7 +43,7 @@ def _packed(buffers: Iterable[Lifetime], alignment: int) -> int:
 
 
 def _best_hole(neighbours: list[tuple[int, int, int, int]], size: int) -> int:
-    """The start of the smallest hole between neighbours, which are in order of place; behind them if there is none."""
+    """The start of the smallest hole between neighbours in order of position; the end of the last if there is none."""
     best: tuple[int, int] | None = None
     top = 0
     for low, high, _, _ in neighbours:

@@ -1,4 +1,4 @@
-"""Peak memory of a program: how much, when, and who is alive then."""
+"""Peak memory of a program: how much, when, and which values are alive then."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class LiveValue:
     """Memory that is in use at the peak.
 
     Attributes:
-        name: The argument or result, or the name that JAX gave to the op that made it.
+        name: The argument or result, or JAX's name for the op that computes the value.
         category: One of `CATEGORIES`.
-        shape: Its shape on one device; None if it is no one tensor.
-        dtype: Its element type.
-        bytes: Its size.
-        source: The line that made it; None for arguments and where it is not known.
+        shape: The shape on one device; None if it is not a single tensor.
+        dtype: The element type.
+        bytes: The size.
+        source: The line that computes it; None for arguments, and if unknown.
     """
 
     name: str
@@ -58,16 +58,16 @@ class Peak:
     """The memory of one device.
 
     Attributes:
-        bytes: The most that it holds at a time.
-        argument_bytes: Of arguments.
-        output_bytes: Of results, without those in the memory of arguments.
-        temporary_bytes: The most that is held beside these.
-        constant_bytes: Of tables in the program.
-        categories: Bytes at the peak by category, the largest first.
-        live: What is alive at the peak, the largest first.
-        curve: Bytes over the program, at regular places.
-        at: Where in the program the peak is, from 0 to 1.
-        minimized_bytes: The peak in an order that was chosen for little memory.
+        bytes: The peak.
+        argument_bytes: The bytes of arguments.
+        output_bytes: The bytes of results, without those that reuse the memory of arguments.
+        temporary_bytes: The peak of all other values.
+        constant_bytes: The bytes of constant tables in the program.
+        categories: The bytes at the peak by category, the largest first.
+        live: The values alive at the peak, the largest first.
+        curve: The bytes over the program, at regular positions.
+        at: The position of the peak in the program, from 0 to 1.
+        minimized_bytes: The peak in an order chosen for low memory.
     """
 
     bytes: int
@@ -83,7 +83,7 @@ class Peak:
 
 
 def peak_bytes(program: Program, compiler: Compiler = ACCELERATOR) -> int:
-    """The most that a program holds at a time."""
+    """The peak memory of a program, in bytes."""
     return find_peak(program, lower(flatten(program, compiler), compiler), compiler, with_live=False).bytes
 
 
@@ -94,10 +94,10 @@ def find_peak(
 
     Args:
         program: The program.
-        flat: The same without calls, and with what its compiler adds.
-        compiler: What is known of the compiler.
-        with_live: Whether to say who is alive at the peak.
-        block: The kernels of `flat`, if they are there already.
+        flat: The same without calls, and with the ops that its compiler adds.
+        compiler: What the compiler does.
+        with_live: Whether to list the values alive at the peak.
+        block: The kernels of `flat`, if they are known already.
     """
     block = fuse(flat, compiler) if block is None else block
     plan = Planner(flat, compiler).main(block, program.inputs)
@@ -119,7 +119,7 @@ def find_peak(
 
 
 def fixed_bytes(program: Program, flat: Flat, block: Kernels) -> tuple[int, int, int]:
-    """What is there all the time: bytes of arguments, of results that have memory of their own, of constants."""
+    """The bytes that exist all the time: of arguments, of results with memory of their own, of constants."""
     arguments = sum([flat.tensors[value].bytes for value in block.arguments])
     return arguments, _output_bytes(program, flat, block), _table_bytes(flat, block)
 
@@ -130,7 +130,7 @@ def _output_bytes(program: Program, flat: Flat, block: Kernels) -> int:
 
 
 def _table_bytes(flat: Flat, block: Kernels) -> int:
-    """The bytes of constants that are not one number everywhere."""
+    """The bytes of constants, without those that have one number in all elements."""
     found = {
         value
         for kernel in all_kernels(block)
@@ -149,7 +149,7 @@ def _thinned(held: Sequence[int]) -> Iterable[int]:
 
 
 class _Live:
-    """Finds who is alive at the peak, going into the blocks of the kernel where it is."""
+    """Finds the values alive at the peak, also inside the kernel where the peak is."""
 
     def __init__(self, program: Program, flat: Flat, block: Kernels, plan: MemoryPlan) -> None:
         self.program, self.flat, self.block, self.plan = program, flat, block, plan
@@ -206,7 +206,7 @@ class _Live:
 
 
 def argument_category(name: str) -> str:
-    """What an argument is, by its path in the user's program.
+    """The category of an argument, by its path in the user's program.
 
     The name of the argument comes first. What lies deeper decides for a "state", which holds the weights of a model as
     often as those of an optimizer, and for a name that says nothing.

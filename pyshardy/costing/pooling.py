@@ -8,15 +8,15 @@ from pyshardy.costing.program import Kind, Op, Tensor
 
 _INDEX_BYTES = 4
 _BODY = ("compare", "compare", "compare", "not", "and", "or")
-"""How a place is compared with the best one so far, before the better one's value and indices are selected."""
+"""The ops that compare a place with the best one so far, before value and indices of the better one are selected."""
 
 
 def expanded(op: Op, new: Callable[[Tensor], int]) -> list[Op]:
-    """Ops that do what `select_and_scatter` does: iotas, a reduction of windows, a join of indices, a scatter.
+    """The ops that compute `select_and_scatter`: iotas, a window reduction, a concatenation of indices, a scatter.
 
     Args:
         op: The op.
-        new: Makes a value of a type.
+        new: Makes a new value of a type.
     """
     operand, source = op.kind.operands[:2]
     rank = len(operand.shape or ())

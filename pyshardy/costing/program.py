@@ -1,7 +1,7 @@
-"""A program of one device as plain data: what an estimate of its cost depends on, and nothing else.
+"""A per-device program as plain data, with only what an estimate of its cost depends on.
 
-Values are numbers from 0, unique in the whole program. Functions that are called with different known numbers of
-rounds are there once for each.
+Values are numbers from 0, unique in the whole program. If calls of a function lead to different known numbers of
+rounds of a loop, the program has one copy of the function for each.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class Tensor:
     """Shape and element type of a value.
 
     Attributes:
-        shape: Sizes of the dimensions on one device; None for what is no tensor, such as a token.
-        dtype: MLIR's text of the element type.
-        bytes: Its size in memory; 0 if that is not known.
+        shape: The shape on one device; None for a value that is not a tensor, such as a token.
+        dtype: The element type in MLIR's notation.
+        bytes: The size in memory; 0 if unknown.
     """
 
     shape: tuple[int, ...] | None
@@ -31,7 +31,7 @@ class Tensor:
 
     @property
     def elements(self) -> int:
-        """Number of elements; 0 if it is not known.
+        """The number of elements; 0 if unknown.
 
         >>> Tensor((4, 8), "f32", 128).elements
         32
@@ -41,13 +41,13 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """What ops have in common that do the same with their operands: compared by identity, so that it is looked up fast.
+    """The properties that equal ops share; compared by identity, which makes look-ups fast.
 
     Attributes:
-        name: Full name of the op, "stablehlo.add".
-        operands: Types of its operands.
-        results: Types of its results.
-        facts: The attributes that its cost depends on, decoded, in order of name.
+        name: The full name of the op, such as "stablehlo.add".
+        operands: The types of the operands.
+        results: The types of the results.
+        facts: The decoded attributes that the cost depends on, in order of name.
     """
 
     name: str
@@ -56,22 +56,22 @@ class Kind:
     facts: tuple[tuple[str, Hashable], ...] = ()
 
     def fact(self, name: str, default: Hashable = None) -> Hashable:
-        """An attribute, or `default` if it is not there."""
+        """An attribute, or `default` if the op does not have it."""
         return next((value for found, value in self.facts if found == name), default)
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What a collective does.
+    """The traffic of a collective.
 
     Attributes:
-        kind: Its name without the dialect, such as "all_gather".
-        mesh: The mesh that the axes are of; None if it has no name, or there is none.
-        axes: Name and size of each mesh axis along which devices work together; None if they fit no axes.
-        group_size: How many devices work together; 2 for a permutation.
-        bytes_before: What a device holds before.
-        bytes_after: What it holds after.
-        sent_bytes: What every device sends each time.
+        kind: The op's name without the dialect, such as "all_gather".
+        mesh: The name of the mesh of the axes; None if there is none.
+        axes: The name and size of each mesh axis in a group; None if the groups match no axes.
+        group_size: The number of devices in a group; 2 for a permutation.
+        bytes_before: The bytes that a device holds before.
+        bytes_after: The bytes that it holds after.
+        sent_bytes: The bytes that every device sends each time.
     """
 
     kind: str
@@ -84,7 +84,7 @@ class Traffic:
 
     @property
     def whole_bytes(self) -> int:
-        """Bytes of the array that the group has together, as bandwidths of collectives are stated.
+        """The bytes of the array that a group holds together; bandwidths of collectives refer to them.
 
         >>> Traffic("all_gather", None, None, 4, 8, 32, 24).whole_bytes
         32
@@ -93,15 +93,15 @@ class Traffic:
 
 
 class OpOrigin(Protocol):
-    """Where an op comes from; looked up when it is asked for."""
+    """The origin of an op, looked up on demand."""
 
     @property
     def scope(self) -> str | None:
-        """The name that JAX gave the op."""
+        """JAX's name for the op."""
 
     @property
     def cause(self) -> str | None:
-        """What made a collective necessary."""
+        """The op or reshard that needs a collective."""
 
     @property
     def source(self) -> SourceLine | None:
@@ -112,15 +112,15 @@ class Op(NamedTuple):
     """One op.
 
     Attributes:
-        kind: What it is.
+        kind: The name, types and attributes of the op.
         operands: The values it uses.
-        results: The values it makes.
-        regions: What a loop (condition, body) or a conditional (branches) holds.
-        rounds: How many rounds a loop makes; None for other ops, and where it is not known.
-        callee: The function that it calls, as an index.
-        traffic: What it sends, if it is a collective.
-        place: Where it comes from.
-        branch: The branch that a conditional takes, if that is always the same one.
+        results: The values it computes.
+        regions: The blocks of a loop (condition, body) or a conditional (branches).
+        rounds: The number of rounds of a loop; None for other ops, and if unknown.
+        callee: The index of the function that it calls.
+        traffic: Its traffic, if it is a collective.
+        place: The origin of the op.
+        branch: The branch that a conditional takes, if it is always the same.
     """
 
     kind: Kind
@@ -135,17 +135,17 @@ class Op(NamedTuple):
 
     @property
     def is_loop(self) -> bool:
-        """Whether it is a loop; its regions are the condition and the body."""
+        """Whether the op is a loop; its regions are the condition and the body."""
         return self.kind.name == "stablehlo.while"
 
 
 class Block(NamedTuple):
-    """Ops one after the other.
+    """A list of ops.
 
     Attributes:
-        arguments: The values that it is given.
+        arguments: The arguments of the block.
         ops: The ops, without the one that returns.
-        results: The values that it returns.
+        results: The values that the block returns.
     """
 
     arguments: tuple[int, ...]
@@ -157,9 +157,9 @@ class Input(NamedTuple):
     """An argument of the program.
 
     Attributes:
-        name: Its path in the user's program, such as "params['w']".
-        alias: The result that takes its memory; None if there is none.
-        is_donated: Whether any result may take its memory.
+        name: The path in the user's program, such as "params['w']".
+        alias: The result that reuses its memory; None if there is none.
+        is_donated: Whether any result may reuse its memory.
     """
 
     name: str
@@ -169,15 +169,15 @@ class Input(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A whole program of one device.
+    """A whole per-device program.
 
     Attributes:
         tensors: The type of every value.
         functions: The bodies of the functions.
-        main: Which of them runs.
+        main: The index of the main function.
         inputs: The arguments of the main function.
         outputs: The names of its results.
-        devices: Number of devices that the program is for.
+        devices: The number of devices that run the program.
     """
 
     tensors: tuple[Tensor, ...]
@@ -195,7 +195,7 @@ class Program:
 
 
 def walk(block: Block) -> Iterator[Op]:
-    """All ops of a block and inside of them, every op before what it holds; calls are not followed."""
+    """All ops of a block and of its inner blocks, outer ops first; it does not follow calls."""
     for op in block.ops:
         yield op
         for region in op.regions:

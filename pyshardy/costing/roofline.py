@@ -1,4 +1,4 @@
-"""How long a kernel runs by itself: what it computes, or what it reads and writes, whichever takes longer."""
+"""Estimates the time of a single kernel: its arithmetic or its memory traffic, whichever takes longer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UPDATING = frozenset(op_names("stablehlo.", "dynamic_update_slice scatter"))
 
 
 class Bound(Enum):
-    """What a kernel's time is spent on."""
+    """What limits the time of a kernel."""
 
     MATRIX = "products"
     VECTOR = "other arithmetic"
@@ -25,15 +25,15 @@ class Bound(Enum):
 
 
 class Price(NamedTuple):
-    """What one run of a kernel costs.
+    """The cost of one run of a kernel.
 
     Attributes:
-        seconds: How long it runs.
-        flops: Its operations.
-        transcendentals: Its evaluations of functions such as the exponential.
-        bytes: What it reads and writes.
-        bound: What its time is spent on.
-        is_known: Whether it is known what it does.
+        seconds: The time.
+        flops: The floating-point operations.
+        transcendentals: The evaluations of functions such as the exponential.
+        bytes: The bytes read and written.
+        bound: What limits the time.
+        is_known: Whether the cost of all its ops is known.
     """
 
     seconds: float
@@ -45,7 +45,7 @@ class Price(NamedTuple):
 
 
 class Roofline:
-    """Prices of kernels on a chip; kernels of the same ops on the same shapes are priced once.
+    """The cost of kernels on a chip; equal kernels on the same shapes are priced once.
 
     Args:
         hardware: The chip.
@@ -59,7 +59,7 @@ class Roofline:
         self._rates: dict[str, float] = {}
 
     def price(self, kernel: Kernel) -> Price:
-        """What a kernel costs that holds no other blocks and sends nothing."""
+        """The cost of a kernel without inner blocks or collectives."""
         reads = [(value, self.tensors[value]) for value in kernel.reads]
         key = (tuple([op.kind for op in kernel.ops]), tuple([tensor.bytes for _, tensor in reads]))
         found = self._found.get(key)
@@ -68,7 +68,7 @@ class Roofline:
         return found
 
     def work(self, kind: Kind) -> Work:
-        """What an op computes, looked up once per kind."""
+        """The work of an op, computed once per kind."""
         found = self._work.get(kind)
         if found is None:
             found = self._work[kind] = work_of(kind)
@@ -105,7 +105,7 @@ class Roofline:
         return self._rates[dtype]
 
     def _bytes(self, kernel: Kernel) -> int:
-        """What a kernel reads and writes: of what it slices, the slices; of what it updates in place, the updates."""
+        """The bytes that a kernel reads and writes; for slices and updates in place, only the parts that it touches."""
         read = dict.fromkeys(kernel.reads, 0)
         for op in kernel.ops:
             for place, value in enumerate(op.operands):

@@ -1,11 +1,10 @@
-"""How long a program runs when collectives run beside kernels: list scheduling on one compute stream and one stream
-per network.
+"""Estimates the time of a program whose collectives overlap kernels.
 
-A kernel or collective may start when what it reads is there and its stream is free; of several that may, the first in
-program order. Where a chip's compiler cuts products and collectives into pieces, a collective starts with the first
-piece of the product that makes what it sends, and a product with the first piece that it is sent. A loop takes all
-streams, round after round, and overlaps nothing of one round with the next; of a conditional the branch runs that takes
-longest.
+It uses list scheduling on one stream for kernels and one stream per network. A kernel or collective starts when its
+operands are ready and its stream is free; of several, the first in program order. Where the chip's compiler cuts
+products and collectives into pieces, a collective starts with the first piece of the product that it sends, and a
+product starts with the first piece that it receives. A loop takes all streams, and its rounds do not overlap. A
+conditional counts as its slowest branch.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ COMPUTE = -1
 
 @dataclass(slots=True)
 class Totals:
-    """What one run of a block amounts to.
+    """The totals of one run of a block.
 
     Attributes:
-        seconds: From start to end.
-        serial_seconds: The same if nothing overlaps.
-        compute_seconds: Of kernels.
-        communication_seconds: Of collectives.
-        flops: Operations.
-        transcendentals: Evaluations of functions such as the exponential.
-        bytes: What kernels read and write.
-        by_bound: Seconds of kernels by what they are spent on.
-        unknown: Names of ops of which it is not known what they compute, with how often they run.
-        notes: What the figures leave open.
+        seconds: The time from start to end.
+        serial_seconds: The same without any overlap.
+        compute_seconds: The time of all kernels.
+        communication_seconds: The time of all collectives.
+        flops: The floating-point operations.
+        transcendentals: The evaluations of functions such as the exponential.
+        bytes: The bytes that kernels read and write.
+        by_bound: The seconds of kernels by what limits them.
+        unknown: The names of ops with an unknown cost, and how often they run.
+        notes: What the figures leave out.
     """
 
     seconds: float = 0.0
@@ -52,7 +51,7 @@ class Totals:
     notes: dict[str, None] = field(default_factory=dict)
 
     def add(self, other: Totals, times: int) -> None:
-        """Add what runs so many times, but for the time from start to end."""
+        """Add the totals of something that runs so many times, without the time from start to end."""
         self.serial_seconds += times * other.serial_seconds
         self.compute_seconds += times * other.compute_seconds
         self.communication_seconds += times * other.communication_seconds
@@ -78,11 +77,11 @@ class Totals:
 
 
 class Task(NamedTuple):
-    """What one kernel does to the streams.
+    """The use of a stream by one kernel.
 
     Attributes:
-        stream: `COMPUTE`, or a network; None for what takes all streams.
-        seconds: For how long.
+        stream: `COMPUTE`, or a network; None if the kernel takes all streams.
+        seconds: The time.
     """
 
     stream: int | None
@@ -93,9 +92,9 @@ class Scheduler:
     """Schedules the blocks of a program.
 
     Args:
-        roofline: Prices of kernels.
-        collective_seconds: How long a collective takes.
-        network_of: Which network it occupies.
+        roofline: The cost of kernels.
+        collective_seconds: Gives the time of a collective.
+        network_of: Gives the network that it occupies.
     """
 
     def __init__(
@@ -108,18 +107,18 @@ class Scheduler:
         self.collective_seconds, self.network_of = collective_seconds, network_of
 
     def block(self, block: Kernels) -> Totals:
-        """What one run of a block amounts to."""
+        """The totals of one run of a block."""
         totals = Totals()
         tasks = [self._task(kernel, totals) for kernel in block.kernels]
         totals.seconds = makespan(block.kernels, tasks, self._overlaps(block.kernels, tasks))
         return totals
 
     def seconds(self, block: Kernels, without: Sequence[frozenset[int]] = ()) -> tuple[float, list[float]]:
-        """How long a block runs from start to end, and how long if some of its kernels took no time.
+        """The time of a block, and its times if some kernels took no time.
 
         Args:
             block: The block.
-            without: Sets of positions of kernels.
+            without: Sets of positions of kernels that take no time.
         """
         kernels, totals = block.kernels, Totals()
         tasks = [self._task(kernel, totals) for kernel in kernels]
@@ -132,7 +131,7 @@ class Scheduler:
         return makespan(kernels, tasks, overlaps), shorter
 
     def _overlaps(self, kernels: Sequence[Kernel], tasks: Sequence[Task]) -> dict[tuple[int, int], float]:
-        """By how much collectives may start before the products end that make what they send, and the reverse."""
+        """The time by which a collective may start before the end of the product that it sends, and the reverse."""
         found: dict[tuple[int, int], float] = {}
         if not self.roofline.hardware.overlaps_products:
             return found
@@ -166,13 +165,11 @@ class Scheduler:
         if op.is_loop:
             rounds = 1 if op.rounds is None else op.rounds
             if op.rounds is None:
-                totals.notes["a loop of which the number of rounds is not known counts as one round"] = None
+                totals.notes["a loop with an unknown number of rounds counts as one round"] = None
             totals.add(inside[0], rounds + 1)
             totals.add(inside[1], rounds)
             return Task(None, inside[0].seconds * (rounds + 1) + inside[1].seconds * rounds)
-        totals.notes[
-            "of a conditional the worst branch counts: for time the one that takes longest, for memory the largest"
-        ] = None
+        totals.notes["a conditional counts as its worst branch: the slowest for time, the largest for memory"] = None
         worst = max(inside, key=lambda one: one.seconds)
         totals.add(worst, 1)
         return Task(None, worst.seconds)
@@ -181,12 +178,12 @@ class Scheduler:
 def makespan(
     kernels: Sequence[Kernel], tasks: Sequence[Task], overlaps: Mapping[tuple[int, int], float] | None = None
 ) -> float:
-    """How long kernels take together.
+    """The time of several kernels together.
 
     Args:
-        kernels: The kernels, every one after those whose results it reads.
+        kernels: The kernels, each after those whose results it reads.
         tasks: The stream and the seconds of each.
-        overlaps: Of a kernel and one that reads its result, by how much the second may start before the first ends.
+        overlaps: For a kernel and a reader of its result, the time by which the reader may start before it ends.
     """
     makers = {value: index for index, kernel in enumerate(kernels) for value in kernel.writes}
     users: list[list[int]] = [[] for _ in kernels]
@@ -219,7 +216,7 @@ class _Streams:
         self.end = 0.0
 
     def run(self) -> float:
-        """The time at which all is done."""
+        """The time at which all kernels have ended."""
         for index, count in enumerate(self.waits):
             if not count:
                 self._ready(index)
@@ -232,7 +229,7 @@ class _Streams:
         heapq.heappush(self.later[COMPUTE if stream is None else stream], (self.ready_at[index], index))
 
     def _next(self) -> tuple[float, int, int] | None:
-        """The start, the kernel and the stream of what starts next; of several, the first in program order."""
+        """The next kernel with its start and stream; of several, the first in program order."""
         best: tuple[float, int, int] | None = None
         for stream, free in self.free.items():
             later, now = self.later[stream], self.now[stream]

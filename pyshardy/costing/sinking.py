@@ -1,4 +1,4 @@
-"""Element-wise ops on what is spread over more elements are done before it is spread, as XLA does."""
+"""Moves elementwise ops above the broadcasts that they read, as XLA does."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ BROADCAST = "stablehlo.broadcast_in_dim"
 
 
 class Sinker:
-    """Does ops of one block before what they read is spread.
+    """Moves the elementwise ops of one block above broadcasts.
 
     Args:
-        tensors: The type of every value; types of new ones are added.
-        uniform: The values that are one number everywhere; new ones are added.
+        tensors: The type of every value; types of new values are added.
+        uniform: The values with one number in all elements; new ones are added.
     """
 
     def __init__(self, tensors: list[Tensor], uniform: set[int]) -> None:
@@ -22,7 +22,7 @@ class Sinker:
         self.spread: dict[int, Op] = {}
 
     def ops(self, op: Op) -> list[FlatOp]:
-        """The ops that do what an op does; itself if nothing can be done earlier."""
+        """The ops that replace an op; the op itself if it cannot move."""
         if op.kind.name == BROADCAST and op.results[0] not in self.uniform:
             self.spread[op.results[0]] = op
         elif op.kind.name in ELEMENTWISE and len(op.results) == 1 and op.results[0] not in self.uniform:
@@ -32,7 +32,7 @@ class Sinker:
         return [FlatOp(op)]
 
     def _source(self, op: Op) -> Op | None:
-        """The one broadcast that an op reads, beside numbers; None if there is none, or something else."""
+        """The only broadcast among the operands of an op, beside uniform values; None if there are others, or none."""
         found: Op | None = None
         for value in op.operands:
             if value in self.uniform:
@@ -46,7 +46,7 @@ class Sinker:
         return found
 
     def _earlier(self, op: Op, broadcast: Op) -> list[FlatOp]:
-        """An op on what is spread, and the broadcast of its result."""
+        """The op on the operand of a broadcast, and the broadcast of its result."""
         shape = broadcast.kind.operands[0].shape
         types = tuple([_resized(tensor, shape) for tensor in op.kind.operands])
         result = _resized(op.kind.results[0], shape)
@@ -70,7 +70,7 @@ class Sinker:
 
 
 def _is_alike(left: Op, right: Op) -> bool:
-    """Whether two broadcasts spread values of the same shape in the same way."""
+    """Whether two broadcasts map the same shape to the same dimensions."""
     return (
         left.operands == right.operands
         and left.kind.facts == right.kind.facts
@@ -79,7 +79,7 @@ def _is_alike(left: Op, right: Op) -> bool:
 
 
 def _resized(tensor: Tensor, shape: tuple[int, ...] | None) -> Tensor:
-    """A type of the same elements in another shape."""
+    """A type with the same element type and another shape."""
     size = tensor.bytes // max(1, tensor.elements)
     found = Tensor(shape, tensor.dtype, 0)
     return Tensor(shape, tensor.dtype, size * found.elements)

@@ -1,4 +1,4 @@
-"""What compilers drop from the state of a loop: what no round changes, what is there twice, and what nothing uses."""
+"""Drops from the state of a loop what compilers drop: invariant, duplicate and unused values."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pyshardy.costing.flat import NEVER_TWICE, FlatBlock, FlatOp
 from pyshardy.costing.program import Block, Op
 
 _DEPTH = 4
-"""So many ops deep two updates are compared."""
+"""The number of ops that the comparison of two updates follows."""
 
 
 def without_constant_state(op: Op, numbers: dict[int, int]) -> Op:
-    """A loop without the values that no round changes, and with one of those that are always equal.
+    """A loop without invariant values, and with one of several that are always equal.
 
     Args:
         op: The loop.
-        numbers: The numbers of values around it; those of what is left out are added.
+        numbers: The numbers of values outside; those of dropped values are added.
     """
     body = op.regions[1]
     dropped: dict[int, tuple[int, int, int, int]] = {}
@@ -52,7 +52,7 @@ def twin_results(op: Op, numbers: Mapping[int, int]) -> dict[int, int]:
 
 
 def _twins(op: Op, numbers: Mapping[int, int], dropped: Mapping[int, object]) -> dict[int, int]:
-    """Places of the state that start and change as an earlier place does."""
+    """The positions in the state that start and change as an earlier position does."""
     body = op.regions[1]
     makers = {value: one for one in body.ops for value in one.results if len(one.results) == 1}
     first: dict[tuple[int, str], list[int]] = {}
@@ -72,12 +72,12 @@ def _twins(op: Op, numbers: Mapping[int, int], dropped: Mapping[int, object]) ->
 
 
 def _maker_name(makers: Mapping[int, Op], value: int) -> str:
-    """The name of the op that makes a value; an empty one for what comes from elsewhere."""
+    """The name of the op that computes a value; empty if no op of the block does."""
     return makers[value].kind.name if value in makers else ""
 
 
 def _is_same(left: int, right: int, same: Mapping[int, int], makers: Mapping[int, Op], depth: int) -> bool:
-    """Whether two values are equal if others are."""
+    """Whether two values are equal, given that some others are."""
     if same.get(left, left) == right:
         return True
     one, other = makers.get(left), makers.get(right)
@@ -91,7 +91,7 @@ def _is_special(op: Op) -> bool:
 
 
 def _with_twins(block: Block, same: Mapping[int, int]) -> Block:
-    """A block in which some arguments are others."""
+    """A block with other values in place of some arguments."""
     if not same:
         return block
 
@@ -110,11 +110,11 @@ def _at(values: Sequence[int], places: Sequence[int]) -> tuple[int, ...]:
 
 
 def without_dead_state(flat: FlatOp, used: set[int]) -> FlatOp:
-    """A loop without what neither decides when it ends nor becomes a part of a result that is used.
+    """A loop without the values that affect neither its condition nor a used result.
 
     Args:
         flat: The loop.
-        used: The values that are used behind it.
+        used: The values that are used after it.
     """
     condition, body = flat.inner
     needed = {place for place, value in enumerate(flat.op.results) if value in used}
@@ -139,7 +139,7 @@ def without_dead_state(flat: FlatOp, used: set[int]) -> FlatOp:
 
 
 def _needed(block: FlatBlock, results: Sequence[int]) -> set[int]:
-    """The values that results of a block are made of, and those that effects need."""
+    """The values that results of a block depend on, and those that effects need."""
     found = set(results)
     for flat in reversed(block.ops):
         if found.intersection(flat.op.results) or has_effect(flat):

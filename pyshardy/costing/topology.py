@@ -1,7 +1,7 @@
-"""Which mesh axis runs over which network.
+"""Places mesh axes on networks.
 
-Devices are numbered as the mesh has them, the last axis fastest. By default axes are laid onto the networks from the
-inside out: the last axis along the innermost network until that is full, what is left along the next one.
+Devices are numbered in mesh order, the last axis fastest. By default the last axis takes the innermost network until
+that is full; the rest goes to the next network.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from pyshardy.costing.hardware import TORUS, Hardware, Network
 from pyshardy.errors import UsageError
 
-_DOING = "laying a mesh onto a topology"
+_DOING = "placing a mesh on the networks of a chip"
 MeshAxes = Sequence[tuple[str, int]]
 
 
@@ -22,9 +22,9 @@ class Lane(NamedTuple):
     """A part of a mesh axis along one network.
 
     Attributes:
-        network: The network, as an index from the inside.
-        size: How many devices it connects.
-        is_closed: Whether it is a ring; a part of a torus that is none is a line.
+        network: The index of the network, the innermost one first.
+        size: The number of devices that it connects.
+        is_closed: Whether it is a ring; otherwise a part of a torus is a line.
     """
 
     network: int
@@ -34,12 +34,12 @@ class Lane(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """Where the axes of a mesh lie.
+    """The networks of the axes of a mesh.
 
     Attributes:
         hardware: The chip and its networks.
         axes: The mesh axes, the outermost first.
-        lanes: For every axis, its parts, the innermost first.
+        lanes: The parts of every axis, the innermost first.
         shape: The dimensions of the torus, if the innermost network is one.
     """
 
@@ -54,12 +54,12 @@ class Topology:
         return prod(size for _, size in self.axes)
 
     def lanes_of(self, axes: Iterable[tuple[str, int]] | None, group_size: int) -> tuple[Lane, ...]:
-        """The lanes along which a collective works, the innermost network first.
+        """The lanes that a collective uses, the innermost network first.
 
         Args:
-            axes: Name and size of each mesh axis, where a smaller size is a part of the axis; None if its groups fit
-                no axes: then it is taken to go as far out as a group of its size may.
-            group_size: How many devices work together.
+            axes: The name and size of each mesh axis; a smaller size means a sub-axis. None if the groups match no
+                axes; then the collective is assumed to reach as far out as a group of its size can.
+            group_size: The number of devices in a group.
         """
         found: list[Lane] = []
         names = {name: place for place, (name, _) in enumerate(self.axes)}
@@ -77,7 +77,7 @@ class Topology:
         return tuple(sorted(found, key=lambda lane: lane.network))
 
     def describe(self) -> dict[str, str]:
-        """Where every axis lies, in words.
+        """The networks of every axis as text.
 
         >>> from pyshardy.costing.chips import find_hardware
         >>> make_topology(find_hardware("h100"), (("data", 4), ("model", 4))).describe()
@@ -97,17 +97,16 @@ def make_topology(
     networks: Mapping[str, str] | None = None,
     shape: Sequence[int] | None = None,
 ) -> Topology:
-    """Lay a mesh onto the networks of a chip.
+    """Place the axes of a mesh on the networks of a chip.
 
     Args:
         hardware: The chip and its networks.
-        axes: Name and size of every mesh axis, the outermost first.
-        networks: The network of an axis, for those that are not to be laid from the inside out.
-        shape: The dimensions of the torus; by default as square as the chip's slices come.
+        axes: The name and size of every mesh axis, the outermost first.
+        networks: The networks of some axes; all others are placed from the inside out.
+        shape: The dimensions of the torus; by default as square as the chip's slices are.
 
     Raises:
-        UsageError: A network that the chip does not have, an axis that the mesh does not have, or sizes that do not
-            fit.
+        UsageError: The chip does not have a network, the mesh does not have an axis, or the sizes do not fit.
 
     >>> from pyshardy.costing.chips import find_hardware
     >>> make_topology(find_hardware("v5e"), (("data", 16), ("model", 16))).describe()
@@ -142,7 +141,7 @@ def _chosen(hardware: Hardware, mesh: MeshAxes, networks: Mapping[str, str]) -> 
 
 
 def _torus(network: Network, wanted: int, shape: Sequence[int] | None, mesh: MeshAxes) -> list[int]:
-    """The dimensions of the torus that devices are on."""
+    """The dimensions of the torus of a mesh."""
     if shape is None:
         return _square(min(wanted, network.devices or wanted), network)
     if not shape or len(shape) > network.dims or min(shape) < 1:
@@ -150,10 +149,10 @@ def _torus(network: Network, wanted: int, shape: Sequence[int] | None, mesh: Mes
         raise UsageError(_DOING, got=got, needed=f"at most {network.dims} dimensions of size 1 or more")
     if prod(shape) > wanted or wanted % prod(shape):
         meshes = ", ".join(f"{name}={size}" for name, size in mesh)
-        raise UsageError(_DOING, got=f"the shape {_times(shape)} for {meshes}", needed=f"a part of {wanted} devices")
+        raise UsageError(_DOING, got=f"the shape {_times(shape)} for {meshes}", needed=f"a size that divides {wanted}")
     if network.devices is not None and prod(shape) > network.devices:
         got = f"the shape {_times(shape)}"
-        raise UsageError(_DOING, got=got, needed=f"at most {network.devices} devices, as {network.name} connects")
+        raise UsageError(_DOING, got=got, needed=f"at most {network.devices} devices, which {network.name} connects")
     return list(shape)
 
 
@@ -183,7 +182,7 @@ def _primes(number: int) -> list[int]:
 
 
 class _Placed:
-    """What is left of the networks while axes are laid onto them."""
+    """The free part of the networks while axes are placed."""
 
     def __init__(self, networks: Sequence[Network], room: list[int | None], dims: list[int]) -> None:
         self.networks, self.room, self.dims = networks, room, dims
@@ -211,7 +210,7 @@ class _Placed:
             raise UsageError(
                 _DOING,
                 got=f"{name}={size}",
-                needed=f"a size that fits into what is left of {', '.join(networks)}",
+                needed=f"a size that fits into the free part of {', '.join(networks)}",
                 hint="another order of axes, another shape, or another network for the axis",
             )
         return tuple(found)

@@ -1,7 +1,7 @@
-"""How many floating-point operations an op does, from shapes and attributes.
+"""Counts the floating-point operations of an op from its shapes and attributes.
 
-Counted as XLA's own cost analysis counts: a multiplication and an addition are two; an element-wise op does one per
-element; a transcendental function is counted apart. Moving data takes none.
+It counts as XLA's own cost analysis does. A multiplication and an addition are two operations. An elementwise op does
+one per element. Transcendental functions are counted separately. Moving data counts nothing.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from pyshardy.rules.properties import ELEMENTWISE
 
 
 class Work(NamedTuple):
-    """What an op computes.
+    """The arithmetic of an op.
 
     Attributes:
-        flops: Floating-point operations, on numbers of any type.
-        transcendentals: Evaluations of functions such as the exponential.
-        is_matrix: Whether they are done by the unit that multiplies matrices.
-        is_known: Whether it is known what it does; if not, the numbers are 0.
+        flops: The arithmetic operations, on numbers of any type.
+        transcendentals: The evaluations of functions such as the exponential.
+        is_matrix: Whether the matrix unit of the chip does them.
+        is_known: Whether the cost of the op is known; if not, the numbers are 0.
     """
 
     flops: float = 0.0
@@ -58,11 +58,11 @@ _NO_WORK = frozenset(
     ]
 )
 _PHILOX_FLOPS, _THREEFRY_FLOPS = 149 / 4, 45.0
-"""Operations per word of 32 bits; the rounds of the generators, counted with the conversions of wide products."""
+"""Operations per word of 32 bits: the rounds of the generators, with the conversions of wide products."""
 
 
 def work_of(kind: Kind) -> Work:
-    """What an op computes when it runs once; what its regions and callees do is not in it.
+    """The arithmetic of one run of an op, without that of its regions and callees.
 
     >>> from pyshardy.costing.program import Tensor
     >>> x = Tensor((4, 8), "f32", 128)
@@ -83,7 +83,7 @@ def work_of(kind: Kind) -> Work:
 
 
 def _of_body(kind: Kind, times: float) -> Work:
-    """The ops by which elements are combined, so many times."""
+    """The arithmetic of the ops that combine elements, so many times."""
     names: Sequence[str] = kind.fact("body", ())  # type: ignore[assignment]
     hard = sum(name in TRANSCENDENTAL for name in names)
     return Work(times * (len(names) - hard), times * hard)
@@ -100,7 +100,7 @@ def _dot(kind: Kind) -> Work:
 
 
 def _convolution(kind: Kind) -> Work:
-    """Twice the products of an element of the input and one of the kernel; what is padding takes none."""
+    """Twice the number of products of an input element and a kernel element; padding counts nothing."""
     lhs, rhs = (tensor.shape or () for tensor in kind.operands[:2])
     out = kind.results[0].shape or ()
     numbers = kind.fact("dimension_numbers")
@@ -120,7 +120,7 @@ def _convolution(kind: Kind) -> Work:
 
 
 def _valid_places(size: int, kernel: int, out: int, stride: int, low: int, base: int, window: int) -> int:
-    """How many pairs of an output and a kernel position meet an element of the input, along one dimension.
+    """The number of pairs of an output and a kernel position that meet an input element, along one dimension.
 
     >>> _valid_places(8, 3, 8, 1, 1, 1, 1)
     22
@@ -167,7 +167,7 @@ def _sort(kind: Kind) -> Work:
 
 
 def _reduction(kind: Kind) -> Work:
-    """An all-reduce: what a device combines; of a reduce-scatter, XLA counts nothing."""
+    """The additions of a device in an all-reduce; XLA counts none for a reduce-scatter."""
     return _of_body(kind, float(sum(tensor.elements for tensor in kind.results)))
 
 
@@ -214,7 +214,7 @@ def _custom_call(kind: Kind) -> Work:
 def _attention(kind: Kind, target: str) -> Work:
     """Attention in one kernel, with operands [batch, sequence, heads, depth]: two products, five in the gradient.
 
-    A mask that leaves half of the products out is not known of here; a target named "causal" counts half.
+    The mask is unknown here, so all products count; a target named "causal" counts half of them.
     """
     query, keys = (tensor.shape or () for tensor in kind.operands[:2])
     if len(query) != 4 or len(keys) != 4:
@@ -226,7 +226,7 @@ def _attention(kind: Kind, target: str) -> Work:
 
 
 _ATTENTION = ("flash_attention", "fmha", "splash")
-"""Parts of names of functions that compute attention without keeping its scores."""
+"""Parts of the names of functions that compute attention without storing its scores."""
 _LAPACK = {
     **dict(zip((f"lapack_{letter}getrf_ffi" for letter in "sdcz"), repeat(2 / 3))),
     **dict(zip((f"lapack_{letter}potrf_ffi" for letter in "sdcz"), repeat(1 / 3))),
@@ -235,7 +235,7 @@ _LAPACK = {
     **dict(zip((f"lapack_{letter}syevd_ffi" for letter in "sdcz"), repeat(9.0))),
     **dict(zip((f"lapack_{letter}gesdd_ffi" for letter in "sdcz"), repeat(22.0))),
 }
-"""Decompositions of a matrix with n rows: how many times n cubed; textbook figures of dense linear algebra."""
+"""The operations of decompositions of an n x n matrix, divided by n cubed: textbook figures of dense linear algebra."""
 _CUSTOM_CALLS_WITHOUT_WORK = frozenset(
     (
         "Sharding",

@@ -125,7 +125,11 @@ def draw(sharding: Any, shape: Sequence[int], mesh: Mesh | None = None) -> Drawi
     4:8 │ 2,3 │
         └─────┘
     """
-    sizes = tuple(int(size) for size in shape)
+    try:
+        sizes = tuple(int(size) for size in shape)
+    except (TypeError, ValueError):
+        needed = "the sizes of dimensions, such as (8, 4)"
+        raise UsageError(_DOING, got=f"the shape {shape!r}", needed=needed) from None
     if not 1 <= len(sizes) <= MOST_DIMS or min(sizes) < 1:
         needed = f"one to {MOST_DIMS} dimensions, none of them empty"
         raise UsageError(_DOING, got=f"the shape {sizes}", needed=needed)

@@ -6,6 +6,7 @@ import re
 from difflib import get_close_matches
 from pathlib import PurePath
 
+from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
 from pyshardy.explain.cells import cell_name, file_name
 from pyshardy.explain.names import EDGE, Names, named_scope, short_scope
@@ -13,6 +14,7 @@ from pyshardy.explain.subject import Label, Subject
 
 _LINE = re.compile(r"(.+?):(\d+)(?::(\d+))?")
 _DOING = "looking for a value to explain"
+_NEEDED = "an argument, a result, FILE:LINE, a name scope or an op of the program"
 
 
 def find_values(subject: Subject, wanted: str) -> list[int]:
@@ -25,6 +27,8 @@ def find_values(subject: Subject, wanted: str) -> list[int]:
     Raises:
         UsageError: Nothing has that name; the error lists the nearest names.
     """
+    if not isinstance(wanted, str):
+        raise UsageError(_DOING, got=named_type(wanted), needed=_NEEDED)
     by_name = {name: value for value, name in reversed(list(subject.names.items()))}
     if wanted in by_name:
         return [by_name[wanted]]
@@ -38,17 +42,11 @@ def find_values(subject: Subject, wanted: str) -> list[int]:
     ]
     if found:
         return found
-    near = nearest(subject, wanted)
-    raise UsageError(
-        _DOING,
-        got=f"'{wanted}'",
-        needed="an argument, a result, FILE:LINE, a name scope or an op of the program",
-        hint=", ".join(near) if near else None,
-    )
+    raise UsageError(_DOING, got=f"'{wanted}'", needed=_NEEDED, hint=", ".join(nearest(subject, wanted)) or None)
 
 
 def nearest(subject: Subject, wanted: str) -> list[str]:
-    """The names of the program that are most similar to a text, the best first."""
+    """The names of the program that are most similar to a text, the best first; some names if none is similar."""
     known = list(dict.fromkeys(subject.names.values()))
     for label in _labels(subject):
         if label is not None:
@@ -56,7 +54,7 @@ def nearest(subject: Subject, wanted: str) -> list[str]:
     known = list(dict.fromkeys(known))
     close = get_close_matches(wanted, known, n=5, cutoff=0.5)
     inside = [name for name in known if wanted.lower() in name.lower()]
-    return list(dict.fromkeys([*inside, *close]))[:5]
+    return list(dict.fromkeys([*inside, *close]))[:5] or known[:5]
 
 
 def _labels(subject: Subject) -> list[Label | None]:

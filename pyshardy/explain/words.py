@@ -1,4 +1,4 @@
-"""The reasons why a dimension was not sharded, in words."""
+"""Sentences that say why a dimension was not sharded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HOW = {
 
 
 def axes_text(axes: tuple[AxisRef, ...]) -> str:
-    """Axes in readable form."""
+    """Axes as text, with commas between them."""
     return ", ".join(map(str, axes))
 
 
@@ -35,12 +35,12 @@ def dims_text(sharding: TensorSharding | None, rank: int) -> str:
 
 
 def stayed_whole(reason: Reason, value: int, dim: int, names: Names) -> StayedWhole:
-    """A reason in words.
+    """The sentence for a reason.
 
     Args:
-        reason: The reason.
+        reason: Why the dimension stayed whole.
         value: The value.
-        dim: Its dimension.
+        dim: The dimension of the value.
         names: The names of values and ops.
     """
     text = (
@@ -52,7 +52,7 @@ def stayed_whole(reason: Reason, value: int, dim: int, names: Names) -> StayedWh
 
 
 def _asked(reason: Reason, names: Names) -> str:
-    """The axis that did not come."""
+    """The axis that the dimension did not get, where it is, and the op that would pass it on."""
     assert reason.asker is not None
     assert reason.op is not None
     value, dim = reason.asker
@@ -80,7 +80,7 @@ def _scalar(reason: Reason, names: Names) -> str:
 
 
 def _replicated(reason: Reason, names: Names) -> str:
-    return f"because {reason.axis} is to stay replicated in this value, as its annotation says; {_asked(reason, names)}"
+    return f"because its annotation keeps {reason.axis} replicated in this value; otherwise {_asked(reason, names)}"
 
 
 def _taken(reason: Reason, names: Names) -> str:
@@ -98,43 +98,44 @@ def _conflict(reason: Reason, names: Names) -> str:
     value, dim = reason.winner
     both = f"{_asked(reason, names)}, and {names.value(value)} has {reason.held} on dimension {dim}"
     if not reason.held.overlaps(reason.axis):
-        return f"because of a conflict: {both}; the axes differ, so that neither moves on"
+        return f"because of a conflict: {both}; the axes differ, so neither moves on"
     return f"because of a conflict: {both}, {_HOW[reason.level]}"
 
 
 def _not_divisible(reason: Reason, names: Names) -> str:
-    return f"because it is not divisible: {_asked(reason, names)}, and what it would split there does not divide by it"
+    return f"because its size is not divisible: {_asked(reason, names)}, but does not divide what it would split"
 
 
 def _blocked(reason: Reason, names: Names) -> str:
-    return f"because {_asked(reason, names)}, and the rule of that op lets nothing through there"
+    return f"because {_asked(reason, names)}, but the rule of that op blocks this dimension"
 
 
 def _gaps(reason: Reason, names: Names) -> str:
-    inner = "it splits an inner part of this dimension, and what is in front of that part is not split all the way"
-    return f"because {_asked(reason, names)}, but {inner}, so that shards would have gaps"
+    inner = "it splits an inner part of this dimension, and the outer part is not split completely"
+    return f"because {_asked(reason, names)}, but {inner}, so shards would have gaps"
 
 
 def _follows(reason: Reason, names: Names) -> str:
     assert reason.winner is not None
     value, dim = reason.winner
     which = f"dimension {dim} of {names.value(value)}"
-    return f"because operands of an element-wise op follow its result, and {which} is whole; {_asked(reason, names)}"
+    follow = "operands of an elementwise op follow its result"
+    return f"because {follow}, and {which} is whole; otherwise {_asked(reason, names)}"
 
 
 def _manual(reason: Reason, names: Names) -> str:
     assert reason.op is not None
     where = names.op(reason.op)
-    return f"because {reason.axis} is a manual axis of {where}, whose body sees the part of one device along it"
+    return f"because {reason.axis} is a manual axis of {where}, and the body sees only the part of one device along it"
 
 
 def _no_rule(reason: Reason, names: Names) -> str:
     assert reason.op is not None
-    return f"because no sharding rule is known for {names.op(reason.op)}, so that nothing moves through it"
+    return f"because no sharding rule is known for {names.op(reason.op)}, so nothing propagates through it"
 
 
 def _dropped(reason: Reason, names: Names) -> str:
-    return f"because {_asked(reason, names)}, and what else its tensors have leaves no room for it"
+    return f"because {_asked(reason, names)}, but the other axes of its tensors leave no room for it"
 
 
 def _nobody(reason: Reason, names: Names) -> str:

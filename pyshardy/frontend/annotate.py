@@ -81,8 +81,12 @@ def named_ports(
     """The inputs and outputs that match the names, each with its last annotation.
 
     Raises:
-        UsageError: A name matches no input or output; the error lists the nearest names.
+        UsageError: The annotations are not a mapping, or a name matches no input or output; the error lists the
+            nearest names.
     """
+    if not isinstance(shardings, Mapping):
+        needed = "a dictionary of shardings by name, such as {'x': P('data')}"
+        raise UsageError(_DOING, got=named_type(shardings), needed=needed)
     tensors = [*(("arg_attrs", tensor) for tensor in inputs), *(("res_attrs", tensor) for tensor in outputs)]
     names = [tensor.name for _, tensor in tensors]
     found: dict[tuple[str, int], Given] = {}
@@ -204,7 +208,7 @@ def matching_names(pattern: str, names: Sequence[str]) -> list[int]:
     raise UsageError(
         _DOING,
         got=f"{pattern!r}, which matches no input or output",
-        needed=", ".join(nearest) if nearest else "a module with inputs or outputs",
+        needed=f"one of {', '.join(nearest)}" if nearest else "a module with inputs or outputs",
         hint="`pyshardy show` prints all names; unused arguments are not among them",
     )
 

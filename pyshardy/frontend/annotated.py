@@ -67,10 +67,12 @@ def import_annotations(module: Module, mesh: Axes = None, needs_tilings: bool = 
     axes = axes_text(mesh)
     if FROM_HLO not in module.root.attrs and not is_annotated(module.root):
         if axes and needs_tilings:
+            has_mesh = any(op.name == "sdy.mesh" for op in module.root.region.block)
             raise UsageError(
                 f"applying the mesh {axes}",
-                got="a module without GSPMD's annotations",
+                got="a module without GSPMD's annotations" + (", which has a mesh already" if has_mesh else ""),
                 needed="mhlo.sharding with tilings, such as {devices=[4,2]<=[8]}",
+                hint="leave the mesh out; pyshardy cost and search take other sizes for its axes" if has_mesh else None,
             )
         return module
     passes = []

@@ -178,11 +178,15 @@ def invalid_module(
         where = f"{name if file == '-' else file}:{line}:{column}"
     notes = "; ".join(note.message for note in first.notes)
     got = f"{first.message} ({notes})" if notes else first.message
-    found = InvalidModuleError(doing, where=where, got=got, needed=_needed(first.message))
+    needed = _needed(first.message)
+    if needed is None and position is not None and position[1:] == (1, 1):
+        needed = _STABLEHLO
+    found = InvalidModuleError(doing, where=where, got=got, needed=needed)
     found.diagnostics = tuple(diagnostics)
     return found
 
 
+_STABLEHLO = "StableHLO, such as jax.jit(f).lower(...).as_text() gives"
 _NEEDED = {
     "unknown axis name": "an axis of the mesh that the sharding is on",
     "duplicate axis ref": "every axis at most once in a sharding",
@@ -190,7 +194,7 @@ _NEEDED = {
     "sharding doesn't match tensor rank": "one dimension sharding for every dimension of the tensor",
     "unknown mesh": "a mesh that the module defines",
     "unregistered dialect": "ops that jaxlib knows, or allow_unregistered_dialects=True (--allow-unregistered-dialect)",
-    " is unknown (tried ": "StableHLO, such as jax.jit(f).lower(...).as_text() gives",
+    " is unknown (tried ": _STABLEHLO,
 }
 """The text for `needed`, by a part of MLIR's message."""
 

@@ -1,1 +1,1 @@
-"""What the program of one device costs, from shardings alone: that program is never built."""
+"""Estimates the cost of the per-device program from shardings alone, without building that program."""

@@ -1,4 +1,4 @@
-"""From versions of ops, and the part that was partitioned where it stands, to the program of one device."""
+"""Assembles the cost program of one device from versions of ops and from the excerpt that was partitioned in place."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ def assemble(
     interned: Interned,
     name: str,
 ) -> Program:
-    """The description of the program of one device.
+    """The cost program of one device.
 
     Args:
-        excerpt: The part that was partitioned where it stands; the passes have run on its module.
+        excerpt: The part of the program that was partitioned in place; the passes have run on its module.
         versions: The versions of all other ops.
         meshes: The meshes of the program.
-        trips: Tells of the loops of the whole program how often they run.
-        interned: What descriptions share.
-        name: What to call the text that the program was read from.
+        trips: Gives the number of rounds of the loops of the whole program.
+        interned: The objects that cost programs share.
+        name: The name of the text that the program was read from.
     """
     return _Assembler(excerpt, versions, meshes, trips, interned, name).assemble()
 
 
 class _Assembler(CostReader):
-    """Reads the module, and puts versions of ops in at the marks."""
+    """Reads the module, and inserts versions of ops at the marks."""
 
     def __init__(
         self,
@@ -58,12 +58,12 @@ class _Assembler(CostReader):
         self.numbers: dict[Value, int] = {}
         """The numbers of values of the module."""
         self.places: dict[int, int] = {}
-        """The numbers of values of the whole program that are there as they are, or were left out."""
+        """The numbers of values of the whole program that are unchanged in the module, or were left out of it."""
         self.kept: dict[int, Value] = {}
-        """Values of the whole program that stand in the module."""
+        """The values of the whole program that the module has."""
         self.constants: dict[Kind, int] = {}
         self.front: list[Op] = []
-        """Constants, which the partitioner's passes bring to the start of the program."""
+        """The constants; the partitioner's passes move them to the start of the program."""
 
     def assemble(self) -> Program:
         main, skeleton = self.excerpt.piece.function, self.skeleton
@@ -136,7 +136,7 @@ class _Assembler(CostReader):
                 self.numbers[argument] = number
 
     def _constant(self, op: Op, numbers: list[int]) -> int:
-        """The number of a constant, which stands once at the start of the program."""
+        """The number of a constant, which occurs once, at the start of the program."""
         found = self.constants.get(op.kind)
         if found is None:
             self.front.append(_moved(op, numbers, None))
@@ -174,7 +174,7 @@ class _Assembler(CostReader):
 
 
 def _constants_first(body: Block, constants: list[Op]) -> Block:
-    """A block with its constants, and others, at its start: that used last first, about as the passes leave them."""
+    """A block with its constants and some others at the start, the last used first, about as the passes leave them."""
     first = [op for op in (*body.ops, *constants) if op.kind.name == CONSTANT]
     others = [op for op in body.ops if op.kind.name != CONSTANT]
     waiting = {op.results[0] for op in first}
@@ -195,7 +195,7 @@ def _inner(op: Op) -> Iterator[Op]:
 
 
 class _CollectivePlace(NodePlace):
-    """Where a collective comes from that stands beside an op of the whole program."""
+    """The origin of a collective that belongs to an op of the whole program."""
 
     __slots__ = ("_cause",)
 
@@ -205,12 +205,12 @@ class _CollectivePlace(NodePlace):
 
     @property
     def cause(self) -> str | None:
-        """What made it necessary."""
+        """The reshard or sum that needs the collective."""
         return self._cause
 
 
 def _moved(op: Op, numbers: list[int], place: OpOrigin | None) -> Op:
-    """An op of a version on the numbers of a program."""
+    """An op of a version, with the numbers of values of a program."""
     operands = tuple([numbers[value] for value in op.operands])
     results = tuple([numbers[value] for value in op.results])
     regions = op.regions

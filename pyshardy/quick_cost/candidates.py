@@ -1,7 +1,7 @@
-"""Candidates of a search: what a program costs under other shardings of its inputs, outputs and constraints.
+"""Prices the candidates of a search: a program under other shardings of its inputs, outputs and constraints.
 
-Propagation runs on numbers alone (`pyshardy.graph.program`). What it finds is brought here to where passes would bring
-it behind propagation, and priced as `QuickProgram` does.
+Propagation runs on the plain-data program (`pyshardy.graph.program`). This module does what passes do after
+propagation, and prices the result as `QuickProgram` does.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ _DOING = "pricing candidates"
 class Candidates(QuickProgram):
     """A program that is propagated and priced under many shardings.
 
-    Where a loop uses an argument from outside, import gives it a copy that may be sharded further, but only of an
-    argument that has a sharding: give such arguments one, if it is of no axes, so that prices are exact.
+    If a loop uses an argument from outside, import gives the loop a copy that may be sharded further, but only if the
+    argument has a sharding. For exact prices, give such arguments a sharding, at least one without axes.
 
     Args:
         module: The program, as `load` returns it.
-        options: How shardings propagate.
-        partition_options: How the program would be partitioned.
+        options: The options of propagation.
+        partition_options: The options of partitioning.
 
     Attributes:
-        program: The program as propagation takes it; its shardings are those that were given.
-        inputs: The numbers of the arguments in it.
-        outputs: The numbers of the results.
+        program: The program before propagation, with the annotations as its shardings.
+        inputs: The numbers of its arguments.
+        outputs: The numbers of its results.
 
     Raises:
-        UsageError: A program with several functions, several meshes or sharding groups.
+        UsageError: The program has several functions, several meshes or sharding groups.
 
     >>> from dataclasses import replace
     >>> from pyshardy import load
@@ -110,7 +110,7 @@ class Candidates(QuickProgram):
         self.outputs = tuple([place.result for place in self.program.main_results])
 
     def propagated(self, given: dict[int, TensorSharding | None]) -> Shardings:
-        """The sharding of every value of `program` when some have these instead of those that were given."""
+        """The sharding of every value of `program` after propagation, with these annotations on some values."""
         from dataclasses import replace
 
         shardings = list(self.program.shardings)
@@ -119,13 +119,13 @@ class Candidates(QuickProgram):
         return propagate_program(replace(self.program, shardings=tuple(shardings)), self.options).shardings
 
     def price(self, shardings: Shardings) -> Program:
-        """The description of the program of one device.
+        """The cost program of one device.
 
         Args:
-            shardings: The sharding of every value of `program`, as propagation has found it.
+            shardings: The sharding of every value of `program` after propagation.
 
         Raises:
-            PassError: A program that cannot be partitioned under these shardings; names the op.
+            PassError: The program cannot be partitioned under these shardings; the error names the op.
         """
         closed = cache(TensorSharding.closed)
         holders = self.program.holders
@@ -144,7 +144,7 @@ class Candidates(QuickProgram):
         return self.cost_program(found, results)
 
     def _complete_lists(self, shardings: list[TensorSharding | None]) -> None:
-        """Let results of one op have all a sharding or none, as they are written in one list, and loops carry these."""
+        """Give all results of an op a sharding if one has it, as they are written in one list; loops carry them on."""
         for values in self._lists:
             first = next((one for one in map(shardings.__getitem__, values) if one is not None), None)
             if first is None:
@@ -159,7 +159,7 @@ class Candidates(QuickProgram):
                     shardings[argument] = shardings[result]
 
     def _at_border(self, sharding: TensorSharding | None, value: int) -> TensorSharding | None:
-        """How an argument or a result is sharded: evenly, along whole axes, if it was not given so."""
+        """The sharding of an argument or a result: even and along whole axes, unless it was annotated otherwise."""
         type = self.skeleton.values[value].type
         if sharding is None:
             return None

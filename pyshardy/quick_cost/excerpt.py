@@ -1,7 +1,8 @@
-"""The part of a program that must be partitioned where it stands: what is resharded, and the ops around it.
+"""The excerpt of a program that must be partitioned in place: ops with reshards, and the ops around them.
 
-All other ops are left out. What the part takes from them are arguments, and what they take from it is handed to an op
-at the end of the block that does nothing else. Ops without effect mark where ops are left out.
+All other ops are left out. Values that the excerpt uses from them become arguments. Values that they use from the
+excerpt are operands of an extra op at the end of the block. Marks, which are ops without effect, stand for ops that are
+left out.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pyshardy.quick_cost.versions import Shardings, Version
 from pyshardy.rules.ops import ops_that
 
 MARK = "pyshardy.left_out"
-"""Marks that the ops of the block before the one with the number of `INDEX` are left out, as far as they are."""
+"""The mark for left-out ops of the block, up to the one with the number `INDEX`."""
 INDEX = "index"
 ENTRY = "pyshardy.entry"
 """Attribute of a loop or a conditional: the number of its entry."""
@@ -26,20 +27,20 @@ KEEPER = "stablehlo.custom_call"
 KEEPS = "pyshardy.keeps"
 """Attribute of the op that keeps values."""
 TARGET = min(ops_that(lambda traits: traits.takes_shards)).removeprefix("@")
-"""What it calls: something without results that may be given shards."""
+"""The target of that op: a custom call without results that accepts shards."""
 _WITH_BODY_SHARDINGS = frozenset(("sdy.manual_computation", "sdy.named_computation"))
-"""Ops that say how their arguments are sharded too, which stays."""
+"""Ops that also fix the shardings of their arguments."""
 _UPSTREAM = 4
-"""So many ops before one that looks around itself are taken along."""
+"""The number of ops to take before an op whose partitioning depends on its neighbours."""
 
 
 class Excerpt:
-    """Chooses what is taken, and makes the module of it.
+    """Chooses the ops of the excerpt, and builds its module.
 
     Args:
         skeleton: The program.
         shardings: The sharding of every value.
-        results: How the function is to give its results.
+        results: The shardings that the function must return.
         versions: The version of every op that can be left out.
         keeping: The attributes of the ops that keep values: `TARGET` is what they call, and they have an effect.
         meshes: The names of the meshes in use.
@@ -59,14 +60,14 @@ class Excerpt:
         self.keeping = keeping
         self.taken: set[Entry] = set()
         self.outside: set[int] = set()
-        """The values that ops use that are left out."""
+        """The values that left-out ops use."""
         self.entries: list[Entry] = []
-        """The loops and conditionals, by the number that is noted on their copies."""
+        """The loops and conditionals, by the number on their copies."""
         self.kept: dict[BlockSkeleton, list[int]] = {}
-        """Per block, the values that are kept for ops that are left out."""
+        """The values that each block keeps for left-out ops."""
         self.mapping: dict[Value, Value] = {}
         self.arguments: dict[int, Value] = {}
-        """The arguments that stand for values of ops that are left out."""
+        """The arguments that stand for values of left-out ops."""
         self._choose(skeleton.body, self.results)
         self.piece = Piece(skeleton.root, meshes)
         self._build()
@@ -74,7 +75,7 @@ class Excerpt:
     # Choosing
 
     def _choose(self, block: BlockSkeleton, wanted: Shardings) -> None:
-        """Choose from a block that hands on values sharded so."""
+        """Choose ops of a block that returns values with these shardings."""
         for entry in block.entries:
             if entry.blocks:
                 self._choose_structure(entry)
@@ -94,7 +95,7 @@ class Excerpt:
                 self._take_maker(value, 1)
 
     def _take(self, entry: Entry, depth: int) -> None:
-        """Take an op, and so many before it that make what it uses."""
+        """Take an op, and up to so many ops before it that compute its operands."""
         self._add(entry)
         for value in (*entry.operands, *entry.captured):
             self._take_maker(value, depth)
@@ -114,7 +115,7 @@ class Excerpt:
                 self._add(user)
 
     def _add(self, entry: Entry) -> None:
-        """Take an op with the constants that it uses, and if it is resharded around with what makes its operands."""
+        """Take an op with its constants; if reshards surround it, also the ops that compute its operands."""
         if entry in self.taken:
             return
         self.taken.add(entry)
@@ -190,7 +191,7 @@ class Excerpt:
         return with_shardings(copy, [self.shardings[number] for number in entry.results])
 
     def _value(self, number: int) -> Value:
-        """What stands for a value: its copy, or an argument if what makes it is left out."""
+        """The value that stands for another: its copy, or an argument if the op that computes it is left out."""
         value = self.skeleton.values[number]
         found = self.mapping.get(value)
         if found is None:
@@ -199,7 +200,7 @@ class Excerpt:
         return found
 
     def _keep(self, block: BlockSkeleton, target: Block) -> None:
-        """Hand the values that ops use that are left out to an op at the end of the block."""
+        """Make the values that left-out ops use operands of an op at the end of the block."""
         found = [
             number
             for entry in block.entries

@@ -1,8 +1,8 @@
-"""Which ops may be replaced by their versions where they stand, as no reshard around them has to do with another.
+"""Finds the ops that can be replaced by their versions, because their reshards do not interact with others.
 
-Reshards are joined with those before and behind them, shared with others of the same value, and done before the op
-that makes their value where that is cheaper; an all-reduce that is cut afterwards becomes a reduce-scatter. An op none
-of whose reshards meets another one is partitioned there as it is alone.
+The passes merge a reshard with those before and after it, share it with others of the same value, and move it before
+the op that computes its value where that is cheaper. An all-reduce followed by a slice becomes a reduce-scatter. If no
+reshard of an op interacts with another, the passes partition the op in the program as they do alone.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _SLICE = "stablehlo.slice"
 def isolated(
     skeleton: Skeleton, found: Mapping[Entry, Version | None], shardings: Shardings, results: Shardings
 ) -> dict[Entry, Version | None]:
-    """The versions that may stand in the place of their ops; None for all other ops.
+    """The versions that may replace their ops; None for all other ops.
 
     Args:
         skeleton: The program.
         found: The version of every op, if it has one.
         shardings: The sharding of every value.
-        results: How the function is to give its results.
+        results: The shardings that the function must return.
     """
     return _Isolation(skeleton, found, shardings, results).choose()
 
@@ -40,9 +40,9 @@ class _Isolation:
     ) -> None:
         self.skeleton, self.found, self.shardings, self.results = skeleton, found, shardings, results
         self.takers: dict[int, int] = {}
-        """Per value, how many ops may reshard it."""
+        """The number of ops that may reshard each value."""
         self.given: set[int] = set()
-        """The values that may be resharded or completed where they are made."""
+        """The values that may be resharded or completed by the op that computes them."""
         self.pending: list[tuple[Entry, Version]] = []
 
     def choose(self) -> dict[Entry, Version | None]:
@@ -66,7 +66,7 @@ class _Isolation:
             self.takers[value] = self.takers.get(value, 0) + 1
 
     def _note(self, entry: Entry) -> None:
-        """Note what an op that must be looked at where it stands may reshard."""
+        """Record the values that an op without a version may reshard."""
         if not entry.blocks:
             self._take((*entry.operands, *entry.captured))
             self.given.update(entry.results)
@@ -78,7 +78,7 @@ class _Isolation:
             self._take(unlike(block.returned, shardings, self.shardings))
 
     def _note_moved(self) -> None:
-        """Note what a reshard may be joined with that is done before the op that makes its value."""
+        """Record the values whose reshards may merge with one that moves before the op that computes its value."""
         makers = [self.skeleton.maker[value] for value in self.takers if value in self.skeleton.maker]
         for maker in makers:
             self._take([value for value in maker.operands if value in self.given])
@@ -100,7 +100,7 @@ class _Isolation:
         return True
 
     def _is_left_where_it_is(self, maker: Entry) -> bool:
-        """Whether a reshard of what an op makes is not done before it."""
+        """Whether a reshard of the result of an op stays after the op."""
         version = self.found[maker]
         if version is None or version.taken:
             return False
@@ -108,7 +108,7 @@ class _Isolation:
 
 
 def handed_on(entry: Entry, shardings: Shardings) -> list[Shardings]:
-    """How each block of a loop or a conditional is to hand on what it returns."""
+    """The shardings that each block of a loop or a conditional must return."""
     wanted = [shardings[value] for value in entry.results]
     if entry.op.name == LOOP:
         condition, _ = entry.blocks
@@ -117,14 +117,14 @@ def handed_on(entry: Entry, shardings: Shardings) -> list[Shardings]:
 
 
 def unlike(values: Sequence[int], wanted: Shardings, shardings: Shardings) -> list[int]:
-    """The values that are not sharded as they are to be."""
+    """The values whose sharding differs from the required one."""
     return [value for value, target in zip(values, wanted) if shardings[value] is not target]
 
 
 def from_slice(entry: Entry, skeleton: Skeleton) -> list[Entry]:
-    """The ops that an op is made of from a slice on, if each is the only user of the one before; none if it is not so.
+    """The chain of ops from a slice to an op, if each is the only user of the one before; else empty.
 
-    What is made of a slice alone may be gathered at the slice.
+    The result of such a chain may be gathered at the slice.
     """
     chain: list[Entry] = []
     while len(entry.operands) == 1 and entry.op.name != _SLICE:

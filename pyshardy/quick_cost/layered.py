@@ -1,6 +1,6 @@
-"""Prices of candidates for a program with many equal layers: from a short version of it, so that layers cost no time.
+"""Prices candidates for a program with many equal layers on a short version of it, so further layers take no time.
 
-It has three layers of every kind, of which that in the middle stands for others.
+The short version has three layers of every kind; the middle one stands for all in between.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pyshardy.transforms.search_program import short_program
 from pyshardy.transforms.shorten import BETWEEN, MIDDLE, stretch_counts
 
 Border = Mapping[int, TensorSharding]
-"""Shardings of arguments or results by position."""
+"""The shardings of arguments or results, by position."""
 
 
 class LayeredCandidates:
@@ -33,14 +33,14 @@ class LayeredCandidates:
     Args:
         module: The program, as `load` returns it.
         mesh: The name of its mesh.
-        topology: The chip, and where the mesh lies.
-        model: How collectives are priced.
+        topology: The chip, and the networks of the mesh axes.
+        model: The model of collectives.
 
     Attributes:
-        is_exact: Whether no layers are left out, so that prices are those of the whole estimate.
+        is_exact: Whether no layer is left out, so prices equal those of the full estimate.
 
     Raises:
-        UsageError: A program that `Candidates` does not take.
+        UsageError: `Candidates` does not take the program.
 
     >>> from pyshardy import load
     >>> from pyshardy.core.notation import parse_sharding
@@ -73,10 +73,10 @@ class LayeredCandidates:
         self._outputs = dict(zip(short.outputs, self.candidates.outputs))
 
     def price(self, inputs: Border, outputs: Border) -> Brief:
-        """Time and memory with arguments and results sharded so.
+        """Time and memory with these shardings of arguments and results.
 
         Raises:
-            ShardyError: They do not fit, or the program cannot be partitioned.
+            ShardyError: The shardings do not fit, or the program cannot be partitioned.
         """
         given: dict[int, TensorSharding | None] = {}
         for numbers, shardings in ((self._inputs, inputs), (self._outputs, outputs)):
@@ -96,7 +96,7 @@ class LayeredCandidates:
 
 
 def _share_nothing(root: Op, mesh: str) -> None:
-    """Give arguments without a sharding one of no axes, so that import makes of each what it makes of a sharded one."""
+    """Give arguments without a sharding one without axes, so import treats them as it treats sharded ones."""
     main = main_function(root)
     args = main.region.blocks[0].args
     entries: list[Any] = list(main.attrs.get("arg_attrs") or (NO_ATTRS,) * len(args))

@@ -1,6 +1,6 @@
-"""Small modules made of ops of a program: each has one function, on which the partitioner's passes run.
+"""Small modules of a few ops of a program, each with one function, on which the partitioner's passes run.
 
-Nothing of MLIR is made; the modules are nodes, which the passes take as they take those of a whole program.
+The modules are nodes, like those of a whole program; no MLIR is created.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from pyshardy.propagation.options import PropagateOptions
 from pyshardy.transforms.context import PassContext
 
 _LAST_OF_PLANNING = "pyshardy-share-reshards"
-"""Behind the first pass of this name all reshards are there, and none has become collectives."""
+"""After the first pass of this name all reshards exist, and none has become a collective."""
 
 
 class Piece:
-    """A module with one private function, of which any argument may be sharded unevenly.
+    """A module with one private function, whose arguments may be sharded unevenly.
 
     Args:
-        like: The root of the module whose meshes and attributes it has.
+        like: The root of the module to take meshes and attributes from.
         first: The names of the meshes that come first.
     """
 
@@ -46,12 +46,12 @@ class Piece:
         top.append(self.function)
 
     def argument(self, type: ValueType, sharding: TensorSharding | None, place: Any = None) -> Value:
-        """One more argument, from some place of the program."""
+        """A new argument, with the location of a value of the program."""
         self.arg_attrs.append(_border(sharding))
         return self.block.add_arg(type, place)
 
     def finish(self, results: Sequence[Value], shardings: Iterable[TensorSharding | None], place: Any = None) -> None:
-        """Return values, each sharded so, and write down what the function takes and gives."""
+        """Return values with these shardings, and set the function's type and attributes."""
         self.block.append(Op("func.return", results, location=place))
         self.function.set_attr("arg_attrs", tuple(self.arg_attrs))
         self.function.set_attr("res_attrs", tuple(map(_border, shardings)))
@@ -66,9 +66,9 @@ class Passes:
     """The passes that `partition` runs, in two parts.
 
     Args:
-        module: What the nodes come from.
-        applied: How shardings have propagated.
-        options: How to partition.
+        module: The module that the nodes come from.
+        applied: The options of propagation.
+        options: The options of partitioning.
     """
 
     def __init__(self, module: Module, applied: PropagateOptions, options: PartitionOptions) -> None:
@@ -79,16 +79,16 @@ class Passes:
         self.making: list[Pass] = passes[cut:]
 
     def plan(self, root: Op) -> PassContext:
-        """Insert the reshards, and what else an op needs so that it can run on shards."""
+        """Insert the reshards, and whatever else an op needs to run on shards."""
         return run_on_root(self.module, root, self.planning, Diagnostics())
 
     def make(self, root: Op, context: PassContext) -> None:
-        """Make of reshards collectives, and of all ops those of one device."""
+        """Turn reshards into collectives, and all ops into per-device ops."""
         run_on_root(self.module, root, self.making, context=context)
 
 
 def ops_behind(values: Iterable[Value], block: Block) -> list[Op]:
-    """The ops of a block that some values are made by, also through others and through regions, in order."""
+    """The ops of a block that some values depend on, directly or not, in program order."""
     found: set[Op] = set()
     pending = list(values)
     while pending:
@@ -113,7 +113,7 @@ def ops_behind(values: Iterable[Value], block: Block) -> list[Op]:
 
 
 def with_shardings(op: Op, shardings: Sequence[TensorSharding | None]) -> Op:
-    """The op, with its results sharded so; one without results keeps what it says of where it runs."""
+    """Give the results of an op these shardings, and return it; an op without results keeps its own."""
     if not op.results:
         return op
     if any(one is not None for one in shardings):

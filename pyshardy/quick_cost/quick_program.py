@@ -1,4 +1,4 @@
-"""The front of this room: from a program with final shardings to the description of the program of one device."""
+"""The entry point of this package: from a program with final shardings to the cost program of one device."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from pyshardy.transforms.reshards.survey import distinct_shardings
 
 
 class QuickProgram:
-    """A program that can be priced under many shardings, without making the program of one device for any.
+    """A program that can be priced under many shardings without building the per-device program.
 
-    What is learnt of an op under some shardings is kept, and used for all ops like it and all later shardings.
+    It keeps what an op becomes under some shardings, and reuses it for all equal ops and all later shardings.
 
     Args:
-        sharded: The program with final shardings; what `propagate` returns has it as `sharded`.
-        options: How the program would be partitioned.
+        sharded: The program with final shardings: the attribute `sharded` of the result of `propagate`.
+        options: The options of partitioning.
 
     Raises:
-        UsageError: A program that only the partitioner as a whole can take apart; `why_not` says why.
+        UsageError: The program can only be partitioned as a whole; `why_not` says why.
 
     >>> from pyshardy import propagate
     >>> from pyshardy.costing.counting import count_collectives
@@ -79,7 +79,7 @@ class QuickProgram:
 
     @cached_property
     def trips(self) -> TripCounts:
-        """How often loops run."""
+        """The numbers of rounds of loops."""
         return TripCounts(self.skeleton.root)
 
     def cost_program(self, shardings: Shardings | None = None, results: Shardings | None = None) -> Program:
@@ -90,7 +90,7 @@ class QuickProgram:
             results: How the function gives its results; as the nodes say if there are none.
 
         Raises:
-            PassError: A program that cannot be partitioned under these shardings; names the op.
+            PassError: The program cannot be partitioned under these shardings; the error names the op.
         """
         with self.module.context, pause_gc():
             shardings = self.skeleton.shardings() if shardings is None else shardings
@@ -106,23 +106,23 @@ class QuickProgram:
 
 
 def why_not(sharded: ShardedProgram) -> str | None:
-    """Why a program can only be partitioned as a whole; None if that is not so."""
+    """The reason why a program can only be partitioned as a whole; None if it can be priced op by op."""
     found = list(functions(sharded.root))
     if len(found) != 1 or is_declaration(found[0]):
         return "a program of several functions"
     if sum(bool(mesh.axes) for mesh in _meshes_in_use(sharded.root).values()) > 1:
         return "a program with several meshes"
     if getattr(sharded.before.origin, "partitioners", None):
-        return "a program with partitioners of the user's"
+        return "a program with the user's own partitioners"
     if sharded.completes_sums:
         return "a program with collectives that complete sums"
     if any(sharding.unreduced for sharding in distinct_shardings(found[0])):
-        return "a program with shardings that are unreduced"
+        return "a program with unreduced shardings"
     return None
 
 
 def _meshes_in_use(root: Op) -> Meshes:
-    """The meshes that shardings are on; all if nothing is on one with axes."""
+    """The meshes in use by shardings; all meshes if no sharding is on a mesh with axes."""
     meshes = module_meshes(root)
     used = {sharding.mesh for function in functions(root) for sharding in distinct_shardings(function)}
     found = {name: mesh for name, mesh in meshes.items() if name in used}

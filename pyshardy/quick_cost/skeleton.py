@@ -1,4 +1,4 @@
-"""A program with final shardings, read once, so that it can be priced many times under other shardings."""
+"""A program with final shardings, read once and priced many times under other shardings."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pyshardy.ir.shardings import get_shardings
 from pyshardy.rules.properties import ELEMENTWISE, PROGRAM_CONSTANTS
 
 STRUCTURE = frozenset(("stablehlo.while", "stablehlo.case", "stablehlo.if"))
-"""Ops of which the ops inside are looked at one by one."""
+"""Ops whose inner ops are partitioned one by one."""
 _ON_ITS_OWN = frozenset(("sdy.manual_computation", "sdy.named_computation", "stablehlo.async_start"))
-"""Ops that are taken with all they hold."""
+"""Ops that are taken with all inner ops."""
 _OF_THE_PLACE = frozenset((SHARDING, PART))
 """Attributes that say nothing of what an op does."""
 _OF_THE_PLACE = frozenset((SHARDING, PART))
@@ -28,13 +28,13 @@ class Entry:
     """One op of a block.
 
     Attributes:
-        op: Its node, which nobody changes.
-        index: Its place in the block, without ops that nothing uses.
-        static: The number that ops share of the same name, attributes, types and bodies; None for an op of which the
-            surroundings count.
+        op: The node; do not change it.
+        index: The position in the block, without dead ops.
+        static: A number shared by ops with the same name, attributes, types and bodies; None for an op whose
+            partitioning depends on its neighbours.
         operands: The numbers of the values it uses.
         results: The numbers of its results.
-        blocks: What a loop or a conditional holds.
+        blocks: The blocks of a loop or a conditional.
         captured: The numbers of other values from outside that its regions use.
     """
 
@@ -51,7 +51,7 @@ class Entry:
 
 @dataclass(slots=True, eq=False)
 class BlockSkeleton:
-    """The ops of a block that something uses, in order.
+    """The live ops of a block, in order.
 
     Attributes:
         node: The block.
@@ -66,7 +66,7 @@ class BlockSkeleton:
     returned: tuple[int, ...] = ()
 
     def walk(self) -> Iterator[Entry]:
-        """All ops, every one before those inside of it."""
+        """All ops, each before its inner ops."""
         for entry in self.entries:
             yield entry
             for block in entry.blocks:
@@ -77,8 +77,8 @@ class Skeleton:
     """The values and ops of a program with one function, by number.
 
     Args:
-        root: The module; nobody may change it as long as this is in use.
-        function: Its function.
+        root: The module; do not change it while this object is in use.
+        function: The function of the module.
     """
 
     def __init__(self, root: Op, function: Op) -> None:
@@ -87,7 +87,7 @@ class Skeleton:
         self.values: list[Value] = []
         self.numbers: dict[Value, int] = {}
         self.maker: dict[int, Entry] = {}
-        """Per value that an op makes, that op."""
+        """The op that computes each value."""
         self.users: dict[int, list[Entry]] = {}
         """Per value, the ops that use it."""
         self.statics: dict[Hashable, int] = {}
@@ -100,7 +100,7 @@ class Skeleton:
         return get_shardings(self.values)
 
     def results(self) -> list[TensorSharding | None]:
-        """How the function gives its results, as the nodes say."""
+        """The shardings of the function's results, as the nodes have them."""
         entries = self.function.attrs.get("res_attrs")
         return [entry.get(SHARDING) for entry in entries] if entries else [None] * len(self.body.returned)
 
@@ -153,7 +153,7 @@ class Skeleton:
 
 
 def _live(block: Block) -> list[Op]:
-    """The ops of a block without those that have no effect and that nothing uses, not even through others."""
+    """The ops of a block without dead ops."""
     kept: list[Op] = []
     used: set[Value] = set(block.terminator.operands)
     for op in reversed(block):
@@ -187,7 +187,7 @@ def captured_values(op: Op) -> list[Value]:
 
 
 def _counts_around(op: Op) -> bool:
-    """Whether what becomes of an op may depend on more than its shardings."""
+    """Whether the partitioning of an op may depend on more than its shardings."""
     name = op.name
     if name in CONTEXT_FACTS or name in _ON_ITS_OWN or is_of_shardings(name):
         return True
@@ -195,7 +195,7 @@ def _counts_around(op: Op) -> bool:
 
 
 def is_of_shardings(name: str) -> bool:
-    """Whether an op is about how values are sharded, and not about what they are.
+    """Whether an op concerns the shardings of values and computes nothing.
 
     >>> is_of_shardings("sdy.reshard"), is_of_shardings("sdy.constant"), is_of_shardings("stablehlo.add")
     (True, False, False)
@@ -204,7 +204,7 @@ def is_of_shardings(name: str) -> bool:
 
 
 def _inside(op: Op) -> Iterator[Hashable]:
-    """What the bodies of an op do, as far as its cost depends on it."""
+    """The ops in the bodies of an op, as far as its cost depends on them."""
     for inner in walk(op):
         if inner is not op:
             yield inner.name

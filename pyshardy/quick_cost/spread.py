@@ -1,4 +1,4 @@
-"""Elementwise ops without a sharding rule are sharded as their operands are, as `pyshardy-shard-pointwise` does it."""
+"""Gives elementwise ops without a sharding rule the shardings of their operands, as `pyshardy-shard-pointwise` does."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Shardings = Sequence[TensorSharding | None]
 
 
 class Spread:
-    """What the pass does to the shardings of a program.
+    """Applies the pass to the shardings of a program.
 
     Args:
-        entries: Its ops, each before those inside of it.
+        entries: The ops, each before its inner ops.
         meshes: The meshes of the program.
         specs: Describes ops.
     """
@@ -35,7 +35,7 @@ class Spread:
         self.names = names
 
     def apply(self, shardings: Shardings) -> Shardings:
-        """The shardings behind the pass; the same ones if it changes none."""
+        """The shardings after the pass; the same object if it changes none."""
         if self.first is None:
             return shardings
         found = list(shardings)

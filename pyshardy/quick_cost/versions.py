@@ -1,4 +1,4 @@
-"""What one device runs in place of an op, for every op that is partitioned without a look at its surroundings."""
+"""The per-device version of every op that can be partitioned without its neighbours."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Version(NamedTuple):
     """The ops of one device in place of an op of the whole program.
 
     Attributes:
-        ops: They use the numbers from 0 on for the operands, and those behind for what they make.
-        made: The types of what they make.
+        ops: The ops; they number the operands from 0, and then the values that they compute.
+        made: The types of the values that they compute.
         results: The numbers of the results.
-        taken: Which operands are resharded, or taken otherwise than they are.
+        taken: Which operands are resharded or changed otherwise.
         given: Which results are resharded or completed.
-        causes: What made its collectives necessary, by the place of the op; empty if it has none.
+        causes: The causes of its collectives, by position of the op; empty if there are none.
     """
 
     ops: tuple[CostOp, ...]
@@ -41,18 +41,18 @@ class Version(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing is resharded or completed, so that nothing around the op counts."""
+        """Whether nothing is resharded or completed, so neighbours do not matter."""
         return not (self.taken or self.given)
 
 
 class Versions:
-    """The versions of ops, by what the ops and their shardings are; made where they are first asked for, many at once.
+    """The versions of ops, by op and shardings; missing ones are made together on first use.
 
     Args:
         skeleton: The program.
         passes: The partitioner's passes.
         meshes: The meshes of the program.
-        interned: What descriptions share.
+        interned: The objects that cost programs share.
     """
 
     def __init__(self, skeleton: Skeleton, passes: Passes, meshes: Meshes, interned: Interned) -> None:
@@ -60,7 +60,7 @@ class Versions:
         self.known: dict[Hashable, Version | None] = {}
 
     def find(self, entries: Sequence[Entry], shardings: Shardings) -> list[Version | None]:
-        """The version of every op; None for one of which the surroundings count."""
+        """The version of every op; None for an op that depends on its neighbours."""
         keys: list[Hashable] = []
         known, new = self.known, dict[Hashable, Entry]()
         for entry in entries:
@@ -81,7 +81,7 @@ class Versions:
         return [None if key is None else known[key] for key in keys]
 
     def _make(self, new: dict[Hashable, Entry], shardings: Shardings) -> None:
-        """Make versions; where an op cannot be partitioned alone, it is left to where it stands."""
+        """Make versions; an op that cannot be partitioned alone gets none."""
         try:
             self.known.update(zip(new, self._batch(list(new.values()), shardings)))
         except ShardyError:
@@ -107,7 +107,7 @@ class Versions:
         ]
 
     def _add(self, entry: Entry, piece: Piece, shardings: Shardings) -> tuple[list[Value | None], Op]:
-        """Put an op into a piece, on arguments, or on constants as it stands on them; its arguments and its copy."""
+        """Copy an op into a piece, with arguments or constants as operands; return its arguments and its copy."""
         skeleton, mapping = self.skeleton, dict[Value, Value]()
         given: list[Any] = []
         for number, value in zip(entry.operands, entry.op.operands):
@@ -122,12 +122,12 @@ class Versions:
         copy = piece.block.append(entry.op.clone(mapping))
         for index, argument in enumerate(given):
             if argument is not None and copy.operands[index] is not argument:
-                copy.set_operand(index, argument)  # an op that takes a value twice is as one that takes two
+                copy.set_operand(index, argument)  # an op that uses one value twice is treated like one that uses two
         return given, with_shardings(copy, [shardings[number] for number in entry.results])
 
 
 def _split(piece: Piece, entries: list[Entry]) -> list[list[Value]]:
-    """What is returned of every op."""
+    """The values that every op returns."""
     returned = iter(piece.block.terminator.operands)
     return [list(islice(returned, len(entry.results))) for entry in entries]
 

@@ -17,15 +17,15 @@ _MOST_ROWS = 12
 
 @dataclass(frozen=True, slots=True)
 class PlanSpec:
-    """The sharding of inputs or outputs.
+    """The sharding of a group of inputs or outputs.
 
     Attributes:
-        name: Their name; `[*]` stands for every layer.
-        shape: Sizes of their dimensions.
-        element: MLIR's text of the element type.
-        axes: Per dimension its mesh axes, major to minor.
-        count: How many tensors they are.
-        is_output: Whether they are outputs.
+        name: The name of the group; `[*]` stands for every layer.
+        shape: The shape of each tensor.
+        element: The element type in MLIR's notation.
+        axes: The mesh axes of each dimension, major to minor.
+        count: The number of tensors in the group.
+        is_output: Whether the tensors are outputs.
     """
 
     name: str
@@ -38,14 +38,14 @@ class PlanSpec:
 
 @dataclass(frozen=True, slots=True)
 class PlanRow:
-    """What one way to shard the program would cost.
+    """The estimated cost of one way to shard the program.
 
     Attributes:
-        name: What it is.
+        name: The tactic or the change, in words.
         seconds: Estimated time of a step.
         bytes: Estimated peak memory of a device.
-        fits: Whether that is within the limit.
-        is_exact: Whether it is what `pyshardy.cost` says; if not, it is a quicker estimate of the search.
+        fits: Whether the peak is within the limit.
+        is_exact: Whether the figures are those of `pyshardy.cost`; otherwise they are quicker estimates of the search.
     """
 
     name: str
@@ -61,8 +61,8 @@ class Reason:
 
     Attributes:
         decision: The decision in words.
-        seconds: How much longer a step takes without it, by a quicker estimate; negative if it is faster.
-        bytes: How much more memory it takes.
+        seconds: How much longer a step takes without the decision, by a quicker estimate; negative if it is faster.
+        bytes: How much more memory a device needs without it; negative if it needs less.
     """
 
     decision: str
@@ -72,22 +72,22 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class PlanSummary:
-    """All that is said of a plan.
+    """A plan as plain data.
 
     Attributes:
         hardware: The name of the chip.
-        mesh: Name and size of every mesh axis.
-        collectives: By which model collectives were priced.
-        limit: Bytes that a device may use.
+        mesh: The name and size of every mesh axis.
+        collectives: The model that priced collectives.
+        limit: The bytes that a device may use.
         specs: The shardings.
-        chosen: What they would cost.
-        rows: What other ways would cost: as the user had it, and what experts do.
-        front: Other candidates, each the fastest with so little memory.
+        chosen: The cost of the plan.
+        rows: The cost of other ways: the program as it was given, and experts' tactics.
+        front: Other candidates; each is the fastest that needs at most its memory.
         reasons: What the decisions are worth.
-        candidates: How many assignments were looked at.
-        exact: Of how many of them the program of one device was looked at.
+        candidates: The number of candidates that the search priced.
+        exact: The number of candidates that got a careful estimate.
         seconds: How long the search took.
-        seed: Of what it chose at random.
+        seed: The seed of random choices.
         ended_by: "nothing better", "time", "candidates" or "interruption".
         notes: What else there is to know.
     """
@@ -113,7 +113,7 @@ def plan_tables(found: PlanSummary) -> Page:
     """The shardings of a plan, what they and others would cost, and why, for a `rich` console."""
     parts: list[RenderableType] = [_heading(found), "", _specs(found), "", _costs(found)]
     if found.reasons:
-        parts += ["", Text("what decisions are worth (by a quicker estimate, each taken back alone)", style="bold")]
+        parts += ["", Text("what decisions are worth (a quicker estimate without each of them)", style="bold")]
         parts += [Text("  " + sentence(reason)) for reason in found.reasons]
     if len(found.front) > 1:
         parts += ["", _front(found)]
@@ -122,7 +122,7 @@ def plan_tables(found: PlanSummary) -> Page:
 
 
 def sentence(reason: Reason) -> str:
-    """What a decision is worth in words.
+    """A sentence that says what a decision is worth.
 
     >>> sentence(Reason("'data' on x", 0.012, -1024.0))
     "without 'data' on x a step takes 12.0 ms longer, and a device needs 1.0 KiB less"
@@ -157,7 +157,7 @@ def _heading(found: PlanSummary) -> Text:
         style="" if chosen.fits else "red",
     )
     text.append(
-        f"\n{found.candidates} candidates, {found.exact} of them looked at carefully, in {found.seconds:.1f} s; "
+        f"\n{found.candidates} candidates, {found.exact} of them estimated carefully, in {found.seconds:.1f} s; "
         f"ended by {found.ended_by}; seed {found.seed}",
         style="dim",
     )
@@ -179,12 +179,12 @@ def _specs(found: PlanSummary) -> Table:
             table.add_row(spec.name, str(spec.count), format_shape(spec.shape, spec.element), spec_text(spec.axes))
     outputs = sum(spec.count for spec in found.specs if spec.is_output)
     if outputs:
-        table.add_row(f"{outputs} outputs", "", "", "as the inputs whose place they take")
+        table.add_row(f"{outputs} outputs", "", "", "as the inputs that they replace")
     return table
 
 
 def _costs(found: PlanSummary) -> Table:
-    table = _titled("estimated cost beside what experts do (~ is a quicker estimate)")
+    table = _titled("estimated cost, compared with experts' tactics (~ marks a quicker estimate)")
     table.add_column("", overflow="fold")
     table.add_column("step", justify="right")
     table.add_column("to the plan", justify="right")

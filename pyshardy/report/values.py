@@ -188,7 +188,7 @@ class Values(Sequence[ValueRow]):
         bare = pattern.lower()
         inside = [name for name in known if bare and bare in name.lower()]
         close = get_close_matches(pattern, list(known), n=_MOST_NEAR, cutoff=0.5)
-        return list(dict.fromkeys([*inside, *close]))[:_MOST_NEAR]
+        return list(dict.fromkeys([*inside, *close]))[:_MOST_NEAR] or list(known)[:_MOST_NEAR]
 
     def to_json(self) -> dict[str, Any]:
         """The values as JSON-ready data."""

@@ -1,8 +1,8 @@
-"""What differs between any two results of one program, aligned by names and source lines.
+"""Compares two results, which it aligns by names and source lines.
 
-Inputs and outputs are aligned by their names, what ops compute by source line, name scope and op; of those with one
-name, in program order. Numbers in names do not count where both programs do not have the same: layers 0 to 23 are
-aligned with layers 0 to 31.
+Inputs and outputs are aligned by name. Results of ops are aligned by source line, name scope and op, and in program
+order if several are alike. If the programs have different numbers in their names, these do not count: layers 0 to 23
+are aligned with layers 0 to 31.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ from pyshardy.results.program_result import ProgramResult
 
 Meshes = tuple[Mapping[str, Mesh], Mapping[str, Mesh]]
 _NUMBER = re.compile(r"(?<![A-Za-z\d])\d+(?![A-Za-z\d])")
-"""A number that is no part of a word, such as that of a layer."""
+"""A number that is not part of a word, such as that of a layer."""
 _HIDDEN = frozenset(
     ("sdy.constant", "stablehlo.constant", "sdy.sharding_constraint", "sdy.reshard", "sdy.data_flow_edge")
 )
-"""Ops that nobody has written, or that say themselves how their result is sharded."""
+"""Ops that no user wrote, or that carry the sharding of their result themselves."""
 
 
 class Tensor(NamedTuple):
-    """An input, an output, or what an op computes.
+    """An input, an output, or the result of an op.
 
     Attributes:
         kind: "input", "output" or "value".
-        name: What it is called.
-        key: What tensors have in common that are the same in two programs.
-        shape: Its shape.
-        dtype: Its element type.
-        sharding: Its sharding.
-        size: Bytes that one device holds, of an input or output.
+        name: The name.
+        key: The key by which tensors of two programs are aligned.
+        shape: The shape.
+        dtype: The element type.
+        sharding: The sharding.
+        size: The bytes that one device holds of an input or output.
     """
 
     kind: str
@@ -67,12 +67,12 @@ class Tensor(NamedTuple):
 
 
 def compare_results(before: ProgramResult, after: ProgramResult, how: str = "") -> Difference:
-    """What differs between two results; both have to be of one program, or nearly so.
+    """The difference between two results of the same program, or of similar ones.
 
     Args:
         before: One result.
         after: The other.
-        how: What was propagated for it, if that is of interest.
+        how: What was propagated for the comparison, in words; may be empty.
     """
     one, other = before.propagated, after.propagated
     meshes = one.meshes, other.meshes
@@ -106,23 +106,23 @@ def port_tensor(kind: str, tensor: InterfaceTensor, interface: Interface) -> Ten
 
 
 def sizes_of(before: Sequence[Tensor], after: Sequence[Tensor]) -> Iterator[Total]:
-    """Bytes that a device holds of inputs and of outputs."""
+    """The bytes that a device holds of inputs and of outputs."""
     for kind in ("input", "output"):
         sums = [sum(one.size or 0 for one in tensors if one.kind == kind) for tensors in (before, after)]
         yield Total(f"{kind}s", *sums)
 
 
 def _ops(root: Op) -> list[str]:
-    """The names of the ops of a program, but for those that hold shardings."""
+    """The names of the ops of a program, without ops that only carry shardings."""
     return [op.name for op in ops_in(main_function(root)) if op.name not in _HIDDEN]
 
 
 def _values(root: Op, name: str, is_same_text: bool) -> Iterator[Tensor]:
-    """What the ops of a program compute.
+    """The results of the ops of a program.
 
     Args:
         root: The program.
-        name: What the text is called that it was read from, of which lines mean nothing to another one.
+        name: The name of the text that it was read from; line numbers in different texts are not comparable.
         is_same_text: Whether both programs have the same ops in the same order.
     """
     labels: dict[tuple[str, object], Label] = {}
@@ -139,7 +139,7 @@ def _values(root: Op, name: str, is_same_text: bool) -> Iterator[Tensor]:
 
 
 def value_name(label: Label) -> str:
-    """What the result of an op is called in a table."""
+    """The name of the result of an op in a table."""
     scope = named_scope(label)
     return f"`{short_scope(label)}`" + (f" in `{scope}`" if scope else "") + place_text(label)
 
@@ -150,7 +150,7 @@ def _key(label: Label, name: str) -> Hashable:
 
 
 def general(text: str) -> str:
-    """A text with a star for every number in it that is no part of a word.
+    """A text with a star for every number that is not part of a word.
 
     >>> general("params['layers'][3]['w2']"), general("block_12/mlp")
     ("params['layers'][*]['w2']", 'block_*/mlp')
@@ -162,7 +162,7 @@ def general(text: str) -> str:
 
 
 def _changes(before: Sequence[Tensor], after: Sequence[Tensor], meshes: Meshes) -> Iterator[Change]:
-    """The tensors that are sharded otherwise, or that only one program has."""
+    """The tensors whose shardings differ, or that only one program has."""
     left, right = _by_key(before), _by_key(after)
     found: list[Change] = []
     for key in {**left, **right}:
@@ -177,10 +177,10 @@ def _changes(before: Sequence[Tensor], after: Sequence[Tensor], meshes: Meshes) 
 
 
 def _layers(before: Sequence[Tensor], after: Sequence[Tensor], meshes: Meshes) -> tuple[list[Change], set[Hashable]]:
-    """Inputs and outputs of which one program has more, as of layers, but for these sharded alike among themselves.
+    """Inputs and outputs, such as those of layers, of which one program has more, if they are sharded alike.
 
     Returns:
-        A row for all that differ in a number alone, and their keys.
+        One row for all names that differ only in a number, and their keys.
     """
     sides = _by_general_name(before), _by_general_name(after)
     found: list[Change] = []
@@ -214,7 +214,7 @@ def _by_key(tensors: Iterable[Tensor]) -> dict[Hashable, list[Tensor]]:
 
 
 def _is_alike(one: Tensor, other: Tensor, meshes: Meshes) -> bool:
-    """Whether two tensors are sharded alike, also if one is larger, or has more devices along the same axes."""
+    """Whether two tensors are sharded alike, even if one is larger, or on more devices along the same axes."""
     left, right = one.sharding, other.sharding
     if len(one.shape) != len(other.shape):
         return False
@@ -226,7 +226,7 @@ def _is_alike(one: Tensor, other: Tensor, meshes: Meshes) -> bool:
 
 
 def _unequal(ones: Sequence[Tensor], others: Sequence[Tensor], meshes: Meshes) -> Iterator[Change]:
-    """Tensors of one name of which there are more in one program: those that are sharded alike are the same."""
+    """The differences of equally named tensors if one program has more of them: equal shardings match."""
     left, right = list(_counted(ones).values()), list(_counted(others).values())
     rest = (
         [one for group in left if not any(_is_alike(group[0], other[0], meshes) for other in right) for one in group],
@@ -270,7 +270,7 @@ def _size(tensors: Sequence[Tensor]) -> int | None:
 
 
 def joined_changes(changes: Sequence[Change]) -> Iterator[Change]:
-    """The changes, with those of values that are alike as one: unrolled layers are on the same lines."""
+    """The changes, with equal changes of values merged, because unrolled layers have the same source lines."""
     together: dict[Hashable, list[Change]] = {}
     for number, one in enumerate(changes):
         is_there = bool(one.count_before), bool(one.count_after)
@@ -290,7 +290,7 @@ def joined_changes(changes: Sequence[Change]) -> Iterator[Change]:
 
 
 def talk_of(before: ProgramResult, after: ProgramResult) -> Talk:
-    """What the devices of two programs send otherwise; both are partitioned unless they are so already."""
+    """The differences in traffic; partitions the programs that are not partitioned yet."""
     try:
         one, other = _partition(before), _partition(after)
         totals = (
@@ -309,7 +309,7 @@ def _partition(result: ProgramResult) -> Partition:
 
 
 def compare_traffic(before: Traffic, after: Traffic) -> list[CollectiveChange]:
-    """The collectives that came, went or changed, those that differ most first."""
+    """The collectives that came, went or changed, the largest difference first."""
     left, right = _groups(before), _groups(after)
     found = []
     for key in {**left, **right}:

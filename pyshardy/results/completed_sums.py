@@ -1,8 +1,8 @@
-"""Collectives that add up the parts of a sum; the passes would add them up a second time.
+"""Collectives in the program that add up partial sums; the passes would add them up a second time.
 
-Before the first use of such a sum by anything but a reshard, the passes complete it. They do so also before such a
-collective, which would then add up whole sums. `partition` turns these collectives into reshards. XLA's view drops
-the shardings of ops, so the collectives are found and marked at the start.
+The passes complete a partial sum before its first use by anything but a reshard. Such a collective is a use too, so it
+would add up complete sums. `partition` turns these collectives into reshards instead. XLA's view drops the shardings of
+ops, so the collectives are found and marked at the start.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Dumps as XLA makes them: a folder per program, with the module at every stage, and a page that lists them."""
+"""Writes dumps as XLA does: a folder per program with the module at every stage, and a page that lists them."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ _NUMBER = re.compile(r"module_(\d+)\.")
 _UNFIT = re.compile(r"[^\w.-]+")
 _INPUT = "00.input_module.mlir"
 _MEANINGS = (
-    (r"00\.input_module", "what was given, with source lines"),
-    (r"\d+\.before_propagation", "what propagation starts from: simplified as XLA does, with the user's shardings"),
+    (r"00\.input_module", "the program as it was given, with source lines"),
+    (r"\d+\.before_propagation", "the input of propagation: simplified as XLA does, with the user's shardings"),
     (r"\d+\.propagation_after_user_priority_(\d+)", r"after the round of user priority \1"),
     (r"02\.after_propagation", "a sharding for every tensor: the one to look at"),
     (r"\d+\.after_explicit_reshards", "reshards where ops need other shardings than their operands have"),
-    (r"03\.after_partitioner_passes", "what propagate returns"),
+    (r"03\.after_partitioner_passes", "the result of propagate"),
     (r"\d+\.after_partitioner_passes", "the program of one device, with local shapes and collectives"),
 )
 _STYLE = "body{font-family:sans-serif;margin:2em}td{padding:.1em 1em .1em 0}code,td a{font-family:monospace}"
 
 
 def new_folder(module: Module) -> str:
-    """A new folder for the dumps of a program, with the program in it; empty if nobody asked for dumps.
+    """Make a folder for the dumps of a program and write the program to it; empty if nobody asked for dumps.
 
-    It is `shardy/module_0000.NAME` in the directory that the environment variable `PYSHARDY_DUMP_TO` names, with the
-    first number that is free.
+    The folder is `shardy/module_0000.NAME` in the directory that the environment variable `PYSHARDY_DUMP_TO` names,
+    with the first free number.
 
     Args:
         module: The program as it was given.
@@ -73,10 +73,10 @@ def _make_folder(parent: Path, module: Module) -> Path:
 
 
 def write_index(folder: str | Path) -> None:
-    """Write the page that lists all dumps of the directory that a folder of a program is in.
+    """Write the page that lists all dumps in the directory of a program's folder.
 
     Args:
-        folder: What `new_folder` gave; nothing happens if that is empty.
+        folder: The result of `new_folder`; nothing happens if it is empty.
     """
     if not str(folder):
         return
@@ -89,7 +89,7 @@ def write_index(folder: str | Path) -> None:
 
 
 def _section(program: Path) -> str:
-    """What the page says of a program."""
+    """The part of the page for one program."""
     directory = program.parent.parent
     rows = "".join(map(_row, sorted(program.glob("*.mlir"))))
     command = escape(f"pyshardy show {directory}::{program.name}")
@@ -103,7 +103,7 @@ def _row(file: Path) -> str:
 
 
 def meaning_of(name: str) -> str:
-    """What a file of a dump holds.
+    """The content of a file of a dump, in words.
 
     >>> meaning_of("02.propagation_after_user_priority_1.mlir")
     'after the round of user priority 1'

@@ -1,4 +1,4 @@
-"""Other annotations for a program that was propagated already, and what they change."""
+"""Edits the annotations of a propagated program, and shows what changes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _KINDS = {"arg_attrs": "input", "res_attrs": "output"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Edit(Generic[R]):
-    """A result with other annotations, and what they change.
+    """A result with other annotations, and the difference they make.
 
     Attributes:
         before: The result without them.
@@ -56,9 +56,9 @@ class Edit(Generic[R]):
 
     @cached_property
     def result(self) -> R:
-        """The result with the annotations; it is made when it is first asked for.
+        """The result with the annotations, made on first use.
 
-        The program is prepared again for the first result of an edit alone; from then on what was prepared is kept.
+        Only the first result of an edit prepares the program again; later ones reuse that.
         """
         before = self.before
         module = self.make_module()
@@ -76,13 +76,13 @@ class Edit(Generic[R]):
 
     @cached_property
     def difference(self) -> Difference:
-        """What differs: shardings, bytes per device, and, when they are asked for, collectives."""
+        """The difference: shardings, bytes per device, and, on demand, collectives."""
         if self.state is None:
             return compare_results(self.before, self.result, str(self.reach))
         return _difference(self, self.before.sharded.editing, self.state)
 
     def edit(self, shardings: Annotations, mesh: Any = None) -> Edit[R]:
-        """The result with yet other annotations; its difference is that from this result."""
+        """The result with further annotations; its difference is relative to this result."""
         return self.result.edit(shardings, mesh)
 
     def to_json(self) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def make_edit(before: R, shardings: Annotations, mesh: Any = None) -> Edit[R]:
 
 
 def edited_result(before: R, shardings: Iterable[tuple[str, int, TensorSharding | None]]) -> Edit[R]:
-    """A result with other annotations that are known to fit.
+    """A result with other annotations that have been checked.
 
     Args:
         before: The result.
@@ -151,7 +151,7 @@ def _from_start(before: R, module: Module, why: str) -> Edit[R]:
     return Edit(before, None, Reach(count, count, why, is_imported_again=True), lambda: module)
 
 
-# The difference of an edit that leaves the form of the program as it is
+# The difference of an edit that leaves the ops of the program as they are
 
 
 def _difference(edit: Edit[R], old: State, new: State) -> Difference:
@@ -176,7 +176,7 @@ def _difference(edit: Edit[R], old: State, new: State) -> Difference:
 
 
 def _values(base: Base, old: State, new: State) -> Iterator[Change]:
-    """The results of ops that are sharded otherwise."""
+    """The results of ops whose sharding changes."""
     program, names = base.program, base.names
     tensors = set(base.values.values())
     for value in sorted({*old.shardings, *new.shardings} - tensors):

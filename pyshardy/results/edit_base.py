@@ -1,4 +1,4 @@
-"""What edits of a propagated program start from: its run, and what an edit of it can reach.
+"""The start of all edits of a propagated program: its run of propagation, and what an edit can reach.
 
 Source: docs/semantics/propagation.md#running-again-after-an-edit
 """
@@ -38,10 +38,10 @@ class Reach:
     """How much of a program an edit was propagated through.
 
     Attributes:
-        ops: How many ops were visited; all of them unless the edit is local.
-        of_ops: How many there are.
-        why_all: Why propagation went over everything; None if it did not.
-        is_imported_again: Whether what comes before propagation was done again, too.
+        ops: The number of visited ops; all ops unless the edit is local.
+        of_ops: The number of ops in the program.
+        why_all: The reason why propagation visited everything; None if it did not.
+        is_imported_again: Whether the steps before propagation ran again, too.
     """
 
     ops: int
@@ -61,10 +61,10 @@ class State:
     """A program with some edits.
 
     Attributes:
-        base: The program without them.
-        annotations: What was edited, by kind and number of the input or output.
-        shardings: What propagation gives otherwise than for the base, by value.
-        reach: How much of the program they were propagated through.
+        base: The program without the edits.
+        annotations: The edited annotations, by kind and number of the input or output.
+        shardings: The propagated shardings that differ from the base, by value.
+        reach: How much of the program the edits were propagated through.
     """
 
     base: Base
@@ -73,12 +73,12 @@ class State:
     reach: Reach = Reach(0, 0)
 
     def sharding(self, value: int) -> TensorSharding | None:
-        """What propagation gives for a value."""
+        """The propagated sharding of a value."""
         return self.shardings[value] if value in self.shardings else self.base.run.propagated.shardings[value]
 
 
 def first_state(sharded: ShardedProgram) -> State:
-    """A program without edits."""
+    """The state without edits."""
     return State(Base(sharded))
 
 
@@ -111,7 +111,7 @@ class Base:
 
     @cached_property
     def computed_values(self) -> int:
-        """How many values ops compute."""
+        """The number of values that ops compute."""
         results = self.program.results
         return len(results.numbers) - sum(len(results[op]) for op in self.erased)
 
@@ -122,7 +122,7 @@ class Base:
 
     @cached_property
     def timeline(self) -> Timeline:
-        """What the run wrote when."""
+        """The log of what the run wrote, and when."""
         program, options = self.program, self.sharded.applied
         recording = self.run.propagated.recording or propagate_program(program, options).recording
         assert recording is not None
@@ -130,7 +130,7 @@ class Base:
 
     @cached_property
     def imported(self) -> Imported:
-        """The program as propagation was given it, as nodes; it is read again for the first result of an edit."""
+        """The input of propagation as nodes, read again for the first result of an edit."""
         return import_program(self.sharded.before, replace(self.sharded.options, dump_directory=""))
 
     @cached_property
@@ -149,7 +149,7 @@ class Base:
 
     @cached_property
     def names(self) -> Names:
-        """What the ops and values are called."""
+        """The names of ops and values."""
         keyed = [(self.values.get((kind, tensor.index)), tensor.name) for kind, tensor in self.tensors()]
         names = {value: name for value, name in keyed if value is not None}
         labels = labels_of(self.run, self.sharded.before.name)
@@ -191,7 +191,7 @@ class Base:
 
     @cached_property
     def _returned(self) -> Mapping[int, int]:
-        """What the main function returns, by holder, for every value that stands for one of its results."""
+        """The returned value, by holder, for every value that stands for a result of the main function."""
         return {result: self.program.holders[returned] for returned, result in self.program.main_results}
 
     @cached_property
@@ -206,7 +206,7 @@ class Base:
         return found
 
     def ports_of(self, *states: State) -> dict[tuple[str, int], tuple[str, InterfaceTensor]]:
-        """The inputs and outputs that may be sharded otherwise in some states than in the base."""
+        """The inputs and outputs whose sharding may differ between these states and the base."""
         values = sorted({value for state in states for value in state.shardings})
         found = [one for value in values for one in self._ports_at.get(value, ())]
         ordered = sorted(found, key=lambda one: (one[0], one[1].index))
@@ -214,14 +214,14 @@ class Base:
 
     @cached_property
     def sizes(self) -> Mapping[str, int]:
-        """Bytes of one device for all inputs and for all outputs."""
+        """The bytes that one device holds of all inputs and of all outputs."""
         found = {INPUT: 0, OUTPUT: 0}
         for kind, tensor in self.tensors():
             found[kind] += self.size(tensor, tensor.sharding)
         return found
 
     def size(self, tensor: InterfaceTensor, sharding: TensorSharding | None) -> int:
-        """Bytes that one device holds of an input or output."""
+        """The bytes that one device holds of an input or output."""
         key = tensor.shape, tensor.element, sharding
         size = self._sizes.get(key)
         if size is None:

@@ -1,4 +1,4 @@
-"""A propagated program with edits: propagated again as far as they reach, and as later passes are given it.
+"""Propagates edits through the part of a program that they reach, and prepares the result for later passes.
 
 Source: docs/semantics/propagation.md#running-again-after-an-edit
 """
@@ -28,7 +28,7 @@ from pyshardy.transforms.context import Known, PassContext
 
 
 def _prepared(base: Base, sharding: TensorSharding | None) -> TensorSharding | None:
-    """An annotation as propagation is given it."""
+    """An annotation in the form that propagation reads."""
     if sharding is None:
         return None
     if not base.sharded.options.user_priorities:
@@ -39,7 +39,7 @@ def _prepared(base: Base, sharding: TensorSharding | None) -> TensorSharding | N
 
 
 def _edited_program(base: Base, annotations: Mapping[tuple[str, int], Checked]) -> Program:
-    """The program with other annotations, as propagation is given it."""
+    """The input of propagation with other annotations."""
     shardings = list(base.program.shardings)
     for value, sharding in _changes(base, annotations).items():
         shardings[value] = sharding
@@ -52,10 +52,10 @@ def _changes(base: Base, annotations: Mapping[tuple[str, int], Checked]) -> dict
 
 
 def propagate_edits(base: Base, annotations: Mapping[tuple[str, int], Checked]) -> tuple[Shardings, Reach]:
-    """What propagation gives otherwise with edits that leave alone what comes before it.
+    """The state after edits that do not affect the steps before propagation.
 
     Raises:
-        StepError: An annotation that leads to a sharding that is not valid.
+        StepError: An annotation leads to an invalid sharding.
     """
     changes, run = _changes(base, annotations), base.run
     count = len(base.program.kind_of)
@@ -69,11 +69,11 @@ def propagate_edits(base: Base, annotations: Mapping[tuple[str, int], Checked]) 
 
 
 def import_edited(state: State, before: Module) -> Imported:
-    """The program with edits as propagation is given it, with what propagation then gives.
+    """The input of propagation with edits, and the result of propagation.
 
     Args:
         state: The edits.
-        before: The program with them as its user would have given it.
+        before: The program as a user would give it with these annotations.
     """
     base = state.base
     imported = base.imported

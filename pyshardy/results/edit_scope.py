@@ -1,4 +1,4 @@
-"""Whether edits of a propagated program leave alone what comes before propagation.
+"""Decides whether edits of a propagated program affect the steps before propagation.
 
 Source: docs/semantics/propagation.md#running-again-after-an-edit
 """
@@ -14,7 +14,7 @@ from pyshardy.results.edit_base import OUTPUT, Base
 
 
 def why_import(base: Base, annotations: Mapping[tuple[str, int], Checked]) -> str | None:
-    """Why what comes before propagation has to be done again; None if the edits leave it as it is."""
+    """The reason why the steps before propagation must run again; None if the edits do not affect them."""
     options = base.sharded.applied
     if len(base.sharded.runs) != 1 or options.dump_directory or options.dedup_functions_fully:
         return "the options ask for it"
@@ -33,7 +33,7 @@ def why_import(base: Base, annotations: Mapping[tuple[str, int], Checked]) -> st
 
 
 def _for_outputs(base: Base, annotations: Mapping[tuple[str, int], Checked]) -> str | None:
-    """Why what comes before propagation looks at the annotations of outputs, as it does in XLA's view."""
+    """The reason why the steps before propagation depend on annotations of outputs, as they may in XLA's view."""
     before, view = base.sharded.annotations.outputs, base.sharded.applied.view
     after = [
         annotations[OUTPUT, index][2] if (OUTPUT, index) in annotations else one for index, one in enumerate(before)
@@ -52,7 +52,7 @@ def _for_annotation(base: Base, value: int, shardings: Sequence[TensorSharding |
             continue
         name = sharding.mesh
         if not isinstance(name, str) or program.meshes.get(name) is not base.meshes[name]:
-            return "is on a mesh that nothing else is on"
+            return "is on a mesh that no other sharding uses"
     if program.holders[value] != value or any(value in group for group in program.groups):
         return "is in a sharding group"
     for user in program.users[value]:
@@ -61,6 +61,6 @@ def _for_annotation(base: Base, value: int, shardings: Sequence[TensorSharding |
         around = program.parents[user]
         while around >= 0:
             if program.kind(around).name == "stablehlo.while":
-                return "is used inside of a loop"
+                return "is used inside a loop"
             around = program.parents[around]
     return None

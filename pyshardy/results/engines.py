@@ -58,7 +58,7 @@ def _key(engine: Engine, devices: Sequence[Any] | None) -> Any:
 
 
 def _check_memory(program: ProgramResult, arrays: Sequence[Any], devices: Sequence[Any] | None, engine: Engine) -> None:
-    """Refuse the first run of a program that needs more memory than this machine has for virtual devices."""
+    """Raise an error before the first run of a program whose virtual devices need more memory than this machine has."""
     from pyshardy.runtime.devices import devices_in_memory
     from pyshardy.runtime.memory import check_memory, placed_bytes
 

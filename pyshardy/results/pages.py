@@ -1,4 +1,4 @@
-"""From a result to the page that shows it."""
+"""Makes reports, the pages that show results."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from pyshardy.results.program_result import ProgramResult
 
 MOST_HINTS = 3
-"""For so many conflicts a hint is looked for."""
+"""The number of conflicts for which to look for a hint."""
 
 
 def write_report(content: bytes, path: str | Path) -> None:
     """Write a report to a file, which appears whole or not at all.
 
     Args:
-        content: What `report_bytes` gives.
-        path: Where to.
+        content: The result of `report_bytes`.
+        path: The file.
 
     Raises:
-        UsageError: A place that cannot be written to.
+        UsageError: The file cannot be written.
     """
     try:
         replace_file(path, content)
@@ -50,14 +50,14 @@ def report_bytes(
 
     Args:
         results: The results.
-        format: What to write.
+        format: The format of the report.
         hints: Whether to look for annotations that help.
-        names: What to call the results.
+        names: The names of the results in the report.
         figures: Further figures for the overview of each.
 
     Raises:
-        UsageError: A format that is not known.
-        ShardyError: A program that cannot be partitioned.
+        UsageError: The format is unknown.
+        ShardyError: A program cannot be partitioned.
     """
     from pyshardy.report.page.model_explorer import model_explorer
     from pyshardy.report.page.render import json_bytes, render
@@ -83,7 +83,7 @@ def describe_result(
     Args:
         result: The result.
         hints: Whether to look for annotations that help.
-        name: What to call it.
+        name: The name of the result on the page.
         figures: Further figures for the overview.
     """
     from pyshardy.ir.pause_gc import pause_gc
@@ -113,7 +113,7 @@ def _material(result: ProgramResult, hints: bool, name: str, figures: Mapping[st
 
 
 def _peak(part: Partition) -> Peak:
-    """What a device holds at the most, as `pyshardy.cost` estimates it."""
+    """The peak memory of a device, as `pyshardy.cost` estimates it."""
     from pyshardy.costing.compilers import ACCELERATOR
     from pyshardy.costing.flatten import flatten
     from pyshardy.costing.lowering import lower

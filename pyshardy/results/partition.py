@@ -42,15 +42,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Partition(ProgramResult):
-    """A program per device, with local shapes and explicit collectives.
+    """A per-device program, with local shapes and explicit collectives.
 
-    `module` is the per-device module, `before` the module given. `inputs`, `outputs` and `meshes` are those of the
+    `module` is the per-device module, `before` the given module. `inputs`, `outputs` and `meshes` are those of the
     whole program. `summary` is plain data, `traffic` lists every collective. `run` runs the program on all devices.
 
     Attributes:
-        options: How it was partitioned.
+        options: The options of partitioning.
         used_interface: The inputs and outputs, and the meshes that shardings are on.
-        known_propagation: The propagation that it was made from, if there was one.
+        known_propagation: The result of propagation that it was made from, if there was one.
 
     >>> from pyshardy import partition
     >>> found = partition('''
@@ -105,7 +105,7 @@ class Partition(ProgramResult):
 
     @property
     def values(self) -> Values:
-        """Every value of the whole program, with what each device has of it; see `Propagation.values`."""
+        """Every value of the whole program, with its shape and bytes on each device; see `Propagation.values`."""
         return self.propagated.values
 
     @property
@@ -123,7 +123,7 @@ class Partition(ProgramResult):
     def hints(self, most: int = 3) -> tuple[CollectiveStory, ...]:
         """Annotations that make the program send less, for the conflicts that send most.
 
-        Every annotation is tried: the program is partitioned with it.
+        Each annotation is tried: `hints` partitions the program with it.
 
         Args:
             most: The number of conflicts to look for hints for.
@@ -180,7 +180,7 @@ class Partition(ProgramResult):
         return LocalExecutable(self.module, self.interface, devices)
 
     def tables(self, options: TableOptions = DEFAULTS) -> Any:
-        """The devices, the bytes, what is sent and warnings, and the collectives, for a `rich` console."""
+        """The devices, the bytes held and sent, the warnings, and the collectives, for a `rich` console."""
         summary = replace(self.propagated.summary, stages=self.stages, warnings=self.warnings)
         return partition_tables(summary, self.traffic, options)
 
@@ -191,17 +191,17 @@ def finish_partition(
     root: Op | None = None,
     propagation: Propagation | None = None,
 ) -> Partition:
-    """The program of one device from a program with final shardings.
+    """Partition a program with final shardings.
 
     Args:
         sharded: The program.
-        options: How to partition.
+        options: The options of partitioning.
         root: A copy of its nodes that may be changed; by default, one is made.
-        propagation: The result of propagation, if it is known.
+        propagation: The result of propagation, if known.
 
     Raises:
-        PassError: A program that cannot be partitioned; names the op.
-        ShardyError: Shardings on meshes with different numbers of devices.
+        PassError: The program cannot be partitioned; the error names the op.
+        ShardyError: Shardings are on meshes with different numbers of devices.
     """
     watch = Stopwatch(sharded.stages, sharded.passes)
     diagnostics = Diagnostics()

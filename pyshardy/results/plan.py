@@ -27,13 +27,13 @@ _LOADING = "loading a plan"
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """Shardings that a search found, with what they would cost beside those of experts. Nothing of it is measured.
+    """Shardings that a search found, with their estimated cost and that of experts' tactics. Nothing is measured.
 
     `print` shows it as tables. `in_shardings` and `out_shardings` are for `jax.jit`, `apply` is for modules.
 
     Attributes:
-        summary: All that is said of it, as plain data.
-        module: The program that it was made for; None for one that was loaded from a file.
+        summary: The plan as plain data.
+        module: The program of the plan; None for a plan from a file.
     """
 
     summary: PlanSummary
@@ -46,7 +46,7 @@ class Plan:
 
     @property
     def mesh(self) -> dict[str, int]:
-        """Names and sizes of the mesh axes."""
+        """The names and sizes of the mesh axes."""
         return dict(self.summary.mesh)
 
     @property
@@ -61,12 +61,12 @@ class Plan:
 
     @property
     def fits(self) -> bool:
-        """Whether that is within the memory of a device."""
+        """Whether the peak memory is within the limit."""
         return self.summary.chosen.fits
 
     @property
     def candidates(self) -> int:
-        """How many assignments were looked at."""
+        """The number of candidates that the search priced."""
         return self.summary.candidates
 
     def apply(self, module: Module | None = None) -> Module:
@@ -83,34 +83,33 @@ class Plan:
 
     @property
     def propagated(self) -> Propagation:
-        """The program that it was made for, propagated from the shardings of the plan."""
+        """The program of the plan, propagated from the shardings of the plan."""
         return finish_propagation(*shard(self.apply(), PropagateOptions()))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What else is to be known of it; where nothing fits, what would help."""
+        """Further remarks; if nothing fits, what would help."""
         return self.summary.notes
 
     @property
     def in_shardings(self) -> Any:
-        """The shardings of all inputs, fit for `jax.jit(in_shardings=...)`: `input_shardings()`."""
+        """The shardings of all inputs for `jax.jit(in_shardings=...)`, the same as `input_shardings()`."""
         return self.input_shardings()
 
     @property
     def out_shardings(self) -> Any:
-        """The shardings of all outputs, fit for `jax.jit(out_shardings=...)`: `output_shardings()`."""
+        """The shardings of all outputs for `jax.jit(out_shardings=...)`, the same as `output_shardings()`."""
         return self.output_shardings()
 
     def input_shardings(self, devices: Any = None) -> Any:
         """The shardings of all inputs on devices, as `Propagation.input_shardings` gives them.
 
         Args:
-            devices: The devices, in the order of the mesh; by default those of the program that the plan was made for,
-                an abstract mesh if its mesh was only names and sizes. JAX lowers over an abstract mesh, but takes no
-                arrays there.
+            devices: The devices, in the order of the mesh; by default those of the program, or an abstract mesh if its
+                mesh has only names and sizes. JAX lowers functions over an abstract mesh, but accepts no arrays there.
 
         Raises:
-            UsageError: Fewer devices than the mesh has.
+            UsageError: There are fewer devices than the mesh has.
         """
         return self.propagated.input_shardings(devices, sub_axes="gather")
 
@@ -126,7 +125,7 @@ class Plan:
         """Write the plan to a file; `pyshardy.load_plan` reads it.
 
         Raises:
-            UsageError: A file that cannot be written.
+            UsageError: The file cannot be written.
         """
         try:
             Path(path).write_text(json.dumps(self.to_json(), indent=1) + "\n")
@@ -136,7 +135,7 @@ class Plan:
             ) from error
 
     def tables(self) -> Any:
-        """What `print` shows, for a `rich` console."""
+        """The tables that `print` shows, for a `rich` console."""
         return plan_tables(self.summary)
 
     def __str__(self) -> str:
@@ -156,7 +155,7 @@ class Plan:
         return self.module
 
     def for_module(self, module: Module) -> Plan:
-        """The same plan for a program, as `load` returns it."""
+        """The same plan for a program, the result of `load`."""
         return replace(self, module=module)
 
 
@@ -167,7 +166,7 @@ def load_plan(path: str | PathLike[str]) -> Plan:
         path: The file.
 
     Raises:
-        UsageError: A file that cannot be read, or that holds no plan.
+        UsageError: The file cannot be read, or holds no plan.
     """
     if not isinstance(path, (str, PathLike)):
         raise UsageError(_LOADING, got=named_type(path), needed="a path")
@@ -176,15 +175,15 @@ def load_plan(path: str | PathLike[str]) -> Plan:
     except OSError as error:
         raise UsageError(_LOADING, got=f"{path}: {error.strerror}", needed="a file that can be read") from error
     except ValueError as error:
-        raise UsageError(_LOADING, got=f"{path}, which is no JSON", needed="a file that Plan.save wrote") from error
+        raise UsageError(_LOADING, got=f"{path}, which is not JSON", needed="a file that Plan.save wrote") from error
     return plan_from_json(data)
 
 
 def plan_from_json(data: Any) -> Plan:
-    """A plan from what `Plan.to_json` gave.
+    """A plan from the data of `Plan.to_json`.
 
     Raises:
-        UsageError: It is no plan, or one of another version.
+        UsageError: The data is not a plan, or has another version.
     """
     needed = f"what Plan.to_json gives, version {_VERSION}"
     if not isinstance(data, Mapping) or data.get("version") != _VERSION:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyshardy.runtime.executable import Executable
 
 _LONGEST_TREE = 200
-"""So much of the structure of arguments is part of a message."""
+"""The number of characters of the structure of arguments in a message."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,10 +42,10 @@ class ProgramResult(ABC):
 
     Attributes:
         module: The resulting module.
-        sharded: The program with final shardings that it came from.
+        sharded: The program with final shardings that the result was made from.
         diagnostics: Messages for the user.
-        stages: Name and seconds of every stage.
-        passes: Name and seconds of every pass.
+        stages: The name and seconds of every stage.
+        passes: The name and seconds of every pass.
     """
 
     module: Module
@@ -58,12 +58,12 @@ class ProgramResult(ABC):
 
     @property
     def before(self) -> Module:
-        """The module given."""
+        """The given module."""
         return self.sharded.before
 
     @property
     def propagate_options(self) -> PropagateOptions:
-        """How shardings were propagated."""
+        """The options of propagation."""
         return self.sharded.options
 
     @property
@@ -88,7 +88,7 @@ class ProgramResult(ABC):
 
     @property
     def device_count(self) -> int:
-        """Number of devices that the program is for."""
+        """The number of devices that run the program."""
         return self.interface.device_count
 
     @property
@@ -142,7 +142,7 @@ class ProgramResult(ABC):
 
     @abstractmethod
     def make_executable(self, engine: Engine, devices: Sequence[Any] | None) -> Executable:
-        """This program, compiled for an engine that runs this form of it."""
+        """This program, compiled for an engine."""
 
     @abstractmethod
     def tables(self) -> Any:
@@ -161,17 +161,18 @@ class ProgramResult(ABC):
         Args:
             arrays: The inputs, one global array per input. For the program of a JAX function, its arguments as trees,
                 with or without static ones.
-            devices: The devices, in the order of device ids; by default those that a JAX function was
-                lowered for, or those that JAX has.
+            devices: The devices, in the order of device ids; by default those that a JAX function was lowered for, or
+                JAX's own.
             engine: "local", "xla" or "interpreter"; the default depends on the kind of result.
             force: Whether to run a program that seems to need more memory than this machine has for virtual devices.
             keywords: The keyword arguments of a JAX function.
 
         Returns:
-            What the function returns, for its arguments; for inputs one by one a tuple of all outputs.
+            The result of the function for its arguments; a tuple of all outputs for flat inputs.
 
         Raises:
-            UsageError: Inputs that do not fit, too few devices, an unknown engine, or too little memory.
+            UsageError: Inputs do not fit, there are too few devices, the engine is unknown, or the program needs too
+                much memory.
             ShardyError: The engine cannot compile the program, or fails while it runs.
         """
         signature = self.before.origin
@@ -194,21 +195,21 @@ class ProgramResult(ABC):
         return self.run_flat(arrays, devices, engine, force)
 
     def _check_leaves(self, signature: Any, error: OtherArgumentsError) -> None:
-        """Refuse arguments of which it is known how they differ from those that the function was loaded for."""
+        """Raise an error that says how arguments differ from those that the function was loaded for, if known."""
         if error.is_static:
             raise UsageError(
                 f"running {self.title}",
-                got="arguments in which something that is no array differs",
+                got="arguments that differ in something other than arrays",
                 needed="the same functions and flags as in the arguments that it was loaded for",
-                hint="make what is static, such as an optimizer of optax, once: for load and for run",
+                hint="create static objects, such as an optimizer of optax, once, and use them for load and for run",
             )
         if error.leaf in signature.kept:
             tensor = self.inputs[signature.kept.index(error.leaf)]
             raise UsageError(
                 f"running {self.title}",
                 got=f"an array of shape {error.shape} for {tensor.name}",
-                needed=f"shape {tensor.shape}, that of the argument that it was loaded for",
-                hint="pyshardy.jit loads a function for other shapes by itself",
+                needed=f"shape {tensor.shape}, as in the arguments that it was loaded for",
+                hint="pyshardy.jit, which loads a function again for other shapes",
             )
 
     def run_flat(
@@ -218,26 +219,27 @@ class ProgramResult(ABC):
         engine: Engine | str | None = None,
         force: bool = False,
     ) -> tuple[Any, ...]:
-        """All outputs for all inputs, one global array for each; the other arguments are those of `run`."""
+        """Run the program on flat inputs and return flat outputs, global arrays; other arguments are as in `run`."""
         return run_on(self, arrays, devices, as_engine(engine, self.default_engine), force)
 
     def executable(self, devices: Sequence[Any] | None = None, engine: Engine | str | None = None) -> Executable:
-        """The program compiled for these devices; compiled once. The arguments are those of `run`."""
+        """The compiled program for these devices, compiled once; the arguments are as in `run`."""
         return executable_of(self, devices, as_engine(engine, self.default_engine))
 
     def edit(self, shardings: Mapping[str, Any], mesh: Any = None) -> Edit[Self]:
-        """The result with other annotations of inputs and outputs, and what that changes.
+        """Change annotations of inputs and outputs: the new result and the difference.
 
-        Shardings propagate again only through what the edit reaches; the result is that of annotating the program and
+        Propagation visits only the ops that the edit reaches. The result equals that of annotating the program and
         propagating from the start.
 
         Args:
-            shardings: By name a sharding, or None to take one away, as for `pyshardy.annotate`.
-            mesh: The mesh that specs are over; by default the one that the program has.
+            shardings: The shardings by name, as for `pyshardy.annotate`; None removes an annotation.
+            mesh: The mesh that specs refer to; by default that of the program.
 
         Raises:
-            UsageError: A name that no input or output has, with the nearest ones; no mesh, or several.
-            InvalidShardingError: A sharding that does not fit its tensor or mesh.
+            UsageError: No input or output has a name, and the error gives the nearest ones; or there is no mesh, or
+                several.
+            InvalidShardingError: A sharding does not fit its tensor or mesh.
 
         >>> from pyshardy import propagate
         >>> result = propagate('''
@@ -257,7 +259,7 @@ class ProgramResult(ABC):
         return make_edit(self, shardings, mesh)
 
     def to_json(self, times: bool = False) -> dict[str, Any]:
-        """The summary as JSON-ready data; with `times`, also the time of every stage."""
+        """The summary as JSON-ready data; `times` adds the time of every stage."""
         found: dict[str, Any] = self.summary.to_json(times)
         return found
 
@@ -269,17 +271,17 @@ class ProgramResult(ABC):
         format: PageFormat | str = "html",
         hints: bool = True,
     ) -> None:
-        """Write a page to look at: one file that a browser opens without a network.
+        """Write a report of the result: one HTML file that a browser opens without a network.
 
         Args:
-            path: Where to.
+            path: The file.
             compare: Another result, such as that of other annotations, to show beside this one.
-            format: "html"; "json", the data of the page; or "model-explorer", what Model Explorer reads.
+            format: "html"; "json", the data of the page; or "model-explorer", a graph for Model Explorer.
             hints: Whether to look for annotations that make the program send less, which partitions it a few times.
 
         Raises:
-            UsageError: A format that is not known, or a place that cannot be written to.
-            ShardyError: A program that cannot be partitioned.
+            UsageError: The format is unknown, or the file cannot be written.
+            ShardyError: A program cannot be partitioned.
 
         >>> import pathlib, tempfile
         >>> from pyshardy import propagate
@@ -323,7 +325,7 @@ def _shortened(tree: Any) -> str:
 
 
 def _may_be_array(value: Any) -> bool:
-    """Whether this is no tree: what is no array either is refused where its input is known."""
+    """Whether this is not a tree; a leaf that is not an array is refused later, where its input is known."""
     return not isinstance(value, (dict, str)) and value is not None
 
 
@@ -336,7 +338,7 @@ def warning_text(diagnostic: Diagnostic, name: str = "-") -> str:
 
     Args:
         diagnostic: The message.
-        name: What to call the text that the module was read from.
+        name: The name of the text that the module was read from.
     """
     frames = source_frames(diagnostic.location)
     place = user_place([(name if file == THIS_FILE else file, line, column) for file, line, column in frames])

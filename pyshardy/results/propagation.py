@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 class Propagation(ProgramResult, ResultShardings):
     """A module with a sharding for every tensor.
 
-    `module` has shardings on arguments, results and ops; `before` is the module given; `options` say how it was
-    propagated. `inputs` and `outputs` have the shardings at the border; `summary` is the content of `print` as plain
-    data. `run` runs it on the devices of its mesh, by default with XLA's own partitioner.
+    `module` has shardings on arguments, results and ops; `before` is the given module; `options` are the options of
+    propagation. `inputs` and `outputs` have the shardings of the main function; `summary` is the content of `print` as
+    plain data. `run` runs the program on the devices of its mesh, by default with XLA's own partitioner.
 
     >>> from pyshardy import propagate
     >>> result = propagate('''
@@ -65,12 +65,12 @@ class Propagation(ProgramResult, ResultShardings):
 
     @property
     def options(self) -> PropagateOptions:
-        """How it was propagated."""
+        """The options of propagation."""
         return self.sharded.options
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Every axis placed on every value, if `options.trace` asked for it."""
+        """Every step of propagation that placed an axis, if `options.trace` asked for it."""
         return tuple(step for propagated in self.sharded.propagated for step in propagated.steps)
 
     @property
@@ -85,10 +85,10 @@ class Propagation(ProgramResult, ResultShardings):
 
     @cached_property
     def values(self) -> Values:
-        """Every value: inputs, what ops compute, outputs; by number, or by path, line, name scope, function or op.
+        """Every value: inputs, results of ops, outputs; by number, or by path, line, name scope, function or op.
 
-        Each has its shape, sharding and spec, its bytes per device, and who gave it. To know who did, the program is
-        propagated once more.
+        Each has its shape, sharding, spec and bytes per device, and the origin of its sharding. To find origins, the
+        first use propagates the program once more.
 
         >>> from pyshardy import propagate
         >>> result = propagate('''
@@ -114,7 +114,7 @@ class Propagation(ProgramResult, ResultShardings):
             details: Whether sentences name rules, factors, strategies and priorities.
 
         Raises:
-            UsageError: Nothing has that name; the error names the nearest ones.
+            UsageError: No value has that name; the error gives the nearest names.
 
         >>> from pyshardy import propagate
         >>> result = propagate('''
@@ -153,7 +153,7 @@ class Propagation(ProgramResult, ResultShardings):
         return finish_propagation(*shard(self.before.with_root(root), replace(self.options, dump_directory="")))
 
     def conflicts(self) -> Conflicts:
-        """Every place where two shardings met and one lost, ranked by the bytes of the resulting reshard."""
+        """Every place where two shardings met and one lost, ranked by the bytes of the reshard that follows."""
         from pyshardy.explain.conflicts import find_conflicts
 
         return find_conflicts(self.why)
@@ -175,7 +175,7 @@ class Propagation(ProgramResult, ResultShardings):
 
     @property
     def default_engine(self) -> Engine:
-        """XLA's own partitioner, which takes a propagated program as it is."""
+        """XLA's own partitioner, which takes the propagated program."""
         return Engine.XLA
 
     @cached_property
@@ -214,14 +214,14 @@ class Propagation(ProgramResult, ResultShardings):
 
     @cached_property
     def told(self) -> Summary:
-        """The summary with the annotations that shardings come from; for that, the program is propagated once more."""
+        """The summary with the annotations that shardings come from, found by propagating the program once more."""
         from pyshardy.frontend.origins import origins_of
 
         return self.summary.with_origins(*origins_of(self.before, self.options))
 
 
 def _with_steps(sharded: ShardedProgram) -> Traced | None:
-    """The run that explanations are made from; None if it has to be done again for them."""
+    """The run of propagation that explanations can use; None if it must be repeated for them."""
     if sharded.traced:
         return sharded.traced[-1]
     run = sharded.runs[-1] if len(sharded.runs) == 1 else None

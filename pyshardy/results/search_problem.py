@@ -1,4 +1,4 @@
-"""From a module to what a search works on."""
+"""Makes the problem of a search from a module."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from pyshardy.transforms.search_program import build_problem, short_program
 
 
 def problem_of(module: Module, topology: Topology, collectives: CollectiveModel, limit: float) -> Problem:
-    """What a search works on: the program as propagation gets it.
+    """The problem of a search: the input of propagation, with the mesh and the hardware.
 
     Args:
         module: The program; inputs with a sharding keep it.
-        topology: The chip, and where the mesh lies.
-        collectives: How collectives are priced.
-        limit: Bytes of memory that a device may use.
+        topology: The chip, and the networks of the mesh axes.
+        collectives: The model of collectives.
+        limit: The bytes of memory that a device may use.
 
     Raises:
-        UsageError: No mesh, or several.
-        PassError: A module that breaks what propagation needs.
+        UsageError: The program has no mesh, or several.
+        PassError: The module breaks a requirement of propagation.
     """
     with module.context, pause_gc():
         short, families = short_program(module.root)

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """The shardings that the user gave at the border of a program.
+    """The shardings that the user gave to the inputs and outputs of a program.
 
     Attributes:
-        inputs: Of the arguments of the main function.
-        outputs: Of its results.
+        inputs: The shardings of the arguments of the main function.
+        outputs: The shardings of its results.
         meshes: The meshes by name.
     """
 
@@ -63,18 +63,18 @@ class ShardedProgram:
 
     Attributes:
         before: The module it was read from.
-        options: How shardings propagate, as the user gave it.
-        applied: The same options with the view chosen for this module.
+        options: The options of propagation, as the user gave them.
+        applied: The same with the view chosen for this module.
         annotations: The shardings that the user gave.
         root: The program as nodes; do not change them.
-        propagated: The result of propagation, with its steps if they were asked for.
-        traced: The same with the nodes that its numbers refer to, if they were asked for; these differ from `root`.
+        propagated: The result of propagation, with its steps if requested.
+        traced: The same with the nodes that its numbers refer to, if requested; these differ from `root`.
         diagnostics: Messages for the user.
-        stages: Name and seconds of every stage up to here.
+        stages: The name and seconds of every stage up to here.
         passes: The same for every pass.
         completes_sums: Whether it has collectives that complete sums; they are marked.
-        runs: What propagation found, with the nodes that its numbers stand for, which later passes change.
-        edited_from: The program that this one is an edit of, with its edits; None if it is none.
+        runs: The results of propagation, with the nodes that their numbers refer to; later passes change the nodes.
+        edited_from: The program of which this is an edit, with the edits; None if this is not an edit.
         dumps: The directory for its dumps, beside that of the options; empty if there is none.
     """
 
@@ -100,14 +100,14 @@ class ShardedProgram:
 
     @cached_property
     def editing(self) -> State:
-        """What edits of this program start from."""
+        """The start of all edits of this program."""
         from pyshardy.results.edit_base import first_state
 
         return self.edited_from or first_state(self)
 
     @cached_property
     def inspected(self) -> bool:
-        """Whether the callbacks of `jax.debug.inspect_array_sharding` have been called; they are now, once."""
+        """Call the callbacks of `jax.debug.inspect_array_sharding` on first use; return True."""
         if getattr(self.before.origin, "inspections", None):
             from pyshardy.runtime.inspections import answer_inspections
 
@@ -122,17 +122,17 @@ class ShardedProgram:
 
 @dataclass(frozen=True, eq=False)
 class Imported:
-    """A program that the first passes have prepared for propagation.
+    """A program that import passes have prepared for propagation.
 
     Attributes:
         module: The module it was read from.
-        options: How to propagate, as the user gave it.
-        applied: The same with the view that is meant for this module.
+        options: The options of propagation, as the user gave them.
+        applied: The same with the view chosen for this module.
         annotations: The shardings that the user gave.
         root: The program as nodes.
-        context: What the passes shared.
-        diagnostics: Where warnings went, and go.
-        watch: What times the stages.
+        context: The context that the passes share.
+        diagnostics: The collector of warnings.
+        watch: The stopwatch of the stages.
         completes_sums: Whether it has collectives that complete sums; they are marked.
         dumps: A directory for dumps, beside that of the options; empty if there is none.
     """
@@ -172,7 +172,7 @@ def import_program(module: Module, options: PropagateOptions, dump_directory: st
 def finish_sharding(
     imported: Imported, dump_directory: str = "", edited_from: State | None = None
 ) -> tuple[ShardedProgram, Op]:
-    """Propagate through a program that is prepared for it; its nodes are used up."""
+    """Propagate through a prepared program; its nodes must not be used afterwards."""
     module, root, watch, diagnostics = imported.module, imported.root, imported.watch, imported.diagnostics
     context = imported.context
     with pause_gc():
@@ -207,16 +207,16 @@ def shard(
     """Read a module and propagate shardings through it, once.
 
     Args:
-        module: The module; it is not changed.
-        options: How to propagate.
-        dump_directory: Where to write the module on the way; if empty, the options decide.
+        module: The module; it does not change.
+        options: The options of propagation.
+        dump_directory: The directory for dumps of the stages; if empty, the options decide.
         dumps: A directory for dumps at this and all later stages, if neither gives one.
 
     Returns:
         The program, and a copy of its nodes that may be changed.
 
     Raises:
-        PassError: The module breaks a requirement of propagation; names the op.
+        PassError: The module breaks a requirement of propagation; the error names the op.
     """
     with pause_gc():
         return finish_sharding(import_program(module, options, dump_directory, dumps), dump_directory)

@@ -1,4 +1,4 @@
-"""How long the stages of a program take, and the passes inside them."""
+"""Times the stages of a program, and the passes inside them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Stopwatch:
     """Adds up seconds by the name of a stage, and by the name of a pass.
 
     Args:
-        stages: Stages that were timed already.
-        passes: Passes that were timed already.
+        stages: The stages timed so far.
+        passes: The passes timed so far.
 
     >>> watch = Stopwatch((("read", 0.25),))
     >>> with watch.stage("import"):

@@ -1,4 +1,4 @@
-"""A propagated program as the plain data of its tables."""
+"""The plain data of the tables of a propagated program."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def summarize(propagation: Propagation) -> Summary:
 
 
 def _lost(side: str, rows: Iterable[TensorRow]) -> Iterator[str]:
-    """Messages for annotations that are not kept, because inputs and outputs have even shards."""
+    """Messages for annotations that propagation had to reduce, because inputs and outputs have even shards."""
     for row in rows:
         if row.bytes_per_device > row.bytes_per_device_before:
             sharding, shape = format_sharding(row.sharding), format_shape(row.shape, row.dtype)

@@ -1,4 +1,4 @@
-"""The values of a propagated program, with who gave each its sharding."""
+"""The values of a propagated program, with the origin of each sharding."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 _CALL = re.compile(r'"((?:[^"\\]|\\.)*)"\("((?:[^"\\]|\\.)*)":(\d+):(\d+)')
 _PLACE = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
 _AROUND = DATA_FLOW_OPS | {"func.func", "builtin.module"}
-"""What bodies of other ops compute, such as those of reductions, are no tensors of the program."""
+"""Ops whose bodies compute tensors of the program; bodies of other ops, such as reductions, do not."""
 
 
 def values_of(propagation: Propagation) -> Values:
-    """The inputs, what ops compute, and the outputs; the program is propagated once more, to know who gave what.
+    """The inputs, results of ops, and outputs; propagates the program once more to find origins.
 
     Args:
         propagation: The result of propagation.
@@ -60,7 +60,7 @@ class _Maker:
         self._places: dict[Any, tuple[str | None, tuple[Frame, ...]]] = {}
 
     def tensor(self, row: TensorRow, origins: tuple[str, ...], maker: Op | None = None, kind: str = INPUT) -> ValueRow:
-        """The row of an input or output, of which the op is known that computes it."""
+        """The row of an input, or of an output with the op that computes it."""
         return ValueRow(
             name=row.name,
             kind=kind,
@@ -84,7 +84,7 @@ class _Maker:
             yield self.tensor(row, origins, returned[tensor.index].defining_op, OUTPUT)
 
     def results(self) -> Iterator[ValueRow]:
-        """The rows of what ops compute, in program order."""
+        """The rows of results of ops, in program order."""
         for op in walk(self._followed.root):
             if op.results and op.name not in EDGES and _is_in_program(op):
                 yield from (self._result(op, value) for value in op.results if value.type.is_ranked_tensor)
@@ -110,7 +110,7 @@ class _Maker:
         )
 
     def _place(self, op: Op) -> tuple[str | None, tuple[Frame, ...]]:
-        """The name that JAX gave an op, and the calls that led to it; many ops have the same location."""
+        """JAX's name for an op, and the calls that led to it, by location; many ops share one."""
         location = op.location
         found = self._places.get(location)
         if found is None:
@@ -123,7 +123,7 @@ def frames_of(location: Any, name: str = THIS_FILE) -> tuple[Frame, ...]:
 
     Args:
         location: The location.
-        name: What to call the text that the module was read from.
+        name: The name of the text that the module was read from.
 
     >>> frames_of('loc("jit(f)/add"(callsite("mlp"("net.py":3:8) at "f"("train.py":31:4))))')[0]
     Frame(function='mlp', place=('net.py', 3, 8))

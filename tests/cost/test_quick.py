@@ -17,8 +17,8 @@ from pyshardy.quick_cost.quick_program import QuickProgram
 from .quick_compare import Figures, annotated_programs, random_modules, verdict
 
 AS_A_WHOLE = {
-    "explicit_types": "a program with shardings that are unreduced",
-    "partitioned_by_user": "a program with partitioners of the user's",
+    "explicit_types": "a program with unreduced shardings",
+    "partitioned_by_user": "a program with the user's own partitioners",
 }
 """Test programs that are partitioned as a whole, with the reason."""
 OFTEN = ("mlp_training", "cnn_training", "sorting", "transformer_scan_remat", "uneven", "fully_sharded", "stencil")

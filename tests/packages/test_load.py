@@ -209,7 +209,7 @@ def test_run_updates_the_models_of_nnx_jit(options: dict[str, bool]) -> None:
     assert found.propagated.out_specs == P()
     with pytest.raises(UsageError, match=r"got an array of shape \(3, 32\) for x, needed shape \(2, 32\)"):
         found.run(there, other, np.ones((3, 32), "float32"), y=y)
-    with pytest.raises(UsageError, match="got arguments in which something that is no array differs"):
+    with pytest.raises(UsageError, match="got arguments that differ in something other than arrays"):
         found.run(*make(optax.sgd(0.2)), x, y=y)
     with pytest.raises(UsageError, match="needed arguments like those"):
         found.run(there, x, y=y)

@@ -33,11 +33,11 @@ CHIPS = ("v5e", "v5p", "h100")
 MODELS = ("formula", "measured", "xla")
 VERDICTS = ("win", "equal", "loss", "does not fit")
 SAME, BETTER = 1.001, 1.01
-"""A plan that is slower by a thousandth loses; to win it has to be faster by a hundredth."""
+"""A plan slower by more than a thousandth loses; a win must be faster by a hundredth."""
 
 
 class Case(NamedTuple):
-    """What both sides are to find shardings for.
+    """A case of the comparison: both sides find shardings for it.
 
     Attributes:
         program, mesh, chip: For which, by name.
@@ -51,7 +51,7 @@ class Case(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What came out for one case.
+    """The result of one case.
 
     Attributes:
         case: For which.
@@ -86,11 +86,11 @@ def load(program: str, mesh: dict[str, int], **sizes: int) -> pyshardy.Module:
 
 
 STATE = {"params": "result[0]", "mean": "result[1]", "square": "result[2]", "cache": "result[0]"}
-"""The arguments that a step gives back, and where."""
+"""The arguments that a step returns, and at which position."""
 
 
 def given_back(module: pyshardy.Module) -> dict[str, str]:
-    """By the name of an output the input whose place it takes in the next step."""
+    """The input that an output replaces in the next step, by name of the output."""
     inputs = {port.name for port in input_tensors(module.root)}
     found = {}
     for port in output_tensors(module.root):
@@ -102,7 +102,7 @@ def given_back(module: pyshardy.Module) -> dict[str, str]:
 
 
 def with_specs(module: pyshardy.Module, specs: dict[str, Any]) -> pyshardy.Module:
-    """A module with shardings on its inputs, and on the outputs that take their place."""
+    """A module with shardings on its inputs, and on the outputs that replace them."""
     from pyshardy.frontend.annotate import annotate_ports
 
     ties = given_back(module)
@@ -152,7 +152,7 @@ def part() -> Iterator[Case]:
 
 
 def every(programs: Iterable[str], meshes: Iterable[str], chips: Iterable[str], models: Iterable[str]) -> list[Case]:
-    """All there is."""
+    """All cases."""
     return [
         Case(program, mesh, chip, model)
         for program in programs

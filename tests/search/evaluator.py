@@ -1,4 +1,4 @@
-"""The cost of a program under many shardings of its inputs, as `pyshardy.cost` says it: what all searches are given."""
+"""The cost of a program under many shardings of its inputs, by `pyshardy.cost`; all searches minimize it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from pyshardy.frontend.interface import input_tensors, output_tensors
 from pyshardy.quick_cost.candidates import Candidates
 
 Spec = tuple[tuple[str, ...], ...]
-"""Per dimension of an input its mesh axes, major to minor."""
+"""The mesh axes of each dimension of an input, major to minor."""
 Choice = tuple[Spec, ...]
-"""Per group of inputs what they all get."""
+"""The spec of each group of inputs."""
 
 
 class Best(NamedTuple):
-    """What a search found.
+    """The result of a search.
 
     Attributes:
         seconds: Of one step; infinite if nothing fits.

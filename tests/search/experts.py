@@ -27,7 +27,7 @@ BATCHED = {
     "unet": {"data[0]": 0, "data[1]": 0, "data[2]": 0},
     "graph": {"data[1]": 0, "data[2]": 0},
 }
-"""By program the inputs that have the batch (or edges of a graph), and along which dimension."""
+"""The inputs of each program that have the batch (or the edges of a graph), with the dimension."""
 
 _ATTENTION = {"q": 1, "k": 1, "v": 1, "o": 0}
 _LAYER = {**_ATTENTION, "up": 1, "down": 0}
@@ -46,7 +46,7 @@ TENSOR = {
     "unet": {**_ATTENTION, "first": 3, "times": 1, "lower": 2, "last": 2},
     "graph": {"edge": 1, "node": 0},
 }
-"""Megatron: by the last key of a weight, the dimension inside of its layer: heads, hidden, vocabulary, channels."""
+"""Megatron: the dimension of a weight inside its layer (heads, hidden, vocabulary, channels), by its last key."""
 
 EXPERTS = {"experts": {"up": 0, "down": 0, "gate": 1}, "routed": {"up": 0, "down": 0}}
 """Expert parallelism: the dimension of experts."""
@@ -132,7 +132,7 @@ def experts_of(program: str, shapes: dict[str, tuple[int, ...]], mesh: dict[str,
 def random_plans(
     program: str, shapes: dict[str, tuple[int, ...]], mesh: dict[str, int], random: Random
 ) -> Iterator[Expert]:
-    """Every axis has a task at random, and some arrays are stored in parts along some axes at random; each plan once."""
+    """Random plans, each once: every axis gets a random task, and random arrays are stored in parts along axes."""
     write, seen = _Writer(program, shapes, mesh), set()
     tables = {"tensor": TENSOR, "experts": EXPERTS, "sequence": SEQUENCE}
     tasks = ["none", "data", *(name for name, table in tables.items() if program in table)]

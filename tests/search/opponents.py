@@ -1,4 +1,4 @@
-"""Our search beside other searches, with the same cost: an integer program, chance, enumeration, and all there is.
+"""Compares our search with other searches of the same cost: an integer program, chance, enumeration, all shardings.
 
 From `tests`:
 
@@ -31,7 +31,7 @@ _CLASSES = 6
 
 
 class Found(NamedTuple):
-    """What one search found.
+    """The result of one search.
 
     Attributes:
         seconds: Of one step, from scratch.
@@ -45,7 +45,7 @@ class Found(NamedTuple):
 
 
 class Contest(NamedTuple):
-    """What all found for one program.
+    """The results of all searches for one program.
 
     Attributes:
         program, mesh, chip: For which.
@@ -61,7 +61,7 @@ class Contest(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """Ours beside the best of the others."""
+        """The verdict on ours, compared with the best of the others."""
         ours = self.found["ours"].seconds
         best = min(found.seconds for name, found in self.found.items() if name != "ours")
         if ours > best * SAME:
@@ -70,7 +70,7 @@ class Contest(NamedTuple):
 
 
 def timed(search: Callable[[], Any]) -> tuple[Any, float]:
-    """What a search gives, and its processor time."""
+    """The result of a search, and its processor time."""
     start = time.process_time()
     return search(), time.process_time() - start
 
@@ -95,7 +95,7 @@ def classes_of(module: pyshardy.Module, chip: str) -> int:
 
 
 def ours(evaluator: Evaluator, candidates: int) -> tuple[Found, int]:
-    """Our search, and how many shardings it looked at, quickly or wholly."""
+    """The result of our search, and the number of shardings that it estimated, quickly or carefully."""
     plan, took = timed(
         lambda: pyshardy.search(
             evaluator.module,
@@ -127,7 +127,7 @@ def contest(program: str, chip: str, candidates: int = 40) -> Contest:
 
 
 def tiny_contest(name: str, chip: str, most: int = _MOST_TRIED) -> Contest:
-    """Our search beside the best of all shardings of a tiny program."""
+    """Compare our search with the best of all shardings of a tiny program."""
     step, arguments, donated = TINY[name]
     mesh = MESH
     for mesh in (MESH, {"data": 8}):

@@ -11,12 +11,12 @@ END = "<!-- end -->"
 
 
 def begin(tool: str) -> str:
-    """The line above what a tool writes."""
+    """The line above the text that a tool writes."""
     return f"<!-- written by python -m search.{tool} --write -->"
 
 
 def write_part(tool: str, text: str, page: Path = PAGE) -> None:
-    """Put a text in the place of what a tool wrote before.
+    """Replace the text that a tool wrote before.
 
     Raises:
         ValueError: The page has no place for it.
@@ -26,7 +26,7 @@ def write_part(tool: str, text: str, page: Path = PAGE) -> None:
 
 
 def read_part(tool: str, page: Path = PAGE) -> str:
-    """What a tool wrote."""
+    """The text that a tool wrote."""
     return page.read_text().split(begin(tool))[1].split(END)[0].strip()
 
 

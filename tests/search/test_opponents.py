@@ -1,4 +1,4 @@
-"""Other searches with the same cost, and that a worse search of ours would be seen."""
+"""Our search against other searches of the same cost; a worse search of ours would fail."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from math import inf, prod
 import jax
 import numpy as np
 import pytest
-from search.alpa import Graph, Prices, alpa, solve
+from search.alpa import alpa
+from search.alpa_graph import Graph
+from search.alpa_prices import Prices
+from search.alpa_solver import solve
 from search.compare import load, with_specs
 from search.evaluator import Best, Evaluator, Spec, at_random, best_of, enumerated
 from search.opponents import MESH, Contest, Found, classes_of, contest, table, tiny_contest

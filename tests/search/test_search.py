@@ -1,4 +1,4 @@
-"""Plans beside shardings written by people, beside the best of all, and beside what stock JAX makes of them."""
+"""Plans compared with shardings written by people, with the best of all shardings, and with stock JAX."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_stock_jax_shards_as_the_plan_says() -> None:
 
 
 def test_a_plan_over_names_and_sizes_runs_on_devices() -> None:
-    """JAX does not run on arrays over an abstract mesh; so the shardings are asked for with devices."""
+    """JAX does not run on arrays over an abstract mesh, so the test asks for shardings with devices."""
     shapes = [jax.ShapeDtypeStruct(shape, "float32") for shape in ((4096, 128), (128, 512))]
     plan = pyshardy.search(jax.numpy.matmul, *shapes, mesh={"data": 8}, hardware="v5e", candidates=20)
     devices = jax.devices()

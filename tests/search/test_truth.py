@@ -1,4 +1,4 @@
-"""Plans are what XLA makes of them, and what is not would be seen."""
+"""Plans agree with the programs that XLA compiles; a difference would fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans beside what XLA makes of them: scaled-down programs, compiled in f32 for eight virtual devices, and run.
+"""Compares plans with the programs that XLA compiles: scaled down, in f32, run on eight virtual devices.
 
 From `tests`, with XLA_FLAGS=--xla_force_host_platform_device_count=8:
 
@@ -35,17 +35,17 @@ CHIPS = ("v5e", "h100", "v5p")
 RANKED = ("dense", "decode")
 PLANS = 50
 _QUICKLY = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
-"""What concerns machine code alone."""
+"""Options that affect machine code only."""
 PLANS_FILE = Path(__file__).parent / "plans.json"
 """Shardings that the search found for the programs at their full size."""
 
 
 class Compiled(NamedTuple):
-    """What XLA made of a program.
+    """A program compiled by XLA.
 
     Attributes:
-        kinds: Its collectives.
-        bytes: Temporaries, arguments and results, without aliases, on a device.
+        kinds: The collectives.
+        bytes: The bytes of temporaries, arguments and results, without aliases, on a device.
         inputs: The shardings of the inputs, as a flat list.
         outputs: The shardings of the outputs.
     """
@@ -57,12 +57,12 @@ class Compiled(NamedTuple):
 
     @property
     def counts(self) -> dict[str, int]:
-        """Per kind how often a collective of it runs."""
+        """The number of collectives that run, by kind."""
         return {total.kind: total.count for total in self.kinds}
 
 
 class Truth(NamedTuple):
-    """A plan beside what XLA makes of it.
+    """A plan compared with the program that XLA compiles from it.
 
     Attributes:
         program: The program.
@@ -86,7 +86,7 @@ class Truth(NamedTuple):
 
 
 def sent(kinds: Iterable[KindTotal]) -> int:
-    """Bytes that a device sends."""
+    """The bytes that a device sends."""
     return sum(total.sent_bytes_per_device for total in kinds)
 
 
@@ -103,14 +103,14 @@ def small_module(program: str) -> pyshardy.Module:
 
 
 def stock(program: str, in_shardings: Any, out_shardings: Any) -> Compiled:
-    """What `jax.jit` makes of a scaled-down program, without pyshardy."""
+    """A scaled-down program compiled by `jax.jit`, without pyshardy."""
     step, arguments, _ = small(program)
     jitted = jax.jit(step, in_shardings=in_shardings, out_shardings=out_shardings)
     return compiled(jitted.lower(*arguments).compile(compiler_options=_QUICKLY))
 
 
 def compiled(executable: Any) -> Compiled:
-    """What XLA says of an executable of JAX."""
+    """The figures of XLA for an executable of JAX."""
     memory = executable.memory_analysis()
     held = memory.temp_size_in_bytes + memory.argument_size_in_bytes + memory.output_size_in_bytes
     inputs, outputs = jax.tree.leaves(executable.input_shardings[0]), jax.tree.leaves(executable.output_shardings)
@@ -141,7 +141,7 @@ def numbers(program: str) -> tuple[Any, ...]:
 
 
 def largest_difference(found: Sequence[Any], wanted: Sequence[Any]) -> float:
-    """The largest difference of numbers, as a part of the largest number of an output; not a number if one is none."""
+    """The largest difference of numbers, relative to the largest number of an output; NaN if any number is NaN."""
     worst = 0.0
     for one, other in zip(found, wanted, strict=True):
         right = np.asarray(other, np.float64)
@@ -151,7 +151,7 @@ def largest_difference(found: Sequence[Any], wanted: Sequence[Any]) -> float:
 
 
 def truth(program: str, specs: dict[str, Any]) -> Truth:
-    """Shardings by the names of inputs and outputs of a program, beside what XLA makes of its scaled-down copy."""
+    """Compare shardings, by names of inputs and outputs, with XLA's program for a scaled-down copy."""
     step, arguments, _ = small(program)
     propagation = pyshardy.propagate(pyshardy.annotate(small_module(program), specs))
     partition = pyshardy.partition(propagation)
@@ -193,7 +193,7 @@ def saved_specs(program: str) -> dict[str, pyshardy.PartitionSpec]:
 
 
 class Ranks(NamedTuple):
-    """Random plans in order, by the estimate and by what XLA says: Spearman's correlations.
+    """Spearman's correlations of two orders of random plans: by the estimate, and by XLA's figures.
 
     Attributes:
         program: The program.
@@ -215,7 +215,7 @@ class Ranks(NamedTuple):
 
 
 DRAWN = ("a task for every axis", "every input by itself")
-"""People's tasks for axes, drawn at random; or axes on dimensions of every input, drawn at random."""
+"""The two kinds of random plans: random tasks for axes, as people use them; or random axes on every input."""
 
 
 def drawn(program: str, kind: str, module: pyshardy.Module) -> Iterator[dict[str, Any]]:
@@ -229,7 +229,7 @@ def drawn(program: str, kind: str, module: pyshardy.Module) -> Iterator[dict[str
 
 
 def ranks(program: str, kind: str = DRAWN[0], plans: int = PLANS) -> Ranks:
-    """Random plans of a scaled-down program: what is predicted beside what XLA compiles."""
+    """Random plans of a scaled-down program: predicted figures, and those of the program that XLA compiles."""
     module = small_module(program)
     rows = [measured(program, module, specs) for specs in islice(drawn(program, kind, module), plans)]
     predicted, local, by_jax, bytes_, local_bytes, jax_bytes = zip(*rows)
@@ -239,7 +239,7 @@ def ranks(program: str, kind: str = DRAWN[0], plans: int = PLANS) -> Ranks:
 
 
 def measured(program: str, module: pyshardy.Module, specs: dict[str, Any]) -> tuple[int, ...]:
-    """Bytes of collectives and of memory: predicted, in the program of one device, in what stock JAX compiles."""
+    """Bytes of collectives and of memory: predicted, in our program of one device, and in that of stock JAX."""
     propagation = pyshardy.propagate(with_specs(module, specs))
     partition = pyshardy.partition(propagation)
     estimate = pyshardy.cost(partition, "v5e").estimate
@@ -257,12 +257,12 @@ def measured(program: str, module: pyshardy.Module, specs: dict[str, Any]) -> tu
 
 
 def correlation(one: Sequence[float], other: Sequence[float]) -> float:
-    """Spearman's: 1 if both are in the same order; what is equal shares a rank."""
+    """Spearman's correlation: 1 if both are in the same order; equal numbers share a rank."""
     return float(spearmanr(one, other).statistic)
 
 
 def truth_table(found: Sequence[Truth]) -> str:
-    """Plans beside what XLA makes of them, as a table of Markdown."""
+    """The comparison of plans with XLA, as a Markdown table."""
     heads = ["program", "numbers differ by", "bytes predicted", "compiled", "memory", "stock JAX", "as ours"]
     rows = [
         [
@@ -280,7 +280,7 @@ def truth_table(found: Sequence[Truth]) -> str:
 
 
 def ranks_table(found: Sequence[Ranks]) -> str:
-    """Correlations as a table of Markdown."""
+    """The correlations as a Markdown table."""
     heads = ["program", "random plans", "bytes sent", "by stock JAX", "memory", "of stock JAX"]
     rows = [[one.program, f"{one.plans}: {one.kind}", *(f"{value:.3f}" for value in one[3:])] for one in found]
     return markdown(heads, rows)

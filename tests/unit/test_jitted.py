@@ -85,7 +85,7 @@ def test_mistakes_are_those_of_jax() -> None:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(UsageError, match="got the option speed, needed donate_argnames, donate_argnums"):
+    with pytest.raises(UsageError, match="got the option 'speed', needed one of donate_argnames, donate_argnums"):
         pyshardy.jit(lambda x: x, speed=1)
     with pytest.raises(UsageError, match="got one that is jitted already"):
         pyshardy.jit(jax.jit(lambda x: x))

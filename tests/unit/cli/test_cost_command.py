@@ -54,7 +54,10 @@ def test_quick_gives_the_same_figures(cli: Cli, put: Put) -> None:
     [
         (("--hardware", "h1000"), "looking up hardware: got 'h1000', needed one of"),
         (("--hardware", "nothing.toml"), "reading a hardware file"),
-        (("--mesh", "rows=4"), "giving the mesh other sizes: got rows=4, needed sizes for the axes of data=4, model=2"),
+        (
+            ("--mesh", "rows=4"),
+            "giving the mesh other sizes: got rows=4, needed a size for every axis, as in data=4,model=2",
+        ),
         (("--mesh", "data"), "got --mesh data, needed axes with sizes"),
         (("--mesh", "data=0,model=2"), "needed axes with sizes"),
         (("--networks", "data=ether"), "the network 'ether' for the axis 'data'"),
@@ -62,7 +65,7 @@ def test_quick_gives_the_same_figures(cli: Cli, put: Put) -> None:
         (("--shape", "3x"), "needed dimensions like 16x16"),
         (("--shape", "3x3"), "the shape 3x3"),
         (("--hardware", "h100", "--shape", "2x4"), "needed a chip with a torus"),
-        (("--collectives", "magic"), "invalid choice: 'magic'"),
+        (("--collectives", "magic"), "got --collectives magic, needed one of formula, measured, xla"),
     ],
 )
 def test_what_makes_no_sense_is_refused(cli: Cli, put: Put, options: tuple[str, ...], message: str) -> None:

@@ -72,8 +72,8 @@ def test_without_collectives(cli: Cli, other: Path) -> None:
 
 @pytest.mark.parametrize("arguments", [(), (MLP, "--edit", "x")])
 def test_one_of_both_is_needed(cli: Cli, arguments: tuple[object, ...]) -> None:
-    got = "both" if arguments else "neither"
-    message = f"error: reading the command line: got {got}, needed a second FILE, or --edit NAME=SPEC\n"
+    got = "a second FILE and --edit" if arguments else "one FILE and no --edit"
+    message = f"error: reading the command line: got {got}, needed either a second FILE or --edit NAME=SPEC\n"
     assert cli("diff", MLP, *arguments) == Outcome(2, "", message)
 
 

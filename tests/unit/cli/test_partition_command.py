@@ -247,7 +247,7 @@ def test_every_engine_agrees_with_one_device(engine: str, cli: Cli) -> None:
 def test_an_unknown_engine(cli: Cli) -> None:
     found = cli("run", MLP, "--engine", "gpu")
     assert (found.status, found.out) == (2, "")
-    assert found.err.startswith("error: reading the command line: argument --engine: invalid choice: 'gpu'")
+    assert found.err.startswith("error: reading the command line: got --engine gpu, needed one of local, xla")
 
 
 def test_without_the_check_one_device_does_nothing(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import stat
 import sys
 import threading
@@ -95,6 +94,30 @@ WRONG_COMMAND_LINES = [
 ]  # fmt: skip
 
 
+def test_a_file_of_something_else_is_refused_with_what_is_needed(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "README.md").write_text("# A page\n")
+    found = cli("show", tmp_path / "README.md")
+    assert (found.status, found.out) == (1, "")
+    needed = "needed StableHLO, such as jax.jit(f).lower(...).as_text() gives"
+    assert (
+        found.err == f"error: reading a module: got invalid attribute name, {needed}\n  at {tmp_path}/README.md:1:1\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["explain", MLP, "w9"], "\n  try: x, params['w1'], params['w2'], result, mlp.mlir:8\n"),
+        (["show", MLP, "--values", "foo"], "\n  try: x, params['w1'], params['w2'], "),
+        (["show", MLP, "--mesh", "data=3"], "which has a mesh already, needed mhlo.sharding with tilings"),
+    ],
+)  # fmt: skip
+def test_messages_say_what_to_try(args: list[Any], message: str, cli: Cli) -> None:
+    found = cli(*args)
+    assert (found.status, found.out) == (2, "")
+    assert message in found.err
+
+
 @pytest.mark.parametrize(("args", "message"), WRONG_COMMAND_LINES)
 def test_a_command_line_that_makes_no_sense_is_refused(args: list[Any], message: str, cli: Cli) -> None:
     assert cli(*args) == Outcome(2, "", f"error: reading the command line: {message}\n")
@@ -104,13 +127,14 @@ def test_a_command_line_that_makes_no_sense_is_refused(args: list[Any], message:
 @pytest.mark.parametrize(
     ("extra", "hint"),
     [
-        ("--nonsense", "pyshardy --help"),
+        ("--nonsense", "pyshardy {command} --help"),
         ("--strat=basic", "--strategy"),
-        ("-x", "pyshardy --help"),
-        ("second.mlir", "pyshardy --help"),
+        ("-x", "pyshardy {command} --help"),
+        ("second.mlir", "pyshardy {command} --help"),
     ],
 )
 def test_an_unknown_flag_is_refused(extra: str, hint: str, command: str, cli: Cli) -> None:
+    hint = hint.format(command=command)
     message = f"error: reading the command line: got unknown argument '{extra}'\n  try: {hint}\n"
     assert cli(command, MLP, extra) == Outcome(2, "", message)
 
@@ -132,23 +156,16 @@ def test_a_misspelled_command_flag_or_value_is_found(args: list[Any], hint: str,
 
 
 def test_an_unknown_command_is_refused(cli: Cli) -> None:
-    found = cli("divide", MLP)
-    assert (found.status, found.out) == (2, "")
-    assert re.fullmatch(
-        r"error: reading the command line: argument COMMAND: invalid choice: 'divide' "
-        r"\(choose from '?propagate'?, '?show'?, '?explain'?, '?diff'?, '?partition'?, '?cost'?, '?report'?, '?search'?, '?run'?, '?completion'?\)\n  try: pyshardy --help\n",
-        found.err,
-    )
+    commands = "propagate, show, explain, diff, partition, cost, report, search, run, completion"
+    message = f"error: reading the command line: got the command 'divide', needed one of {commands}\n"
+    assert cli("divide", MLP) == Outcome(2, "", f"{message}  try: pyshardy --help\n")
 
 
 def test_an_unknown_strategy_is_refused(cli: Cli) -> None:
-    found = cli("show", MLP, "--strategy", "bold")
-    assert (found.status, found.out) == (2, "")
-    assert re.fullmatch(
-        r"error: reading the command line: argument --strategy: invalid choice: 'bold' "
-        r"\(choose from '?basic'?, '?aggressive'?, '?basic-then-aggressive'?\)\n  try: pyshardy show --help\n",
-        found.err,
+    message = (
+        "got --strategy bold, needed one of basic, aggressive, basic-then-aggressive\n  try: pyshardy show --help\n"
     )
+    assert cli("show", MLP, "--strategy", "bold") == Outcome(2, "", f"error: reading the command line: {message}")
 
 
 @pytest.mark.parametrize("command", ["show", "propagate", "partition", "run"])

@@ -339,7 +339,10 @@ TRY = "\n  try: pyshardy run example --layers 4"
         (["--data", "0"], f"{SIZES}data must divide batch: 0, 16{TRY}"),
         (["--data=-4"], f"{SIZES}data must divide batch: -4, 16{TRY}"),
         (["--optimizer", "lion"], f"{SIZES}optimizer must be adam or sgd: lion{TRY}"),
-        (["--inputs", "in.npz"], "reading the command line: got --inputs for the example, needed it for a file alone"),
+        (
+            ["--inputs", "in.npz"],
+            "reading the command line: got --inputs for the example, needed --inputs only for a file",
+        ),
         (
             ["--data=16", "--layers=1"],
             "lowering the example: got the mesh data=16, model=2 needs 32 devices, JAX has 8; on a CPU, set "

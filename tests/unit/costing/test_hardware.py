@@ -91,7 +91,7 @@ def test_measurements_are_interpolated() -> None:
     assert (entry.at(1), entry.at(8e6)) == (1e-4, pytest.approx(8e-4))
     with pytest.raises(UsageError, match="two or more"):
         Measured("all_gather", 8, (1e6,), (1e-4,))
-    with pytest.raises(UsageError, match="do not grow"):
+    with pytest.raises(UsageError, match="sizes in ascending order"):
         Measured("all_gather", 8, (4e6, 1e6), (1e-4, 1e-4))
 
 

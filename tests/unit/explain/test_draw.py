@@ -165,6 +165,7 @@ def test_svg_escapes_names() -> None:
         (parse_sharding("<@m, [{}]>"), (4,), "got a sharding on the mesh 'm', needed that mesh as `mesh`"),
         (parse_sharding("<@m, [{}]>").with_mesh(Mesh([("x", 2)])), (4, 4), "needed 2 dimensions in both"),
         (parse_sharding("<@m, [{}]>").with_mesh(Mesh([("x", 128)])), (4,), "got 128 devices, needed at most 64"),
+        (parse_sharding("<@m, [{}]>"), "x", "got the shape 'x', needed the sizes of dimensions, such as (8, 4)"),
         (parse_sharding("<@m, [{}]>"), (), "got the shape (), needed one to 3 dimensions"),
         (parse_sharding("<@m, [{}]>"), (0,), "got the shape (0,), needed one to 3 dimensions"),
     ],

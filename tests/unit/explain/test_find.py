@@ -89,7 +89,13 @@ def test_an_unknown_name_gets_the_nearest_ones(wanted: str, near: list[str], res
     assert [name for name in near if name in (caught.value.hint or "").split(", ")] == near
 
 
-def test_a_name_like_nothing_gets_none(result: Propagation) -> None:
+def test_a_name_like_nothing_gets_some_names(result: Propagation) -> None:
     with pytest.raises(UsageError, match="needed an argument, a result, FILE:LINE, a name scope or an op") as caught:
         result.explain("§§§§")
-    assert caught.value.hint is None
+    first = [port.name for port in result.inputs][:5]
+    assert (caught.value.hint or "").split(", ")[: len(first)] == first
+
+
+def test_what_is_not_a_name_is_refused(result: Propagation) -> None:
+    with pytest.raises(UsageError, match="looking for a value to explain: got an int, needed an argument"):
+        result.explain(3)  # type: ignore[arg-type]

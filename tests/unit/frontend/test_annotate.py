@@ -85,11 +85,16 @@ def test_every_name_stands_for_itself() -> None:
 
 def test_an_unknown_name_has_nearest_ones(module: pyshardy.Module) -> None:
     with pytest.raises(
-        UsageError, match=r"got \"params\['layer'\]\[0\]\['w1'\]\", which .* needed params\['layers'\]\[0\]"
+        UsageError, match=r"got \"params\['layer'\]\[0\]\['w1'\]\", which .* needed one of params\['layers'\]\[0\]"
     ):
         module.annotate({"params['layer'][0]['w1']": P("data")})
-    with pytest.raises(UsageError, match=r"got 'qq', .*needed params\['layers'\]\[0\]\['w1'\], .*x, result"):
+    with pytest.raises(UsageError, match=r"got 'qq', .*needed one of params\['layers'\]\[0\]\['w1'\], .*x, result"):
         module.annotate({"qq": P("data")})
+
+
+def test_what_is_no_dictionary_is_refused(module: pyshardy.Module) -> None:
+    with pytest.raises(UsageError, match="annotating a module: got a list, needed a dictionary of shardings by name"):
+        module.annotate(["x"])  # type: ignore[arg-type]
 
 
 def test_annotations_of_all_kinds(module: pyshardy.Module) -> None:

@@ -144,7 +144,7 @@ def test_annotations_are_compared() -> None:
 def test_annotations_need_a_program() -> None:
     with pytest.raises(UsageError, match="got annotations alone"):
         pyshardy.diff({"x": None}, {"x": "data"})
-    with pytest.raises(UsageError, match="it for annotations alone"):
+    with pytest.raises(UsageError, match="only together with annotations"):
         pyshardy.diff(layers(1), layers(1), program=layers(1))
 
 

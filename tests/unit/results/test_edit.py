@@ -204,7 +204,7 @@ func.func @main(%a: tensor<8x8xf32>, %b: tensor<8x8xf32>, %n: tensor<i32>) -> te
     ("text", "name", "why"),
     [
         (CONSTRAINED, "arg0", "arg0 is used by sdy.sharding_constraint, which may take over its annotation"),
-        (LOOP, "arg1", "arg1 is used inside of a loop"),
+        (LOOP, "arg1", "arg1 is used inside a loop"),
         (LOOP, "arg0", None),
     ],
 )
