@@ -27,15 +27,15 @@ Partitioner = Callable[["SearchTask"], Annotations]
 
 @dataclass(frozen=True, eq=False)
 class SearchTask:
-    """What a partitioner is given.
+    """The task of a partitioner.
 
     Attributes:
         problem: The program with its inputs and outputs, the mesh, and the hardware. Of many equal layers it has three.
-        space: The groups of its inputs, and the classes of their dimensions.
-        budget_s: How long it may take, in seconds.
-        seed: Of what it chooses at random.
-        candidates: How many candidates it may look at.
-        watch: Who is told of what is better; None for nobody.
+        space: The groups of inputs, and the classes of their dimensions.
+        budget_s: The seconds that the partitioner may take.
+        seed: The seed of random choices.
+        candidates: The number of candidates that it may look at.
+        watch: Called when a better candidate is found; None for no call.
     """
 
     problem: Problem
@@ -57,16 +57,16 @@ class SearchTask:
         return self.problem.inputs
 
     def cost(self, annotations: Annotations) -> Quick | None:
-        """What annotations would cost, quickly estimated; None if they cannot be propagated, or the search is over.
+        """The quick estimate for annotations; None if they cannot be propagated, or the search is over.
 
         Raises:
-            UsageError: An input that there is not, or axes that do not fit it.
+            UsageError: An input does not exist, or axes do not fit it.
         """
         return self.explorer.evaluate(assignment_of(self.space, annotations))
 
 
 def task_of(problem: Problem, limits: Limits, budget_s: float, watch: Watch | None = None) -> SearchTask:
-    """What a partitioner is given for a problem."""
+    """The task of a partitioner for a problem."""
     space = Space(problem)
     explorer = Explorer(space, limits, watch)
     return SearchTask(problem, space, budget_s, limits.seed, limits.most, watch, explorer)
@@ -90,10 +90,10 @@ def annotations_of(space: Space, assignment: Assignment) -> dict[str, Dims]:
 
 
 def assignment_of(space: Space, annotations: Annotations) -> Assignment:
-    """The assignment of annotations by name; inputs of one group are to have the same.
+    """The assignment of annotations by name; inputs of one group must have the same.
 
     Raises:
-        UsageError: An input that there is not, or axes that do not fit it.
+        UsageError: An input does not exist, or axes do not fit it.
     """
     names = {
         space.problem.inputs[member].name: number
@@ -124,10 +124,10 @@ def assignment_of(space: Space, annotations: Annotations) -> Assignment:
 
 
 def _dims_of(axes: Axes) -> Dims:
-    """The axes of every dimension, which are written as one name, several, or None.
+    """The axes of every dimension, given as one name, several names, or None.
 
     Raises:
-        TypeError: They are written in another way, or say more than names of axes: open dimensions, priorities.
+        TypeError: They have another form, or more than names of axes: open dimensions, priorities.
     """
     if isinstance(axes, str):
         raise TypeError(axes)
@@ -143,16 +143,16 @@ _registered: list[Partitioner] = []
 
 
 def register_partitioner(function: Partitioner | None) -> None:
-    """Let a function find shardings in the place of our own search: in `pyshardy.search` and `pyshardy-auto-partition`.
+    """Replace our search by a function, in `pyshardy.search` and in the pass `pyshardy-auto-partition`.
 
-    It takes a `SearchTask`: `inputs`, `mesh`, `problem.program`, `cost(annotations)`, `budget_s` and `seed`. It returns
-    the axes of every dimension by the names of inputs.
+    The function takes a `SearchTask`: `inputs`, `mesh`, `problem.program`, `cost(annotations)`, `budget_s` and `seed`.
+    It returns the axes of every dimension by the names of inputs.
 
     Args:
-        function: The partitioner; None for our own again.
+        function: The partitioner; None restores our own search.
 
     Raises:
-        UsageError: It is no function.
+        UsageError: The argument is not a function.
 
     >>> register_partitioner(lambda task: {})
     >>> register_partitioner(None)
@@ -163,15 +163,15 @@ def register_partitioner(function: Partitioner | None) -> None:
 
 
 def registered_partitioner() -> Partitioner:
-    """The partitioner that is used now."""
+    """The current partitioner."""
     return _registered[0] if _registered else our_partitioner
 
 
 def run_partitioner(task: SearchTask) -> Assignment:
-    """What the partitioner that is used now finds.
+    """The annotations of the current partitioner.
 
     Raises:
-        UsageError: It gives back no annotations, or some that do not fit.
+        UsageError: It returns no annotations, or some that do not fit.
     """
     found: Any = registered_partitioner()(task)
     if not isinstance(found, Mapping):

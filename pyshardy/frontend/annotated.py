@@ -68,11 +68,14 @@ def import_annotations(module: Module, mesh: Axes = None, needs_tilings: bool = 
     if FROM_HLO not in module.root.attrs and not is_annotated(module.root):
         if axes and needs_tilings:
             has_mesh = any(op.name == "sdy.mesh" for op in module.root.region.block)
+            hint = "load it without a mesh, and give the mesh where you annotate: module.annotate(..., mesh=...)"
+            if has_mesh:
+                hint = "leave the mesh out; pyshardy cost and search take other sizes for its axes"
             raise UsageError(
                 f"applying the mesh {axes}",
                 got="a module without GSPMD's annotations" + (", which has a mesh already" if has_mesh else ""),
                 needed="mhlo.sharding with tilings, such as {devices=[4,2]<=[8]}",
-                hint="leave the mesh out; pyshardy cost and search take other sizes for its axes" if has_mesh else None,
+                hint=hint,
             )
         return module
     passes = []

@@ -83,7 +83,7 @@ class Plan:
 
     @property
     def propagated(self) -> Propagation:
-        """The program of the plan, propagated from the shardings of the plan."""
+        """The program that it was made for, propagated from the shardings of the plan."""
         return finish_propagation(*shard(self.apply(), PropagateOptions()))
 
     @property

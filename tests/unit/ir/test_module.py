@@ -142,7 +142,8 @@ def test_what_is_no_module_is_refused_with_its_place(source: str | bytes, where:
         assert error.doing == "reading a module"
         assert error.where == f"{name}:{where}"
         assert error.got == got or got is None
-        assert str(error) == f"reading a module: got {error.got}\n  at {name}:{where}"
+        needed = ", needed StableHLO, such as jax.jit(f).lower(...).as_text() gives" if where == "1:1" else ""
+        assert str(error) == f"reading a module: got {error.got}{needed}\n  at {name}:{where}"
         assert error.diagnostics[0].severity is Severity.ERROR
         assert isinstance(error.__cause__, ir.MLIRError)
 
