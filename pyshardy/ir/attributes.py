@@ -56,7 +56,7 @@ class Attributes(dict[str, Any]):
     def __delitem__(self, name: str) -> NoReturn:
         self._refuse()
 
-    def __ior__(self, other: Any) -> NoReturn:  # type: ignore[misc, override]
+    def __ior__(self, other: Any) -> NoReturn:  # type: ignore[misc]
         self._refuse()
 
     pop = popitem = clear = update = setdefault = _refuse
