@@ -18,7 +18,7 @@ def has_forgotten(function: Op) -> bool:
 
 
 class LineRecaller:
-    """Gives ops without a line that of the call they were inlined at; ops and calls of one location share the result."""
+    """Gives inlined ops without a line that of their call; ops and calls of one location share the result."""
 
     def __init__(self) -> None:
         # By the identities of the locations of op and call: the new location, and both, which must live to keep them.
