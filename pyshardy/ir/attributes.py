@@ -31,7 +31,9 @@ class Attributes(dict[str, Any]):
         """These attributes with one added or replaced; the same object if nothing changes."""
         if self.get(name) is value and value is not None:
             return self
-        return Attributes({**self, name: value})
+        found = Attributes(self)
+        _put(found, name, value)
+        return found
 
     def without(self, name: str) -> Attributes:
         """These attributes without one; the same object if they do not have it.
@@ -41,14 +43,27 @@ class Attributes(dict[str, Any]):
         """
         if name not in self:
             return self
-        return Attributes({other: value for other, value in self.items() if other != name})
+        found = Attributes(self)
+        _remove(found, name)
+        return found
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise TypeError("attributes never change: use Op.set_attr and Op.remove_attr")
 
-    __setitem__ = __delitem__ = __ior__ = _refuse
+    def __setitem__(self, name: str, value: Any) -> NoReturn:  # the compiled core takes no other name for these three
+        self._refuse()
+
+    def __delitem__(self, name: str) -> NoReturn:
+        self._refuse()
+
+    def __ior__(self, other: Any) -> NoReturn:  # type: ignore[misc]
+        self._refuse()
+
     pop = popitem = clear = update = setdefault = _refuse
 
+
+_put = dict.__setitem__
+_remove = dict.__delitem__
 
 NO_ATTRS = Attributes()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pyshardy.core.sharding import TensorSharding
@@ -102,19 +102,29 @@ def set_arg_sharding(function: Op, index: int, sharding: TensorSharding | None) 
     set_arg_attr(function, index, SHARDING, sharding)
 
 
+def set_arg_shardings(function: Op, shardings: Mapping[int, TensorSharding | None]) -> None:
+    """Set the shardings of some arguments; for many this is faster than one call for each, which copies all others."""
+    _set(function, "arg_attrs", len(function.region.blocks[0].args), SHARDING, shardings)
+
+
 def set_result_sharding(function: Op, index: int, sharding: TensorSharding | None) -> None:
     """Set the sharding of a result; None removes it."""
     set_result_attr(function, index, SHARDING, sharding)
 
 
+def set_result_shardings(function: Op, shardings: Mapping[int, TensorSharding | None]) -> None:
+    """Set the shardings of some results."""
+    _set(function, "res_attrs", result_count(function), SHARDING, shardings)
+
+
 def set_arg_attr(function: Op, index: int, name: str, value: Any) -> None:
     """Set an attribute of an argument; None removes it."""
-    _set(function, "arg_attrs", len(function.region.blocks[0].args), index, name, value)
+    _set(function, "arg_attrs", len(function.region.blocks[0].args), name, {index: value})
 
 
 def set_result_attr(function: Op, index: int, name: str, value: Any) -> None:
     """Set an attribute of a result; None removes it."""
-    _set(function, "res_attrs", result_count(function), index, name, value)
+    _set(function, "res_attrs", result_count(function), name, {index: value})
 
 
 def result_count(function: Op) -> int:
@@ -123,12 +133,13 @@ def result_count(function: Op) -> int:
     return len(entries) if entries else len(return_op(function).operands)
 
 
-def _set(function: Op, kind: str, count: int, index: int, name: str, value: Any) -> None:
-    entries = function.attrs.get(kind) or (NO_ATTRS,) * count
-    old = entries[index]
-    new = old.without(name) if value is None else old.with_value(name, value)
-    if new is not old:
-        function.set_attr(kind, (*entries[:index], new, *entries[index + 1 :]))
+def _set(function: Op, kind: str, count: int, name: str, values: Mapping[int, Any]) -> None:
+    old = function.attrs.get(kind) or (NO_ATTRS,) * count
+    new = list(old)
+    for index, value in values.items():
+        new[index] = old[index].without(name) if value is None else old[index].with_value(name, value)
+    if any(entry is not before for entry, before in zip(new, old)):
+        function.set_attr(kind, tuple(new))
 
 
 def change_border_attrs(function: Op, change: Callable[[Attributes], Attributes]) -> None:

@@ -11,7 +11,7 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.graph.program import OpKind
 from pyshardy.ir.blocks import Value
 from pyshardy.ir.dataflow import BARRIER, EDGES
-from pyshardy.ir.functions import RULE, SHARDING, set_result_sharding
+from pyshardy.ir.functions import RULE, SHARDING, set_arg_shardings, set_result_shardings
 from pyshardy.ir.op import Op
 from pyshardy.ir.shardings import HOLD_OTHERWISE, store_sharding
 from pyshardy.ir.shared_attributes import SharedChanges
@@ -73,12 +73,14 @@ def _store(
 ) -> None:
     changes = SharedChanges()
     alone: dict[TensorSharding, tuple[TensorSharding, ...]] = {}  # one list for all ops with the same sharding
+    of_args: dict[Op, dict[int, TensorSharding | None]] = {}
+    of_results: dict[Op, dict[int, TensorSharding | None]] = {}
     for number, place in enumerate(places):
         sharding = shardings[number]
         if sharding is before[number] or sharding is None:
             continue
         if not isinstance(place, Value):
-            set_result_sharding(place.function, place.result, sharding)
+            of_results.setdefault(place.function, {})[place.result] = sharding
             continue
         value = place
         owner = value.owner
@@ -90,4 +92,11 @@ def _store(
                     listed = alone[sharding] = (sharding,)
                 changes.set(op, SHARDING, listed)
                 continue
+        elif owner.parent_op.name == "func.func":
+            of_args.setdefault(owner.parent_op, {})[value.index] = sharding
+            continue
         store_sharding(value, sharding)
+    for function, found in of_args.items():
+        set_arg_shardings(function, found)
+    for function, found in of_results.items():
+        set_result_shardings(function, found)

@@ -35,11 +35,17 @@ cdef class _Reader:
 
     cdef read_inside(self, Op op, Py_ssize_t home, int mask)
 
-    @cython.locals(reader=OpReader, types=dict, results=tuple, many=list, count=Py_ssize_t, index=Py_ssize_t, number=Py_ssize_t, type=ValueType, value=Value)
+    @cython.locals(count=Py_ssize_t, index=Py_ssize_t)
     cpdef tuple read_results(self, Op op, Py_ssize_t home, Py_ssize_t place)
 
-    @cython.locals(reader=OpReader, scope=list, operands=tuple, many=list, count=Py_ssize_t, first=Value, index=Py_ssize_t, number=Py_ssize_t, known=Value, value=Value)
+    @cython.locals(types=dict, number=Py_ssize_t, type=ValueType, value=Value)
+    cdef Value read_result(self, Op op, Py_ssize_t home, Py_ssize_t place, Py_ssize_t index)
+
+    @cython.locals(count=Py_ssize_t, index=Py_ssize_t, first=Value)
     cpdef tuple read_operands(self, Op op)
+
+    @cython.locals(number=Py_ssize_t, known=Value, value=Value)
+    cdef Value read_operand(self, Op op, Py_ssize_t index)
 
     @cython.locals(number=Py_ssize_t, value=Value, early=Value, scope=list)
     cpdef define(self, values)

@@ -181,51 +181,43 @@ class _Reader:
 
     def read_results(self, op: Op, home: int, place: int) -> tuple[Value, ...]:
         """Read the results of an op, which is at position `place` in block `home`."""
-        reader, types = self.reader, self.types
-        results: tuple[Value, ...] = ()
-        many: list[Value] = []
-        count = reader.next()
-        for index in range(count):
-            number = reader.next()
-            type = types.get(number)
-            if type is None:
-                type = types[number] = self.table.type(self.mlir.op_at(home, place).results[index].type)
-            value = Value.__new__(Value)
-            value.type = type
-            value.owner = op
-            value.index = index
-            value.flat_uses = _NO_USES
-            value._location = None
-            if count == 1:
-                results = (value,)
-            else:
-                many.append(value)
-        return tuple(many) if many else results
+        count = self.reader.next()
+        if count == 1:  # most ops have one result; no list is made for it
+            return (self.read_result(op, home, place, 0),)
+        return tuple([self.read_result(op, home, place, index) for index in range(count)])
+
+    def read_result(self, op: Op, home: int, place: int, index: int) -> Value:
+        types, number = self.types, self.reader.next()
+        type = types.get(number)
+        if type is None:
+            type = types[number] = self.table.type(self.mlir.op_at(home, place).results[index].type)
+        value = Value.__new__(Value)
+        value.type = type
+        value.owner = op
+        value.index = index
+        value.flat_uses = _NO_USES
+        value._location = None
+        return value
 
     def read_operands(self, op: Op) -> tuple[Value, ...]:
         """Read the operands of an op; it becomes the last user of each."""
-        reader, scope = self.reader, self.scope
-        operands: tuple[Value, ...] = ()
-        many: list[Value] = []
-        count = reader.next()
-        first = _NONE
-        for index in range(count):
-            number = reader.next()
-            known = scope[number]
-            value = self.early_value(number) if known is None else known
-            if value.flat_uses is _NO_USES:
-                value.flat_uses = (op, index)
-            else:
-                value.add_use(op, index)
-            if count == 1:
-                operands = (value,)
-            elif count > 2:
-                many.append(value)
-            elif index:
-                operands = first, value
-            else:
-                first = value
-        return tuple(many) if many else operands
+        count = self.reader.next()
+        if count == 1:
+            return (self.read_operand(op, 0),)
+        if count == 2:
+            first = self.read_operand(op, 0)
+            return first, self.read_operand(op, 1)
+        return tuple([self.read_operand(op, index) for index in range(count)])
+
+    def read_operand(self, op: Op, index: int) -> Value:
+        number = self.reader.next()
+        known = self.scope[number]
+        value = self.early_value(number) if known is None else known
+        if value.flat_uses is _NO_USES:
+            value.flat_uses = (op, index)
+        else:
+            value.add_use(op, index)
+        return value
 
     def define(self, values: Sequence[Value]) -> None:
         """Give values the next numbers."""
@@ -298,7 +290,6 @@ class _Reader:
 
 _NO_USES = ()
 _UNKNOWN = ValueType(None, None, "unknown", False, False)
-_NONE = Value(_UNKNOWN, Block(), 0)
 
 
 def _restore_use_order(value: Value, order: UseOrder) -> None:

@@ -13,7 +13,7 @@ from pyshardy.ir.functions import (
     main_function,
     result_sharding,
     return_op,
-    set_result_sharding,
+    set_result_shardings,
 )
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import Meshes, get_sharding
@@ -31,9 +31,12 @@ class PropagateToFuncResults(Pass):
         for function in functions(op):
             if is_declaration(function):
                 continue
-            for index, value in enumerate(return_op(function).operands):
-                if function is not main or result_sharding(function, index) is None:
-                    set_result_sharding(function, index, _on_many_devices(get_sharding(value), meshes))
+            shardings = {
+                index: _on_many_devices(get_sharding(value), meshes)
+                for index, value in enumerate(return_op(function).operands)
+                if function is not main or result_sharding(function, index) is None
+            }
+            set_result_shardings(function, shardings)
 
 
 def _on_many_devices(sharding: TensorSharding | None, meshes: Meshes) -> TensorSharding | None:

@@ -5,6 +5,8 @@ Source: docs/semantics/export.md#sdy-remove-sub-axes-in-input-output-shardings
 
 from __future__ import annotations
 
+from functools import cache
+
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.ir.attributes import Attributes
 from pyshardy.ir.functions import SHARDING, change_border_attrs, main_function
@@ -19,12 +21,13 @@ class RemoveSubAxesInInputOutputShardings(Pass):
     name = "sdy-remove-sub-axes-in-input-output-shardings"
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        change_border_attrs(main_function(op), _without_sub_axes)
+        cut = cache(remove_sub_axes)  # many arguments have the same sharding
 
+        def without_sub_axes(attrs: Attributes) -> Attributes:
+            sharding = attrs.get(SHARDING)
+            return attrs if sharding is None else attrs.with_value(SHARDING, cut(sharding))
 
-def _without_sub_axes(attrs: Attributes) -> Attributes:
-    sharding = attrs.get(SHARDING)
-    return attrs if sharding is None else attrs.with_value(SHARDING, remove_sub_axes(sharding))
+        change_border_attrs(main_function(op), without_sub_axes)
 
 
 def remove_sub_axes(sharding: TensorSharding) -> TensorSharding:

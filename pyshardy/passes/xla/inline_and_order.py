@@ -12,7 +12,7 @@ from pyshardy.passes.base import Pass
 from pyshardy.rules.properties import CONTROL_FLOW
 from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.xla.captured import add_captured, drop_captured
-from pyshardy.transforms.xla.forgotten_lines import has_forgotten, recall
+from pyshardy.transforms.xla.forgotten_lines import LineRecaller, has_forgotten
 from pyshardy.transforms.xla.layouts import has_default_layout
 from pyshardy.transforms.xla.loops import without_invariants
 from pyshardy.transforms.xla.simplifier import is_dead, remove_dead
@@ -67,6 +67,7 @@ class _Inliner:
         self.symbols = SymbolTable(root)
         self._has_order: dict[Region, bool] = {}
         self._forgot_lines: dict[Op, bool] = {}
+        self._lines = LineRecaller()
         calls = calls_in_post_order(root)
         kept = {call.attrs["callee"] for call in calls if not self._is_inlined(call)}
         self.calls = {call.attrs["callee"] for call in calls} - kept
@@ -91,11 +92,11 @@ class _Inliner:
                 callee = self.symbols.callee(call)
                 if callee not in self._forgot_lines:
                     self._forgot_lines[callee] = has_forgotten(callee)
-                _inline(call, callee, self._forgot_lines[callee])
+                _inline(call, callee, self._lines if self._forgot_lines[callee] else None)
 
 
-def _inline(call: Op, callee: Op, forgot_lines: bool) -> None:
-    """Replace a call by a copy of the callee's body at the end of the block, as in HLO."""
+def _inline(call: Op, callee: Op, lines: LineRecaller | None) -> None:
+    """Replace a call by a copy of the callee's body at the end of the block, as in HLO; recall lines if needed."""
     body, block = callee.region.block, call.block
     assert block is not None
     mapping: dict[Value, Value] = dict(zip(body.args, call.operands))
@@ -105,8 +106,8 @@ def _inline(call: Op, callee: Op, forgot_lines: bool) -> None:
             returned = tuple(mapping.get(value, value) for value in op.operands)
         else:
             copy = block.append(op.clone(mapping))
-            if forgot_lines:
-                recall(copy, call)
+            if lines is not None:
+                lines.recall(copy, call)
     if len(returned) > 1:
         held = Op(_RESULTS, returned, [value.type for value in returned], None, 0, call.place).insert_before(call)
         returned = held.results
@@ -135,11 +136,10 @@ def _order(block: Block, are_dead_roots: bool, are_reshaped: bool = False) -> No
     if not are_dead_roots:
         remove_dead(block)
     count = 0
-    for _ in block:
-        count += 1
     found: list[Op] = []
     seen: dict[Op, bool] = {}
     for op in block:
+        count += 1  # noqa: SIM113 (faster than enumerate)
         for region in op.regions:
             if len(region.blocks) == 1 and any(inner.name in TERMINATORS for inner in region.block):
                 _order(region.block, are_dead_roots)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyshardy.ir.causes import scope_of
 from pyshardy.ir.diagnostics import source_frames
 from pyshardy.ir.nodes import Op
@@ -15,9 +17,27 @@ def has_forgotten(function: Op) -> bool:
     return op is not None and not source_frames(op.location)
 
 
-def recall(op: Op, call: Op) -> None:
-    """Give an op without a line that of the call it was inlined at, and the name of the call before its own."""
-    if source_frames(op.location):
-        return
-    names = [name for name in (scope_of(call.location), scope_of(op.location)) if name]
-    op.location = named_location("/".join(names), call.location) if names else call.location
+class LineRecaller:
+    """Gives inlined ops without a line that of their call; ops and calls of one location share the result."""
+
+    def __init__(self) -> None:
+        # By the identities of the locations of op and call: the new location, and both, which must live to keep them.
+        self._found: dict[tuple[int, int], tuple[Any, Any, Any]] = {}
+
+    def recall(self, op: Op, call: Op) -> None:
+        """Give an op without a line that of a call, and the name of the call before its own."""
+        own, of_call = op.location, call.location
+        key = id(own), id(of_call)
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = _recalled(own, of_call), own, of_call
+        if found[0] is not own:
+            op.location = found[0]
+
+
+def _recalled(own: Any, of_call: Any) -> Any:
+    """The location of an op that was inlined; the same object if it has a line."""
+    if source_frames(own):
+        return own
+    names = [name for name in (scope_of(of_call), scope_of(own)) if name]
+    return named_location("/".join(names), of_call) if names else of_call

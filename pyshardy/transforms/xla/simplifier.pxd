@@ -9,6 +9,7 @@ cdef class Simplifier:
     cdef public Op function
     cdef public object attrs
     cdef public dict table
+    cdef public dict spread
     cdef public Block _entry
     cdef public dict _constants
     cdef public int _changes

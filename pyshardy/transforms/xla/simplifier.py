@@ -30,12 +30,16 @@ class Simplifier:
         function: The op whose region it is.
         attrs: The attributes and types of its context.
         table: The simplifications to try, by op name.
+
+    Attributes:
+        spread: Attributes of constants with the single number of another constant, by its attribute and the new type.
     """
 
     def __init__(self, function: Op, attrs: AttrTable, table: Mapping[str, Simplification]) -> None:
         self.function = function
         self.attrs = attrs
         self.table = table
+        self.spread: dict[tuple[Any, ValueType], Any] = {}
         self._entry = function.region.blocks[0]
         self._constants: dict[Any, Op] = {}
         self._changes = 0

@@ -18,7 +18,9 @@ from pyshardy.ir.functions import (
     result_sharding,
     return_op,
     set_arg_sharding,
+    set_arg_shardings,
     set_result_sharding,
+    set_result_shardings,
     signature,
 )
 from pyshardy.ir.nodes import Op
@@ -163,6 +165,24 @@ def test_setting_and_removing_shardings_leaves_other_attributes() -> None:
     set_result_sharding(root, 0, None)
     assert list(arg_attrs(root, 0)) == ["my.note"]
     assert (result_attrs(root, 0), list(result_attrs(root, 1))) == ({}, ["my.note"])
+
+
+def test_setting_several_shardings_at_once_leaves_the_others() -> None:
+    bare = only_function(BARE)
+    set_arg_shardings(bare, {0: X, 1: Y})
+    set_result_shardings(bare, {1: X})
+    assert [arg_sharding(bare, index) for index in (0, 1)] == [X, Y]
+    assert [result_sharding(bare, index) for index in (0, 1)] == [None, X]
+    set_arg_shardings(bare, {1: None})
+    assert [arg_sharding(bare, index) for index in (0, 1)] == [X, None]
+
+
+def test_setting_no_shardings_keeps_the_attributes() -> None:
+    function = only_function(SHARDED)
+    before = function.attrs
+    set_arg_shardings(function, {})
+    set_result_shardings(function, {0: Y})
+    assert function.attrs is before
 
 
 def test_removing_what_is_not_there() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
-from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.transforms.xla.simplifications.constants import (
     LARGEST_FOLDED,
     Array,
@@ -74,10 +74,17 @@ def broadcast_in_dim(op: Op, to: Simplifier) -> Outcome:
 def _spread(op: Op, attr: Any, to: Simplifier) -> Outcome:
     """A constant with the single number of another constant."""
     type = op.result.type
+    found = to.spread.get((attr, type))
+    if found is None:
+        found = to.spread[attr, type] = _spread_attribute(attr, type, to)
+    return to.constant_with(op, found, type)
+
+
+def _spread_attribute(attr: Any, type: ValueType, to: Simplifier) -> Any:
     if isinstance(attr, (ir.DenseFPElementsAttr, ir.DenseIntElementsAttr)):
-        return to.constant_with(op, splat_attribute(attr.get_splat_value(), type), type)
+        return splat_attribute(attr.get_splat_value(), type)
     text = str(attr).rpartition(" : ")[0]  # complex numbers, for which the bindings give no elements
-    return to.constant_with(op, to.attrs.parse(f"{text} : {type}"), type)
+    return to.attrs.parse(f"{text} : {type}")
 
 
 def reshape(op: Op, to: Simplifier) -> Outcome:
