@@ -71,7 +71,7 @@ def import_annotations(module: Module, mesh: Axes = None, needs_tilings: bool = 
                 f"applying the mesh {axes}",
                 got="a module without GSPMD's annotations",
                 needed="mhlo.sharding with tilings, such as {devices=[4,2]<=[8]}",
-                hint="load it without a mesh, and give the mesh where you annotate: module.annotate(..., mesh=...)",
+                hint="to annotate it yourself, give the mesh with --shard, or to module.annotate(..., mesh=...)",
             )
         return module
     passes = []
