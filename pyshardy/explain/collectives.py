@@ -96,7 +96,7 @@ def _story(why: Why, alike: Sequence[tuple[Row, Cause]]) -> Found:
     times = sum(one.times for one, _ in alike)
     operands = [why.names.value(one.operand) for one in told if one.operand is not None]
     operand = common(operands) if len(operands) == len(told) else None
-    sides = [tuple(_sides(why, one.places)) for one in told]
+    sides = [tuple(_sides(why, places)) for places in dict.fromkeys(one.places for _, one in alike)]
     origins = [dict.fromkeys(f"{one.axis} was given {one.origin}" for one in found) for found in sides]
     origin = _common_origin(["; ".join(found) for found in origins])
     axes = "" if row.axes is None else f" along {', '.join(row.axes)}"

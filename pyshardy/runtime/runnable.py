@@ -24,6 +24,7 @@ from pyshardy.transforms.builder import Builder, zero_text
 from pyshardy.transforms.reshards.op_rules import is_buffer
 from pyshardy.transforms.reshards.single_device import is_on_single_device
 
+_ARRANGING = frozenset(("stablehlo.reshape", "stablehlo.broadcast_in_dim", "stablehlo.transpose"))
 _RESHARDS = {"sdy.reshard": "sharding"} | dict.fromkeys(RESHARDING_COLLECTIVES, "out_sharding")
 """The ops that only change a sharding, and the attribute with the new sharding."""
 _CALLED = "called_computations"
@@ -55,12 +56,32 @@ def partitionable(module: Module, device_count: int) -> Module:
             op.rename("stablehlo.constant")
         elif is_inspection(op):  # it contains an address in the process that lowered it
             _leave_out(op)
+        elif _only_reshapes(op) and _is_of_several(op.operands[0]):
+            op.remove_attr(SHARDING)
     with module.context:
         list_devices(root, module)
     for loop in [op for op in walk(root) if op.name == "stablehlo.while"]:
         _free_loop(loop)
     make_runnable(root, module, device_count)
     return module.with_root(root)
+
+
+def _is_of_several(value: Value) -> bool:
+    """Whether a value is a result of an op with several results, perhaps in another shape.
+
+    If a chain of reshapes ends where it began, XLA gives its sharding to the result that it began with, and then takes
+    it for the sharding of the first result of that op: it refuses the program if the ranks differ. It finds the same
+    sharding by propagation.
+    """
+    op = value.owner
+    while isinstance(op, Op) and _only_reshapes(op):
+        op = op.operands[0].owner
+    return isinstance(op, Op) and len(op.results) > 1
+
+
+def _only_reshapes(op: Op) -> bool:
+    """Whether the result of an op has the elements of its operand, each once."""
+    return op.name in _ARRANGING and prod(op.operands[0].type.shape or ()) == prod(op.result.type.shape or ())
 
 
 def _free_loop(loop: Op) -> None:

@@ -200,6 +200,19 @@ _case(
     f"{_FLOATS}\n%0 = stablehlo.reverse %c, dims = [0] : <4xf>\n%1 = stablehlo.reverse %s, dims = [0] : <4xf>",
     "%0, %1 : <4xf>, <4xf>",
 )
+for _op in ("and", "maximum", "minimum", "multiply", "or", "xor"):
+    for _element, _start, _values in (
+        ("b", "false", "true"), ("b", "true", "true"), ("b", "true", "[[true, false], [false, true]]"),
+        ("i", "3", "6"), ("i", "-1", "[[1, 2], [3, 4]]"),
+    ):  # fmt: skip
+        _case(
+            f"reduction of {_values} by {_op} from {_start}",
+            "",
+            f"%s = stablehlo.constant dense<{_start}> : <{_element}>\n%c = stablehlo.constant dense<{_values}> : <2x2{_element}>\n"
+            f"%0 = stablehlo.reduce(%c init: %s) applies stablehlo.{_op} across dimensions = [0] "
+            f": (<2x2{_element}>, <{_element}>) -> <2{_element}>",
+            f"%0 : <2{_element}>",
+        )
 _case(
     "numbers that are nearly all the same",
     "",

@@ -216,3 +216,29 @@ def test_inputs_that_do_not_fit(arrays: list, message: str) -> None:
 def test_types_of_the_same_kind_are_converted() -> None:
     x, n = check_inputs([np.ones((2, 3), np.float64), np.int64(7)], PORTS)
     assert (x.dtype, n.dtype) == (np.float32, np.int32)
+
+
+@pytest.mark.parametrize("there, back", [
+    ("reshape %0#1 : (tensor<8xf32>) -> tensor<1x8xf32>", "reshape %1 : (tensor<1x8xf32>) -> tensor<8xf32>"),
+    ("broadcast_in_dim %0#1, dims = [1] : (tensor<8xf32>) -> tensor<1x8xf32>", "reshape %1 : (tensor<1x8xf32>) -> tensor<8xf32>"),
+])  # fmt: skip
+def test_a_result_of_several_that_is_reshaped_and_back(there: str, back: str) -> None:
+    """As in the gradient of a rematerialized layer: XLA takes the sharding of `%2` for that of `%0#0`."""
+    module = pyshardy.propagate(
+        f"""
+    sdy.mesh @mesh = <["x"=4]>
+    func.func @main(%a: tensor<8x4xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{"x"}}, {{}}]>}},
+                    %b: tensor<8xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{"x"}}]>}}) -> tensor<8x4xf32> {{
+      %0:2 = stablehlo.optimization_barrier %a, %b : tensor<8x4xf32>, tensor<8xf32>
+      %1 = stablehlo.{there}
+      %2 = stablehlo.{back}
+      %3 = stablehlo.broadcast_in_dim %2, dims = [0] : (tensor<8xf32>) -> tensor<8x4xf32>
+      %4 = stablehlo.add %0#0, %3 : tensor<8x4xf32>
+      return %4 : tensor<8x4xf32>
+    }}""",
+        view="stablehlo",
+    ).module
+    given = A, A.reshape(-1)[:8]
+    (found,) = run_on_devices(module, given)
+    np.testing.assert_array_equal(found, given[0] + given[1][:, None])
+    assert found.sharding.shard_shape(found.shape) == (2, 4)

@@ -225,5 +225,17 @@ def reverse(op: Op, to: Simplifier) -> Outcome:
 
 
 def reduce(op: Op, to: Simplifier) -> Outcome:
-    """A reduction along no dimension."""
-    return None if _dims(op, "dimensions") else op.operands[: len(op.results)]
+    """A reduction along no dimension, or by a logical "and" or "or" of a constant whose elements are equal."""
+    if not _dims(op, "dimensions"):
+        return op.operands[: len(op.results)]
+    body = list(op.regions[0].blocks[0])
+    combine = _LOGICAL.get(body[0].name)
+    if combine is None or len(body) != 2 or list(body[0].operands) != list(op.regions[0].blocks[0].args):
+        return None
+    arrays = [array_of(operand) for operand in op.operands]
+    if len(arrays) != 2 or any(array is None or array.ndim for array in arrays):
+        return None
+    return to.constant(op, combine(*arrays), op.result.type)
+
+
+_LOGICAL: dict[str, Callable[..., Array]] = {"stablehlo.and": np.bitwise_and, "stablehlo.or": np.bitwise_or}
