@@ -80,6 +80,7 @@ SLOW = (
     "unit/runtime/test_rounding.py::test_results_move_where_no_input_does",
     "unit/runtime/test_rounding.py::test_what_is_rounded_moves",
     "unit/test_estimating.py::test_24_layers_are_estimated_within_a_second",
+    "unit/test_examples.py::test_a_step_of_gradient_descent_makes_the_loss_smaller",
     "unit/test_front_door.py::test_xla_prints_no_line_per_device_unless_the_user_asks_for_it",
     "unit/test_jitted.py::test_keys",
     "unit/test_jitted.py::test_what_jax_takes_as_no_argument_is_refused_as_by_jax",
