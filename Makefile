@@ -1,4 +1,6 @@
 # Every target makes its own virtual environment; nothing has to be activated.
+# Even where the environment forbids bytecode files, tests write them: else each process compiles what it imports anew.
+export PYTHONDONTWRITEBYTECODE :=
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -20,7 +22,7 @@ test: $(VENV)/.tested  ## lint, types, and all tests
 	$(BIN)/mypy
 	$(BIN)/pytest -n auto --dist worksteal -q
 
-test-fast: $(VENV)/.tested  ## what takes longer than five seconds left out: less than a minute
+test-fast: $(VENV)/.tested  ## tests of every room in less than a minute, without those that are marked as slow
 	$(BIN)/pytest -n auto -q -m "not slow" --hypothesis-profile=fast -p no:cacheprovider
 
 test-reference: $(COMPILED)/.tested  ## what compares with the reference, and the ratios, with the compiled core
@@ -88,7 +90,7 @@ $(VENV)/.tested: $(VENV)/bin/python pyproject.toml
 $(COMPILED)/.tested: pyproject.toml setup.py $(COPIED)
 	mkdir -p $(COMPILED)
 	find $(COMPILED) -mindepth 1 -maxdepth 1 ! -name .venv -exec rm -rf {} +
-	tar -cf - --exclude='./.*' --exclude=./build --exclude='*.egg-info' . | tar -xf - -C $(COMPILED)
+	tar -cf - --exclude='./.*' --exclude=./build --exclude='*.egg-info' --exclude=__pycache__ . | tar -xf - -C $(COMPILED)
 	test -d $(COMPILED)/.venv || $(PYTHON) -m venv $(COMPILED)/.venv
 	PYSHARDY_COMPILE=1 $(COMPILED_BIN)/pip install --quiet --disable-pip-version-check --editable "$(COMPILED)[test]"
 	touch $@

@@ -1,17 +1,20 @@
 """Settings that every test needs before jax is imported: eight virtual CPU devices, fixed seeds.
 
 Hypothesis draws the same examples on every run; `pytest --hypothesis-profile=thorough` draws new and many more ones,
-and `--hypothesis-profile=fast` a few. `pytest -m "not slow"` leaves out what takes longer than five seconds.
+and `--hypothesis-profile=fast` a few. `pytest -m "not slow"` leaves out what `tests/support/slow.py` lists.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.support.slow import has_no_fast_test, is_slow
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ["XLA_FLAGS"] = " ".join(
@@ -28,43 +31,21 @@ settings.register_profile("thorough", _COMMON, max_examples=2000, print_blob=Tru
 settings.register_profile("fast", _COMMON, derandomize=True, max_examples=5)
 settings.load_profile("fixed")
 
-_SLOW = [
-    "differential",
-    "end_to_end",
-    "packages",
-    "page",
-    "search",
-    "test_benchmarks.py",
-    "test_compiled.py",
-    "test_docs.py",
-    "test_filecheck.py::test_filecheck",
-    "test_notebooks.py::test_a_notebook_shows_what_it_is_committed_with",
-    "test_process_state.py::test_no_cache_keeps_a_module_alive",
-    "unit/cli/test_isolate.py",
-    "unit/cli/test_main.py",
-    "unit/cli/test_refusals.py",
-    "unit/cli/test_run_command.py",
-    "unit/cli/test_streams.py",
-    "unit/frontend/test_isolated.py",
-    "unit/ir/test_dialects.py",
-    "unit/ir/test_use_lists.py",
-    "unit/reshard/test_moves.py::test_the_number_of_rounds_does_not_grow[4096]",
-    "unit/runtime/test_execute.py",
-    "unit/test_programs.py",
-]
-"""Folders, files and tests that take longer than five seconds each."""
-_SAMPLES = (
-    "differential/test_programs.py::test_program[mlp_training-sdy-propagation-pipeline]",
-    "end_to_end/test_partition.py::test_a_program_computes_the_same_on_eight_devices[mlp_training]",
-    "unit/cli/test_refusals.py::test_a_module_that_makes_no_sense_is_refused_with_one_message[text-show]",
-)
-"""Of these, what is run even so, that every room is covered."""
+
+def pytest_collection_finish() -> None:
+    """Keep the collector away from the modules and the tests, which all stay: every test that calls it is faster."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import files without a fast test if only those run."""
+    is_left_out = config.option.markexpr == "not slow" and has_no_fast_test(collection_path, TESTS)
+    return True if is_left_out else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what is slow."""
     for item in items:
-        name = item.nodeid.removeprefix("tests/")
-        is_slow = any(name == slow or name.startswith((f"{slow}/", f"{slow}::", f"{slow}[")) for slow in _SLOW)
-        if is_slow and name not in _SAMPLES:
+        if is_slow(item.nodeid.removeprefix("tests/")):
             item.add_marker(pytest.mark.slow)

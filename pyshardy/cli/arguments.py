@@ -189,6 +189,18 @@ def refuse_unknown(arguments: argparse.Namespace, rest: Sequence[str]) -> None:
             raise UsageError("reading the command line", got=f"unknown argument '{given}'", hint=hint)
 
 
+def refuse_for_example(arguments: argparse.Namespace) -> None:
+    """Raise `UsageError` for options that the example would ignore, unless they are for a second program in a file."""
+    doing, command = "reading the command line", arguments.command
+    second = arguments.other if command == "diff" else arguments.compare if command == "report" else None
+    for option in ("module", "isolate", "allow_unregistered_dialect"):
+        if getattr(arguments, option) and (second is None or (command == "diff" and option == "module")):
+            raise UsageError(doing, got=f"--{option.replace('_', '-')} for the example", needed="it for a file alone")
+    if arguments.mesh and not arguments.shard and command not in ("cost", "search"):
+        hint = f"pyshardy {command} example --data 4 --model 2"
+        raise UsageError(doing, got="--mesh for the example", needed="the sizes of its axes", hint=hint)
+
+
 def _command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
     parser.set_defaults(command=name, parser=parser)

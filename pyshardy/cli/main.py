@@ -28,6 +28,7 @@ from pyshardy.cli.arguments import (
     make_parser,
     partition_options,
     propagate_options,
+    refuse_for_example,
     refuse_unknown,
     table_options,
 )
@@ -60,6 +61,8 @@ def _main(argv: Sequence[str] | None) -> int:
             rest = take_other(arguments, rest)
         if rest:
             refuse_unknown(arguments, rest)
+        if getattr(arguments, "source", None) == EXAMPLE:
+            refuse_for_example(arguments)
         with _dumping_to(getattr(arguments, "dump_to", None)):
             return _COMMANDS[arguments.command](arguments, rest)
     except ShardyError as error:

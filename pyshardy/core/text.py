@@ -68,14 +68,14 @@ def named_type(value: object) -> str:
     return f"{'an' if name[:1].lower() in 'aeio' else 'a'} {name}"
 
 
-_UNITS = ("KiB", "MiB", "GiB", "TiB")
+_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def format_bytes(count: int) -> str:
     """A byte count in the unit that keeps the number short.
 
-    >>> format_bytes(512), format_bytes(1536), format_bytes(3 * 2**30)
-    ('512 B', '1.5 KiB', '3.0 GiB')
+    >>> format_bytes(512), format_bytes(1536), format_bytes(3 * 2**30), format_bytes(2**60)
+    ('512 B', '1.5 KiB', '3.0 GiB', '1.0 EiB')
     """
     if count < 1024:
         return f"{count} B"

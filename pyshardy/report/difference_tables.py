@@ -23,7 +23,7 @@ MOST_VALUES = 12
 _NOT_THERE = "not there"
 _CHANGE_COLUMNS = (
     Column("", rank=0),
-    Column("name"),
+    Column("name", is_name=True),
     Column("count", rank=2),
     Column("tensor", rank=4),
     Column("before"),

@@ -1,7 +1,7 @@
 """Lays out tables and paragraphs in a width without cutting words.
 
-If a table is too wide, cells get shorter where they can, texts wrap at spaces, and the least important columns are
-omitted. A first cell that is still too long gets its own line.
+If a table is too wide, cells get shorter where they can, texts wrap at spaces, long names lose their middle, and the
+least important columns are omitted. A first cell that is still too long gets its own line.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ _LEAST_WRAPPED = 16
 """The smallest width of a wrapped column."""
 _MOST_LINES = 3
 """The number of lines that a cell is wrapped into before columns are omitted."""
+_LONG_NAME = 40
+"""Names that are no longer than this keep their middle."""
+_LEAST_NAME = 24
+"""The smallest width of a column of names that lost their middle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,7 @@ class Column:
         is_number: Whether its cells are aligned to the right.
         wraps: Whether its cells may wrap at spaces.
         is_extra: Whether to omit it, and columns of higher rank, before cells get shorter.
+        is_name: Whether its cells may lose their middle before other columns are omitted.
     """
 
     heading: str
@@ -37,6 +42,7 @@ class Column:
     is_number: bool = False
     wraps: bool = False
     is_extra: bool = False
+    is_name: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +117,15 @@ def paragraph(text: str, width: int, style: str = "", indent: str = "  ") -> lis
     return [Text(first, style=style), *(Text(indent + line, style=style) for line in more)]
 
 
+def without_middle(text: str, width: int, head: int) -> str:
+    """A text of at most this width, which keeps that many letters of its start, and its end.
+
+    >>> without_middle("params.layers[0].kernel", 12, 4)
+    'para….kernel'
+    """
+    return text if len(text) <= width else f"{text[:head]}…{text[len(text) - (width - head - 1) :]}"
+
+
 def _in_one_line(text: str) -> str:
     """A text with its control characters escaped as in Python."""
     return text if text.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
@@ -138,7 +153,7 @@ def _without_empty(table: Table) -> Table:
 
 
 def _best_fit(table: Table, width: int) -> _Fit:
-    """The first version that fits: unchanged, without extra columns, shortened, wrapped, with fewer columns."""
+    """The first that fits: unchanged, without extra columns, shortened, wrapped, with short names, fewer columns."""
     ranks = sorted({column.rank for column in table.columns}, reverse=True)
     extra = [column.rank for column in table.columns if column.is_extra]
     for most in (rank for rank in ranks if extra and rank >= min(extra) - 1):
@@ -154,6 +169,10 @@ def _best_fit(table: Table, width: int) -> _Fit:
         narrow = fit.wrapped(width)
         if narrow is not None:
             return narrow
+        for level in range(3):
+            narrow = _Fit(table, shown, level).with_short_names(width)
+            if narrow is not None:
+                return narrow
     return fit.stacked(width)
 
 
@@ -195,6 +214,22 @@ class _Fit:
             return None
         self.widths[at] = room
         return self
+
+    def with_short_names(self, width: int) -> _Fit | None:
+        """The table whose long names lost their middle; None if that is not enough, or if names then are the same."""
+        for at, column in enumerate(self._columns):
+            room = self.widths[at] - (self.total - width)
+            if not column.is_name or self.widths[at] <= _LONG_NAME or room < _LEAST_NAME:
+                continue
+            names = {row[at].shown(self._level) for row in self._rows}
+            for head in (room // 3, room // 6, room // 2, 0):
+                short = {name: without_middle(name, room, head) for name in names}
+                if len(set(short.values())) == len(names) and max(map(cell_len, short.values())) <= room:
+                    cells = [Cell(short[row[at].shown(self._level)], style=row[at].style) for row in self._rows]
+                    self._rows = [(*row[:at], cell, *row[at + 1 :]) for row, cell in zip(self._rows, cells)]
+                    self.widths[at] = room
+                    return self
+        return None
 
     def stacked(self, width: int) -> _Fit:
         """The table in which first cells may be wider than their column."""

@@ -13,7 +13,7 @@ from pyshardy.report.specs import format_sharding
 from pyshardy.report.summary import TensorRow, format_bytes, format_shape
 
 _TENSOR_COLUMNS = (
-    Column("name"),
+    Column("name", is_name=True),
     Column(""),
     Column("tensor", rank=3, is_extra=True),
     Column("sharding"),

@@ -16,7 +16,7 @@ from pyshardy.report.summary import format_bytes, format_shape
 from pyshardy.report.values import OP, ValueRow, Values
 
 _COLUMNS = (
-    Column("name"),
+    Column("name", is_name=True),
     Column(""),
     Column("tensor", rank=3, is_extra=True),
     Column("sharding"),

@@ -53,6 +53,7 @@ def right_outputs(program: Program, module: pyshardy.Module, inputs: Sequence[np
     else:
         expected = [np.asarray(output) for output in run_on_one_device(module, inputs)]
     assert any(np.any(output) for output in expected)
+    assert all(np.isfinite(output.astype(np.complex128)).all() for output in expected)
     return expected
 
 
@@ -60,3 +61,10 @@ def agree(result: pyshardy.Propagation | pyshardy.Partition, found: Sequence[Any
     """Whether all outputs agree within a hundredth of the tolerance of `pyshardy run`."""
     differences = compare_outputs([port.name for port in result.outputs], found, expected)
     return all(difference.verdict(TOLERANCE / 100) is Verdict.AGREE for difference in differences)
+
+
+def check_shard_shapes(result: pyshardy.Propagation, found: Sequence[jax.Array]) -> None:
+    """Every device holds as much of every output as the tables say."""
+    assert [output.addressable_shards[0].data.shape for output in found] == [
+        row.local_shape for row in result.summary.outputs
+    ]

@@ -1,4 +1,4 @@
-"""Real programs compute the same as one program per device as they do on one device."""
+"""Real programs compute the same on eight devices, propagated and as one program per device, as on one device."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from end_to_end.real_programs import agree, arrays, inputs_of, right_outputs, usable
+from end_to_end.real_programs import agree, arrays, check_shard_shapes, inputs_of, right_outputs, usable
 
 import pyshardy
 from programs import PROGRAMS
@@ -17,7 +17,7 @@ from pyshardy.core.boxes import device_boxes
 from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import ShardyError
 from pyshardy.ir.nodes import walk
-from pyshardy.runtime.execute import run_on_one_device
+from pyshardy.runtime.execute import run_on_devices, run_on_one_device
 from support.programs import load_example
 from support.reference import jaxlib_version
 
@@ -49,10 +49,16 @@ def test_a_program_computes_the_same_on_eight_devices(name: str) -> None:
     program = usable(name)
     module = pyshardy.load(program.lower())
     inputs = inputs_of(module, program.concrete_args())
-    partition = pyshardy.partition(module)
+    right = right_outputs(program, module, inputs)
+    propagated = pyshardy.propagate(module)
+    found = run_on_devices(propagated.module, inputs)
+    assert agree(propagated, found, right)
+    assert all(output.devices() == set(jax.devices()) for output in found)
+    check_shard_shapes(propagated, found)
+    partition = pyshardy.partition(propagated)
     assert partition.device_count == 8
     found = partition.run_flat(inputs)
-    assert agree(partition, found, right_outputs(program, module, inputs))
+    assert agree(partition, found, right)
     check_placement(partition, found)
 
 

@@ -41,7 +41,7 @@ def programs(draw: st.DrawFn) -> list[tuple[str, dict[str, int], dict[str, int],
 
 
 @given(programs())
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=2 * settings().max_examples)
 def test_ops_of_any_attributes_before_and_after(ops: list[tuple[str, dict[str, int], dict[str, int], bool]]) -> None:
     module = Module.parse(text([(name, before) for name, before, _, _ in ops]))
     root = module.copy_root()

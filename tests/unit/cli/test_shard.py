@@ -75,3 +75,29 @@ def test_what_is_refused(cli: Cli, file: Path, flags: list[str], message: str) -
 
 def test_running_the_example_takes_none(cli: Cli) -> None:
     assert "got --shard for the example" in cli("run", "example", "--shard", "x=data").err
+
+
+@pytest.mark.parametrize("flags", [["--module", "foo"], ["--isolate"], ["--allow-unregistered-dialect"]], ids=str)
+@pytest.mark.parametrize(
+    "command", ["propagate", "show", "explain", "diff", "partition", "cost", "report", "search", "run"]
+)
+def test_the_example_refuses_the_options_of_files(cli: Cli, command: str, flags: list[str]) -> None:
+    found = cli(command, "example", *flags)
+    assert found.status == 2
+    assert f"got {flags[0]} for the example, needed it for a file alone" in found.err
+
+
+@pytest.mark.parametrize("command", ["propagate", "show", "explain", "diff", "partition", "report", "run"])
+def test_the_mesh_of_the_example_has_the_sizes_that_it_is_given(cli: Cli, command: str) -> None:
+    found = cli(command, "example", "--mesh", "data=2")
+    assert found.status == 2
+    assert "got --mesh for the example, needed the sizes of its axes" in found.err
+    assert f"try: pyshardy {command} example --data 4 --model 2" in found.err
+
+
+@pytest.mark.parametrize("flags", [["--isolate"], ["--allow-unregistered-dialect"]], ids=str)
+def test_options_of_files_are_for_the_second_program(cli: Cli, tmp_path: Path, flags: list[str]) -> None:
+    missing = tmp_path / "missing.mlir"
+    for command in (["diff", "example", missing], ["report", "example", "--compare", missing]):
+        found = cli(*command, *flags, "--layers", "1")
+        assert "missing.mlir" in found.err and "for the example" not in found.err

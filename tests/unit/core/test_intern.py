@@ -67,12 +67,11 @@ def test_pickling_gives_the_same_object(make: Callable[[], Interned], protocol: 
     assert pickle.loads(pickle.dumps(value, protocol)) is value
 
 
-@makers
-def test_a_pickle_outlives_the_value(make: Callable[[], Interned]) -> None:
-    text = str(make())
-    pickled = pickle.dumps(make())
+def test_pickles_outlive_the_values() -> None:
+    pickled = {str(make()): pickle.dumps(make()) for make in MAKERS}
     gc.collect()
-    assert str(pickle.loads(pickled)) == text
+    assert [str(pickle.loads(one)) for one in pickled.values()] == list(pickled)
+    assert len(pickled) == len(MAKERS)
 
 
 def test_unpickling_checks_what_it_makes() -> None:

@@ -2,11 +2,21 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Iterator
 
 import pytest
 
 from pyshardy.ir import pause_gc as module
 from pyshardy.ir.pause_gc import pause_gc
+
+
+@pytest.fixture(autouse=True)
+def nothing_frozen() -> Iterator[None]:
+    """Undo what `tests/conftest.py` does for all other tests."""
+    gc.unfreeze()
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 class Node:

@@ -103,3 +103,34 @@ def test_a_paragraph_is_broken_at_spaces() -> None:
 def test_a_cell_that_is_forgotten_is_noticed() -> None:
     with pytest.raises(ValueError, match="^a row of 3 cells under 4 headings$"):
         Table("", COLUMNS, [(Cell("first"), Cell("×2"), Cell("10"))])
+
+
+LONG = "params.encoder.layers.0.self_attention"
+NAMES = Column("name", is_name=True), Column("sharding"), Column("bytes", rank=1, is_number=True)
+
+
+def named(*names: str) -> Table:
+    return Table("", NAMES, [(Cell(name), Cell("P('data')"), Cell("32.0 KiB")) for name in names])
+
+
+def test_long_names_lose_their_middle_before_a_column_is_omitted() -> None:
+    found = printed(named(f"{LONG}.query.kernel", "bias"), 60)
+    assert found[0].split() == ["name", "sharding", "bytes"]
+    assert found[2].split() == ["params.encode…lf_attention.query.kernel", "P('data')", "32.0", "KiB"]
+    assert found[3].split() == ["bias", "P('data')", "32.0", "KiB"]
+    assert max(map(len, found)) == 60
+
+
+def test_names_stay_whole_where_there_is_room() -> None:
+    assert f"{LONG}.query.kernel" in printed(named(f"{LONG}.query.kernel"), 80)[2]
+
+
+def test_names_that_differ_in_the_middle_stay_different() -> None:
+    found = printed(named(*(f"{LONG}.{one}.long_name_of_kernel" for one in ("query", "output"))), 54)
+    first, second = (line.split()[0] for line in found[2:])
+    assert first != second and "…" in first and max(map(len, found)) <= 54
+
+
+def test_names_that_would_be_the_same_stay_whole() -> None:
+    names = [f"{LONG}.{one}.{LONG}.{LONG}" for one in ("query", "output")]
+    assert [line for line in printed(named(*names), 52) if line.startswith("params")] == names

@@ -31,15 +31,17 @@ SUMMARY = Summary(
         (5 * 2**20 + 2**18, "5.2 MiB"),
         (2**30, "1.0 GiB"),
         (2**40, "1.0 TiB"),
-        (2**50, "1024.0 TiB"),
-        (3 * 2**60, "3145728.0 TiB"),
+        (2**50, "1.0 PiB"),
+        (2**60, "1.0 EiB"),
+        (2**70, "1024.0 EiB"),
+        (3 * 2**60, "3.0 EiB"),
     ],
 )
 def test_bytes_have_the_largest_unit_that_fits(count: int, text: str) -> None:
     assert format_bytes(count) == text
 
 
-@pytest.mark.parametrize("power", [1, 2, 3, 4])
+@pytest.mark.parametrize("power", [1, 2, 3, 4, 5, 6])
 def test_bytes_just_below_a_unit_never_read_as_1024(power: int) -> None:
     assert not format_bytes(1024**power - 1).startswith("1024")
 

@@ -1,0 +1,135 @@
+"""Which tests are slow, that is, take longer than half a second, or share a set-up that does.
+
+`make test-fast` omits them. `tests/test_fast.py` checks that the lists fit the tests, and that every room has fast ones.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+SLOW = (
+    # Comparisons with the reference, with XLA and with one device; other programs; a browser; searches; fuzzing
+    "cost/test_against_xla.py",
+    "cost/test_programs.py",
+    "cost/test_published.py",
+    "cost/test_quick.py",
+    "cost/test_speed.py",
+    "differential",
+    "end_to_end",
+    "fuzz",
+    "packages",
+    "page",
+    "search",
+    # Properties that start a process per example, or compile
+    "property/test_programs.py::test_the_order_of_hashes_does_not_matter",
+    "property/test_promises.py::test_a_pass_that_does_nothing_breaks_its_promise",
+    "property/test_promises.py::test_promises_are_kept",
+    "property/test_propagation.py::test_the_order_of_hashes_does_not_matter",
+    # The package as a whole
+    "test_benchmarks.py",
+    "test_compiled.py",
+    "test_contributing.py::test_another_trait_makes_a_difference",
+    "test_contributing.py::test_one_line_takes_an_op_from_its_rule_to_one_device",
+    "test_contributing.py::test_only_direct_imports_are_drawn",
+    "test_contributing.py::test_the_drawing_of_rooms_is_that_of_the_imports",
+    "test_contributing.py::test_what_makes_it_local_is_asked",
+    "test_contributing.py::test_without_the_line_the_op_is_unknown",
+    "test_docs.py",
+    "test_filecheck.py::test_a_wrong_expectation_fails",
+    "test_filecheck.py::test_every_refusal_of_a_pass_is_expected_somewhere",
+    "test_filecheck.py::test_filecheck",
+    "test_notebooks.py::test_a_notebook_shows_what_it_is_committed_with",
+    "test_ops.py::test_no_pass_keeps_a_set_that_could_be_a_trait",
+    "test_process_state.py::test_no_cache_keeps_a_module_alive",
+    "test_process_state.py::test_what_changes_is_on_the_page",
+    # Rooms: what starts processes, compiles many programs, collects garbage of the whole process, or measures time
+    "unit/cli/test_dumps.py::test_hlo_runs_on_virtual_devices",
+    "unit/cli/test_hostile.py::test_one_error_each[names]",
+    "unit/cli/test_hostile.py::test_one_error_each[numbers]",
+    "unit/cli/test_isolate.py",
+    "unit/cli/test_main.py",
+    "unit/cli/test_opt_process.py::test_a_pass_that_needs_numpy_has_it",
+    "unit/cli/test_opt_process.py::test_a_process_of_its_own_does_what_a_call_does",
+    "unit/cli/test_partition_command.py::test_the_number_of_devices",
+    "unit/cli/test_refusals.py",
+    "unit/cli/test_report_command.py::test_two_programs_and_a_chip",
+    "unit/cli/test_run_command.py",
+    "unit/cli/test_streams.py",
+    "unit/frontend/test_explained.py::test_every_value_of_the_result_is_one_of_the_traced_run",
+    "unit/frontend/test_from_jax.py::test_keys_have_the_dimensions_that_jax_sees",
+    "unit/frontend/test_from_jax.py::test_programs_run_with_the_shardings_found",
+    "unit/frontend/test_isolated.py",
+    "unit/frontend/test_jax_lower.py::test_the_module_is_that_of_real_devices",
+    "unit/frontend/test_origins.py::test_a_real_program_names_arguments_for_whatever_is_inferred",
+    "unit/ir/test_dialects.py",
+    "unit/ir/test_emit.py::test_numbers_of_any_length[17000]",
+    "unit/ir/test_emit.py::test_numbers_of_any_length[8200]",
+    "unit/ir/test_pause_gc.py",
+    "unit/ir/test_use_lists.py",
+    "unit/quick_cost/test_candidates.py::test_prices_are_those_of_partitioned_programs",
+    "unit/quick_cost/test_layered.py::test_prices_are_those_of_the_whole_program",
+    "unit/quick_cost/test_quick_program.py::test_it_takes_a_fraction_of_the_time",
+    "unit/quick_cost/test_quick_program.py::test_more_layers_are_no_more_kinds",
+    "unit/report/page/test_describe.py::test_equal_programs_give_equal_bytes",
+    "unit/reshard/test_moves.py::test_the_number_of_rounds_does_not_grow[4096]",
+    "unit/runtime/test_callbacks.py::test_ordered_callbacks_run_in_order",
+    "unit/runtime/test_execute.py",
+    "unit/runtime/test_hlo.py::test_what_xla_compiles_runs_as_often_as_the_program_says",
+    "unit/runtime/test_inspections.py::test_a_program_of_another_process_is_only_warned_about",
+    "unit/runtime/test_inspections.py::test_callbacks_get_what_jax_gives",
+    "unit/runtime/test_rounding.py::test_results_move_where_no_input_does",
+    "unit/runtime/test_rounding.py::test_what_is_rounded_moves",
+    "unit/test_estimating.py::test_24_layers_are_estimated_within_a_second",
+    "unit/test_examples.py::test_a_step_of_gradient_descent_makes_the_loss_smaller",
+    "unit/test_front_door.py::test_xla_prints_no_line_per_device_unless_the_user_asks_for_it",
+    "unit/test_jitted.py::test_keys",
+    "unit/test_jitted.py::test_what_jax_takes_as_no_argument_is_refused_as_by_jax",
+    "unit/test_large_meshes.py::test_as_many_as_there_may_be_are_listed",
+    "unit/test_partitioning.py::test_importing_the_package_does_not_import_jax",
+    "unit/test_programs.py",
+)
+"""Folders, files, tests, and tests with one parameter."""
+
+SAMPLES = (
+    "cost/test_programs.py::test_what_is_alive_at_the_peak_is_the_peak[manual_collectives]",
+    "cost/test_quick.py::test_estimates_of_test_programs_are_the_same[device_order]",
+    "differential/test_programs.py::test_program[mlp_training-sdy-propagation-pipeline]",
+    "end_to_end/test_partition.py::test_a_program_computes_the_same_on_eight_devices[mlp_training]",
+    "property/test_promises.py::test_promises_are_kept[sdy-import-pipeline,sdy-populate-op-shar1]",
+    "unit/cli/test_refusals.py::test_a_module_that_makes_no_sense_is_refused_with_one_message[text-show]",
+    "unit/frontend/test_explained.py::test_every_value_of_the_result_is_one_of_the_traced_run[newton]",
+    "unit/frontend/test_from_jax.py::test_programs_run_with_the_shardings_found[device_order]",
+    "unit/frontend/test_jax_lower.py::test_the_module_is_that_of_real_devices[reshapes]",
+    "unit/quick_cost/test_candidates.py::test_prices_are_those_of_partitioned_programs[uneven]",
+    "unit/quick_cost/test_layered.py::test_prices_are_those_of_the_whole_program[2-both]",
+    "unit/runtime/test_inspections.py::test_callbacks_get_what_jax_gives[plain-by_xla]",
+)
+"""The tests among them that run even so: one of each kind that is worth it."""
+
+
+def is_slow(name: str) -> bool:
+    """Whether a test is slow.
+
+    Args:
+        name: Its name as pytest writes it, without `tests/`.
+
+    >>> is_slow("differential/test_rules.py::test_rule[add]"), is_slow("unit/core/test_axes.py::test_order")
+    (True, False)
+    """
+    return name not in SAMPLES and any(_is_within(name, slow) for slow in SLOW)
+
+
+def has_no_fast_test(path: Path, tests: Path) -> bool:
+    """Whether all tests of a file or folder are slow as it is listed, so that it need not be imported.
+
+    >>> has_no_fast_test(Path("tests/page"), Path("tests")), has_no_fast_test(Path("tests/differential"), Path("tests"))
+    (True, False)
+    """
+    if not path.is_relative_to(tests):
+        return False
+    name = path.relative_to(tests).as_posix()
+    return any(_is_within(name, slow) for slow in SLOW) and not any(_is_within(sample, name) for sample in SAMPLES)
+
+
+def _is_within(name: str, whole: str) -> bool:
+    return name == whole or name.startswith((f"{whole}/", f"{whole}::", f"{whole}["))

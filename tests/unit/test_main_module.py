@@ -1,0 +1,18 @@
+"""`python -m pyshardy`, in this process."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+
+import pytest
+
+import pyshardy
+
+
+def test_it_is_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["pyshardy", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("pyshardy", run_name="__main__")
+    assert not ended.value.code
+    assert pyshardy.__version__ in capsys.readouterr().out
