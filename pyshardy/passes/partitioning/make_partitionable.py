@@ -115,7 +115,9 @@ class MakePartitionable(Pass):
         elif self.replicate:
             gathered = format_bytes(sum(_replicate(op, meshes)))
             message = "cannot run on shards and runs on whole tensors instead: every device holds"
-            context.diagnostics.warn(op, f"'{op.name}' {message} {gathered} more than its share")
+            target = _target(op)
+            name = op.name if target is None else f"{op.name} @{target}"
+            context.diagnostics.warn(op, f"'{name}' {message} {gathered} more than its share")
 
 
 def _target(op: Op) -> str | None:

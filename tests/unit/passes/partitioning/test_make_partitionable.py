@@ -38,6 +38,18 @@ def test_what_every_device_holds_more_is_said_at_the_op() -> None:
     assert source_position(message.location) == ("f.py", 3, 4)
 
 
+def test_a_custom_call_is_named_by_its_target() -> None:
+    sharded = '{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>}'
+    _, diagnostics = after(f"""
+    sdy.mesh @mesh = <["x"=2]>
+    func.func @main(%a: tensor<8x8xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{"x"}}, {{}}]>}}) -> tensor<8x8xf32> {{
+      %0 = stablehlo.custom_call @lapack_spotrf_ffi(%a) {sharded} : (tensor<8x8xf32>) -> tensor<8x8xf32>
+      return %0 : tensor<8x8xf32>
+    }}""")
+    (message,) = diagnostics.messages
+    assert message.message.startswith("'stablehlo.custom_call @lapack_spotrf_ffi' cannot run on shards")
+
+
 def test_reshards_say_what_they_are_for() -> None:
     module, _ = after(TOP_K)
     reshards = [op for op in walk(main_function(module.root)) if op.name == "sdy.reshard"]
