@@ -6,6 +6,7 @@ import re
 from difflib import get_close_matches
 from pathlib import PurePath
 
+from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
 from pyshardy.explain.cells import cell_name, file_name
 from pyshardy.explain.names import EDGE, Names, named_scope, short_scope
@@ -25,6 +26,9 @@ def find_values(subject: Subject, wanted: str) -> list[int]:
     Raises:
         UsageError: Nothing has that name; the error lists the nearest names.
     """
+    if not isinstance(wanted, str):
+        needed = "the name of a value, an op, a scope or a line"
+        raise UsageError(_DOING, got=named_type(wanted), needed=needed)
     by_name = {name: value for value, name in reversed(list(subject.names.items()))}
     if wanted in by_name:
         return [by_name[wanted]]
