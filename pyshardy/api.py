@@ -17,6 +17,7 @@ from pyshardy.frontend.from_export import is_exported, is_lowered, is_traced
 from pyshardy.frontend.from_text import BYTECODE_MAGIC, STANDARD_INPUT
 from pyshardy.frontend.load import load_content, load_path
 from pyshardy.ir.module import Module
+from pyshardy.ir.strings import utf8_bytes
 from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.propagation.options import PropagateOptions, StrategyOption, View
 from pyshardy.results.dumps import new_folder
@@ -97,7 +98,7 @@ def load(
     if isinstance(source, (bytes, bytearray, memoryview)):
         return load_content(bytes(source), STANDARD_INPUT, axes, allow_unregistered_dialects, isolate)
     if isinstance(source, str):
-        return load_content(source.encode(), "the text", axes, allow_unregistered_dialects, isolate)
+        return load_content(utf8_bytes(source, "the text"), "the text", axes, allow_unregistered_dialects, isolate)
     return _load_object(source, axes)
 
 
@@ -161,7 +162,7 @@ def load_text(
     'module @empty {\\n}\\n'
     """
     if isinstance(text, str):
-        text = text.encode()
+        text = utf8_bytes(text, name)
     elif not isinstance(text, (bytes, bytearray, memoryview)):
         raise UsageError("loading a module from text", got=named_type(text), needed="text or bytes")
     return load_content(bytes(text), name, mesh, allow_unregistered_dialects, isolate)

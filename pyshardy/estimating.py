@@ -10,6 +10,7 @@ from typing import Any
 
 from pyshardy.api import partition, propagate
 from pyshardy.core.mesh import Mesh
+from pyshardy.core.options import options_of
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.estimate import Estimate, estimate
@@ -113,7 +114,7 @@ def cost(
     """
     model = collective_model(collectives)
     chip = find_hardware(hardware)
-    described, source = _described(program, quick, options or PartitionOptions())
+    described, source = _described(program, quick, options_of(PartitionOptions, options, {}, "estimating"))
     with pause_gc():
         topology = make_topology(chip, described.mesh_axes, networks, shape)
         part = source if isinstance(source, Partition) else None

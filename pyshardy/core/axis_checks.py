@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.given import as_tuple
 from pyshardy.core.mesh import Mesh
 from pyshardy.errors import InvalidShardingError
 
@@ -19,9 +20,8 @@ def as_axes(axes: Iterable[AxisRef | str]) -> Axes:
         raise InvalidShardingError(
             "listing axes", got=f"the string {axes!r}", needed="a list of axes", hint=f"[{axes!r}]"
         )
-    if not isinstance(axes, Iterable):
-        raise InvalidShardingError("listing axes", got=repr(axes), needed="a list of axes, by name or as AxisRef")
-    found = tuple(AxisRef(axis) if isinstance(axis, str) else axis for axis in axes)
+    given = as_tuple(axes, "listing axes", "a list of axes, by name or as AxisRef")
+    found = tuple(AxisRef(axis) if isinstance(axis, str) else axis for axis in given)
     check_axis_types(found, "listing axes")
     return found
 

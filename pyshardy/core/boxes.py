@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyshardy.core.axes import AxisRef
+from pyshardy.core.given import as_shape
 from pyshardy.core.mesh import Mesh, as_mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.core.sharding_on_mesh import shard_counts
@@ -46,6 +47,8 @@ def local_shape(sharding: TensorSharding | Any, mesh: Mesh | Any, shape: Sequenc
     >>> local_shape(sharding, Mesh([("x", 4)]), (10, 3))
     (3, 3)
     """
+    if type(shape) is not tuple:
+        shape = as_shape(shape, "computing a local shape")
     if type(sharding) is not TensorSharding or type(mesh) is not Mesh:
         sharding = None if sharding is None else _of_rank(TensorSharding.of(sharding), len(shape))
         mesh = as_mesh(mesh)

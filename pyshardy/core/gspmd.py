@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pyshardy.core.given import as_rank, as_text
 from pyshardy.core.hlo_sharding import HloKind, parse_hlo_shardings
 from pyshardy.core.hlo_text import format_tiling, tiling_of
-from pyshardy.core.mesh import Mesh
+from pyshardy.core.mesh import Mesh, as_mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.tilings import TilingMesh
 from pyshardy.errors import InvalidShardingError
@@ -24,7 +25,7 @@ def to_gspmd(sharding: TensorSharding, mesh: Mesh) -> str:
     >>> to_gspmd(TensorSharding("mesh", [DimSharding(), DimSharding(["y"])]), Mesh([("x", 4), ("y", 2)]))
     '{devices=[1,2,4]<=[4,2]T(1,0) last_tile_dim_replicate}'
     """
-    return format_tiling(tiling_of(sharding, mesh))
+    return format_tiling(tiling_of(TensorSharding.of(sharding), _listable(mesh)))
 
 
 def from_gspmd(text: str, mesh: Mesh, rank: int, mesh_name: str = "mesh") -> TensorSharding:
@@ -44,8 +45,10 @@ def from_gspmd(text: str, mesh: Mesh, rank: int, mesh_name: str = "mesh") -> Ten
     >>> from_gspmd("{devices=[1,2,4]<=[4,2]T(1,0) last_tile_dim_replicate}", Mesh([("x", 4), ("y", 2)]), rank=2)
     TensorSharding(<@mesh, [{}, {"y"}]>)
     """
-    found = parse_hlo_shardings(text)
+    found = parse_hlo_shardings(as_text(text, "reading a sharding", "a GSPMD sharding as text"))
     doing = f"reading the sharding {text}"
+    mesh, rank = _listable(mesh), as_rank(rank, doing)
+    mesh_name = as_text(mesh_name, doing, "the name of a mesh")
     if len(found) != 1:
         raise InvalidShardingError(doing, got=f"shardings of {len(found)} values", needed="the sharding of one tensor")
     tiling = found[0]
@@ -61,3 +64,10 @@ def from_gspmd(text: str, mesh: Mesh, rank: int, mesh_name: str = "mesh") -> Ten
     axes = TilingMesh(mesh.axes, mesh.device_ids or tuple(range(mesh.size)))
     axes.add(tiling)
     return axes.place(tiling).sharding.with_mesh(mesh_name)
+
+
+def _listable(mesh: Mesh) -> Mesh:
+    """The mesh, of which tilings list the devices."""
+    found = as_mesh(mesh)
+    found.check_listable()
+    return found

@@ -14,7 +14,7 @@ from enum import Enum
 from math import prod
 
 from pyshardy.core.axes import Axes, AxisRef
-from pyshardy.core.mesh import Mesh
+from pyshardy.core.mesh import MOST_DEVICES, Mesh
 from pyshardy.core.scanner import Scanner
 from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding
 
@@ -211,6 +211,9 @@ def _scan_iota(scanner: Scanner) -> tuple[int, ...]:
     if sorted(order) != list(range(len(sizes))) or prod(sizes) < 1:
         scanner.position = start
         raise scanner.fail("sizes of at least 1 and an order of their dimensions", got=f"{sizes} in the order {order}")
+    if prod(sizes) > MOST_DEVICES:
+        scanner.position = start
+        raise scanner.fail(f"at most {MOST_DEVICES} devices", got=f"{prod(sizes)} devices")
     return transposed_iota(tuple(sizes), tuple(order))
 
 

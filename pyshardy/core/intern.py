@@ -57,7 +57,10 @@ class Interned:
     @classmethod
     def _make(cls: type[T], key: tuple[Any, ...]) -> T:
         """Return the one object with these field values, checking and building it if it is new."""
-        known = cls._table.data.get(key)  # type: ignore[attr-defined]  # as `_table.get(key)`, without a call
+        try:
+            known = cls._table.data.get(key)  # type: ignore[attr-defined]  # as `_table.get(key)`, without a call
+        except TypeError as error:
+            raise _unhashable(cls, key) from error
         if known is not None:
             found: T | None = known()
             if found is not None:
@@ -106,6 +109,17 @@ def as_integer(value: object, doing: str) -> int:
         return int(index(value))  # type: ignore[arg-type]
     except TypeError as error:
         raise InvalidShardingError(doing, got=repr(value), needed="an integer") from error
+
+
+def _unhashable(cls: type[Interned], key: tuple[Any, ...]) -> InvalidShardingError:
+    """The error for values that may change, such as lists, among those that make one that never does."""
+    for name, value in zip(cls._fields, key):
+        try:
+            hash(value)
+        except TypeError:
+            needed = "a value that does not change"
+            return InvalidShardingError(f"making {cls.__name__}", got=f"{value!r} as {name}", needed=needed)
+    return InvalidShardingError(f"making {cls.__name__}", got=repr(key), needed="values that do not change")
 
 
 def _rebuild(cls: type[T], key: tuple[Any, ...]) -> T:

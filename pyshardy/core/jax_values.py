@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from pyshardy.core.given import as_tuple
 from pyshardy.core.text import named_type
 from pyshardy.errors import InvalidShardingError
 
@@ -47,10 +48,8 @@ def mesh_axes(axes: Any) -> Pairs:
     if isinstance(axes, Mapping):
         return tuple(axes.items())
     doing = "making a mesh"
-    if isinstance(axes, str) or not isinstance(axes, Iterable):
-        raise InvalidShardingError(doing, got=f"{axes!r} for axes", needed=_NEEDED_AXES)
     found = []
-    for pair in axes:
+    for pair in as_tuple(axes, doing, _NEEDED_AXES):
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             raise InvalidShardingError(doing, got=f"{pair!r} among the axes", needed=_NEEDED_AXES)
         found.append((pair[0], pair[1]))

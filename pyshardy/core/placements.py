@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyshardy.core.axes import AxisRef
-from pyshardy.core.mesh import Mesh
+from pyshardy.core.given import as_rank, as_tuple
+from pyshardy.core.mesh import Mesh, as_mesh
 from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding
 from pyshardy.core.sharding_on_mesh import check_sharding
 from pyshardy.errors import InvalidShardingError
@@ -53,6 +54,7 @@ def to_torch(sharding: TensorSharding, mesh: Mesh) -> tuple[Placement, ...]:
     >>> to_torch(TensorSharding("m", [DimSharding(["x"]), DimSharding()], unreduced=["y"]), Mesh([("x", 4), ("y", 2)]))
     (Shard(dim=0), Partial(reduce_op='sum'))
     """
+    sharding, mesh = TensorSharding.of(sharding), as_mesh(mesh)
     check_sharding(sharding, mesh, sharding.rank)
     _check_expressible(sharding, mesh)
     found: dict[str, Placement] = {axis.name: Partial(sharding.reduction.value) for axis in sharding.unreduced}
@@ -100,6 +102,8 @@ def from_torch(placements: Sequence[Any], mesh: Mesh, rank: int, mesh_name: str 
     TensorSharding(<@mesh, [{}, {"x"}]>)
     """
     doing = "reading placements"
+    placements = as_tuple(placements, doing, "a list of placements, one per axis of the mesh")
+    mesh, rank = as_mesh(mesh), as_rank(rank, doing)
     if len(placements) != len(mesh.axes):
         needed = f"{len(mesh.axes)}, one per axis of {mesh}"
         raise InvalidShardingError(doing, got=f"{len(placements)} placements", needed=needed)

@@ -11,6 +11,7 @@ from typing import Any
 
 from pyshardy.core.axes import Axes, AxisRef
 from pyshardy.core.axis_checks import as_axes, check_axes_in_mesh, check_axis_types, check_disjoint, check_merged
+from pyshardy.core.given import as_rank, as_tuple
 from pyshardy.core.intern import Interned, as_integer
 from pyshardy.core.jax_values import is_named_sharding, spec_entries, spec_partitions, spec_unreduced
 from pyshardy.core.mesh import Mesh, as_mesh
@@ -186,7 +187,7 @@ class TensorSharding(Interned):
     @classmethod
     def fully_replicated(cls, mesh: str | Mesh, rank: int, is_open: bool = False) -> TensorSharding:
         """A sharding of `rank` empty dimensions: fully closed, or fully open."""
-        return cls(mesh, (DimSharding(is_open=is_open),) * rank)
+        return cls(mesh, (DimSharding(is_open=is_open),) * as_rank(rank, "sharding a tensor"))
 
     @property
     def rank(self) -> int:
@@ -263,7 +264,7 @@ def as_dims(dims: Any) -> tuple[DimSharding, ...]:
         else:
             return tuple(dims)
     elif isinstance(dims, Iterable) and not isinstance(dims, str):
-        dims = list(spec_partitions(dims))
+        dims = [*as_tuple(spec_partitions(dims), "sharding a tensor", "a list of shardings of dimensions")]
     if not isinstance(dims, (list, tuple)):
         spec_entries(dims, "sharding a tensor")  # raises the error
     return tuple(

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from pyshardy.core.axes import Axes, AxisRef
 from pyshardy.core.axis_checks import as_axes
+from pyshardy.core.given import as_rank, as_tuple
 from pyshardy.core.intern import Interned
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding
@@ -58,10 +59,11 @@ class PartitionSpec(Interned):
         replicated: Iterable[AxisRef | str] = (),
         unreduced: Iterable[AxisRef | str] = (),
     ) -> PartitionSpec:
-        given = tuple(priorities or ())
+        doing = "making a PartitionSpec"
+        given = () if priorities is None else as_tuple(priorities, doing, "a list of priorities, one per entry")
         if len(given) > len(entries):
             needed = f"at most {len(entries)}, one per entry"
-            raise InvalidShardingError("making a PartitionSpec", got=f"{len(given)} priorities", needed=needed)
+            raise InvalidShardingError(doing, got=f"{len(given)} priorities", needed=needed)
         dims = tuple(_dim(entry, priority) for entry, priority in zip_longest(entries, given))
         return cls._make((dims, tuple(map(_axis, as_list(replicated))), tuple(map(_axis, as_list(unreduced)))))
 
@@ -75,11 +77,12 @@ class PartitionSpec(Interned):
         """The spec of a sharding; it keeps everything but the mesh.
 
         Raises:
-            InvalidShardingError: Partial values that are not sums.
+            InvalidShardingError: Partial values that are not sums, or no sharding.
 
         >>> PartitionSpec.of(TensorSharding("mesh", [DimSharding(["x"], is_open=True, priority=2)]))
         PartitionSpec(('x', '?'), priorities=(2,))
         """
+        sharding = TensorSharding.of(sharding)
         if sharding.unreduced and sharding.reduction is not ReductionKind.SUM:
             got = f"axes that are unreduced by {sharding.reduction.value}"
             raise InvalidShardingError(f"making a PartitionSpec of {sharding}", got=got, needed="partial sums")
@@ -95,6 +98,7 @@ class PartitionSpec(Interned):
         Raises:
             InvalidShardingError: More entries than dimensions.
         """
+        rank = as_rank(rank, "sharding a tensor")
         if len(self.dims) > rank:
             doing = f"sharding a tensor of {rank} dimensions by {self}"
             raise InvalidShardingError(doing, got=f"{len(self.dims)} entries", needed=f"at most {rank}")
@@ -131,7 +135,9 @@ def axis_text(axis: AxisRef) -> str:
 
 def as_list(axes: Any) -> list[Any]:
     """One or several axes as a list."""
-    return [axes] if isinstance(axes, (str, AxisRef)) else list(axes)
+    if isinstance(axes, (str, AxisRef)):
+        return [axes]
+    return [*as_tuple(axes, "listing axes", "a list of axes, by name or as AxisRef")]
 
 
 def parse_spec(text: str) -> PartitionSpec:
@@ -172,7 +178,7 @@ def _axis(axis: Any) -> AxisRef:
 
 def _dim(entry: Any, priority: int | None) -> DimSharding:
     parts = [] if entry is None else list(entry) if isinstance(entry, (tuple, list)) else [entry]
-    is_open = bool(parts) and parts[-1] == OPEN
+    is_open = bool(parts) and isinstance(parts[-1], str) and parts[-1] == OPEN
     return DimSharding(tuple(map(_axis, parts[:-1] if is_open else parts)), is_open, priority)
 
 

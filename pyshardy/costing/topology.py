@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from math import gcd, prod
 from typing import NamedTuple
 
+from pyshardy.core.given import as_shape
+from pyshardy.core.text import named_type
 from pyshardy.costing.hardware import TORUS, Hardware, Network
 from pyshardy.errors import UsageError
 
@@ -112,6 +114,9 @@ def make_topology(
     >>> make_topology(find_hardware("v5e"), (("data", 16), ("model", 16))).describe()
     {'data': 'ici 16 ring', 'model': 'ici 16 ring'}
     """
+    if networks is not None and not isinstance(networks, Mapping):
+        raise UsageError(_DOING, got=f"{named_type(networks)} for the networks", needed="networks by axis")
+    shape = None if shape is None else as_shape(shape, _DOING)
     mesh = tuple((name, int(size)) for name, size in axes)
     chosen = _chosen(hardware, mesh, dict(networks or {}))
     inner = hardware.networks[0]

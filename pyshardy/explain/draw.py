@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pyshardy.core.boxes import device_boxes
-from pyshardy.core.mesh import Mesh
+from pyshardy.core.given import as_shape
+from pyshardy.core.mesh import Mesh, as_mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
@@ -125,11 +126,7 @@ def draw(sharding: Any, shape: Sequence[int], mesh: Mesh | None = None) -> Drawi
     4:8 │ 2,3 │
         └─────┘
     """
-    try:
-        sizes = tuple(int(size) for size in shape)
-    except (TypeError, ValueError):
-        needed = "the sizes of dimensions, such as (8, 4)"
-        raise UsageError(_DOING, got=f"the shape {shape!r}", needed=needed) from None
+    sizes = as_shape(shape, _DOING)
     if not 1 <= len(sizes) <= MOST_DIMS or min(sizes) < 1:
         needed = f"one to {MOST_DIMS} dimensions, none of them empty"
         raise UsageError(_DOING, got=f"the shape {sizes}", needed=needed)
@@ -154,7 +151,9 @@ def _of_tensor(
 ) -> tuple[str, dict[int, tuple[Range, ...]]]:
     if isinstance(sharding.mesh, Mesh):
         mesh = sharding.mesh
-    if mesh is None:
+    if mesh is not None:
+        mesh = as_mesh(mesh)
+    else:
         raise UsageError(
             _DOING,
             got=f"a sharding on the mesh {sharding.mesh!r}",

@@ -69,6 +69,8 @@ def annotate(module: Module, shardings: Annotations, mesh: Any = None) -> Module
     >>> input_tensors(module.root)[0].sharding
     TensorSharding(<@mesh, [{"data"}, {}]>)
     """
+    if not isinstance(module, Module):
+        raise UsageError(_DOING, got=named_type(module), needed="a Module, as `load` returns it")
     if mesh is not None:
         module = with_mesh(module, core_mesh(mesh))
     found = named_ports(input_tensors(module.root), output_tensors(module.root), shardings)
@@ -90,7 +92,11 @@ def named_ports(
     tensors = [*(("arg_attrs", tensor) for tensor in inputs), *(("res_attrs", tensor) for tensor in outputs)]
     names = [tensor.name for _, tensor in tensors]
     found: dict[tuple[str, int], Given] = {}
+    if not isinstance(shardings, Mapping):
+        raise UsageError(_DOING, got=named_type(shardings), needed="shardings by the names of inputs and outputs")
     for name, sharding in shardings.items():
+        if not isinstance(name, str):
+            raise UsageError(_DOING, got=f"{name!r} as a name", needed="the name of an input or output")
         for position in matching_names(name, names):
             kind, tensor = tensors[position]
             found[kind, tensor.index] = kind, tensor, sharding

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
 from pyshardy.ir.functions import FROM_HLO
 from pyshardy.ir.hlo_attributes import is_annotated
@@ -37,6 +38,9 @@ def axes_text(mesh: Axes) -> str:
     """
     if mesh is None:
         return ""
+    if not isinstance(mesh, (str, Mapping)):
+        needed = "names with sizes, like {'data': 4}, or a text like data=4,model=2"
+        raise UsageError("reading the axes of a mesh", got=named_type(mesh), needed=needed)
     text = mesh if isinstance(mesh, str) else ",".join(f"{name}={size}" for name, size in mesh.items())
     if not text:
         raise UsageError("reading the axes of a mesh", got="none", needed="axes with their sizes, like data=4,model=2")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os.path import isdir
 from pathlib import Path
 
 from jaxlib.mlir import ir
@@ -70,7 +71,7 @@ def split_source(source: str | Path) -> tuple[Path, str | None]:
 
 def is_dump(source: str | Path) -> bool:
     """Whether a source is a directory, with or without the name of a module."""
-    return str(source) not in ("", "-") and split_source(source)[0].is_dir()
+    return str(source) not in ("", "-") and isdir(split_source(source)[0])  # False for names that no file can have
 
 
 def dumped_modules(directory: Path) -> dict[str, DumpedModule]:

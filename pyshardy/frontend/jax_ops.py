@@ -94,7 +94,7 @@ def propagation_barrier(x: Any, direction: str = "none") -> Any:
     >>> propagation_barrier(jax.numpy.ones(2)).tolist()
     [1.0, 1.0]
     """
-    if direction not in _BARRIERS:
+    if not isinstance(direction, str) or direction not in _BARRIERS:
         names = ", ".join(map(repr, _BARRIERS))
         raise UsageError("making a propagation barrier", got=repr(direction), needed=f"one of {names}")
     return jax.tree.map(lambda array: _barrier_p.bind(array, direction=direction), x)

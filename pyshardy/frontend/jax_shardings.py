@@ -168,6 +168,9 @@ def abstract_mesh(mesh: Any) -> AbstractMesh:
         found: AbstractMesh = mesh.abstract_mesh
         return found
     mesh = core_mesh(mesh)
+    mesh.check_listable()
+    if not mesh.axes:
+        raise UsageError("making a mesh of JAX", got="a mesh without axes", needed="axes with their sizes")
     sizes = tuple(size for _, size in mesh.axes)
     return AbstractMesh(sizes, mesh.axis_names, axis_types=(AxisType.Auto,) * len(sizes))
 

@@ -28,7 +28,7 @@ def make_context(allow_unregistered_dialects: bool = False) -> ir.Context:
     mhlo.register_mhlo_dialect(context)
     chlo.register_dialect(context)
     stablehlo.register_dialect(context)
-    context.allow_unregistered_dialects = allow_unregistered_dialects
+    context.allow_unregistered_dialects = bool(allow_unregistered_dialects)
     context.enable_multithreading(False)  # a diagnostic from one of MLIR's threads ends the process
     with context:
         _mend_casts()

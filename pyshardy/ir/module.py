@@ -20,6 +20,7 @@ from pyshardy.ir.nodes import Op
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.read import read_module
 from pyshardy.ir.readable import check_readable
+from pyshardy.ir.strings import utf8_bytes
 from pyshardy.ir.write import write_module
 
 
@@ -68,6 +69,8 @@ class Module:
         """
         if not isinstance(source, (str, bytes)):
             raise UsageError("reading a module", got=named_type(source), needed="text or bytecode")
+        if isinstance(source, str):
+            source = utf8_bytes(source, name)
         context = make_context(allow_unregistered_dialects)
         with context, errors_of(context) as errors:
             try:

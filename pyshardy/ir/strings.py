@@ -96,6 +96,19 @@ def is_utf8(text: str) -> bool:
     return text.isascii() or _SURROGATE.search(text) is None
 
 
+def utf8_bytes(text: str, name: str) -> bytes:
+    """The text of a module as bytes.
+
+    Raises:
+        InvalidModuleError: It has characters that UTF-8 does not have, such as lone surrogates.
+    """
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        got = f"the character {text[error.start]!r} at {error.start}"
+        raise InvalidModuleError("reading a module", where=name, got=got, needed="text in UTF-8, or bytes") from error
+
+
 def shown(text: str) -> str:
     r"""A string for people: bytes that are not UTF-8 as MLIR writes them.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from pyshardy.core.intern import as_integer
 from pyshardy.frontend.result_shardings import ResultShardings
 from pyshardy.ir.diagnostics import Diagnostics
 from pyshardy.ir.dtypes import tensor_bytes
@@ -136,6 +137,9 @@ class Propagation(ProgramResult, ResultShardings):
         Args:
             priority: The last priority that takes part, from 0.
 
+        Raises:
+            InvalidShardingError: The priority is no integer.
+
         >>> from pyshardy import propagate
         >>> result = propagate('''
         ... sdy.mesh @mesh = <["x"=2, "y"=2]>
@@ -147,9 +151,10 @@ class Propagation(ProgramResult, ResultShardings):
         >>> result.after_priority(0).outputs[0].sharding
         TensorSharding(<@mesh, [{"x"}, {}]>)
         """
+        last = as_integer(priority, "propagating up to a priority")
         root = self.before.copy_root()
         meshes = module_meshes(root)
-        transform_shardings(root, lambda sharding: up_to(sharding, meshes, priority))
+        transform_shardings(root, lambda sharding: up_to(sharding, meshes, last))
         return finish_propagation(*shard(self.before.with_root(root), replace(self.options, dump_directory="")))
 
     def conflicts(self) -> Conflicts:

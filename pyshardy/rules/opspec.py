@@ -43,8 +43,20 @@ class OpSpec(Interned):
         result_shapes: Iterable[Shape],
         attributes: Mapping[str, Hashable] | Iterable[tuple[str, Hashable]] = (),
     ) -> OpSpec:
-        facts = sorted(dict(attributes).items(), key=lambda item: item[0])
-        return cls._make((name, _as_shapes(operand_shapes), _as_shapes(result_shapes), tuple(facts)))
+        try:
+            facts = sorted(dict(attributes).items(), key=lambda item: item[0])
+            return cls._make((name, _as_shapes(operand_shapes), _as_shapes(result_shapes), tuple(facts)))
+        except (TypeError, ValueError) as error:
+            needed = "lists of shapes, and attributes by name"
+            raise InvalidRuleError("describing an op", got=f"values of other types ({error})", needed=needed) from error
+
+    @classmethod
+    def _canonical(cls, *fields: Any) -> tuple[Any, ...]:
+        name, operands, results, attributes = fields
+        sizes = [size for shape in (*operands, *results) if shape is not None for size in shape]
+        if not isinstance(name, str) or not all(isinstance(size, int) for size in sizes):
+            raise TypeError("names are text, and sizes integers")
+        return fields
 
     def __str__(self) -> str:
         operands = ", ".join(map(_format_shape, self.operand_shapes))

@@ -87,17 +87,21 @@ class Rule(Interned):
         blocked: Iterable[int] = (),
         is_custom: bool = False,
     ) -> Rule:
-        sizes = tuple(factor_sizes)
-        return cls._make(
-            (
-                sizes,
-                _as_mappings(operands),
-                _as_mappings(results),
-                tuple(kinds) or (FactorKind.PASS_THROUGH,) * len(sizes),
-                tuple(blocked),
-                is_custom,
+        try:
+            sizes = tuple(factor_sizes)
+            return cls._make(
+                (
+                    sizes,
+                    _as_mappings(operands),
+                    _as_mappings(results),
+                    tuple(kinds) or (FactorKind.PASS_THROUGH,) * len(sizes),
+                    tuple(blocked),
+                    is_custom,
+                )
             )
-        )
+        except TypeError as error:
+            needed = "factors as integers, in lists: sizes, and per tensor and dimension its factors"
+            raise InvalidRuleError(_DOING, got=f"values of other types ({error})", needed=needed) from error
 
     @classmethod
     def _canonical(cls, *fields: object) -> tuple[object, ...]:

@@ -41,7 +41,9 @@ def rule_of(spec: OpSpec, conservative: bool = False) -> Rule | None:
     >>> rule_of(OpSpec("stablehlo.iota", [], [(4,)])) is None
     True
     """
-    return _cached_rule(spec, conservative)
+    if not isinstance(spec, OpSpec):
+        raise UsageError("looking up a sharding rule", got=named_type(spec), needed="an OpSpec")
+    return _cached_rule(spec, bool(conservative))
 
 
 def is_known(spec: OpSpec) -> bool:
@@ -61,8 +63,6 @@ def is_known_name(name: str) -> bool:
 
 @lru_cache(maxsize=16384)
 def _cached_rule(spec: OpSpec, conservative: bool) -> Rule | None:
-    if not isinstance(spec, OpSpec):
-        raise UsageError("looking up a sharding rule", got=named_type(spec), needed="an OpSpec")
     key = spec.key
     if not (key in RULES or key in USER_RULES) or not spec.operand_shapes or not spec.result_shapes:
         return None

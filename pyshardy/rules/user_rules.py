@@ -100,7 +100,7 @@ def unregister_rule(name: str) -> None:
     Traceback (most recent call last):
     pyshardy.errors.UsageError: unregistering the sharding rule of @nobody: got a name without a registered rule...
     """
-    if name not in USER_RULES:
+    if not isinstance(name, str) or name not in USER_RULES:
         raise UsageError(
             f"unregistering the sharding rule of {name}",
             got="a name without a registered rule",

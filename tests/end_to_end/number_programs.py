@@ -10,7 +10,7 @@ from differential.draw import Draw
 from differential.random_programs import Features, random_program
 from differential.reshard_shardings import Sharder, Style
 from differential.rule_instances import KINDS, MESH
-from end_to_end import indexed_programs, moving_programs, typed_programs
+from end_to_end import composed_programs, indexed_programs, moving_programs, typed_programs
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.ir.functions import main_function
@@ -128,7 +128,7 @@ def end_loops(module: Module, root: Op) -> None:
     for loop in [op for op in walk(root) if op.name == "stablehlo.while"]:
         block = loop.regions[1].block
         counter, end = block.args[0], block.terminator
-        if end.operands[0] is counter:
+        if end.operands[0] is counter and "i" in counter.type.element:  # a counter, not what JAX carries unchanged
             builder = Builder(module.attrs, end, loop.location)
             end.set_operand(0, builder.combine("add", counter, builder.splat("1", counter.type)))
 
@@ -195,6 +195,7 @@ FAMILIES: dict[str, Callable[[int], str]] = {
     "typed": typed_program,
     "indexed": indexed_program,
     "moving": moving_programs.program,
+    "composed": lambda seed: sharded(*composed_programs.unsharded(seed)),
 }
 """Per family, how to make a program from a seed."""
 

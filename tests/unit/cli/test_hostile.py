@@ -132,6 +132,7 @@ def test_what_is_wrong_is_noticed(status: int, errors: str) -> None:
         (["opt", MLP, f"-sdy-convert-global-to-local=replica-count={2**63}"],
          f"reading option replica-count of sdy-convert-global-to-local: got '{2**63}', needed a 64-bit integer"),
         (["show", "a\0b"], "reading 'a\\x00b': got a name that no file can have, needed a readable file"),
+        (["show", "x" * 300], f"reading {'x' * 300}: got file name too long, needed a readable file"),
         (["propagate", MLP, "-o", "a\0b"],
          "writing a\0b: got a name that no file can have, needed a place that can be written to"),
     ],

@@ -102,6 +102,11 @@ def test_groups_and_reductions() -> None:
         ("{mesh['x'=2], [{'x'}, {'x'}]}", 'got axis "x" twice, needed every axis at most once'),
         ("{mesh['x'=2,'x'=2], [{'x'}]}", "needed unique axis names"),
         ("{replicated metadata={", "needed '}'"),
+        (f"{{devices=[{2**62},1]<=[{2**62}]}}", f"got {2**62} devices, needed at most 1048576 devices"),
+        (
+            f"{{mesh['x'={2**62}],device_ids=([{2**62}]), [{{'x'}}]}}",
+            f"got {2**62} devices, needed at most 1048576 devices",
+        ),
     ],
 )
 def test_what_is_no_sharding(text: str, message: str) -> None:
