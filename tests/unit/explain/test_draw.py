@@ -18,7 +18,7 @@ import pyshardy
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
 from pyshardy.core.sharding import DimSharding, TensorSharding
-from pyshardy.errors import UsageError
+from pyshardy.errors import ShardyError
 from pyshardy.explain.draw import Drawing, draw
 from pyshardy.explain.draw_svg import picture
 from pyshardy.explain.draw_text import COLOURS, colour_of, coloured_text
@@ -165,13 +165,13 @@ def test_svg_escapes_names() -> None:
         (parse_sharding("<@m, [{}]>"), (4,), "got a sharding on the mesh 'm', needed that mesh as `mesh`"),
         (parse_sharding("<@m, [{}]>").with_mesh(Mesh([("x", 2)])), (4, 4), "needed 2 dimensions in both"),
         (parse_sharding("<@m, [{}]>").with_mesh(Mesh([("x", 128)])), (4,), "got 128 devices, needed at most 64"),
-        (parse_sharding("<@m, [{}]>"), "x", "got the shape 'x', needed the sizes of dimensions, such as (8, 4)"),
+        (parse_sharding("<@m, [{}]>"), "x", "got 'x', needed a shape, such as (8, 4)"),
         (parse_sharding("<@m, [{}]>"), (), "got the shape (), needed one to 3 dimensions"),
         (parse_sharding("<@m, [{}]>"), (0,), "got the shape (0,), needed one to 3 dimensions"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(sharding: object, shape: tuple[int, ...], message: str) -> None:
-    with pytest.raises(UsageError, match=re.escape(message)):
+    with pytest.raises(ShardyError, match=re.escape(message)):
         pyshardy.draw(sharding, shape)
 
 

@@ -44,7 +44,7 @@ def test_what_is_not_annotated_stays_the_module_it_is() -> None:
 @pytest.mark.parametrize(
     ("mesh", "message"),
     [
-        ("data=4", "to module.annotate(..., mesh=...)"),
+        ("data=4", "and give the mesh where you annotate: module.annotate(..., mesh=...)"),
         ("data", "reading the axes of a mesh: got 'data', needed axes with their sizes, like data=4,model=2"),
         ("data=0", "got 'data=0', needed axes with their sizes"),
         ("data=2,data=4", "got 'data=2,data=4', needed every axis once"),
