@@ -221,9 +221,7 @@ class OpPricer:
                     found.append(self._collective(kind, axes, held * size))
                     if kind == "reduce_scatter":
                         held /= axes_size(axes, self.mesh)
-        return found + [
-            self._step(step, shape, size) for step in steps if step.kind is not CollectiveKind.ALL_SLICE
-        ]
+        return found + [self._step(step, shape, size) for step in steps if step.kind is not CollectiveKind.ALL_SLICE]
 
     def _step(self, step: Collective, shape: tuple[int, ...], size: float) -> Sent:
         axes = [axis for axes in step.axes for axis in axes] + [axis for one in step.params for axis in one.axes]
