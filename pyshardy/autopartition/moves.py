@@ -187,6 +187,16 @@ def small_moves(space: Space, assignment: Assignment) -> Iterator[Assignment]:
                 yield take(space, assignment, axis, groups)
                 for dim in range(min(len(space.groups[group].shape), _MOST_PLACES + 1)):
                     yield put(space, assignment, axis, [(one, dim) for one in groups])
+            if len(space.axes) > 1:
+                for dim in range(min(len(space.groups[group].shape), _MOST_PLACES + 1)):
+                    yield put_all(space, assignment, groups, dim)
+
+
+def put_all(space: Space, assignment: Assignment, groups: Sequence[int], dim: int) -> Assignment:
+    """Put all axes on one dimension of groups."""
+    for axis, _ in space.axes:
+        assignment = put(space, assignment, axis, [(group, dim) for group in groups])
+    return assignment
 
 
 def _size(space: Space, group: int) -> int:

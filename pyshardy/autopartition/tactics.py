@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import combinations, permutations, product
+from typing import Final
 
-from pyshardy.autopartition.moves import batch_class, put_on_class, states, store_all, weights
+from pyshardy.autopartition.moves import batch_class, put_all, put_on_class, states, store_all, weights
 from pyshardy.autopartition.roles import Style, class_name, megatron, on_all, sequence, split_classes, styles
 from pyshardy.autopartition.space import Assignment, Space
 from pyshardy.autopartition.symmetry import Symmetry
 
+_MOST_INPUTS: Final = 4
 Named = Iterator[tuple[str, Assignment]]
 
 
@@ -42,6 +44,7 @@ class _Tactics:
         yield from self._megatron_on_all(self.styles)
         yield from self._sequences()
         yield "as it is, nothing added", self.space.empty
+        yield from self._inputs()
         yield from self._megatron_alone(plain)
         yield from self._megatron_and_data(others)
         yield from self._megatron_alone(others)
@@ -61,6 +64,18 @@ class _Tactics:
             yield from self._stored(name, base, axes)
             for axis in reversed(axes if len(axes) > 1 else ()):
                 yield from self._stored(name, base, [axis], f" along {axis}")
+
+    def _inputs(self) -> Named:
+        """Every input that is no weight alone, along its first dimension, and two of them: edges, nodes, pictures."""
+        space, of_weights = self.space, set(weights(self.space))
+        data = [
+            group for group, one in enumerate(space.groups) if one.shape and not one.outputs and space.is_free(group)
+        ]
+        data = sorted(data, key=lambda group: (group in of_weights, group))[:_MOST_INPUTS]
+        for count in (1, 2):
+            for groups in combinations(data, count):
+                names = " and ".join(space.groups[group].name for group in groups)
+                yield f"{names} over {_list(self.names)}", put_all(space, space.empty, groups, 0)
 
     def _each(self) -> Iterator[tuple[str, list[str]]]:
         """Every axis with the others, the last axis first, since people give that to tensors."""
