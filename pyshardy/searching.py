@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pyshardy.api import load
+from pyshardy.autopartition.registry import Partitioner, partitioner_in_use
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.hardware import Hardware
@@ -38,6 +39,7 @@ def search(
     collectives: CollectiveModel | str = CollectiveModel.FORMULA,
     candidates: int = MOST_CANDIDATES,
     progress: bool | Callable[[str], None] = False,
+    partitioner: Partitioner | None = None,
     **keywords: Any,
 ) -> Plan:
     """Find shardings for the inputs of a program: by estimates, without the hardware.
@@ -58,10 +60,11 @@ def search(
         collectives: How collectives are priced, as for `cost`.
         candidates: How many candidates to look at, at most.
         progress: Whether to say on standard error what the best is so far; or a function that is told.
+        partitioner: A function that finds the shardings in the place of our search, as `register_partitioner` takes it.
         keywords: For a function, as for `load`.
 
     Raises:
-        UsageError: No mesh, or several; a chip that is not known; a budget that is none.
+        UsageError: No mesh, or several; a chip that is not known; a budget that is none; a partitioner that is none.
         ShardyError: A program that cannot be propagated.
 
     >>> plan = search('''
@@ -84,10 +87,11 @@ def search(
     limit = chip.memory_bytes if memory is None else float(memory)
     options = Options(chip, networks, shape, collective_model(collectives), limit, budget_s, candidates, seed)
     say = progress if callable(progress) else _to_standard_error if progress else _to_nobody
-    if devices is not None:
-        return _with_any_mesh(program, example_args, keywords, devices, options, keep, say)
-    module = _load(program, example_args, mesh, keywords)
-    return Search(module, options, keep, say).run()
+    with partitioner_in_use(partitioner):
+        if devices is not None:
+            return _with_any_mesh(program, example_args, keywords, devices, options, keep, say)
+        module = _load(program, example_args, mesh, keywords)
+        return Search(module, options, keep, say).run()
 
 
 def _to_standard_error(text: str) -> None:

@@ -5,7 +5,9 @@ A partitioner is a function from a `SearchTask` to annotations: axes by the name
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,6 +142,7 @@ def _dims_of(axes: Axes) -> Dims:
 
 
 _registered: list[Partitioner] = []
+_in_use: ContextVar[Partitioner | None] = ContextVar("partitioner in use", default=None)
 
 
 def register_partitioner(function: Partitioner | None) -> None:
@@ -162,9 +165,29 @@ def register_partitioner(function: Partitioner | None) -> None:
     _registered[:] = [] if function is None else [function]
 
 
+@contextmanager
+def partitioner_in_use(function: Partitioner | None) -> Iterator[None]:
+    """Let a function find shardings inside of a `with` block, in this thread alone; None changes nothing.
+
+    Raises:
+        UsageError: It is no function.
+
+    >>> with partitioner_in_use(lambda task: {}):
+    ...     registered_partitioner() is our_partitioner
+    False
+    """
+    if function is not None and not callable(function):
+        raise UsageError("choosing a partitioner", got=named_type(function), needed="a function, or None")
+    token = _in_use.set(function or _in_use.get())
+    try:
+        yield
+    finally:
+        _in_use.reset(token)
+
+
 def registered_partitioner() -> Partitioner:
     """The current partitioner."""
-    return _registered[0] if _registered else our_partitioner
+    return _in_use.get() or (_registered[0] if _registered else our_partitioner)
 
 
 def run_partitioner(task: SearchTask) -> Assignment:

@@ -13,11 +13,14 @@ from pyshardy.autopartition.pricing import Quick
 from pyshardy.autopartition.registry import (
     SearchTask,
     assignment_of,
+    our_partitioner,
     register_partitioner,
+    registered_partitioner,
     run_partitioner,
     task_of,
 )
-from pyshardy.autopartition.tactics import megatron, tactics
+from pyshardy.autopartition.roles import megatron
+from pyshardy.autopartition.tactics import tactics
 from pyshardy.errors import UsageError
 
 from .problems import layered, problem_from, space_from
@@ -156,3 +159,24 @@ def test_the_function_is_no_folder() -> None:
     import pyshardy
 
     assert callable(pyshardy.search)
+
+
+def test_a_partitioner_can_be_given_to_one_search() -> None:
+    asked = []
+
+    def mine(task: SearchTask) -> dict[str, tuple[tuple[str, ...], ...]]:
+        asked.append(task.mesh)
+        return {"x": (("data",), ())}
+
+    text = layered(2)
+    plan = pyshardy.search(text, hardware="h100", partitioner=mine, candidates=5)
+    assert len(asked) == 1
+    assert "what the registered partitioner found" in {row.name for row in plan.summary.rows}
+    assert registered_partitioner() is our_partitioner
+    with pytest.raises(UsageError, match="choosing a partitioner: got an int, needed a function"):
+        pyshardy.search(text, partitioner=3)  # type: ignore[arg-type]
+
+
+def test_a_plan_is_propagated_once() -> None:
+    plan = pyshardy.search(layered(2), hardware="h100", candidates=5)
+    assert plan.propagated is plan.propagated
