@@ -18,7 +18,8 @@ from pyshardy.errors import UsageError
 from pyshardy.estimating import collective_model
 from pyshardy.frontend.annotate import core_mesh, with_mesh
 from pyshardy.ir.module import Module
-from pyshardy.planning import DOING, MOST_CANDIDATES, Options, Search
+from pyshardy.planning.options import DOING, MOST_CANDIDATES, Options
+from pyshardy.planning.search import Search
 from pyshardy.report.cost import format_duration
 from pyshardy.results.plan import Plan
 
