@@ -102,12 +102,19 @@ class ConstraintSearch:
 
 
 def _decisions(sites: Sequence[Site], sizes: Mapping[str, int]) -> Iterator[dict[int, Dims]]:
-    """What to try: first for values of one shape that are sharded alike together, the largest first; then for each."""
+    """What to try: first for values of one shape that are sharded alike together, the largest first; then for each.
+
+    Together also with all others held as they are: else what changes could spread to where it is in the way, such as
+    an axis of a sequence into the layers that split their weights along it.
+    """
     alike: dict[object, list[Site]] = {}
     for site in sites:
         alike.setdefault((site.shape, site.element, site.dims), []).append(site)
     groups = sorted(alike.values(), key=lambda group: -sum(site.bytes for site in group))
-    yield from _in_turns(groups, sizes)
+    held = {site.number: site.dims for site in sites if any(site.dims)}
+    for decision in _in_turns(groups, sizes):
+        yield decision
+        yield {**held, **decision}
     yield from _in_turns([[site] for group in groups if len(group) > 1 for site in group], sizes)
 
 

@@ -26,6 +26,8 @@ _FRAME: Final = re.compile(
 )  # fmt: skip
 _FORWARD, _AGAIN, _BACKWARD = range(3)
 _ENDS: Final = frozenset(("stablehlo.return", "func.return"))
+_STORES: Final = "dynamic_update_index_in_dim"
+"""What a scan calls to keep a value of every round."""
 
 
 class Use(NamedTuple):
@@ -71,12 +73,16 @@ class SourceValue:
 
 
 class _Place(NamedTuple):
-    """Where an op comes from: its part of the step, and the user's calls that led to it, innermost first."""
+    """Where an op comes from: its part of the step, and the user's calls that led to it, innermost first.
+
+    `is_store` says that it only keeps the values of a scan's rounds.
+    """
 
     role: int
     path: tuple[Span, ...]
     function: str
     is_differentiated: bool
+    is_store: bool
 
     @property
     def leaf(self) -> Span | None:
@@ -157,7 +163,7 @@ class _Finder:
         """The results of an op that are used by what comes behind its expression."""
         role, leaf = self.places[number].role, self.places[number].leaf
         for value in self.ops[number].results:
-            users = [self._place(user) for user in value.users()]
+            users = [place for place in map(self._place, value.users()) if not place.is_store]
             if any(user.leaf != leaf and (role == _AGAIN or user.role == _FORWARD) for user in users):
                 yield value
 
@@ -173,8 +179,8 @@ class _Finder:
         JAX says of an op that goes back, also of such a sum, from which op forward it comes. So a sum comes from a
         user of the value, and is used by what does not.
         """
-        users = {self._place(user).path for value in values for user in value.users()}
-        users = {path for path in users if path and path in self.backward}
+        places = [self._place(user) for value in values for user in value.users() if user.name not in _ENDS]
+        users = {place.path for place in places if place.path in self.backward and place.path and not place.is_store}
         inside = {path for path in self.backward if any(span.contains(one) for one in path)}
         type = values[0].type
         found = []
@@ -211,7 +217,7 @@ def _place(location: Any) -> _Place:
     frames = frames[_start([span for span, _ in frames]) :]
     role = _FORWARD if "transpose(" not in scope else _AGAIN if "rematted_computation" in scope else _BACKWARD
     function = frames[0][1] if frames and frames[0][1] != scope else ""
-    return _Place(role, tuple(span for span, _ in frames), function, "jvp(" in scope)
+    return _Place(role, tuple(span for span, _ in frames), function, "jvp(" in scope, _STORES in scope)
 
 
 def _start(path: Sequence[Span]) -> int:

@@ -53,7 +53,7 @@ _LATEST = 0.9
 """After this part of the budget nothing is priced that only explains the plan."""
 _FOR_CONSTRAINTS = 0.15
 """The part of the time that is kept for constraints."""
-_TRIES, _LEAST_TRIES = 20, 12
+_TRIES, _LEAST_TRIES = 10, 24
 """For constraints one in so many candidates is tried, but no fewer than `_LEAST_TRIES`."""
 _MOST_EXPERTS = 2
 """So many of the experts' tactics are constrained too."""

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from pyshardy.report.constraints import PlanConstraint, spec_text, worth
 from pyshardy.report.cost import format_duration
+from pyshardy.report.places import format_place
 from pyshardy.report.printing import Page, rendered
 from pyshardy.report.summary import format_bytes, format_shape
 
@@ -178,15 +179,16 @@ def _specs(found: PlanSummary) -> Table:
 
 def _constraints(found: PlanSummary) -> Table:
     table = _titled("constraints of values in between (plan.patch() writes them into the source)")
-    table.add_column("behind", overflow="fold")
+    table.add_column("behind", no_wrap=True)
     table.add_column("value", overflow="fold")
     table.add_column("count", justify="right")
     table.add_column("shape", overflow="fold")
     table.add_column("spec", overflow="fold")
     table.add_column("why", overflow="fold")
     for one in found.constraints:
+        place = format_place((one.file, one.line, one.column), only_name=True)
         shape = format_shape(one.shape, one.element)
-        table.add_row(one.place, one.value, str(one.count), shape, spec_text(one.axes), one.why)
+        table.add_row(place, one.value, str(one.count), shape, spec_text(one.axes), one.why)
     return table
 
 
