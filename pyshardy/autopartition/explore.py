@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from pyshardy.autopartition.moves import all_moves, put, take
 from pyshardy.autopartition.pricing import Pricer, Quick
 from pyshardy.autopartition.space import Assignment, Space
+from pyshardy.autopartition.symmetry import Symmetry
 from pyshardy.autopartition.tactics import tactics
 from pyshardy.errors import ShardyError
 
@@ -84,16 +85,26 @@ class Explorer:
         limits: When it ends.
         watch: Who is told of what is better.
         price: What candidates are priced by; by default the quick estimate.
+        symmetry: That of another search over the same space, so that both look at the same of what is alike.
 
     Attributes:
-        found: All candidates that were priced.
+        found: All candidates that were priced; of those that differ by axes in each other's place alone, the first.
+        symmetry: Knows the axes that may change places.
         ended_by: "" while there is time and there are candidates left; else "time" or "candidates".
     """
 
-    def __init__(self, space: Space, limits: Limits, watch: Watch | None = None, price: Price | None = None) -> None:
+    def __init__(
+        self,
+        space: Space,
+        limits: Limits,
+        watch: Watch | None = None,
+        price: Price | None = None,
+        symmetry: Symmetry | None = None,
+    ) -> None:
         self.space, self.limits, self.watch = space, limits, watch
         self.price: Price = _Quickly(space) if price is None else price
         self.found: dict[Assignment, Quick | None] = {}
+        self.symmetry = symmetry or Symmetry(space)
         self.limit = space.problem.limit
         self.best: Found | None = None
         self.ended_by = ""
@@ -103,6 +114,7 @@ class Explorer:
 
     def evaluate(self, assignment: Assignment) -> Quick | None:
         """The quick estimate of an assignment; None if it does not propagate, or the search has ended."""
+        assignment = self.symmetry.first(assignment)
         if assignment in self.found:
             return self.found[assignment]
         if self.is_over():
@@ -172,7 +184,7 @@ class Explorer:
         own = quick.get(assignment)
         worst = math.inf if own is None else _BAD * own.seconds
         known, others = [], []
-        for step in dict.fromkeys(all_moves(self.space, assignment)):
+        for step in dict.fromkeys(map(self.symmetry.first, all_moves(self.space, assignment))):
             found = quick.get(step)
             if step in self.found:
                 continue

@@ -65,6 +65,35 @@ def store(space: Space, assignment: Assignment, axis: str, groups: Sequence[int]
     return with_dims(assignment, changes)
 
 
+def store_all(space: Space, assignment: Assignment, axes: Sequence[str], groups: Sequence[int]) -> Assignment:
+    """Let devices along axes store parts of inputs, all along one dimension: the largest that nothing else splits.
+
+    Args:
+        space: The decisions.
+        assignment: What to change.
+        axes: The mesh axes; those that a group has already, or that do not divide it, are left out.
+        groups: The groups.
+    """
+    changes: dict[int, Dims] = {}
+    for group in groups:
+        dims = assignment[group]
+        used = {axis for one in dims for axis in one}
+        shape = space.groups[group].shape
+        if not space.is_free(group) or not shape:
+            continue
+        whole = [dim for dim in range(len(dims)) if not dims[dim]] or list(range(len(dims)))
+        for dim in sorted(whole, key=lambda dim: (-shape[dim], dim)):
+            new = dims
+            for axis in axes:
+                longer = tuple((*one, axis) if place == dim else one for place, one in enumerate(new))
+                if axis not in used and space.fits(group, longer):
+                    new = longer
+            if new != dims:
+                changes[group] = new
+                break
+    return with_dims(assignment, changes)
+
+
 def _without(dims: Dims, axis: str) -> Dims:
     return tuple(tuple(one for one in axes if one != axis) for axes in dims)
 
@@ -82,12 +111,19 @@ def states(space: Space) -> list[int]:
 
 
 def batch_class(space: Space) -> int | None:
-    """The class of the batch: that which most values in between have as their first dimension."""
-    leading = [
-        number for number, one in enumerate(space.classes) if any(dim == 0 for _, dim in one.places) and one.weight
+    """The class of the batch: that which most values in between have as their first dimension.
+
+    It is the first dimension of some input that the step does not give back, if there are such inputs.
+    """
+    groups, classes = space.groups, space.classes
+    leading = [number for number, one in enumerate(classes) if any(dim == 0 for _, dim in one.places) and one.weight]
+    data = [
+        number
+        for number in leading
+        if any(dim == 0 and not groups[group].outputs for group, dim in classes[number].places)
     ]
-    small = [number for number in leading if not _is_of_weights(space, number)]
-    return max(small or leading, key=lambda number: (space.classes[number].weight, -number), default=None)
+    small = [number for number in data or leading if not _is_of_weights(space, number)]
+    return max(small or leading, key=lambda number: (classes[number].weight, -number), default=None)
 
 
 def _is_of_weights(space: Space, number: int) -> bool:
@@ -116,6 +152,7 @@ def all_moves(space: Space, assignment: Assignment) -> Iterator[Assignment]:
         for number in range(len(space.classes)):
             yield put_on_class(space, assignment, axis, number)
             yield put_on_class(space, take(space, assignment, axis, every), axis, number)
+            yield put(space, assignment, axis, space.classes[number].places[::-1])
             yield take(space, assignment, axis, [group for group, _ in space.classes[number].places])
         for groups in (weights(space), states(space)):
             yield store(space, assignment, axis, groups)

@@ -41,13 +41,23 @@ _COMPUTED_AGAIN: Final = frozenset(("stablehlo.broadcast_in_dim",))
 Shardings = tuple[TensorSharding | None, ...]
 
 
-class Send(NamedTuple):
-    """Collectives one after the other: how long, and over which network; which tensor becomes what."""
+class Sent(NamedTuple):
+    """Collectives one after the other: how long, over which network, and how many devices work together at most."""
 
-    tensor: int
-    target: TensorSharding
     seconds: float
     network: int
+    group: int
+
+
+class Send(NamedTuple):
+    """Collectives, and which tensor becomes what; no sharding for one that is whole."""
+
+    tensor: int
+    target: TensorSharding | None
+    sent: Sent
+
+
+_NOTHING: Final = Sent(0.0, 0, 1)
 
 
 class Price(NamedTuple):
@@ -100,7 +110,7 @@ class OpPricer:
         self._floor = hardware.kernel_floor_s
         self._bandwidth = hardware.memory_bytes_per_s * hardware.memory_efficiency
         self._rates: dict[float, float] = {}
-        self._sends: dict[Hashable, tuple[float, int]] = {}
+        self._sends: dict[Hashable, Sent] = {}
 
     def elements(self, shape: tuple[int, ...], sharding: TensorSharding | None) -> float:
         """How many elements a device has of a tensor, padding and all."""
@@ -134,12 +144,12 @@ class OpPricer:
                     used[index] = target
                     if index < static.operands and kind.name not in _COMPUTED_AGAIN:
                         sent = self.send(current[index], target, static.shapes[index], static.sizes[index], False)
-                        if sent[0]:
-                            before.append(Send(index, target, *sent))
+                        if sent.seconds:
+                            before.append(Send(index, target, sent))
                 for index in range(static.operands, len(current)):
                     sent = self._completed(plan.reduced, used[index], current[index], static, index)
-                    if sent[0]:
-                        behind.append(Send(index, current[index] or used[index], *sent))  # type: ignore[arg-type]
+                    if sent.seconds:
+                        behind.append(Send(index, current[index] or used[index], sent))
         extra = sum(
             self.elements(shape, one) * size
             for shape, size, one, own in zip(static.shapes, static.sizes, used, current)
@@ -149,14 +159,11 @@ class OpPricer:
 
     def _completed(
         self, reduced: Axes, target: TensorSharding | None, wanted: TensorSharding | None, static: Static, index: int
-    ) -> tuple[float, int]:
+    ) -> Sent:
         """Sums of partial results and the reshard behind the op; both in one where a slice follows a sum."""
-        shape, size = static.shapes[index], static.sizes[index]
-        if target is None:
-            return 0.0, 0
-        if not reduced:
-            return self.send(target, wanted, shape, size, False)
-        return self.send(target, wanted, shape, size, reduced)
+        if target is None and not reduced:
+            return _NOTHING
+        return self.send(target, wanted, static.shapes[index], static.sizes[index], reduced or False)
 
     def send(
         self,
@@ -165,8 +172,8 @@ class OpPricer:
         shape: tuple[int, ...],
         size: float,
         reduced: Axes | bool,
-    ) -> tuple[float, int]:
-        """Seconds and network of what brings a tensor from one sharding to another, and completes its sums.
+    ) -> Sent:
+        """What brings a tensor from one sharding to another, and completes its sums.
 
         Args:
             before: The sharding that it has.
@@ -178,7 +185,12 @@ class OpPricer:
         key = (before, after, shape, size, reduced)
         found = self._sends.get(key)
         if found is None:
-            found = self._sends[key] = self._send_anew(before, after, shape, size, reduced or ())
+            sent = self._send_anew(before, after, shape, size, reduced or ())
+            found = self._sends[key] = Sent(
+                sum(one.seconds for one in sent),
+                max((one.network for one in sent), default=0),
+                max((one.group for one in sent), default=1),
+            )
         return found
 
     def _send_anew(
@@ -188,14 +200,14 @@ class OpPricer:
         shape: tuple[int, ...],
         size: float,
         reduced: Axes | bool,
-    ) -> tuple[float, int]:
+    ) -> list[Sent]:
         steps: tuple[Collective, ...] = ()
-        if after is not None and before is not after:
+        if after is not None and before is not None and before is not after:
             try:
                 steps = plan_collectives(before, after, self.mesh, self.mesh, shape) or ()
             except ShardyError:
                 steps = ()
-        seconds, network = 0.0, 0
+        found = []
         left: Axes = reduced if isinstance(reduced, tuple) else ()
         if left:
             scattered: tuple[str, ...] = ()
@@ -206,18 +218,12 @@ class OpPricer:
             rest = tuple(axis for axis in left if axis.name not in scattered)
             for kind, axes in (("reduce_scatter", both), ("all_reduce", rest)):
                 if axes:
-                    cost = self._collective(kind, axes, held * size, size)
+                    found.append(self._collective(kind, axes, held * size))
                     if kind == "reduce_scatter":
                         held /= axes_size(axes, self.mesh)
-                    seconds, network = seconds + cost[0], max(network, cost[1])
-        for step in steps:
-            if step.kind is CollectiveKind.ALL_SLICE:
-                continue
-            cost = self._step(step, shape, size)
-            seconds, network = seconds + cost[0], max(network, cost[1])
-        return seconds, network
+        return found + [self._step(step, shape, size) for step in steps if step.kind is not CollectiveKind.ALL_SLICE]
 
-    def _step(self, step: Collective, shape: tuple[int, ...], size: float) -> tuple[float, int]:
+    def _step(self, step: Collective, shape: tuple[int, ...], size: float) -> Sent:
         axes = [axis for axes in step.axes for axis in axes] + [axis for one in step.params for axis in one.axes]
         held = self.elements(shape, step.before) * size
         after = self.elements(shape, step.after) * size
@@ -229,7 +235,7 @@ class OpPricer:
         traffic = Traffic(step.kind.value, self.problem.mesh_name, names, group, int(held), int(after), int(sent))
         return self._seconds(traffic)
 
-    def _collective(self, kind: str, axes: Axes, held: float, size: float) -> tuple[float, int]:
+    def _collective(self, kind: str, axes: Axes, held: float) -> Sent:
         group = axes_size(axes, self.mesh)
         after = held / group if kind == "reduce_scatter" else held
         sent = (2 if kind == "all_reduce" else 1) * (group - 1) * held / group
@@ -238,9 +244,9 @@ class OpPricer:
             Traffic(kind, self.problem.mesh_name, names, group, int(held), max(1, int(after)), max(1, int(sent)))
         )
 
-    def _seconds(self, traffic: Traffic) -> tuple[float, int]:
+    def _seconds(self, traffic: Traffic) -> Sent:
         seconds = collective_seconds(traffic, self.topology, self.problem.collectives)
-        return seconds, network_of(traffic, self.topology)
+        return Sent(seconds, network_of(traffic, self.topology), traffic.group_size)
 
     def _kernel(self, static: Static, used: Shardings) -> float:
         name = static.kind.name

@@ -1,7 +1,7 @@
 """The quick estimate of a candidate: time and memory from propagated shardings, without the program of one device.
 
 It follows `pyshardy.costing` where that is cheap: the same collectives around the same ops, priced by the same models;
-kernels as element-wise ops fuse on whole tensors; one stream of kernels and one per network. It ranks candidates; what
+kernels as element-wise ops fuse on whole tensors; the same streams of kernels and networks. It ranks candidates; what
 is said of a plan comes from the whole estimate.
 """
 
@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from pyshardy.autopartition.op_prices import ALIASES, COMBINING, EDGES, UNIFORM, OpPricer, Price, Shardings, Static
 from pyshardy.autopartition.problem import Problem
+from pyshardy.autopartition.streams import Streams
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.fusion import can_fuse, is_expensive
 from pyshardy.propagation.options import PropagateOptions
@@ -82,72 +83,27 @@ class Pricer:
         return self._price_all(self.propagate(shardings), base_bytes)
 
     def _price_all(self, shardings: Shardings, base_bytes: float) -> Quick:
-        ready: dict[int, float] = {}
-        moved: dict[tuple[int, TensorSharding], float] = {}
-        clock, serial, sent = 0.0, 0.0, 0.0
-        networks = [0.0] * len(self.topology.hardware.networks)
+        streams = Streams(self.topology.hardware.overlaps_products)
         prices = self._prices
         extras = []
         for static in self._statics:
-            tensors, times = static.tensors, static.times
-            current = tuple([shardings[value] if value >= 0 else None for value in tensors])
+            current = tuple([shardings[value] if value >= 0 else None for value in static.tensors])
             key = (static.number, current)
             price = prices.get(key)
             if price is None:
                 price = prices[key] = self.ops.price(static, current)
             extras.append(price.extra)
-            start = 0.0
-            for value in tensors[: static.operands]:
-                at = ready.get(value, 0.0)
-                if at > start:
-                    start = at
-            for send in price.before:
-                place = tensors[send.tensor], send.target
-                done = moved.get(place)
-                if done is None:
-                    lane = send.network
-                    seconds = send.seconds * times
-                    done = max(networks[lane], ready.get(place[0], 0.0)) + seconds
-                    networks[lane] = done
-                    serial += seconds
-                    sent += seconds
-                    moved[place] = done
-                if done > start:
-                    start = done
-            end = start
-            if price.seconds:
-                seconds = price.seconds * times
-                serial += seconds
-                clock = end = max(clock, start) + seconds
-            for send in price.behind:
-                seconds = send.seconds * times
-                end = networks[send.network] = max(networks[send.network], end) + seconds
-                serial += seconds
-                sent += seconds
-            for value in tensors[static.operands :]:
-                ready[value] = end
-        end = max(clock, *networks)
-        end, extra = self._returned(shardings, ready, networks, end)
-        peak = self._peak(shardings, base_bytes, extras)
-        return Quick(end, peak, serial + extra, sent + extra)
-
-    def _returned(
-        self, shardings: Shardings, ready: dict[int, float], networks: list[float], end: float
-    ) -> tuple[float, float]:
-        """The end of the step and what is sent when results get the shardings that they are returned with."""
-        total = 0.0
+            streams.add(static, price)
         for returned, result in self.program.main_results:
             after = shardings[result]
             before = shardings[returned]
-            if after is None or before is after:
-                continue
-            shape = self.program.shapes[returned] or ()
-            seconds, network = self.ops.send(before, after, shape, self.problem.bytes[returned], False)
-            if seconds:
-                networks[network] = max(networks[network], ready.get(returned, 0.0)) + seconds
-                total += seconds
-                end = max(end, networks[network])
-        return end, total
+            if after is not None and before is not after:
+                shape = self.program.shapes[returned] or ()
+                sent = self.ops.send(before, after, shape, self.problem.bytes[returned], False)
+                if sent.seconds:
+                    streams.send(streams.makers.get(returned, ()), sent, 1)
+        peak = self._peak(shardings, base_bytes, extras)
+        return Quick(streams.end(), peak, streams.serial, streams.communication)
 
     def _peak(self, shardings: Shardings, base_bytes: float, extras: list[float]) -> float:
         """The most that is held at a time, in program order."""

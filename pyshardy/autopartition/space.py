@@ -55,8 +55,8 @@ class DimClass(NamedTuple):
 
     Attributes:
         places: Pairs of group and dimension; of a group that has the class twice, both.
-        weight: Elements of the values in between that have it as their first dimension.
-        others: Elements of the values in between that have it elsewhere.
+        weight: Elements of the values in between that have it as their first dimension, as often as they are made.
+        others: Elements of the values in between that have it elsewhere, counted likewise.
     """
 
     places: tuple[tuple[int, int], ...]
@@ -276,7 +276,8 @@ def _classes(groups: Sequence[Group], problem: Problem, starts: Sequence[int], f
     for value, shape in enumerate(program.shapes):
         if not shape or value in inputs:
             continue
-        size = float(prod(shape))
+        owner = program.owners[value]
+        size = float(prod(shape)) * max(1, problem.times[owner] if owner >= 0 else 1)
         for dim in range(len(shape)):
             place = find(starts[value] + dim)
             found = others if dim else weights

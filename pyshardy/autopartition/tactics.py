@@ -2,142 +2,148 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import combinations
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import combinations, permutations
 
-from pyshardy.autopartition.moves import batch_class, put_on_class, states, store, weights
+from pyshardy.autopartition.moves import batch_class, put_on_class, states, store_all, weights
+from pyshardy.autopartition.roles import Style, megatron, on_all, sequence, split_classes, styles
 from pyshardy.autopartition.space import Assignment, Space
+from pyshardy.autopartition.symmetry import Symmetry
+
+Named = Iterator[tuple[str, Assignment]]
 
 
 def tactics(space: Space) -> dict[str, Assignment]:
-    """Assignments by the name of what they are, the plain ones first; those that are equal are there once."""
+    """Assignments by the name of what they are, the plain ones first; those that are alike are there once."""
     found: dict[str, Assignment] = {}
     seen: set[Assignment] = set()
-    for name, assignment in _all(space):
-        if assignment not in seen:
-            seen.add(assignment)
+    symmetry = Symmetry(space)
+    for name, assignment in _Tactics(space).all():
+        key = symmetry.key(assignment)
+        if key not in seen:
+            seen.add(key)
             found[name] = assignment
     return found
 
 
-def _all(space: Space) -> Iterator[tuple[str, Assignment]]:
-    batch = batch_class(space)
-    names = [name for name, _ in space.axes]
-    if batch is not None:
-        yield from _data_parallel(space, batch, names)
-    for axis in reversed(names):  # people give the last axis to tensors
-        others = [name for name in names if name != axis]
-        base = megatron(space, space.empty, axis)
-        if batch is not None and others:
-            name = f"Megatron over {axis}, data over {'+'.join(others)}"
-            yield from _with_storage(space, name, _on_all(space, base, others, batch), others)
-            yield f"{name}, sequence over {axis}", sequence(space, _on_all(space, base, others, batch), axis)
-    if len(names) > 1:
-        every = space.empty
-        for axis in names:
-            every = megatron(space, every, axis)
-        yield f"Megatron over {'+'.join(names)}", every
-    for axis in reversed(names):
-        yield f"Megatron over {axis}", megatron(space, space.empty, axis)
-    yield "as it is, nothing added", space.empty
-    if batch is not None:
-        for count in range(len(names) - 1, 0, -1):
-            for axes in combinations(names, count):
-                yield from _data_parallel(space, batch, axes)
-    for number in split_classes(space):
-        for axis in names:
-            others = [name for name in names if name != axis]
-            base = put_on_class(space, space.empty, axis, number)
-            yield f"{_class_name(space, number)} over {axis}", base
-            if batch is not None and others:
-                name = f"{_class_name(space, number)} over {axis}, data over {'+'.join(others)}"
-                yield from _with_storage(space, name, _on_all(space, base, others, batch), others)
+class _Tactics:
+    def __init__(self, space: Space) -> None:
+        self.space, self.batch = space, batch_class(space)
+        self.names = [name for name, _ in space.axes]
+        self.styles = list(styles(space))
+        self.titles = (("ZeRO-1", states(space)), ("ZeRO-3", weights(space)))
+
+    def all(self) -> Named:
+        """All tactics: what people do first, then what they do more seldom."""
+        yield from self._data_parallel(self.names)
+        for style in self.styles[:1]:
+            yield from self._megatron_and_data(style)
+        yield from self._megatron_alone(self.styles[:1])
+        yield from self._sequences()
+        yield "as it is, nothing added", self.space.empty
+        for style in self.styles[1:]:
+            yield from self._megatron_and_data(style)
+        yield from self._megatron_alone(self.styles[1:])
+        for count in range(len(self.names) - 1, 0, -1):
+            for axes in combinations(self.names, count):
+                yield from self._data_parallel(axes)
+        yield from self._classes()
+        yield from self._threes()
+
+    def _data(self, base: Assignment, axes: Sequence[str]) -> Assignment:
+        return base if self.batch is None else on_all(self.space, base, axes, self.batch)
+
+    def _data_parallel(self, axes: Sequence[str]) -> Named:
+        if self.batch is not None:
+            name = f"data over {_list(axes)}"
+            base = self._data(self.space.empty, axes)
+            yield from self._stored(name, base, axes)
+            for axis in reversed(axes if len(axes) > 1 else ()):
+                yield from self._stored(name, base, [axis], f" along {axis}")
+
+    def _each(self) -> Iterator[tuple[str, list[str]]]:
+        """Every axis with the others, the last axis first, since people give that to tensors."""
+        for axis in reversed(self.names):
+            yield axis, [name for name in self.names if name != axis]
+
+    def _megatron_and_data(self, style: Style) -> Named:
+        space = self.space
+        for axis, others in self._each():
+            base = megatron(space, space.empty, axis, style)
+            if self.batch is None or not others:
+                continue
+            name = f"Megatron{style.name} over {axis}, data over {_list(others)}"
+            both = self._data(base, others)
+            yield from self._stored(name, both, others)
+            yield from self._stored(f"{name}, sequence over {axis}", sequence(space, both, axis), others)
+
+    def _megatron_alone(self, chosen: Sequence[Style]) -> Named:
+        for style in chosen:
+            every = self.space.empty
+            for axis in self.names:
+                every = megatron(self.space, every, axis, style)
+            yield f"Megatron{style.name} over {_list(self.names)}", every
+        for style in chosen:
+            for axis, _ in self._each() if len(self.names) > 1 else ():
+                yield f"Megatron{style.name} over {axis}", megatron(self.space, self.space.empty, axis, style)
+
+    def _sequences(self) -> Named:
+        for axis, others in self._each():
+            base = sequence(self.space, self.space.empty, axis)
+            if base != self.space.empty:
+                name = f"sequence over {axis}" + (f", data over {_list(others)}" if others else "")
+                yield from self._stored(name, self._data(base, others), self.names)
+
+    def _classes(self) -> Named:
+        for number in split_classes(self.space):
+            title = _class_name(self.space, number)
+            for axis, others in self._each():
+                base = put_on_class(self.space, self.space.empty, axis, number)
+                yield f"{title} over {axis}", base
+                if self.batch is not None and others:
+                    name = f"{title} over {axis}, data over "
+                    yield from self._stored(f"{name}{_list(others)}", self._data(base, others), others)
+                    yield from self._stored(f"{name}{_list(self.names)}", self._data(base, self.names), others)
+
+    def _threes(self) -> Named:
+        """Megatron over one axis, something else over another, data over the rest, which may be none."""
+        space = self.space
+        tasks: list[tuple[str, Callable[[Assignment, str], Assignment]]] = [
+            (_class_name(space, number), partial(_on_class, space, number)) for number in split_classes(space)
+        ]
+        tasks.append(("sequence", lambda base, axis: sequence(space, base, axis)))
+        for one, other in permutations(reversed(self.names), 2):
+            rest = [name for name in self.names if name not in (one, other)]
+            for title, task in tasks:
+                base = megatron(space, task(space.empty, other), one, self.styles[0])
+                name = f"Megatron over {one}, {title} over {other}"
+                if base != megatron(space, space.empty, one, self.styles[0]):
+                    data = rest or [other]
+                    yield from self._stored(f"{name}, data over {_list(data)}", self._data(base, data), data)
+            both = megatron(space, megatron(space, space.empty, other, self.styles[0]), one, self.styles[0])
+            if rest:
+                yield from self._stored(
+                    f"Megatron over {other}+{one}, data over {_list(rest)}", self._data(both, rest), rest
+                )
+
+    def _stored(self, name: str, base: Assignment, axes: Sequence[str], where: str = "") -> Named:
+        """A tactic, and the same where state, or all weights, are stored in parts along axes."""
+        if not where:
+            yield name, base
+        for title, groups in self.titles:
+            yield f"{name}, {title}{where}", store_all(self.space, base, axes, groups)
 
 
-def _data_parallel(space: Space, batch: int, axes: Sequence[str]) -> Iterator[tuple[str, Assignment]]:
-    base = _on_all(space, space.empty, axes, batch)
-    yield from _with_storage(space, f"data over {'+'.join(axes)}", base, axes)
+def _on_class(space: Space, number: int, base: Assignment, axis: str) -> Assignment:
+    return put_on_class(space, base, axis, number)
 
 
-def _with_storage(space: Space, name: str, base: Assignment, axes: Sequence[str]) -> Iterator[tuple[str, Assignment]]:
-    """A tactic, and the same where state, or all weights, are stored in parts along the axes of data."""
-    yield name, base
-    for title, groups in (("ZeRO-1", states(space)), ("ZeRO-3", weights(space))):
-        stored = base
-        for place, axis in enumerate(axes):
-            stored = store(space, stored, axis, groups, on_top=place > 0)
-        yield f"{name}, {title}", stored
-
-
-def _on_all(space: Space, assignment: Assignment, axes: Sequence[str], number: int) -> Assignment:
-    for axis in axes:
-        assignment = put_on_class(space, assignment, axis, number)
-    return assignment
-
-
-def split_classes(space: Space) -> list[int]:
-    """Classes of weights' dimensions that tensor or expert parallelism may split, the most important first."""
-    batch = batch_class(space)
-    of_weights = set(weights(space))
-    found = [
-        number
-        for number, one in enumerate(space.classes)
-        if number != batch
-        and any(group in of_weights and len(space.groups[group].shape) > 1 for group, _ in one.places)
-    ]
-    return sorted(found, key=lambda number: (-_bytes(space, number), number))[:6]
-
-
-def width_class(space: Space) -> int | None:
-    """The class that most weights have: the width of what layers hand on."""
-    of_weights = set(weights(space))
-    return max(
-        split_classes(space),
-        key=lambda number: (len({group for group, _ in space.classes[number].places if group in of_weights}), -number),
-        default=None,
-    )
-
-
-def megatron(space: Space, assignment: Assignment, axis: str) -> Assignment:
-    """Split every weight along a dimension inside of its layer: heads, hidden, vocabulary, experts; not the width."""
-    width, batch = width_class(space), batch_class(space)
-    order = sorted(
-        (number for number in range(len(space.classes)) if number not in (width, batch)),
-        key=lambda number: (min(dim for _, dim in space.classes[number].places), number),
-    )
-    of_weights = set(weights(space))
-    done: set[int] = set()
-    for number in sorted(order, key=lambda number: (-_bytes(space, number), number)):
-        places = [place for place in space.classes[number].places if place[0] in of_weights]
-        if not places or any(group in done for group, _ in places):
-            continue
-        before = assignment
-        assignment = put_on_class(space, assignment, axis, number)
-        done.update(group for group, _ in places if assignment[group] != before[group])
-    return assignment
-
-
-def sequence(space: Space, assignment: Assignment, axis: str) -> Assignment:
-    """Split the second dimension of the inputs that have the batch, if it is in no weight."""
-    batch = batch_class(space)
-    if batch is None:
-        return assignment
-    of_weights = set(weights(space))
-    for group, dim in space.classes[batch].places:
-        number = space.class_of.get((group, dim + 1))
-        if number is not None and not any(other in of_weights for other, _ in space.classes[number].places):
-            return put_on_class(space, assignment, axis, number)
-    return assignment
+def _list(axes: Sequence[str]) -> str:
+    return "+".join(axes)
 
 
 def _class_name(space: Space, number: int) -> str:
     """A class by one of its dimensions."""
     group, dim = space.classes[number].places[0]
     return f"dimension {dim} of {space.groups[group].name}"
-
-
-def _bytes(space: Space, number: int) -> int:
-    return sum(
-        space.groups[group].bytes * len(space.groups[group].members)
-        for group in {group for group, _ in space.classes[number].places}
-    )

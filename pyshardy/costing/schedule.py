@@ -11,7 +11,7 @@ longest.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -189,14 +189,28 @@ def makespan(
         overlaps: Of a kernel and one that reads its result, by how much the second may start before the first ends.
     """
     makers = {value: index for index, kernel in enumerate(kernels) for value in kernel.writes}
-    users: list[list[int]] = [[] for _ in kernels]
-    waits = [0] * len(kernels)
-    ready_at = [0.0] * len(kernels)
-    for index, kernel in enumerate(kernels):
-        for maker in {makers[value] for value in kernel.reads if value in makers}:
+    waits_for = [{makers[value] for value in kernel.reads if value in makers} for kernel in kernels]
+    return run_tasks(tasks, waits_for, overlaps or {})
+
+
+def run_tasks(
+    tasks: Sequence[Task], waits_for: Sequence[Collection[int]], overlaps: Mapping[tuple[int, int], float]
+) -> float:
+    """How long tasks take together.
+
+    Args:
+        tasks: The stream and the seconds of each.
+        waits_for: Per task the earlier ones that it waits for.
+        overlaps: Of a task and one that waits for it, by how much the second may start before the first ends.
+
+    >>> run_tasks([Task(COMPUTE, 2.0), Task(0, 3.0), Task(COMPUTE, 4.0)], [(), (0,), ()], {})
+    6.0
+    """
+    users: list[list[int]] = [[] for _ in tasks]
+    for index, makers in enumerate(waits_for):
+        for maker in makers:
             users[maker].append(index)
-            waits[index] += 1
-    return _Streams(tasks, users, waits, ready_at, overlaps or {}).run()
+    return _Streams(tasks, users, [len(makers) for makers in waits_for], [0.0] * len(tasks), overlaps).run()
 
 
 class _Streams:

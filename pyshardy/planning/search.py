@@ -103,7 +103,9 @@ class Search:
         self.space: Space = self.task.space
         self.explorer = self.task.explorer
         most = max(_LEAST_CHECKED, options.candidates // _FEWER)
-        self.checker = Explorer(self.space, Limits(end, most, options.seed), self._watch, self._careful)
+        self.checker = Explorer(
+            self.space, Limits(end, most, options.seed), self._watch, self._careful, self.explorer.symmetry
+        )
         self.inputs, self.outputs = input_tensors(self.module.root), output_tensors(self.module.root)
 
     def _layered(self, module: Module) -> LayeredCandidates | None:
@@ -355,6 +357,7 @@ class Search:
 
     def _row_of(self, name: str, assignment: Assignment) -> PlanRow | None:
         """The best that is known of an assignment."""
+        assignment = self.explorer.symmetry.first(assignment)
         whole = self.wholes.get(assignment)
         if whole is not None:
             return PlanRow(name, *_figures(whole))

@@ -120,7 +120,10 @@ class _Assembler(CostReader):
         self.tensors += version.made
         numbers += range(first, len(self.tensors))
         place: OpOrigin = NodePlace(entry.op, self.name)
+        unused = self._unused(entry, version)
         for index, op in enumerate(version.ops):
+            if index in unused:
+                continue
             if op.traffic is not None:
                 made = _CollectivePlace(entry.op, self.name, version.causes[index])
                 ops.append(_moved(op, numbers, made))
@@ -134,6 +137,20 @@ class _Assembler(CostReader):
             argument = excerpt.arguments.get(value)
             if argument is not None:
                 self.numbers[argument] = number
+
+    def _unused(self, entry: Entry, version: Version) -> set[int]:
+        """The ops of a version that make only what nobody uses, as a reshard of a result that nobody uses."""
+        pairs = zip(entry.results, version.results)
+        needed = {number for value, number in pairs if self.skeleton.is_used(value)}
+        unused = set[int]()
+        if len(needed) == len(entry.results):
+            return unused
+        for index, op in reversed(list(enumerate(version.ops))):
+            if needed.isdisjoint(op.results):
+                unused.add(index)
+            else:
+                needed.update(op.operands, *(inner.operands for inner in _inner(op)))
+        return unused
 
     def _constant(self, op: Op, numbers: list[int]) -> int:
         """The number of a constant, which stands once at the start of the program."""

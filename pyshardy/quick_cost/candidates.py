@@ -28,13 +28,14 @@ from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.run import propagate_program
+from pyshardy.quick_cost.merging import Merging
 from pyshardy.quick_cost.quick_program import QuickProgram
 from pyshardy.quick_cost.versions import Shardings
 from pyshardy.results.completed_sums import mark_completed_sums
 from pyshardy.transforms.round_dumps import erase_dead
 
 _MERGER = "sdy-constant-or-scalar-merger"
-"""What it merges depends on shardings; constants that are the same are one in an estimate anyway."""
+"""What it merges depends on shardings: `Merging` does it for each candidate."""
 _DOING = "pricing candidates"
 
 
@@ -102,6 +103,7 @@ class Candidates(QuickProgram):
             if len(list(functions(root))) != 1:
                 raise UsageError(_DOING, got="a program of several functions", needed="one whose calls are inlined")
         self._prepare(module, root, applied, partition_options)
+        self._merging = Merging(self.skeleton)
         numbers = {value: number for number, value in enumerate(index.values) if isinstance(value, Value)}
         self._numbers = [numbers.get(value, NO_VALUE) for value in self.skeleton.values]
         self._lists = [entry.results for entry in self.entries if len(entry.results) > 1]
@@ -129,11 +131,11 @@ class Candidates(QuickProgram):
         """
         closed = cache(TensorSharding.closed)
         holders = self.program.holders
-        found: list[TensorSharding | None] = []
+        held: list[TensorSharding | None] = []
         for number in self._numbers:
             holder = NO_VALUE if number == NO_VALUE else holders[number]
-            sharding = None if holder == NO_VALUE else shardings[holder]
-            found.append(None if sharding is None else closed(sharding))
+            held.append(None if holder == NO_VALUE else shardings[holder])
+        found = [None if sharding is None else closed(sharding) for sharding in held]
         for value, number in zip(self.skeleton.body.arguments, self.inputs):
             found[value] = self._at_border(shardings[number], value)
         self._complete_lists(found)
@@ -141,7 +143,7 @@ class Candidates(QuickProgram):
         for value, place in zip(self.skeleton.body.returned, self.program.main_results):
             sharding = shardings[place.result] or shardings[holders[place.returned]]
             results.append(self._at_border(sharding, value))
-        return self.cost_program(found, results)
+        return self.cost_program(found, results, self._merging.merged(held))
 
     def _complete_lists(self, shardings: list[TensorSharding | None]) -> None:
         """Let results of one op have all a sharding or none, as they are written in one list, and loops carry these."""

@@ -150,14 +150,14 @@ class Excerpt:
                 is_behind = False
             target.append(self._copy(entry))
         if is_behind:
-            target.append(Op(MARK, attrs={INDEX: len(block.entries)}))
+            target.append(Op(MARK, attrs={INDEX: block.entries[-1].index + 1}))
 
     def _copy(self, entry: Entry) -> Op:
         for number in (*entry.operands, *entry.captured):
             self._value(number)
         op = entry.op
         if not entry.blocks:
-            return self._sharded(op.clone(self.mapping), entry)
+            return self._sharded(self._mapped(op.clone(self.mapping), entry), entry)
         copy = Op(
             op.name,
             [self.mapping[value] for value in op.operands],
@@ -181,6 +181,16 @@ class Excerpt:
             block.append(Op(end.name, returned, attrs=end.attrs, location=end.place))
         return self._sharded(copy, entry)
 
+    def _mapped(self, copy: Op, entry: Entry) -> Op:
+        """A copy whose results are also used in the place of others."""
+        for number in entry.results:
+            self._map(number, self.mapping[self.skeleton.values[number]])
+        return copy
+
+    def _map(self, number: int, found: Value) -> None:
+        values = self.skeleton.values
+        self.mapping.update([(values[one], found) for one in (number, *self.skeleton.twins.get(number, ()))])
+
     def _sharded(self, copy: Op, entry: Entry) -> Op:
         if copy.name in OWN_ATTRIBUTE:
             copy.set_attr(OWN_ATTRIBUTE[copy.name], self.shardings[entry.results[0]])
@@ -195,7 +205,8 @@ class Excerpt:
         found = self.mapping.get(value)
         if found is None:
             found = self.piece.argument(value.type, self.shardings[number])
-            self.mapping[value] = self.arguments[number] = found
+            self.arguments[number] = found
+            self._map(number, found)
         return found
 
     def _keep(self, block: BlockSkeleton, target: Block) -> None:

@@ -130,7 +130,7 @@ def from_slice(entry: Entry, skeleton: Skeleton) -> list[Entry]:
     while len(entry.operands) == 1 and entry.op.name != _SLICE:
         (value,) = entry.operands
         maker = skeleton.maker.get(value)
-        if maker is None or not skeleton.values[value].has_one_use():
+        if maker is None or not skeleton.has_one_use(value):
             return []
         entry = maker
         chain.append(entry)

@@ -82,12 +82,18 @@ class QuickProgram:
         """How often loops run."""
         return TripCounts(self.skeleton.root)
 
-    def cost_program(self, shardings: Shardings | None = None, results: Shardings | None = None) -> Program:
+    def cost_program(
+        self,
+        shardings: Shardings | None = None,
+        results: Shardings | None = None,
+        skeleton: Skeleton | None = None,
+    ) -> Program:
         """The description of the program of one device, for `pyshardy.costing.estimate.estimate`.
 
         Args:
             shardings: The sharding of every value of `skeleton`; as the nodes have it if there are none.
             results: How the function gives its results; as the nodes say if there are none.
+            skeleton: The program, if ops are merged under these shardings.
 
         Raises:
             PassError: A program that cannot be partitioned under these shardings; names the op.
@@ -95,11 +101,13 @@ class QuickProgram:
         with self.module.context, pause_gc():
             shardings = self.skeleton.shardings() if shardings is None else shardings
             shardings = self.spread.apply(shardings)
-            found = self.versions.find(self.entries, shardings)
             results = self.skeleton.results() if results is None else results
-            versions = isolated(self.skeleton, dict(zip(self.entries, found)), shardings, results)
+            entries = self.entries if skeleton is None else list(skeleton.body.walk())
+            skeleton = skeleton or self.skeleton
+            found = self.versions.find(entries, shardings)
+            versions = isolated(skeleton, dict(zip(entries, found)), shardings, results)
             keeping = {"call_target_name": make_string(TARGET), BY_ATTRIBUTE: ir.BoolAttr.get(True)}
-            excerpt = Excerpt(self.skeleton, shardings, results, versions, keeping, self.meshes)
+            excerpt = Excerpt(skeleton, shardings, results, versions, keeping, self.meshes)
             root = excerpt.piece.root
             self.passes.make(root, self.passes.plan(root))
             return assemble(excerpt, versions, self.meshes, self.trips, self.interned, self.module.name)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 
 from pyshardy.core.sharding import TensorSharding
@@ -18,8 +19,6 @@ STRUCTURE = frozenset(("stablehlo.while", "stablehlo.case", "stablehlo.if"))
 """Ops of which the ops inside are looked at one by one."""
 _ON_ITS_OWN = frozenset(("sdy.manual_computation", "sdy.named_computation", "stablehlo.async_start"))
 """Ops that are taken with all they hold."""
-_OF_THE_PLACE = frozenset((SHARDING, PART))
-"""Attributes that say nothing of what an op does."""
 _OF_THE_PLACE = frozenset((SHARDING, PART))
 """Attributes that say nothing of what an op does."""
 
@@ -90,10 +89,44 @@ class Skeleton:
         """Per value that an op makes, that op."""
         self.users: dict[int, list[Entry]] = {}
         """Per value, the ops that use it."""
+        self.returned: set[int] = set()
+        """The values that blocks return."""
         self.statics: dict[Hashable, int] = {}
         self.constants: dict[int, Hashable] = {}
         """Per value that is a constant, what it is."""
+        self.twins: dict[int, list[int]] = {}
+        """Per value, those in whose place it is used."""
         self.body = self._block(function.region.blocks[0])
+
+    def with_body(self, body: BlockSkeleton, twins: Mapping[int, int]) -> Skeleton:
+        """The same program with other ops.
+
+        Args:
+            body: The ops.
+            twins: By value that they do not make any more the one in its place.
+        """
+        found = copy(self)
+        found.body, found.maker, found.users, found.twins = body, {}, {}, {}
+        for value, earlier in twins.items():
+            found.twins.setdefault(earlier, []).append(value)
+        for entry in body.walk():
+            found.note(entry)
+        return found
+
+    def note(self, entry: Entry) -> None:
+        """Note what an op makes and uses."""
+        for number in entry.results:
+            self.maker[number] = entry
+        for number in (*entry.operands, *entry.captured):
+            self.users.setdefault(number, []).append(entry)
+
+    def is_used(self, value: int) -> bool:
+        """Whether an op uses a value, or a block returns it."""
+        return value in self.users or value in self.returned
+
+    def has_one_use(self, value: int) -> bool:
+        """Whether a value is used once."""
+        return value not in self.twins and self.values[value].has_one_use()
 
     def shardings(self) -> list[TensorSharding | None]:
         """The sharding of every value, as the nodes have it."""
@@ -109,6 +142,7 @@ class Skeleton:
         for op in _live(node):
             block.entries.append(self._entry(op, len(block.entries)))
         block.returned = tuple([self.numbers[value] for value in node.terminator.operands])
+        self.returned.update(block.returned)
         return block
 
     def _new(self, value: Value) -> int:
@@ -125,10 +159,7 @@ class Skeleton:
             else:
                 entry.captured = tuple([numbers[value] for value in captured_values(op)])
         entry.results = tuple([self._new(value) for value in op.results])
-        for number in entry.results:
-            self.maker[number] = entry
-        for number in (*entry.operands, *entry.captured):
-            self.users.setdefault(number, []).append(entry)
+        self.note(entry)
         if not (entry.blocks or entry.captured or _counts_around(op)):
             entry.static = self.statics.setdefault(self._static_key(op), len(self.statics))
         if op.name in PROGRAM_CONSTANTS:

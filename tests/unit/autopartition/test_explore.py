@@ -17,7 +17,8 @@ from pyshardy.autopartition.registry import (
     run_partitioner,
     task_of,
 )
-from pyshardy.autopartition.tactics import megatron, tactics
+from pyshardy.autopartition.roles import megatron
+from pyshardy.autopartition.tactics import tactics
 from pyshardy.errors import UsageError
 
 from .problems import layered, problem_from, space_from

@@ -1,0 +1,64 @@
+"""The quick estimate: what it sends, and that it ranks tactics as the careful one does."""
+
+from __future__ import annotations
+
+import pytest
+from scipy.stats import spearmanr
+from search.compare import MESHES, load
+
+from pyshardy.autopartition.pricing import Pricer
+from pyshardy.autopartition.space import Space
+from pyshardy.autopartition.tactics import tactics
+from pyshardy.costing.chips import find_hardware
+from pyshardy.costing.collectives import CollectiveModel
+from pyshardy.costing.topology import make_topology
+from pyshardy.quick_cost.layered import LayeredCandidates
+from pyshardy.results.search_problem import problem_of
+
+from .problems import space_from
+
+PRODUCT = """
+sdy.mesh @mesh = <["x"=4]>
+func.func @main(%a: tensor<4096x4096xf32>, %b: tensor<4096x4096xf32>) -> tensor<4096x4096xf32> {
+  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+    : (tensor<4096x4096xf32>, tensor<4096x4096xf32>) -> tensor<4096x4096xf32>
+  return %0 : tensor<4096x4096xf32>
+}"""
+
+
+def test_sums_of_results_that_nobody_shards_are_sent() -> None:
+    space = space_from(PRODUCT)
+    pricer = Pricer(space.problem)
+    contracted, rows = (((), ("x",)), (("x",), ())), ((("x",), ()), ((), ()))
+    for assignment, is_sent in ((contracted, True), (rows, False)):
+        quick = pricer.price(space.shardings(assignment), 0.0)
+        assert (quick.communication_seconds > 0) == is_sent
+
+
+@pytest.mark.parametrize(
+    ("program", "mesh", "chip", "model"),
+    [
+        ("recurrent", "2x2x2", "v5e", "measured"),
+        ("graph", "2x4", "v5e", "formula"),
+        ("transformer", "4x64", "h100", "measured"),
+    ],
+)
+def test_tactics_are_ranked_as_the_careful_estimate_ranks_them(program: str, mesh: str, chip: str, model: str) -> None:
+    module = load(program, MESHES[mesh])
+    topology = make_topology(find_hardware(chip), tuple(MESHES[mesh].items()))
+    space = Space(problem_of(module, topology, CollectiveModel(model), 1e12))
+    quick, careful = (
+        Pricer(space.problem, space.tied),
+        LayeredCandidates(module, "mesh", topology, CollectiveModel(model)),
+    )
+    pairs = []
+    for assignment in list(tactics(space).values())[::3]:
+        inputs, outputs = {}, {}
+        for number, (group, dims) in enumerate(zip(space.groups, assignment)):
+            sharding = space.sharding(number, dims)
+            inputs.update(dict.fromkeys(group.members, sharding))
+            outputs.update(dict.fromkeys(group.outputs, sharding))
+        own = quick.price(space.shardings(assignment), space.base_bytes(assignment))
+        pairs.append((own.seconds, careful.price(inputs, outputs).seconds))
+    assert len(pairs) > 10
+    assert spearmanr(*zip(*pairs)).statistic > 0.9

@@ -1,0 +1,87 @@
+"""What people would do, on programs where it is easy to get wrong."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+import pyshardy
+from pyshardy.autopartition.roles import Style, megatron, styles, width_class
+from pyshardy.autopartition.space import Space
+from pyshardy.autopartition.tactics import tactics
+from pyshardy.costing.chips import find_hardware
+from pyshardy.costing.collectives import CollectiveModel
+from pyshardy.costing.topology import make_topology
+from pyshardy.results.search_problem import problem_of
+
+
+def space_of(loss: object, params: object, *data: object, mesh: dict[str, int]) -> Space:
+    """The decisions of a training step."""
+
+    def step(params, *data):
+        return jax.tree.map(lambda p, g: p - g, params, jax.grad(loss)(params, *data))
+
+    module = pyshardy.load(jax.jit(step, donate_argnums=0), params, *data, mesh=mesh, platform="tpu")
+    topology = make_topology(find_hardware("v5e"), tuple(mesh.items()))
+    return Space(problem_of(module, topology, CollectiveModel.FORMULA, 1e12))
+
+
+def shape(*sizes: int) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(sizes, "float32")
+
+
+def named(space: Space, assignment: object) -> dict[str, object]:
+    return {group.name: dims for group, dims in zip(space.groups, assignment) if any(dims)}
+
+
+def mlp(mesh: dict[str, int]) -> Space:
+    def loss(params, x, y):
+        return jnp.mean((jnp.tanh(x @ params["up"]) @ params["down"] - y) ** 2)
+
+    return space_of(loss, {"up": shape(32, 128), "down": shape(128, 32)}, shape(64, 32), shape(64, 32), mesh=mesh)
+
+
+def test_the_width_of_a_simple_mlp_is_that_of_its_inputs() -> None:
+    space = mlp({"data": 2, "model": 4})
+    assert named(space, megatron(space, space.empty, "model")) == {
+        "params['up']": ((), ("model",)),
+        "params['down']": (("model",), ()),
+    }
+
+
+def test_a_matrix_with_one_class_twice_is_split_along_columns_too() -> None:
+    def loss(params, x, y):
+        h, _ = jax.lax.scan(
+            lambda h, x: (jnp.tanh(h @ params["state"] + x @ params["in"]), None), jnp.zeros((8, 64)), x
+        )
+        return jnp.mean((h @ params["out"] - y) ** 2)
+
+    params = {"in": shape(32, 64), "state": shape(64, 64), "out": shape(64, 32)}
+    space = space_of(loss, params, shape(4, 8, 32), shape(8, 32), mesh={"model": 4})
+    found = {str(named(space, megatron(space, space.empty, "model", style))) for style in styles(space)}
+    wanted = {
+        "params['in']": ((), ("model",)),
+        "params['out']": (("model",), ()),
+        "params['state']": ((), ("model",)),
+    }
+    assert str(wanted) in found
+
+
+def test_weights_stay_whole_where_their_heads_do_not_divide_or_are_split_along_something_else() -> None:
+    def loss(params, x):
+        q, k = (jnp.einsum("bw,whd->bhd", x, params[name]) for name in "qk")
+        return jnp.mean((x + jnp.einsum("bhd,bhd,hw->bw", q, k, params["o"])) ** 2)
+
+    params = {"q": shape(64, 2, 32), "k": shape(64, 2, 32), "o": shape(2, 64)}
+    space = space_of(loss, params, shape(16, 64), mesh={"model": 4})
+    width = width_class(space)
+    assert named(space, megatron(space, space.empty, "model", Style(width))) == {}
+    split = named(space, megatron(space, space.empty, "model", Style(width, is_strict=False)))
+    assert split == {"params['k']": ((), (), ("model",)), "params['q']": ((), (), ("model",))}
+
+
+def test_axes_that_are_alike_are_not_tried_in_each_others_place() -> None:
+    alike, unlike = tactics(mlp({"a": 2, "b": 2})), tactics(mlp({"a": 2, "b": 4}))
+    assert len(alike) < len(unlike)
+    mixed = "Megatron over b, data over a", "Megatron over a, data over b"
+    assert [[name in found for name in mixed] for found in (alike, unlike)] == [[True, False], [True, True]]
