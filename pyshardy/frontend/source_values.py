@@ -26,6 +26,9 @@ _FRAME: Final = re.compile(
 )  # fmt: skip
 _FORWARD, _AGAIN, _BACKWARD = range(3)
 _ENDS: Final = frozenset(("stablehlo.return", "func.return"))
+_ADD, _SUBTRACT = "stablehlo.add", "stablehlo.subtract"
+_MOST_SUMS: Final = 4
+"""So many sums, one of the other, are looked behind."""
 _STORES: Final = "dynamic_update_index_in_dim"
 """What a scan calls to keep a value of every round."""
 
@@ -179,8 +182,7 @@ class _Finder:
         JAX says of an op that goes back, also of such a sum, from which op forward it comes. So a sum comes from a
         user of the value, and is used by what does not.
         """
-        places = [self._place(user) for value in values for user in value.users() if user.name not in _ENDS]
-        users = {place.path for place in places if place.path in self.backward and place.path and not place.is_store}
+        users = {path for value in values for path in self._users(value)}
         inside = {path for path in self.backward if any(span.contains(one) for one in path)}
         type = values[0].type
         found = []
@@ -189,6 +191,26 @@ class _Finder:
                 is_alike = (value.type.shape, value.type.element) == (type.shape, type.element)
                 if is_alike and any(self._goes_on(user, users, inside) for user in value.users()):
                     found.append(value)
+        return found
+
+    def _users(self, value: Value) -> set[tuple[Span, ...]]:
+        """Where the users of a value are that make parts of its gradient; behind sums if it is in sums alone.
+
+        The gradient of a sum is that of its parts: no op goes back from it.
+        """
+        values, found = [value], set[tuple[Span, ...]]()
+        for _ in range(_MOST_SUMS):
+            users = [user for one in values for user in one.users() if not self._place(user).is_store]
+            paths = {self._place(user).path for user in users if user.name not in _ENDS}
+            found = {path for path in paths if path and path in self.backward}
+            if found:
+                break
+            values = [
+                user.result
+                for user in users
+                if user.name == _ADD or (user.name == _SUBTRACT and user.operands[0] in values)
+                if user.result.type == value.type
+            ]
         return found
 
     def _goes_on(self, op: Op, users: Collection[tuple[Span, ...]], inside: Collection[tuple[Span, ...]]) -> bool:

@@ -29,6 +29,7 @@ class Options:
         budget_s: How long the search may take.
         candidates: How many candidates it may look at.
         seed: Of what it chooses at random.
+        constraints: Whether values in between may be constrained.
     """
 
     hardware: Hardware
@@ -39,6 +40,7 @@ class Options:
     budget_s: float
     candidates: int
     seed: int
+    constraints: bool = True
 
     def row(self, name: str, module: Module) -> PlanRow | None:
         """What `pyshardy.cost` says of a module; None if it cannot be partitioned."""

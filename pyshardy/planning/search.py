@@ -123,7 +123,7 @@ class Search:
     def _reserved(self, seconds_of_whole: float) -> float:
         """The time that is kept for constraints; none where it would not suffice to partition once more."""
         reserved = _FOR_CONSTRAINTS * self.options.budget_s
-        return reserved if reserved > 2 * seconds_of_whole else 0.0
+        return reserved if self.options.constraints and reserved > 2 * seconds_of_whole else 0.0
 
     def look(self) -> tuple[float, float] | None:
         """The score of the best tactic."""
@@ -230,7 +230,7 @@ class Search:
         """Look for constraints that make the plan, or an expert's tactic, better than the plan; partition it then."""
         best = self._best()
         until = self.started + self.options.budget_s - 1.5 * self.whole_seconds
-        if best is None or self.prices is None or time.monotonic() > until:
+        if best is None or self.prices is None or not self.options.constraints or time.monotonic() > until:
             return
         limits = Limits(until, max(_LEAST_TRIES, self.options.candidates // _TRIES), self.options.seed)
         constraining = Constraining(

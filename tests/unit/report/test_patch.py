@@ -60,9 +60,7 @@ def test_lines_come_behind_assignments_and_around_returned_values(file: Path) ->
 
 
 def test_a_file_without_jax_imports_it(file: Path) -> None:
-    file.write_text(
-        SOURCE.replace("import jax.numpy\nfrom jax.sharding import PartitionSpec as P\n", "import os\n")
-    )
+    file.write_text(SOURCE.replace("import jax.numpy\nfrom jax.sharding import PartitionSpec as P\n", "import os\n"))
     text = patch([constraint(file, "y", 9)])
     assert added(text) == [
         "import jax",
