@@ -19,6 +19,8 @@ from pyshardy.errors import ShardyError
 
 _BEAM: Final = 3
 _PENALTY: Final = 4.0
+_LEAST_TACTICS: Final = 24
+"""So many tactics are looked at even where there are few candidates; else they are half of these at most."""
 _LEAST_GAIN: Final = 1e-3
 _BAD: Final = 2.5
 """A step is not looked at that seems so much slower; quick estimates are off by half and by a half more."""
@@ -149,7 +151,8 @@ class Explorer:
         """Price what experts do."""
         self._at = "what experts do"
         self.tactics = tactics(self.space)
-        for assignment in self.tactics.values():
+        most = max(_LEAST_TACTICS, self.limits.most // 2)
+        for assignment in list(self.tactics.values())[:most]:
             self.evaluate(assignment)
 
     def look_at(self, at: str, assignments: Iterable[Assignment]) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from itertools import product
+from typing import Final, NamedTuple
 
 from pyshardy.autopartition.moves import batch_class, put, put_on_class, weights
 from pyshardy.autopartition.space import Assignment, Space
+
+_DEEP: Final = 4
+"""A class that so many weights have is the width of layers, even if no input has it."""
 
 
 class Style(NamedTuple):
@@ -17,25 +21,37 @@ class Style(NamedTuple):
         is_strict: Whether a weight stays whole if the dimension that belongs to it does not divide, as where there are
             fewer heads than devices; else it is split along another one.
         is_last: Whether of a weight that has a class twice the last dimension is split: columns, not rows.
+        is_first_choice: Whether the width is that which is most likely the one.
     """
 
     width: int | None
     is_strict: bool = True
     is_last: bool = False
+    is_first_choice: bool = True
 
-    @property
-    def name(self) -> str:
+    def name(self, space: Space) -> str:
         """What is special about it."""
-        return (" along columns" if self.is_last else "") + ("" if self.is_strict else " along what divides")
+        found = " along columns" if self.is_last else ""
+        if not self.is_strict:
+            found += " along what divides"
+        if self.is_first_choice or self.width is None:
+            return found
+        return f"{found} beside {class_name(space, self.width)}"
 
 
 def styles(space: Space) -> Iterator[Style]:
     """The ways to split weights, the plain ones first."""
     has_twice = any(len({group for group, _ in one.places}) < len(one.places) for one in space.classes)
-    for is_strict in (True, False):
-        for is_last in (True, False) if has_twice else (False,):
-            for width in dict.fromkeys((width_class(space), handed_class(space))):
-                yield Style(width, is_strict, is_last)
+    first = width_class(space)
+    widths = dict.fromkeys((first, _commonest(space, split_classes(space)), handed_class(space)))
+    for is_strict, is_last, width in product((True, False), (False, True) if has_twice else (False,), widths):
+        yield Style(width, is_strict, is_last, width == first)
+
+
+def class_name(space: Space, number: int) -> str:
+    """A class by one of its dimensions."""
+    group, dim = space.classes[number].places[0]
+    return f"dimension {dim} of {space.groups[group].name}"
 
 
 def split_classes(space: Space) -> list[int]:
@@ -52,29 +68,27 @@ def split_classes(space: Space) -> list[int]:
 
 
 def width_class(space: Space) -> int | None:
-    """The class that most weights have: the width of what layers hand on; of several, that which inputs have too."""
-    of_weights, handed = set(weights(space)), _of_batch(space)
-    return max(
-        split_classes(space),
-        key=lambda number: (
-            len({group for group, _ in space.classes[number].places if group in of_weights}),
-            number in handed,
-            -number,
-        ),
-        default=None,
-    )
+    """The width of what layers hand on: the class that most weights have, or that inputs have where layers are few."""
+    common = _commonest(space, split_classes(space))
+    if common is None or _count(space, common) >= _DEEP:
+        return common
+    return handed_class(space)
 
 
 def handed_class(space: Space) -> int | None:
     """The class that inputs with the batch have, and most weights of those: the width of what goes into layers."""
-    handed = _of_batch(space)
-    of_weights = set(weights(space))
-    found = [number for number in split_classes(space) if number in handed]
-    return max(
-        found,
-        key=lambda number: (len({group for group, _ in space.classes[number].places if group in of_weights}), -number),
-        default=width_class(space),
-    )
+    found = [number for number in split_classes(space) if number in _of_batch(space)]
+    return _commonest(space, found or split_classes(space))
+
+
+def _commonest(space: Space, classes: Iterable[int]) -> int | None:
+    return max(classes, key=lambda number: (_count(space, number), -number), default=None)
+
+
+def _count(space: Space, number: int) -> int:
+    """How many parameters have a class."""
+    of_weights = {group for group in weights(space) if space.groups[group].twin is None}
+    return len({group for group, _ in space.classes[number].places if group in of_weights})
 
 
 def _of_batch(space: Space) -> set[int]:

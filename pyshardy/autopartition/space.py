@@ -1,7 +1,8 @@
 """What there is to decide: groups of inputs that are sharded alike, and classes of dimensions that belong together.
 
-Inputs that differ by the number of a layer alone make a group. Dimensions that share a factor of some op's sharding
-rule are in one class: batch, heads, hidden, vocabulary. So the number of decisions does not grow with layers.
+Inputs that are named alike but for the number of a layer, and that are used alike, make a group. Dimensions that share
+a factor of some op's sharding rule are in one class: batch, heads, hidden, vocabulary. So the number of decisions does
+not grow with layers.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from math import prod
 from typing import Final, NamedTuple
 
 from pyshardy.autopartition.problem import OutputFact, Problem
+from pyshardy.autopartition.uses import DimUnion, used_alike
 from pyshardy.core.sharding import TensorSharding
 
 _INDEX: Final = re.compile(r"\[\d+\]")
@@ -80,9 +82,10 @@ class Space:
         self.problem = problem
         self.axes = tuple((name, size) for name, size in problem.mesh.axes if size > 1)
         self.sizes = dict(self.axes)
-        self.groups = _find_groups(problem)
+        dims = DimUnion(problem)
+        self.groups = _find_groups(problem, dims)
         self.tied = frozenset(output for group in self.groups for output in group.outputs)
-        self.classes = _find_classes(self.groups, problem)
+        self.classes = _find_classes(self.groups, problem, dims)
         self.class_of = {place: number for number, one in enumerate(self.classes) for place in one.places}
 
     @property
@@ -146,18 +149,19 @@ def with_dims(assignment: Assignment, changes: Mapping[int, Dims]) -> Assignment
     return tuple(changes.get(number, dims) for number, dims in enumerate(assignment))
 
 
-def _find_groups(problem: Problem) -> tuple[Group, ...]:
+def _find_groups(problem: Problem, dims: DimUnion) -> tuple[Group, ...]:
     ties = _ties(problem)
     found: dict[object, list[int]] = {}
     for place, fact in enumerate(problem.inputs):
         key = (_INDEX.sub("[*]", fact.name), fact.shape, fact.element, fact.sharding, place in ties)
         found.setdefault(key, []).append(place)
     groups = []
-    for members in found.values():
+    parts = [(len(like), members) for like in found.values() for members in used_alike(problem, dims, like)]
+    for count, members in parts:
         first = problem.inputs[members[0]]
         groups.append(
             Group(
-                name=_INDEX.sub("[*]", first.name) if len(members) > 1 else first.name,
+                name=_group_name(first.name, len(members), count),
                 members=tuple(members),
                 outputs=tuple(ties[member] for member in members if member in ties),
                 shape=first.shape,
@@ -168,6 +172,13 @@ def _find_groups(problem: Problem) -> tuple[Group, ...]:
             )
         )
     return _with_twins(groups)
+
+
+def _group_name(first: str, members: int, count: int) -> str:
+    """The name of a group of so many of those inputs that are named like its first."""
+    if members == 1:
+        return first
+    return _INDEX.sub("[*]", first) if members == count else f"{first} and {members - 1} more"
 
 
 def _with_twins(groups: Sequence[Group]) -> tuple[Group, ...]:
@@ -230,45 +241,18 @@ def _result_head(fact: OutputFact, outputs: Iterable[OutputFact]) -> str:
     return match.group() if match else fact.name
 
 
-def _find_classes(groups: Sequence[Group], problem: Problem) -> tuple[DimClass, ...]:
-    program = problem.program
-    starts = [0]
-    for shape in program.shapes:
-        starts.append(starts[-1] + len(shape or ()))
-    parent = list(range(starts[-1]))
-
-    def find(place: int) -> int:
-        while parent[place] != place:
-            parent[place] = parent[parent[place]]
-            place = parent[place]
-        return place
-
-    for number in range(len(program.kind_of)):
-        rule = program.kind(number).rule
-        if rule is None:
-            continue
-        first: dict[int, int] = {}
-        for value, mapping in zip(program.tensors[number], rule.tensors):
-            for dim, factors in enumerate(mapping if value >= 0 else ()):
-                factor = factors[0]
-                if rule.factor_sizes[factor] > 1 and factor not in rule.blocked:
-                    place = find(starts[value] + dim)
-                    parent[place] = find(first.setdefault(factor, place))
-    for pair in program.main_results:
-        for dim in range(len(program.shapes[pair.returned] or ())):
-            parent[find(starts[pair.returned] + dim)] = find(starts[pair.result] + dim)
+def _find_classes(groups: Sequence[Group], problem: Problem, dims: DimUnion) -> tuple[DimClass, ...]:
     for group in groups:
         values = [problem.inputs[member].value for member in group.members]
         values += [problem.outputs[output].value for output in group.outputs]
         values = [value for value in values if value >= 0]
         for value in values[1:]:
             for dim in range(len(group.shape)):
-                parent[find(starts[value] + dim)] = find(starts[values[0]] + dim)
-    return _classes(groups, problem, starts, find)
+                dims.unite((value, dim), (values[0], dim))
+    return _classes(groups, problem, dims)
 
 
-def _classes(groups: Sequence[Group], problem: Problem, starts: Sequence[int], find: object) -> tuple[DimClass, ...]:
-    assert callable(find)
+def _classes(groups: Sequence[Group], problem: Problem, dims: DimUnion) -> tuple[DimClass, ...]:
     program = problem.program
     weights: dict[int, float] = {}
     others: dict[int, float] = {}
@@ -279,7 +263,7 @@ def _classes(groups: Sequence[Group], problem: Problem, starts: Sequence[int], f
         owner = program.owners[value]
         size = float(prod(shape)) * max(1, problem.times[owner] if owner >= 0 else 1)
         for dim in range(len(shape)):
-            place = find(starts[value] + dim)
+            place = dims.find(value, dim)
             found = others if dim else weights
             found[place] = found.get(place, 0.0) + size
     places: dict[int, list[tuple[int, int]]] = {}
@@ -289,7 +273,7 @@ def _classes(groups: Sequence[Group], problem: Problem, starts: Sequence[int], f
         )
         for dim, size in enumerate(group.shape if value >= 0 else ()):
             if size > 1:
-                places.setdefault(find(starts[value] + dim), []).append((number, dim))
+                places.setdefault(dims.find(value, dim), []).append((number, dim))
     return tuple(
         DimClass(tuple(found), weights.get(root, 0.0), others.get(root, 0.0)) for root, found in places.items()
     )

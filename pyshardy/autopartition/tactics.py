@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 
 from pyshardy.autopartition.moves import batch_class, put_on_class, states, store_all, weights
-from pyshardy.autopartition.roles import Style, megatron, on_all, sequence, split_classes, styles
+from pyshardy.autopartition.roles import Style, class_name, megatron, on_all, sequence, split_classes, styles
 from pyshardy.autopartition.space import Assignment, Space
 from pyshardy.autopartition.symmetry import Symmetry
 
@@ -36,15 +36,15 @@ class _Tactics:
 
     def all(self) -> Named:
         """All tactics: what people do first, then what they do more seldom."""
+        plain, others = self.styles[:1], self.styles[1:]
         yield from self._data_parallel(self.names)
-        for style in self.styles[:1]:
-            yield from self._megatron_and_data(style)
-        yield from self._megatron_alone(self.styles[:1])
+        yield from self._megatron_and_data(plain)
+        yield from self._megatron_on_all(self.styles)
         yield from self._sequences()
         yield "as it is, nothing added", self.space.empty
-        for style in self.styles[1:]:
-            yield from self._megatron_and_data(style)
-        yield from self._megatron_alone(self.styles[1:])
+        yield from self._megatron_alone(plain)
+        yield from self._megatron_and_data(others)
+        yield from self._megatron_alone(others)
         for count in range(len(self.names) - 1, 0, -1):
             for axes in combinations(self.names, count):
                 yield from self._data_parallel(axes)
@@ -67,26 +67,26 @@ class _Tactics:
         for axis in reversed(self.names):
             yield axis, [name for name in self.names if name != axis]
 
-    def _megatron_and_data(self, style: Style) -> Named:
+    def _megatron_and_data(self, chosen: Sequence[Style]) -> Named:
         space = self.space
-        for axis, others in self._each():
-            base = megatron(space, space.empty, axis, style)
+        for style, (axis, others) in product(chosen, self._each()):
             if self.batch is None or not others:
                 continue
-            name = f"Megatron{style.name} over {axis}, data over {_list(others)}"
-            both = self._data(base, others)
+            name = f"Megatron{style.name(self.space)} over {axis}, data over {_list(others)}"
+            both = self._data(megatron(space, space.empty, axis, style), others)
             yield from self._stored(name, both, others)
             yield from self._stored(f"{name}, sequence over {axis}", sequence(space, both, axis), others)
 
-    def _megatron_alone(self, chosen: Sequence[Style]) -> Named:
+    def _megatron_on_all(self, chosen: Sequence[Style]) -> Named:
         for style in chosen:
             every = self.space.empty
             for axis in self.names:
                 every = megatron(self.space, every, axis, style)
-            yield f"Megatron{style.name} over {_list(self.names)}", every
-        for style in chosen:
-            for axis, _ in self._each() if len(self.names) > 1 else ():
-                yield f"Megatron{style.name} over {axis}", megatron(self.space, self.space.empty, axis, style)
+            yield f"Megatron{style.name(self.space)} over {_list(self.names)}", every
+
+    def _megatron_alone(self, chosen: Sequence[Style]) -> Named:
+        for style, (axis, _) in product(chosen, self._each()):
+            yield f"Megatron{style.name(self.space)} over {axis}", megatron(self.space, self.space.empty, axis, style)
 
     def _sequences(self) -> Named:
         for axis, others in self._each():
@@ -97,7 +97,7 @@ class _Tactics:
 
     def _classes(self) -> Named:
         for number in split_classes(self.space):
-            title = _class_name(self.space, number)
+            title = class_name(self.space, number)
             for axis, others in self._each():
                 base = put_on_class(self.space, self.space.empty, axis, number)
                 yield f"{title} over {axis}", base
@@ -110,7 +110,7 @@ class _Tactics:
         """Megatron over one axis, something else over another, data over the rest, which may be none."""
         space = self.space
         tasks: list[tuple[str, Callable[[Assignment, str], Assignment]]] = [
-            (_class_name(space, number), partial(_on_class, space, number)) for number in split_classes(space)
+            (class_name(space, number), partial(_on_class, space, number)) for number in split_classes(space)
         ]
         tasks.append(("sequence", lambda base, axis: sequence(space, base, axis)))
         for one, other in permutations(reversed(self.names), 2):
@@ -141,9 +141,3 @@ def _on_class(space: Space, number: int, base: Assignment, axis: str) -> Assignm
 
 def _list(axes: Sequence[str]) -> str:
     return "+".join(axes)
-
-
-def _class_name(space: Space, number: int) -> str:
-    """A class by one of its dimensions."""
-    group, dim = space.classes[number].places[0]
-    return f"dimension {dim} of {space.groups[group].name}"

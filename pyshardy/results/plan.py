@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -103,9 +104,9 @@ class Plan:
         annotated = annotate(module, self.specs, mesh)
         return constrain(annotated, self.constraints, mesh) if constraints and self.constraints else annotated
 
-    @property
+    @cached_property
     def propagated(self) -> Propagation:
-        """The program that it was made for, propagated from the shardings of the plan."""
+        """The program that it was made for, propagated from the shardings of the plan when this is first asked for."""
         return finish_propagation(*shard(self.apply(), PropagateOptions()))
 
     @property

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import pyshardy
 from pyshardy.autopartition.roles import Style, megatron, styles, width_class
 from pyshardy.autopartition.space import Space
-from pyshardy.autopartition.tactics import tactics
+from pyshardy.autopartition.tactics import _Tactics, tactics
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.topology import make_topology
@@ -21,7 +21,12 @@ def space_of(loss: object, params: object, *data: object, mesh: dict[str, int]) 
     def step(params, *data):
         return jax.tree.map(lambda p, g: p - g, params, jax.grad(loss)(params, *data))
 
-    module = pyshardy.load(jax.jit(step, donate_argnums=0), params, *data, mesh=mesh, platform="tpu")
+    return space_of_step(step, (0,), params, *data, mesh=mesh)
+
+
+def space_of_step(step: object, donated: tuple[int, ...], *arguments: object, mesh: dict[str, int]) -> Space:
+    """The decisions of a step that gives back what is donated."""
+    module = pyshardy.load(jax.jit(step, donate_argnums=donated), *arguments, mesh=mesh, platform="tpu")
     topology = make_topology(find_hardware("v5e"), tuple(mesh.items()))
     return Space(problem_of(module, topology, CollectiveModel.FORMULA, 1e12))
 
@@ -85,3 +90,15 @@ def test_axes_that_are_alike_are_not_tried_in_each_others_place() -> None:
     assert len(alike) < len(unlike)
     mixed = "Megatron over b, data over a", "Megatron over a, data over b"
     assert [[name in found for name in mixed] for found in (alike, unlike)] == [[True, False], [True, True]]
+
+
+def test_no_two_tactics_have_one_name() -> None:
+    def loss(params, x, y):
+        return jnp.mean((jnp.tanh(x @ params[0]) @ params[1] @ params[2] - y) ** 2)
+
+    weights = [shape(64, 64), shape(64, 64), shape(64, 32)]
+    space = space_of(loss, weights, shape(64, 64), shape(64, 32), mesh={"data": 2, "model": 4})
+    names = [name for name, _ in _Tactics(space).all()]
+    found = {name: [one for other, one in _Tactics(space).all() if other == name] for name in names}
+    assert all(len(set(same)) == 1 for same in found.values())
+    assert len({style.name(space) for style in styles(space)}) == len(list(styles(space))) > 2
