@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.causes import scope_of
+from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_in
@@ -103,6 +104,10 @@ def source_values(module: Module) -> list[SourceValue]:
     return list(_Finder(ops_in(module.root)).found())
 
 
+def _is_inside(op: Op, main: Op) -> bool:
+    return any(one is main for one in op.ancestors())
+
+
 def constrained(module: Module, constraints: Iterable[tuple[SourceValue, TensorSharding]]) -> Module:
     """A module with constraints on values.
 
@@ -136,7 +141,10 @@ class _Finder:
             self.places.append(place)
         self.backward: dict[tuple[Span, ...], list[int]] = {}
         self.groups: dict[Span, list[int]] = {}
+        main = main_function(ops[0])
         for number, place in enumerate(self.places):
+            if not _is_inside(ops[number], main):  # a function may be called forward and backward
+                continue
             if place.role == _BACKWARD:
                 self.backward.setdefault(place.path, []).append(number)
             elif place.leaf is not None:

@@ -242,8 +242,8 @@ class Search:
         self.tries = constraining.tries
         row = None if found is None else self.options.row("", constraining.module_of(found))
         if found is not None and row is not None and _gains(row, best[0]):
-            self.constrained = row, found
-            self.constraints = constraining.plan_constraints(found)
+            constraints = constraining.plan_constraints(found)
+            self.constrained, self.constraints = (row, found), constraints
 
     def _borders(self, assignment: Assignment) -> tuple[Border, Border]:
         """The shardings of inputs and outputs by position."""
