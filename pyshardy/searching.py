@@ -19,7 +19,8 @@ from pyshardy.errors import UsageError
 from pyshardy.estimating import collective_model
 from pyshardy.frontend.annotate import core_mesh, with_mesh
 from pyshardy.ir.module import Module
-from pyshardy.planning import DOING, MOST_CANDIDATES, Options, Search
+from pyshardy.planning.options import DOING, MOST_CANDIDATES, Options
+from pyshardy.planning.search import Search
 from pyshardy.report.cost import format_duration
 from pyshardy.results.plan import Plan
 
@@ -38,11 +39,12 @@ def search(
     shape: Sequence[int] | None = None,
     collectives: CollectiveModel | str = CollectiveModel.FORMULA,
     candidates: int = MOST_CANDIDATES,
+    constraints: bool = True,
     progress: bool | Callable[[str], None] = False,
     partitioner: Partitioner | None = None,
     **keywords: Any,
 ) -> Plan:
-    """Find shardings for the inputs of a program: by estimates, without the hardware.
+    """Find shardings for the inputs of a program, and for values in between: by estimates, without the hardware.
 
     Args:
         program: What `load` returns or takes.
@@ -58,7 +60,8 @@ def search(
         networks: The networks of mesh axes, as for `cost`.
         shape: The dimensions of the torus, as for `cost`.
         collectives: How collectives are priced, as for `cost`.
-        candidates: How many candidates to look at, at most.
+        candidates: How many candidates to look at, at most; for constraints a tenth more.
+        constraints: Whether values in between may be constrained, where that makes the plan better.
         progress: Whether to say on standard error what the best is so far; or a function that is told.
         partitioner: A function that finds the shardings in the place of our search, as `register_partitioner` takes it.
         keywords: For a function, as for `load`.
@@ -85,7 +88,9 @@ def search(
         raise UsageError(DOING, got="mesh and devices", needed="one of them")
     chip = find_hardware(hardware)
     limit = chip.memory_bytes if memory is None else float(memory)
-    options = Options(chip, networks, shape, collective_model(collectives), limit, budget_s, candidates, seed)
+    options = Options(
+        chip, networks, shape, collective_model(collectives), limit, budget_s, candidates, seed, constraints
+    )
     say = progress if callable(progress) else _to_standard_error if progress else _to_nobody
     with partitioner_in_use(partitioner):
         if devices is not None:

@@ -68,6 +68,17 @@ class _Quickly:
             return None
 
 
+def score(quick: Quick, limit: float) -> tuple[float, float]:
+    """What is to be small: time, more of it where memory does not suffice.
+
+    Args:
+        quick: An estimate.
+        limit: Bytes that a device may use.
+    """
+    over = max(0.0, quick.bytes / limit - 1.0)
+    return (quick.seconds * (1.0 + _PENALTY * over) + (1e3 * over if over else 0.0), quick.bytes)
+
+
 class Explorer:
     """A search over the assignments of a space.
 
@@ -128,8 +139,7 @@ class Explorer:
 
     def score(self, quick: Quick) -> tuple[float, float]:
         """What is to be small: time, more of it where memory does not suffice."""
-        over = max(0.0, quick.bytes / self.limit - 1.0)
-        return (quick.seconds * (1.0 + _PENALTY * over) + (1e3 * over if over else 0.0), quick.bytes)
+        return score(quick, self.limit)
 
     def run(self) -> None:
         """Search until nothing better is found, or it is over."""

@@ -8,7 +8,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pyshardy.report.constraints import PlanConstraint, spec_text, worth
 from pyshardy.report.cost import format_duration
+from pyshardy.report.places import format_place
 from pyshardy.report.printing import Page, rendered
 from pyshardy.report.summary import format_bytes, format_shape
 
@@ -90,6 +92,7 @@ class PlanSummary:
         seed: The seed of random choices.
         ended_by: "nothing better", "time", "candidates" or "interruption".
         notes: What else there is to know.
+        constraints: The shardings of values in between.
     """
 
     hardware: str
@@ -107,11 +110,15 @@ class PlanSummary:
     seed: int
     ended_by: str
     notes: tuple[str, ...]
+    constraints: tuple[PlanConstraint, ...] = ()
 
 
 def plan_tables(found: PlanSummary) -> Page:
     """The shardings of a plan, what they and others would cost, and why, for a `rich` console."""
-    parts: list[RenderableType] = [_heading(found), "", _specs(found), "", _costs(found)]
+    parts: list[RenderableType] = [_heading(found), "", _specs(found), ""]
+    if found.constraints:
+        parts += [_constraints(found), ""]
+    parts.append(_costs(found))
     if found.reasons:
         parts += ["", Text("what decisions are worth (a quicker estimate without each of them)", style="bold")]
         parts += [Text("  " + sentence(reason)) for reason in found.reasons]
@@ -127,20 +134,7 @@ def sentence(reason: Reason) -> str:
     >>> sentence(Reason("'data' on x", 0.012, -1024.0))
     "without 'data' on x a step takes 12.0 ms longer, and a device needs 1.0 KiB less"
     """
-    time = f"a step takes {format_duration(abs(reason.seconds))} {'longer' if reason.seconds >= 0 else 'less'}"
-    more = "more" if reason.bytes >= 0 else "less"
-    return f"without {reason.decision} {time}, and a device needs {format_bytes(round(abs(reason.bytes)))} {more}"
-
-
-def spec_text(axes: tuple[tuple[str, ...], ...]) -> str:
-    """A spec as it is written in JAX.
-
-    >>> spec_text((("data", "model"), (), ("x",))), spec_text(((), ()))
-    ("P(('data', 'model'), None, 'x')", 'P()')
-    """
-    last = max((place + 1 for place, names in enumerate(axes) if names), default=0)
-    entries = [repr(names[0]) if len(names) == 1 else repr(names) if names else "None" for names in axes[:last]]
-    return f"P({', '.join(entries)})"
+    return f"without {reason.decision} {worth(reason.seconds, reason.bytes)}"
 
 
 def _heading(found: PlanSummary) -> Text:
@@ -180,6 +174,21 @@ def _specs(found: PlanSummary) -> Table:
     outputs = sum(spec.count for spec in found.specs if spec.is_output)
     if outputs:
         table.add_row(f"{outputs} outputs", "", "", "as the inputs that they replace")
+    return table
+
+
+def _constraints(found: PlanSummary) -> Table:
+    table = _titled("constraints of values in between (plan.patch() writes them into the source)")
+    table.add_column("behind", no_wrap=True)
+    table.add_column("value", overflow="fold")
+    table.add_column("count", justify="right")
+    table.add_column("shape", overflow="fold")
+    table.add_column("spec", overflow="fold")
+    table.add_column("why", overflow="fold")
+    for one in found.constraints:
+        place = format_place((one.file, one.line, one.column), only_name=True)
+        shape = format_shape(one.shape, one.element)
+        table.add_row(place, one.value, str(one.count), shape, spec_text(one.axes), one.why)
     return table
 
 

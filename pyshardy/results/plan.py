@@ -1,4 +1,4 @@
-"""`Plan`: a handful of `PartitionSpec`s for the inputs and outputs of a program, and what they would cost."""
+"""`Plan`: a handful of `PartitionSpec`s for inputs, outputs and values in between, and what they would cost."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ from pyshardy.errors import UsageError
 from pyshardy.frontend.annotate import annotate
 from pyshardy.ir.module import Module
 from pyshardy.propagation.options import PropagateOptions
+from pyshardy.report.constraints import PlanConstraint
+from pyshardy.report.patch import patch
 from pyshardy.report.plan import PlanRow, PlanSpec, PlanSummary, Reason, plan_tables
 from pyshardy.report.printing import html, printed
+from pyshardy.results.constraining import constrain
 from pyshardy.results.propagation import Propagation, finish_propagation
 from pyshardy.results.sharded_program import shard
 
@@ -30,7 +33,8 @@ _LOADING = "loading a plan"
 class Plan:
     """Shardings that a search found, with their estimated cost and that of experts' tactics. Nothing is measured.
 
-    `print` shows it as tables. `in_shardings` and `out_shardings` are for `jax.jit`, `apply` is for modules.
+    `print` shows it as tables. `in_shardings` and `out_shardings` are for `jax.jit`, `patch` is for the source of the
+    function, `apply` is for modules.
 
     Attributes:
         summary: The plan as plain data.
@@ -70,17 +74,35 @@ class Plan:
         """The number of candidates that the search priced."""
         return self.summary.candidates
 
-    def apply(self, module: Module | None = None) -> Module:
+    @property
+    def constraints(self) -> tuple[PlanConstraint, ...]:
+        """The shardings of values in between, each with `value`, `place`, `spec` and `why`."""
+        return self.summary.constraints
+
+    def patch(self) -> str:
+        """The constraints as a unified diff of the source, for `patch -p1`; "" without any.
+
+        A constraint whose statement is not simple, or whose file cannot be read or has changed, is told before the
+        diff, as "after FILE:LINE: x = jax.lax.with_sharding_constraint(...)". The patched function is to be traced
+        under the mesh: `with jax.set_mesh(mesh)`.
+        """
+        return patch(self.constraints)
+
+    def apply(self, module: Module | None = None, *, constraints: bool = True) -> Module:
         """A module with the shardings of the plan on its inputs and outputs, in the place of those that it had.
 
         Args:
             module: The module; by default the program that the plan was made for.
+            constraints: Whether values in between are constrained too. A module of patched source has these
+                constraints already.
 
         Raises:
-            UsageError: No input or output has a name that is in the plan.
+            UsageError: No input or output has a name that is in the plan, or no value is made where a constraint is.
         """
         module = self._module() if module is None else module
-        return annotate(module, self.specs, Mesh(list(self.summary.mesh)))
+        mesh = Mesh(list(self.summary.mesh))
+        annotated = annotate(module, self.specs, mesh)
+        return constrain(annotated, self.constraints, mesh) if constraints and self.constraints else annotated
 
     @cached_property
     def propagated(self) -> Propagation:
@@ -207,6 +229,10 @@ def _summary(data: Mapping[str, Any]) -> PlanSummary:
     found["chosen"] = PlanRow(**data["chosen"])
     found["reasons"] = tuple(Reason(**one) for one in data["reasons"])
     found["notes"] = tuple(data["notes"])
+    found["constraints"] = tuple(
+        PlanConstraint(**{**one, "axes": tuple(tuple(axes) for axes in one["axes"]), "shape": tuple(one["shape"])})
+        for one in data.get("constraints", ())
+    )
     return PlanSummary(**found)
 
 

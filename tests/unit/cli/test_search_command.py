@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import jax
 import pytest
+from jax.sharding import PartitionSpec as P
 
 import pyshardy
 
@@ -35,6 +38,38 @@ def test_json_is_the_plan(cli: Cli, put: Put) -> None:
     found = cli("search", put(PROGRAM), "--mesh", "data=8", "--hardware", "v5e", "--json", "--quiet")
     data = json.loads(found.out)
     assert (data["mesh"], data["chosen"]["fits"], found.err) == ([["data", 8]], True, "")
+
+
+MODEL = """\
+import jax
+import jax.numpy as jnp
+
+
+def predict(x, up, down):
+    hidden = jnp.tanh(x @ up)
+    y = hidden @ down
+    return jnp.sin(y) + jnp.cos(y)
+"""
+
+
+def test_constraints_are_written_as_a_patch(cli: Cli, put: Put, tmp_path: Path) -> None:
+    """Weights are split, and their products are to be whole: only values in between are left to decide."""
+    (tmp_path / "model.py").write_text(MODEL)
+    names: dict[str, Any] = {}
+    exec(compile(MODEL, tmp_path / "model.py", "exec"), names)
+    shapes = [jax.ShapeDtypeStruct(shape, "bfloat16") for shape in ((4096, 1024), (1024, 4096), (4096, 1024))]
+    module = pyshardy.load(
+        names["predict"], *shapes, mesh={"model": 8}, in_shardings=(P(), P(None, "model"), P("model"))
+    )
+    file, patch = put(module.text(debug_info=True)), tmp_path / "a.patch"
+    found = cli("search", file, "--hardware", "v5e", "--patch", str(patch), "--quiet")
+    assert found.status == 0 and "constraints of values in between" in found.out
+    constrained = "jax.lax.with_sharding_constraint(jnp.sin(y) + jnp.cos(y), jax.sharding.PartitionSpec('model'))"
+    assert f"+    return {constrained}" in patch.read_text()
+    without = cli("search", file, "--hardware", "v5e", "--no-constraints", "--patch", str(patch), "--quiet")
+    assert "constraints of" not in without.out and patch.read_text() == ""
+    refused = cli("search", file, "--no-constraints", "--patch", str(tmp_path), "--quiet")
+    assert refused.status == 2 and "writing a patch" in refused.err
 
 
 def test_what_does_not_fit_is_a_failure(cli: Cli, put: Put) -> None:

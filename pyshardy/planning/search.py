@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from pyshardy.autopartition.advice import advice
+from pyshardy.autopartition.constraints import LEAST_GAIN
 from pyshardy.autopartition.decisions import decisions
 from pyshardy.autopartition.explore import Explorer, Found, Limits
 from pyshardy.autopartition.pricing import Quick
@@ -21,18 +22,19 @@ from pyshardy.autopartition.registry import (
 )
 from pyshardy.autopartition.space import Assignment, Space
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.costing.collectives import CollectiveModel
-from pyshardy.costing.hardware import Hardware
 from pyshardy.costing.topology import make_topology
 from pyshardy.errors import ShardyError, UsageError
-from pyshardy.estimating import cost
-from pyshardy.frontend.annotate import annotate_ports, matching_names
+from pyshardy.frontend.annotate import annotate_ports
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 from pyshardy.ir.functions import functions
 from pyshardy.ir.module import Module
-from pyshardy.quick_cost.layered import LayeredCandidates
+from pyshardy.planning.constraining import Constraining, Result
+from pyshardy.planning.options import DOING, Options, rank
+from pyshardy.planning.ports import let_go, plan_specs
+from pyshardy.quick_cost.layered import Border, LayeredCandidates
+from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.cost import format_duration
-from pyshardy.report.plan import PlanRow, PlanSpec, PlanSummary, Reason
+from pyshardy.report.plan import PlanRow, PlanSummary, Reason
 from pyshardy.report.summary import format_bytes
 from pyshardy.results.plan import Plan
 from pyshardy.results.search_problem import problem_of
@@ -40,8 +42,6 @@ from pyshardy.transforms.layers import top_ops
 from pyshardy.transforms.reshards.survey import distinct_shardings
 from pyshardy.transforms.search_program import mesh_to_search
 
-DOING = "searching for shardings"
-MOST_CANDIDATES = 2000
 _LEAST_CHECKED = 24
 _FEWER = 4
 """One in so many candidates is looked at carefully, but no fewer than `_LEAST_CHECKED`."""
@@ -51,33 +51,14 @@ _WHOLE = 0.7
 """To partition an op of the whole program takes so much of the time in which an op of its short version is read."""
 _LATEST = 0.9
 """After this part of the budget nothing is priced that only explains the plan."""
+_FOR_CONSTRAINTS = 0.15
+"""The part of the time that is kept for constraints."""
+_TRIES, _LEAST_TRIES = 10, 24
+"""For constraints one in so many candidates is tried, but no fewer than `_LEAST_TRIES`."""
+_MOST_EXPERTS = 2
+"""So many of the experts' tactics are constrained too."""
 _MOST_TRIES = 8
 """So many of the best are partitioned if they turn out not to fit."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a search is told beside the program.
-
-    Attributes:
-        hardware: The chip.
-        networks: The networks of mesh axes.
-        shape: The dimensions of the torus.
-        collectives: How collectives are priced.
-        limit: Bytes that a device may use.
-        budget_s: How long the search may take.
-        candidates: How many candidates it may look at.
-        seed: Of what it chooses at random.
-    """
-
-    hardware: Hardware
-    networks: Mapping[str, str] | None
-    shape: Sequence[int] | None
-    collectives: CollectiveModel
-    limit: float
-    budget_s: float
-    candidates: int
-    seed: int
 
 
 @dataclass
@@ -99,11 +80,15 @@ class Search:
     notes: list[str] = field(default_factory=list)
     is_interrupted: bool = False
     whole_seconds: float = 0.0
+    constrained: tuple[PlanRow, Result] | None = None
+    constraints: tuple[PlanConstraint, ...] = ()
+    plain: PlanRow | None = None
+    tries: int = 0
 
     def __post_init__(self) -> None:
         self.started = time.monotonic()
         self.given = self.module
-        self.module = _let_go(self.module, self.keep)
+        self.module = let_go(self.module, self.keep)
         name, mesh = mesh_to_search(self.module.root)
         options = self.options
         self.mesh_name, self.mesh = name, mesh
@@ -112,6 +97,7 @@ class Search:
         self.prices = self._layered(self.module)
         now = time.monotonic()
         end = max(self.started + options.budget_s - self._seconds_of_whole(now), now + 0.2 * options.budget_s)
+        end -= self._reserved(self._seconds_of_whole(now))
         limits = Limits(now + _SHARE * (end - now), options.candidates, options.seed)
         self.task: SearchTask = task_of(self.problem, limits, options.budget_s, self._watch)
         self.space: Space = self.task.space
@@ -134,6 +120,11 @@ class Search:
         ops, read = len(top_ops(self.module.root)), len(self.problem.program.kind_of)
         return _WHOLE * (now - self.started) * ops / max(1, read)
 
+    def _reserved(self, seconds_of_whole: float) -> float:
+        """The time that is kept for constraints; none where it would not suffice to partition once more."""
+        reserved = _FOR_CONSTRAINTS * self.options.budget_s
+        return reserved if self.options.constraints and reserved > 2 * seconds_of_whole else 0.0
+
     def look(self) -> tuple[float, float] | None:
         """The score of the best tactic."""
         self.explorer.seed()
@@ -150,6 +141,7 @@ class Search:
                 our_partitioner(self.task)
             self._check(own)
             self._finish(own)
+            self._constrain()
         except KeyboardInterrupt:
             self.is_interrupted = True
             self.notes.append("it was interrupted: this is the best so far")
@@ -173,13 +165,8 @@ class Search:
         if self.prices is None:
             row = self._whole(assignment)
             return None if row is None else Quick(row.seconds, row.bytes)
-        given = list(self._given(assignment))
-        inputs, outputs = (
-            {port.index: sharding for kind, port, sharding in given if kind == name}
-            for name in ("arg_attrs", "res_attrs")
-        )
         try:
-            found = self.prices.price(inputs, outputs)
+            found = self.prices.price(*self._borders(assignment))
         except ShardyError:
             return None
         return Quick(found.seconds, found.bytes)
@@ -229,15 +216,46 @@ class Search:
     def _best(self) -> tuple[PlanRow, Assignment] | None:
         """The best of what was partitioned."""
         found = [(row, assignment) for assignment, row in self.wholes.items() if row is not None]
-        return min(found, key=lambda pair: (*_rank(pair[0]), pair[1]), default=None)
+        return min(found, key=lambda pair: (*rank(pair[0]), pair[1]), default=None)
 
     def _whole(self, assignment: Assignment) -> PlanRow | None:
         """The whole estimate of an assignment; None if it cannot be partitioned."""
         if assignment not in self.wholes:
             started = time.monotonic()
-            self.wholes[assignment] = self._row("", annotate_ports(self.module, self._given(assignment)))
+            self.wholes[assignment] = self.options.row("", self._annotated(assignment))
             self.whole_seconds = time.monotonic() - started
         return self.wholes[assignment]
+
+    def _constrain(self) -> None:
+        """Look for constraints that make the plan, or an expert's tactic, better than the plan; partition it then."""
+        best = self._best()
+        until = self.started + self.options.budget_s - 1.5 * self.whole_seconds
+        if best is None or self.prices is None or not self.options.constraints or time.monotonic() > until:
+            return
+        limits = Limits(until, max(_LEAST_TRIES, self.options.candidates // _TRIES), self.options.seed)
+        constraining = Constraining(
+            self.module, self.mesh_name, self.space, self._layered, self._borders, self._annotated, limits
+        )
+        tactics = set(self.explorer.tactics.values())
+        experts = [found.assignment for found in self.checker.ranked() if found.assignment in tactics]
+        found = constraining.run(dict.fromkeys([best[1], *experts[:_MOST_EXPERTS]]), self.explorer.found)
+        self.tries = constraining.tries
+        row = None if found is None else self.options.row("", constraining.module_of(found))
+        if found is not None and row is not None and _gains(row, best[0]):
+            constraints = constraining.plan_constraints(found)
+            self.constrained, self.constraints = (row, found), constraints
+
+    def _borders(self, assignment: Assignment) -> tuple[Border, Border]:
+        """The shardings of inputs and outputs by position."""
+        given = list(self._given(assignment))
+        inputs, outputs = (
+            {port.index: sharding for kind, port, sharding in given if kind == name}
+            for name in ("arg_attrs", "res_attrs")
+        )
+        return inputs, outputs
+
+    def _annotated(self, assignment: Assignment) -> Module:
+        return annotate_ports(self.module, self._given(assignment))
 
     def _given(self, assignment: Assignment) -> Iterable[tuple[str, InterfaceTensor, TensorSharding]]:
         """The shardings of inputs and outputs that have none."""
@@ -251,20 +269,6 @@ class Search:
                 if self.outputs[output].sharding is None:
                     yield "res_attrs", self.outputs[output], sharding
 
-    def _row(self, name: str, module: Module) -> PlanRow | None:
-        options = self.options
-        try:
-            found = cost(
-                module,
-                options.hardware,
-                networks=options.networks,
-                shape=options.shape,
-                collectives=options.collectives,
-            )
-        except ShardyError:
-            return None
-        return PlanRow(name, found.step_seconds, found.peak_bytes, found.peak_bytes <= options.limit, True)
-
     def _plan(self) -> Plan:
         found = self._best()
         if found is None:
@@ -275,6 +279,9 @@ class Search:
                 raise UsageError(DOING, got="a program that cannot be partitioned", needed="one that `partition` takes")
             found = row, assignment
         chosen, assignment = found
+        if self.constrained is not None:
+            self.plain = chosen
+            chosen, assignment = self.constrained[0], self.constrained[1].assignment
         reasons = () if self.is_interrupted else self._reasons(assignment)
         if not chosen.fits:
             self.notes += advice(self.space, assignment, chosen.bytes, self.options.limit)
@@ -305,7 +312,7 @@ class Search:
             if row is not None:
                 return row
         if self._is_like_whole:
-            return self._row(name, self.given)
+            return self.options.row(name, self.given)
         prices = self._layered(self.given) if time.monotonic() < self.started + self.options.budget_s else None
         if prices is None:
             return None
@@ -324,38 +331,29 @@ class Search:
             mesh=tuple(self.mesh.axes),
             collectives=options.collectives.value,
             limit=options.limit,
-            specs=tuple(self._specs(assignment)),
+            specs=tuple(plan_specs(self.space, assignment, self.inputs, self.outputs)),
             chosen=PlanRow("the plan", *_figures(chosen)),
             rows=tuple(self._rows()),
             front=tuple(self._front()),
             reasons=reasons,
-            candidates=len({**explorer.found, **self.checker.found}),
-            exact=len(self.checker.found),
+            candidates=len({**explorer.found, **self.checker.found}) + self.tries,
+            exact=len(self.checker.found) + self.tries,
             seconds=round(time.monotonic() - self.started, 2),
             seed=options.seed,
             ended_by=ended,
             notes=tuple(self.notes),
+            constraints=self.constraints,
         )
-
-    def _specs(self, assignment: Assignment) -> Iterable[PlanSpec]:
-        names = [port.name for port in (*self.inputs, *self.outputs)]
-        for group, dims in zip(self.space.groups, assignment):
-            ports = [("", self.inputs[member].name) for member in group.members] if group.fixed is None else []
-            free = [self.outputs[place].name for place in group.outputs if self.outputs[place].sharding is None]
-            axes = dims if group.fixed is None else tuple(
-                tuple(axis.name for axis in dim.axes) for dim in group.fixed.dims
-            )  # fmt: skip
-            for is_output, members in ((False, [name for _, name in ports]), (True, free)):
-                for name, count in _patterns(members, names):
-                    yield PlanSpec(name, group.shape, group.element, axes, count, is_output)
 
     def _rows(self) -> Iterable[PlanRow]:
         given = None if self.is_interrupted else self._given_row()
         if given is not None:
             yield given
+        if self.plain is not None:
+            yield PlanRow("the best plan without constraints", *_figures(self.plain))
         named = [*self.explorer.tactics.items(), *((name, one) for one, name in self.names.items())]
         found = [row for row in (self._row_of(name, tactic) for name, tactic in named) if row is not None]
-        yield from sorted(found, key=lambda row: (not row.is_exact, *_rank(row), row.name))
+        yield from sorted(found, key=lambda row: (not row.is_exact, *rank(row), row.name))
 
     def _row_of(self, name: str, assignment: Assignment) -> PlanRow | None:
         """The best that is known of an assignment."""
@@ -381,34 +379,12 @@ class Search:
                 yield row
 
 
-def _rank(row: PlanRow) -> tuple[bool, float, float]:
-    """What fits comes first, then what is fast; of what does not fit, what comes closest."""
-    return (not row.fits, row.seconds if row.fits else row.bytes, row.bytes)
+def _gains(row: PlanRow, plain: PlanRow) -> bool:
+    """Whether a plan with constraints is worth them."""
+    if row.fits != plain.fits or not row.fits:
+        return rank(row) < rank(plain)
+    return row.seconds < plain.seconds * (1 - LEAST_GAIN)
 
 
 def _figures(row: PlanRow) -> tuple[float, float, bool, bool]:
     return row.seconds, row.bytes, row.fits, row.is_exact
-
-
-def _patterns(members: Sequence[str], names: Sequence[str]) -> list[tuple[str, int]]:
-    """The fewest names that stand for exactly these."""
-    import re
-
-    if not members:
-        return []
-    pattern = re.sub(r"\[\d+\]", "[*]", members[0])
-    if len(members) > 1 and sorted(names[place] for place in matching_names(pattern, names)) == sorted(members):
-        return [(pattern, len(members))]
-    return [(name, 1) for name in members]
-
-
-def _let_go(module: Module, keep: bool | Iterable[str]) -> Module:
-    """The module without the shardings that are not kept."""
-    if keep is True:
-        return module
-    ports = [("arg_attrs", port) for port in input_tensors(module.root)]
-    ports += [("res_attrs", port) for port in output_tensors(module.root)]
-    names = [port.name for _, port in ports]
-    kept = {place for name in (() if keep is False else keep) for place in matching_names(name, names)}
-    free = [(kind, port, None) for place, (kind, port) in enumerate(ports) if place not in kept and port.sharding]
-    return annotate_ports(module, free)

@@ -1,0 +1,110 @@
+"""Assignments and returned values in Python files: what a constraint can be written behind."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """An expression in a file, as JAX writes it into locations.
+
+    Attributes:
+        file: The file.
+        line: The first line, from 1.
+        column: The column there where it begins, from 0.
+        end_line: The last line.
+        end_column: The column there behind its end.
+    """
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    def contains(self, other: Span) -> bool:
+        """Whether another expression is this one, or a part of it.
+
+        >>> Span("f.py", 3, 4, 3, 20).contains(Span("f.py", 3, 8, 3, 20))
+        True
+        """
+        return (
+            self.file == other.file
+            and (self.line, self.column) <= (other.line, other.column)
+            and (other.end_line, other.end_column) <= (self.end_line, self.end_column)
+        )
+
+
+class Assignment(NamedTuple):
+    """A statement that gives one value a name, or returns it.
+
+    Attributes:
+        name: The name; "" where it is returned.
+        span: The expression.
+        line: The first line of the statement.
+        end_line: Its last line.
+        column: Where it begins.
+        is_alone: Whether nothing else stands on these lines.
+    """
+
+    name: str
+    span: Span
+    line: int
+    end_line: int
+    column: int
+    is_alone: bool
+
+
+def read_lines(file: str) -> list[str]:
+    """The lines of a Python file or of a notebook's cell, with their ends; none if it cannot be read."""
+    linecache.checkcache(file)
+    return linecache.getlines(file)
+
+
+def assignments(file: str, lines: list[str]) -> dict[Span, Assignment]:
+    """The assignments to a name, and the returned values, by the expression; none of a file that is no Python.
+
+    Args:
+        file: The file.
+        lines: Its lines.
+
+    >>> found = assignments("f.py", ["def f(x):\\n", "    y = x + 1\\n", "    return y * 2\\n"])
+    >>> [(one.name, one.line) for one in found.values()]
+    [('y', 2), ('', 3)]
+    """
+    try:
+        tree = ast.parse("".join(lines))
+    except (SyntaxError, ValueError):
+        return {}
+    found = {}
+    for node in ast.walk(tree):
+        name, value = _named(node)
+        if name is not None and isinstance(node, ast.stmt) and value is not None:
+            span = _span(file, value, lines)
+            found[span] = Assignment(
+                name, span, node.lineno, node.end_lineno or node.lineno, node.col_offset, _is_alone(node, lines)
+            )
+    return found
+
+
+def _named(node: ast.AST) -> tuple[str | None, ast.expr | None]:
+    if isinstance(node, ast.Return):
+        return "", node.value
+    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+        return node.targets[0].id, node.value
+    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        return node.target.id, node.value
+    return None, None
+
+
+def _span(file: str, value: ast.expr, lines: list[str]) -> Span:
+    """Where an expression is; Python's parser counts bytes, as JAX does."""
+    return Span(file, value.lineno, value.col_offset, value.end_lineno or 0, value.end_col_offset or 0)
+
+
+def _is_alone(node: ast.stmt, lines: list[str]) -> bool:
+    before = lines[node.lineno - 1].encode()[: node.col_offset]
+    behind = lines[(node.end_lineno or node.lineno) - 1].encode()[node.end_col_offset or 0 :].strip()
+    return not before.strip() and (not behind or behind.startswith(b"#"))

@@ -1,0 +1,117 @@
+"""The constraints of a plan: which value, where in the source, how it is to be sharded, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyshardy.core.spec import PartitionSpec
+from pyshardy.report.assignments import Span
+from pyshardy.report.cost import format_duration
+from pyshardy.report.places import format_place
+from pyshardy.report.summary import format_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PlanConstraint:
+    """The sharding of a value in between, for `jax.lax.with_sharding_constraint`.
+
+    Attributes:
+        name: The variable that the value is assigned to; "" if it is returned, or if the source cannot be read.
+        function: The function whose line makes it.
+        file: The source file.
+        line: The first line of the expression that makes it, from 1.
+        column: The column there where the expression begins, from 0.
+        end_line: The last line of the expression.
+        end_column: The column there behind it.
+        shape: Sizes of the dimensions.
+        element: MLIR's text of the element type.
+        axes: Per dimension its mesh axes, major to minor; dimensions without any are whole.
+        count: How many values the line makes, such as one of every layer.
+        seconds: How much longer a step takes without it.
+        bytes: How much more memory a device needs without it; negative if it needs less.
+    """
+
+    name: str
+    function: str
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    shape: tuple[int, ...]
+    element: str
+    axes: tuple[tuple[str, ...], ...]
+    count: int
+    seconds: float
+    bytes: float
+
+    @property
+    def span(self) -> Span:
+        """The expression that makes the value."""
+        return Span(self.file, self.line, self.column, self.end_line, self.end_column)
+
+    @property
+    def spec(self) -> PartitionSpec:
+        """The sharding, as JAX writes it."""
+        return PartitionSpec(*self.axes)
+
+    @property
+    def place(self) -> str:
+        """The source line, as "model.py:12"."""
+        return format_place((self.file, self.line, self.column))
+
+    @property
+    def value(self) -> str:
+        """What it is, in words: "`x` of `block`"."""
+        what = f"`{self.name}`" if self.name else "what the line makes"
+        return f"{what} of `{self.function}`" if self.function else what
+
+    @property
+    def why(self) -> str:
+        """What it is worth, in words.
+
+        >>> PlanConstraint("x", "block", "f.py", 3, 8, 3, 20, (8, 4), "f32", (("data",), ()), 2, 0.01, -1024.0).why
+        'without it a step takes 10.0 ms longer, and a device needs 1.0 KiB less'
+        """
+        return f"without it {worth(self.seconds, self.bytes)}"
+
+    @property
+    def text(self) -> str:
+        """It as a line of source.
+
+        >>> PlanConstraint("x", "", "f.py", 3, 8, 3, 20, (8, 4), "f32", (("data",), ()), 2, 0.01, 0.0).text
+        "x = jax.lax.with_sharding_constraint(x, P('data'))"
+        """
+        spec = spec_text(self.axes)
+        if self.name:
+            return f"{self.name} = jax.lax.with_sharding_constraint({self.name}, {spec})"
+        return f"jax.lax.with_sharding_constraint(..., {spec}) around columns {self.column} to {self.end_column}"
+
+
+def worth(seconds: float, bytes: float) -> str:
+    """What a step takes without a decision.
+
+    Args:
+        seconds: How much longer a step takes.
+        bytes: How much more memory a device needs.
+
+    >>> worth(0.012, -1024.0)
+    'a step takes 12.0 ms longer, and a device needs 1.0 KiB less'
+    """
+    time = f"a step takes {format_duration(abs(seconds))} {'longer' if seconds >= 0 else 'less'}"
+    return f"{time}, and a device needs {format_bytes(round(abs(bytes)))} {'more' if bytes >= 0 else 'less'}"
+
+
+def spec_text(axes: tuple[tuple[str, ...], ...], name: str = "P") -> str:
+    """A spec as it is written in JAX.
+
+    Args:
+        axes: Per dimension its mesh axes.
+        name: What `PartitionSpec` is called.
+
+    >>> spec_text((("data", "model"), (), ("x",))), spec_text(((), ()))
+    ("P(('data', 'model'), None, 'x')", 'P()')
+    """
+    last = max((place + 1 for place, names in enumerate(axes) if names), default=0)
+    entries = [repr(names[0]) if len(names) == 1 else repr(names) if names else "None" for names in axes[:last]]
+    return f"{name}({', '.join(entries)})"

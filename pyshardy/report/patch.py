@@ -1,0 +1,103 @@
+"""Constraints as a patch to the source that makes the values."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from difflib import unified_diff
+
+from pyshardy.report.assignments import Assignment, assignments, read_lines
+from pyshardy.report.constraints import PlanConstraint, spec_text
+from pyshardy.report.places import short_path
+
+
+def patch(constraints: Sequence[PlanConstraint]) -> str:
+    """A unified diff, as `patch -p1` takes it; before it, as text, what cannot be written into a line.
+
+    Lines are behind assignments, and around returned values. What is in a file that cannot be read or has changed, or
+    in a statement that is more than that, is told as "after FILE:LINE: ...".
+
+    Args:
+        constraints: The constraints.
+    """
+    told: list[str] = []
+    diffs: list[str] = []
+    for file in dict.fromkeys(one.file for one in constraints):
+        lines = read_lines(file)
+        known = assignments(file, lines)
+        here = [one for one in constraints if one.file == file]
+        fitting = [(known[one.span], one) for one in here if one.span in known and known[one.span].is_alone]
+        told += [f"after {one.place}: {one.text}\n" for one in here if one not in [other for _, other in fitting]]
+        if fitting:
+            path = short_path(file)
+            names = (f"a/{path}", f"b/{path}") if not path.startswith("/") else (path, path)
+            diffs += unified_diff(lines, patched(lines, fitting), *names)
+    return "".join([*told, *(line if line.endswith("\n") else f"{line}\n" for line in diffs)])
+
+
+def patched(lines: Sequence[str], constraints: Iterable[tuple[Assignment, PlanConstraint]]) -> list[str]:
+    """The lines of a file with constraints.
+
+    Args:
+        lines: The lines as they are, with their ends.
+        constraints: The statements, and the constraints of what they make.
+
+    >>> from pyshardy.report.assignments import Span
+    >>> lines = ["import jax\\n", "def f(x):\\n", "    y = x + 1\\n", "    return y\\n"]
+    >>> span = Span("f.py", 3, 8, 3, 13)
+    >>> one = PlanConstraint("y", "f", *span, (8,), "f32", (("data",),), 1, 0.0, 0.0)
+    >>> print("".join(patched(lines, [(assignments("f.py", lines)[span], one)])), end="")
+    import jax
+    def f(x):
+        y = x + 1
+        y = jax.lax.with_sharding_constraint(y, jax.sharding.PartitionSpec('data'))
+        return y
+    """
+    found = [*lines]
+    tree = ast.parse("".join(lines))
+    spec_name = _name_of_spec(tree)
+    for statement, one in sorted(constraints, key=lambda pair: pair[0].line, reverse=True):
+        spec = spec_text(one.axes, spec_name)
+        if statement.name:
+            indent = found[statement.line - 1].encode()[: statement.column].decode()
+            end = found[statement.end_line - 1]
+            if not end.endswith("\n"):
+                found[statement.end_line - 1] = f"{end}\n"
+            call = f"jax.lax.with_sharding_constraint({statement.name}, {spec})"
+            found.insert(statement.end_line, f"{indent}{statement.name} = {call}\n")
+        else:
+            _put(found, one.end_line, one.end_column, f", {spec})")
+            _put(found, one.line, one.column, "jax.lax.with_sharding_constraint(")
+    if not _has_jax(tree):
+        found.insert(_first_import(tree), "import jax\n")
+    return found
+
+
+def _put(lines: list[str], line: int, column: int, text: str) -> None:
+    whole = lines[line - 1].encode()
+    lines[line - 1] = (whole[:column] + text.encode() + whole[column:]).decode()
+
+
+def _name_of_spec(tree: ast.Module) -> str:
+    """What the file calls `PartitionSpec`."""
+    for node in tree.body:
+        for alias in node.names if isinstance(node, ast.ImportFrom) else ():
+            if alias.name == "PartitionSpec":
+                return alias.asname or alias.name
+    return "jax.sharding.PartitionSpec"
+
+
+def _has_jax(tree: ast.Module) -> bool:
+    names = [alias for node in tree.body if isinstance(node, ast.Import) for alias in node.names]
+    return any(alias.asname == "jax" or (alias.asname is None and alias.name.split(".")[0] == "jax") for alias in names)
+
+
+def _first_import(tree: ast.Module) -> int:
+    """How many lines are before the first import, or the first statement behind the file's docstring."""
+    for node in tree.body:
+        is_future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
+        is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if not is_future and not is_docstring:
+            decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+            return min([node.lineno, *(one.lineno for one in decorators)]) - 1
+    return 0

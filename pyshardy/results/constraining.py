@@ -1,0 +1,52 @@
+"""Puts the constraints of a plan into a loaded module."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.errors import UsageError
+from pyshardy.frontend.source_values import SourceValue, constrained, source_values
+from pyshardy.ir.module import Module
+from pyshardy.ir.shardings import module_meshes
+from pyshardy.report.constraints import PlanConstraint
+
+_DOING = "applying constraints"
+
+
+def constrain(module: Module, constraints: Sequence[PlanConstraint], mesh: Mesh) -> Module:
+    """A module with constraints on values in between, also where they are computed again, and on their gradients.
+
+    Args:
+        module: The module; it has the mesh, and it does not change.
+        constraints: The constraints.
+        mesh: The mesh of their axes.
+
+    Raises:
+        UsageError: The module has no value of this shape where a constraint is.
+    """
+    name = next(name for name, known in module_meshes(module.root).items() if known == mesh)
+    found = source_values(module)
+    pairs = [(_find(found, one), TensorSharding(name, [list(axes) for axes in one.axes])) for one in constraints]
+    return constrained(module, pairs)
+
+
+def _find(values: Sequence[SourceValue], constraint: PlanConstraint) -> SourceValue:
+    """The value that a constraint is of, wherever the directory of its file is."""
+    fitting = [
+        value
+        for value in values
+        if value.span[1:] == constraint.span[1:]
+        and value.shape == constraint.shape
+        and PurePath(value.span.file).name == PurePath(constraint.file).name
+    ]
+    if not fitting:
+        raise UsageError(
+            _DOING,
+            got=f"{constraint.value} at {constraint.place}, columns {constraint.column} to {constraint.end_column}",
+            needed=f"a module in which this line makes values of shape {list(constraint.shape)}",
+            hint="load the function from the same source as for the search; for patched source, constraints=False",
+        )
+    return min(fitting, key=lambda value: value.span.file != constraint.file)

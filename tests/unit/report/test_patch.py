@@ -1,0 +1,95 @@
+"""Patches of source lines: what can be written into a line, and what is told instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pyshardy.report.assignments import Span, assignments
+from pyshardy.report.constraints import PlanConstraint
+from pyshardy.report.patch import patch
+
+SOURCE = '''\
+"""A model."""
+
+from __future__ import annotations
+
+import jax.numpy
+from jax.sharding import PartitionSpec as P
+
+
+def f(x):
+    y = jnp.tanh(
+        x
+    )
+    é = y + 1
+    a = 1; b = é * 2
+    return b * (
+        y
+    )
+'''
+
+
+def constraint(file: Path, name: str, line: int) -> PlanConstraint:
+    found = assignments(str(file), file.read_text().splitlines(keepends=True))
+    span = next(one.span for one in found.values() if one.name == name and one.line == line)
+    return PlanConstraint(name, "f", *span, (8, 8), "f32", (("data",), ("a", "b")), 1, 0.1, 0.0)
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.py").write_text(SOURCE)
+    return tmp_path / "model.py"
+
+
+def added(text: str) -> list[str]:
+    return [line[1:].rstrip() for line in text.splitlines() if line.startswith("+") and not line.startswith("+++")]
+
+
+def test_lines_come_behind_assignments_and_around_returned_values(file: Path) -> None:
+    text = patch([constraint(file, "y", 10), constraint(file, "é", 13), constraint(file, "", 15)])
+    assert text.startswith("--- a/model.py\n+++ b/model.py\n")
+    assert added(text) == [
+        "    y = jax.lax.with_sharding_constraint(y, P('data', ('a', 'b')))",
+        "    é = jax.lax.with_sharding_constraint(é, P('data', ('a', 'b')))",
+        "    return jax.lax.with_sharding_constraint(b * (",
+        "    ), P('data', ('a', 'b')))",
+    ]
+
+
+def test_a_file_without_jax_imports_it(file: Path) -> None:
+    file.write_text(SOURCE.replace("import jax.numpy\nfrom jax.sharding import PartitionSpec as P\n", "import os\n"))
+    text = patch([constraint(file, "y", 9)])
+    assert added(text) == [
+        "import jax",
+        "    y = jax.lax.with_sharding_constraint(y, jax.sharding.PartitionSpec('data', ('a', 'b')))",
+    ]
+
+
+def test_statements_that_are_not_alone_are_told(file: Path) -> None:
+    text = patch([constraint(file, "b", 14), constraint(file, "y", 10)])
+    assert text.startswith("after model.py:14: b = jax.lax.with_sharding_constraint(b, P('data', ('a', 'b')))\n--- a/")
+    assert len(added(text)) == 1
+
+
+def test_a_file_that_has_changed_or_is_gone_is_told(file: Path) -> None:
+    one = constraint(file, "y", 10)
+    file.write_text(f"\n{SOURCE}")
+    assert patch([one]).startswith("after model.py:10: y = ") and "@@" not in patch([one])
+    file.unlink()
+    assert patch([one]).startswith("after model.py:10: y = ") and "@@" not in patch([one])
+    assert patch([]) == ""
+
+
+def test_what_is_no_python_has_no_assignments() -> None:
+    assert assignments("f.mlir", ["func.func @main() {\n"]) == {}
+    found = assignments("f.py", ["a, b = 1, 2\n", "c = d = 3\n", "e.f = 4\n", "g: int = 5\n", "h: int\n"])
+    assert [one.name for one in found.values()] == ["g"]
+
+
+def test_an_expression_is_a_part_of_itself_and_not_of_others() -> None:
+    span = Span("f.py", 3, 4, 5, 10)
+    assert span.contains(span) and span.contains(Span("f.py", 4, 0, 4, 90))
+    assert not span.contains(Span("f.py", 3, 3, 5, 10)) and not span.contains(Span("g.py", 4, 0, 4, 9))
