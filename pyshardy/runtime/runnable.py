@@ -16,7 +16,7 @@ from pyshardy.ir.strings import is_utf8
 from pyshardy.ir.symbol_paths import symbols_in
 from pyshardy.passes.exporting.export_named_computations import ExportNamedComputations
 from pyshardy.passes.pipeline import run_on_root
-from pyshardy.rules.properties import IDENTITIES, RESHARDING_COLLECTIVES
+from pyshardy.rules.properties import IDENTITIES, REDUCING_COLLECTIVES, RESHARDING_COLLECTIVES
 from pyshardy.runtime.callbacks import drop_tokens
 from pyshardy.runtime.device_lists import list_devices
 from pyshardy.runtime.inspections import is_inspection
@@ -241,6 +241,20 @@ def keep_ffts_in_order(root: Op, module: Module) -> None:
         transformed = builder.value("fft", [operand], op.result.type, **op.attrs)
         op.result.replace_uses(_in_order(transformed, builder))
         op.erase()
+
+
+def keep_complex_sums(root: Op, module: Module) -> None:
+    """Hide from XLA what a reduction of complex numbers over devices is of.
+
+    XLA turns the sum of a constant over devices into a product with their number, and ends the process if the constant
+    is complex. A barrier keeps the sum.
+    """
+    for op in list(walk(root)):
+        if op.name in REDUCING_COLLECTIVES:
+            builder = Builder(module.attrs, op, op.location)
+            for place, value in enumerate(op.operands):
+                if (value.type.element or "").startswith("complex"):
+                    op.set_operand(place, builder.value("optimization_barrier", [value], value.type))
 
 
 def _in_order(value: Value, builder: Builder) -> Value:

@@ -21,7 +21,7 @@ from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType
 from pyshardy.runtime.callbacks import call_per_device, drop_tokens
 from pyshardy.runtime.device_lists import list_devices
 from pyshardy.runtime.nans import keep_nans
-from pyshardy.runtime.runnable import keep_ffts_in_order, make_runnable
+from pyshardy.runtime.runnable import keep_complex_sums, keep_ffts_in_order, make_runnable
 from pyshardy.transforms.builder import Builder, zero_text
 
 DEVICES = "pyshardy_devices"
@@ -55,6 +55,7 @@ def stacked(module: Module, devices: int, on_cpus: bool = False) -> Module:
     name = rename_program(root, main)
     with module.context:
         list_devices(root, module)
+        keep_complex_sums(root, module)
         keep_ffts_in_order(root, module)
         call_per_device(root, module.attrs)
         if on_cpus:

@@ -19,6 +19,7 @@ from pyshardy.ir.strings import string_value
 from pyshardy.passes.base import Anchor, Pass
 from pyshardy.report.summary import format_bytes
 from pyshardy.rules.ops import ops_that
+from pyshardy.rules.properties import REDUCING_RESHARDS
 from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.reshards.batches import TOP_K, batch_rank, is_top_k, split_batch
 from pyshardy.transforms.reshards.causes import CauseNamer
@@ -40,7 +41,11 @@ _GENERATED_PER_SHARD = ops_that(lambda traits: traits.is_generated_per_shard)
 _FOR_XLA = frozenset(("CustomSPMDPartitioning",))
 """Custom calls that only XLA's partitioner can replace; no program can run them."""
 _BY_NAME = (
-    frozenset(("sdy.propagation_barrier", "sdy.reshard", "stablehlo.custom_call")) | TOP_K | WITH_SINGLE_DIMS | WRITTEN
+    frozenset(("sdy.propagation_barrier", "sdy.reshard", "stablehlo.custom_call"))
+    | TOP_K
+    | WITH_SINGLE_DIMS
+    | WRITTEN
+    | REDUCING_RESHARDS
 )
 """Ops that this pass may rewrite even if they have a rule and all shardings are on one mesh."""
 
@@ -81,6 +86,8 @@ class MakePartitionable(Pass):
                 _remove_barrier(inner)
             elif inner.name == "sdy.reshard":
                 continue
+            elif inner.name in REDUCING_RESHARDS:
+                _check_is_partial(inner, op)
             elif inner.name in WRITTEN:
                 reshard_if_operand_changed(inner, meshes)
             elif _target(inner) == _INSPECTION:
@@ -134,6 +141,18 @@ def _check_not_for_xla(op: Op) -> None:
                 '; run the program with engine="xla"',
             )
         raise PassError(op, f"calls @{target}, a custom partitioner in Python; load the function, not its text")
+
+
+def _check_is_partial(op: Op, function: Op) -> None:
+    """Refuse a sum of an input over devices that all have the whole of it: it would count the input several times."""
+    value = op.operands[0]
+    sharding = get_sharding(value)
+    if value.owner is function.region.block and (sharding is None or not sharding.unreduced):
+        raise PassError(
+            op,
+            "sums an input over devices that all have the whole sum; "
+            "mark the input as unreduced, or use sdy.reshard for another sharding of it",
+        )
 
 
 def _remove_barrier(op: Op) -> None:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import re
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
+from jax.sharding import PartitionSpec as P
 
+import pyshardy
 from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
 from pyshardy.runtime.stacked import DEVICES, rename_program, stacked, stacked_shape
@@ -70,3 +75,15 @@ def test_a_name_that_is_free(taken: int, name: str) -> None:
     main = main_function(root)
     assert rename_program(root, main) == name
     assert (main.attrs["sym_name"], main.attrs["sym_visibility"]) == (name, "private")
+
+
+@pytest.mark.parametrize("element", ["complex64", "float32"])
+def test_a_constant_summed_over_devices(element: str) -> None:
+    """XLA ends the process over the sum of a complex constant that it sees; of others it makes a product."""
+    mesh = jax.make_mesh((4, 2), ("x", "y"))
+    ones = jax.shard_map(
+        lambda: jax.lax.psum(jnp.ones(8, element), "x"), mesh=mesh, in_specs=(), out_specs=P("y"), check_vma=False
+    )
+    partition = pyshardy.partition(pyshardy.load(ones))
+    assert ("optimization_barrier" in stacked(partition.module, 8).text()) == (element == "complex64")
+    np.testing.assert_array_equal(partition.run(), np.full(16, 4))
